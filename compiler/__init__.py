@@ -1,0 +1,1 @@
+"""The language and what runs it: documents, diagnostics, lowering and the runtime."""

@@ -1,0 +1,1 @@
+"""The language: documents, records, families, rules and diagnostics."""

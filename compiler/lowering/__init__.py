@@ -1,0 +1,1 @@
+"""Lowering: from a validated config to one cold observable per pipeline."""

@@ -1,0 +1,1 @@
+"""The runtime: what moves batches once a pipeline is subscribed."""

@@ -1,0 +1,1 @@
+"""What talks to the outside: one file per system, with its connection, input and output."""

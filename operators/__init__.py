@@ -1,0 +1,1 @@
+"""The transforms: batches in, batches out, one file each."""

@@ -1,0 +1,109 @@
+"""The wheel is the rooms, and the versions it asks for are pinned."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from importlib.metadata import entry_points, version
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parent.parent
+ROOMS = ("compiler", "operators", "connectors", "web")
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+
+
+def canonical(name: str) -> str:
+    """Return a distribution's name as an index spells it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel from a copy: a build in place would pack what an older one left in build/."""
+    source = tmp_path_factory.mktemp("source")
+    for room in ROOMS:
+        shutil.copytree(REPOSITORY / room, source / room)
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(REPOSITORY / name, source)
+
+    # The installed setuptools, asked as an installer asks it, because a test asks no registry.
+    build = "from setuptools import build_meta; build_meta.build_wheel('wheels')"
+    subprocess.run([sys.executable, "-c", build], cwd=source, check=True, capture_output=True)
+
+    [built] = (source / "wheels").glob("*.whl")
+    return built
+
+
+def test_the_wheel_has_the_files_of_the_rooms_and_no_others(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        packed = {name for name in archive.namelist() if ".dist-info/" not in name}
+
+    assert packed == {
+        f"headrace/{file.relative_to(REPOSITORY).as_posix()}"
+        for room in ROOMS
+        for file in (REPOSITORY / room).rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    }
+
+
+def test_each_room_says_that_it_is_typed(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        typed = {f"headrace/{room}/py.typed" for room in ROOMS}
+
+        assert typed <= set(archive.namelist())
+
+
+def test_the_licence_is_in_the_wheel(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        [licence] = [name for name in archive.namelist() if name.endswith("/LICENSE")]
+
+        assert archive.read(licence) == (REPOSITORY / "LICENSE").read_bytes()
+
+
+def test_the_rooms_of_the_wheel_are_imported_under_one_name(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    show = "; ".join(
+        ["import sys", f"sys.path.insert(0, {str(tmp_path)!r})"]
+        + [f"import headrace.{room} as room; print(room.__file__)" for room in ROOMS]
+    )
+
+    # Without site-packages, or the editable install would answer for the wheel.
+    told = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", show], check=True, capture_output=True, text=True
+    )
+
+    assert told.stdout.splitlines() == [
+        str(tmp_path / "headrace" / room / "__init__.py") for room in ROOMS
+    ]
+
+
+def test_the_command_is_the_web_rooms() -> None:
+    [command] = entry_points(group="console_scripts", name="headrace")
+
+    assert command.value == "headrace.web.cli:main"
+
+
+def test_the_version_is_the_projects() -> None:
+    assert version("headrace") == PROJECT["version"]
+
+
+def test_the_constraints_are_plain_pins_in_order() -> None:
+    pins = (REPOSITORY / "constraints.txt").read_text().splitlines()
+
+    assert [pin for pin in pins if not re.fullmatch(r"[a-z0-9-]+==[0-9a-z.]+", pin)] == []
+    assert pins == sorted(set(pins))
+
+
+def test_everything_asked_for_is_pinned() -> None:
+    pins = (REPOSITORY / "constraints.txt").read_text().splitlines()
+    extras = PROJECT["optional-dependencies"].values()
+    asked = [*PROJECT["dependencies"], *(name for extra in extras for name in extra)]
+
+    assert {canonical(re.split(r"[<>=\[;]", name)[0]) for name in asked} <= {
+        pin.partition("==")[0] for pin in pins
+    }

@@ -1,0 +1,1 @@
+"""The HTTP API, the command line and the composition root."""
