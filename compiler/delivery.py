@@ -1,0 +1,157 @@
+"""What travels a chain: a batch, and the two debts that it owes.
+
+**Flow** is owed to the windows of the inputs the batch came from. It is closed when the batch has
+left the chain (written, dropped, failed, or absorbed by a buffer). A full window makes its pump stop
+reading, and that is the whole of back-pressure.
+
+**Custody** is owed to the broker. It is closed when the last batch that carries any part of the
+arrival has been written, so a buffer that holds messages holds their custody as well.
+
+Both are debts: something with `close()`. A debt that several deliveries owe together is `Shared`; one
+that settles several others is `Several`. Most deliveries owe one window and nobody else, so the
+window itself is their flow and nothing is allocated for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+JsonValue = Any
+"""JSON as decoded: None, bool, int, float, str, list or dict."""
+Batch = list[JsonValue]
+"""Messages travelling together. Never changed once handed on: others may hold the same list."""
+
+
+class Debt(Protocol):
+    """Something owed, settled by closing it once."""
+
+    def close(self) -> None:
+        """Settle it."""
+
+    def windows(self) -> Iterable[Window]:
+        """Return the windows that wait for it, if it is flow."""
+
+
+class Window:
+    """How many batches of one input may be on their way at once.
+
+    Shape: `take` one per batch that enters, `close` one per batch that has left. What a buffer releases
+    is charged without asking, so `used` may exceed `size`; the pump reads on only below it.
+    """
+
+    __slots__ = ("_waiter", "size", "used")
+
+    def __init__(self, size: int = 16) -> None:
+        self.size = size
+        self.used = 0
+        self._waiter: asyncio.Future[None] | None = None
+
+    def take(self) -> None:
+        """Charge one batch."""
+        self.used += 1
+
+    def close(self) -> None:
+        """Give one back, and wake the pump that waits for it."""
+        self.used -= 1
+        if self._waiter is not None and self.used < self.size:
+            if not self._waiter.done():
+                self._waiter.set_result(None)
+            self._waiter = None
+
+    def windows(self) -> tuple[Window]:
+        """Return itself."""
+        return (self,)
+
+    async def room(self) -> None:
+        """Wait until less than `size` is on its way. One waiter: the input's own pump."""
+        while self.used >= self.size:
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+
+
+class Shared:
+    """One debt owed by several: settled when all of them have closed their part."""
+
+    __slots__ = ("debt", "parts")
+
+    def __init__(self, debt: Debt, parts: int) -> None:
+        self.debt = debt
+        self.parts = parts
+
+    def close(self) -> None:
+        """Close one part."""
+        self.parts -= 1
+        if not self.parts:
+            self.debt.close()
+
+    def windows(self) -> Iterable[Window]:
+        """Return the windows of the shared debt."""
+        return self.debt.windows()
+
+
+class Several:
+    """Several debts settled as one: what a buffer releases owes everybody it held for."""
+
+    __slots__ = ("debts",)
+
+    def __init__(self, debts: Sequence[Debt]) -> None:
+        self.debts = debts
+
+    def close(self) -> None:
+        """Close every one of them."""
+        for debt in self.debts:
+            debt.close()
+
+    def windows(self) -> Iterable[Window]:
+        """Return the windows of all of them."""
+        for debt in self.debts:
+            yield from debt.windows()
+
+
+class Acknowledgement:
+    """Custody of one arrival: closing it tells the broker."""
+
+    __slots__ = ("close",)
+
+    def __init__(self, acknowledge: Callable[[], None]) -> None:
+        self.close = acknowledge
+
+    def windows(self) -> tuple[Window, ...]:
+        """Return nothing: custody bounds no flow."""
+        return ()
+
+
+def together(debts: Sequence[Debt]) -> Debt:
+    """Return one debt that settles all of ``debts`` (at least one)."""
+    return debts[0] if len(debts) == 1 else Several(debts)
+
+
+class Delivery:
+    """A batch on its way, what it owes its inputs (`flow`) and its broker (`custody`)."""
+
+    __slots__ = ("batch", "custody", "flow")
+
+    def __init__(self, batch: Batch, flow: Debt, custody: Debt | None = None) -> None:
+        self.batch = batch
+        self.flow = flow
+        self.custody = custody
+
+    def done(self) -> None:
+        """Settle both debts: the batch is written, dropped or failed."""
+        self.flow.close()
+        if self.custody is not None:
+            self.custody.close()
+
+    def share(self, parts: int) -> None:
+        """Let ``parts`` holders each call `done` once; the debts are settled by the last."""
+        if parts != 1:
+            self.flow = Shared(self.flow, parts)
+            if self.custody is not None:
+                self.custody = Shared(self.custody, parts)
+
+    def split(self, batches: Sequence[Batch]) -> list[Delivery]:
+        """Return one delivery per batch; together they owe what this one owed."""
+        self.share(len(batches))
+        return [Delivery(batch, self.flow, self.custody) for batch in batches]

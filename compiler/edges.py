@@ -1,0 +1,96 @@
+"""Where a pipeline meets the outside: a source is a built input, a sink a built output.
+
+A connector writes these two and nothing else. Reconnecting, decoding, skipping what cannot be read,
+coalescing, envelopes and input buffers are the pump's; order, backoff and reporting are the output
+worker's. Both live in `headrace.compiler.runtime`, once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any, ClassVar
+
+from headrace.compiler.delivery import Batch
+
+Arrival = tuple[Any, Any]
+"""What arrived, and where from.
+
+First the payload: ``bytes`` for a source that `is_raw` (one message), a batch otherwise. Then its
+origin: whatever the source needs to `describe` or `acknowledge` it; None when it needs nothing."""
+
+
+class Source(ABC):
+    """What a built input is. One pump reads it."""
+
+    is_raw: ClassVar[bool] = True
+    """True: payloads are bytes, the pump decodes them and coalesces up to `max_batch`.
+    False: payloads are batches and pass as they are."""
+
+    merges_metadata: ClassVar[bool] = False
+    """True: messages may already carry metadata of their own pipeline; a `merge` envelope under the same
+    field adds to it, and what is there wins."""
+
+    max_batch: int = 1
+    """Most messages of a coalesced batch (raw sources)."""
+
+    @abstractmethod
+    def read(self) -> AsyncGenerator[Sequence[Arrival], None]:
+        """Connect, then yield whatever has arrived, as often as something has.
+
+        One call is one life of the connection: raising means the connection is lost and the pump
+        calls again after its backoff; raising `Ended` or returning means the input is gone for good.
+        """
+
+    def describe(self, origin: Any) -> dict[str, Any]:
+        """Return the metadata of this kind for one arrival. Asked only when there is an envelope."""
+        return {}
+
+    def acknowledge(self, origins: Sequence[Any]) -> None:
+        """Tell the broker that these arrivals need not come again."""
+
+    def stop(self) -> bool:
+        """Ask to end after handing out what was already accepted.
+
+        True: `read` will return by itself. False: nothing is owed and the pump ends it at once.
+        """
+        return False
+
+    def close(self) -> None:
+        """Let go of what is held. Called once when nobody reads any more, however that came."""
+
+
+class Sink(ABC):
+    """What a built output is. Started once before the inputs, finished once however the run ended."""
+
+    async def start(self) -> None:
+        """Reach the other side and prepare it.
+
+        Raises:
+            BuildRefused: it answers and says no (a wrong credential, a failed DDL): not tried again.
+            Exception: anything else counts as not reached and is tried again on the backoff.
+        """
+
+    async def finish(self) -> None:
+        """Write out what is held and close. Called after the last `write` has returned."""
+
+
+class InlineSink(Sink):
+    """A sink that only appends to a buffer: it is called in the pass itself and never waits."""
+
+    @abstractmethod
+    def write(self, batch: Batch) -> None:
+        """Take one batch; raise `BatchFailed` (or anything) when it is lost."""
+
+
+class AwaitingSink(Sink):
+    """A sink that waits for the other side: it is called by an ordered worker of its own."""
+
+    @abstractmethod
+    async def write(self, batch: Batch) -> None:
+        """Write one batch.
+
+        Raises:
+            Unreachable: the other side does not answer; opens the backoff.
+            Exception: anything else fails this batch only.
+        """

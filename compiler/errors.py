@@ -1,0 +1,96 @@
+"""What can go wrong, as classes that carry the facts and know nothing of HTTP.
+
+    HeadraceError
+    ├── Refused             a config is refused: carries every diagnostic
+    │   └── PipelineExists  the id is taken by a running pipeline
+    ├── BuildRefused        one component cannot be built as configured
+    │   ├── UnknownConnection
+    │   ├── UnresolvedSecret
+    │   └── OutsideRoot
+    ├── UnknownPipeline     nobody runs under that id
+    ├── Ended               a source is gone for good: its input ends
+    ├── NotJson             a payload is not JSON and is skipped (jsontext.py)
+    ├── Stalled             a virtual clock has nothing left to wait for (clock.py)
+    └── BatchFailed         a batch is dropped and reported; later batches go on
+        └── Unreachable     the other side does not answer: worth waiting before the next try
+
+Config is *refused*, a batch *fails*, a payload is *skipped*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headrace.compiler.language.diagnostics import Diagnostic, Fault
+
+
+class HeadraceError(Exception):
+    """Root of everything headrace raises on purpose."""
+
+
+class Refused(HeadraceError):
+    """A config is refused; ``diagnostics`` lists every reason, in file order."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic], subject: str | None = None) -> None:
+        reasons = "; ".join(
+            f"{d.path}: {d.message}" if d.path else d.message
+            for d in diagnostics
+            if d.severity == "error"
+        )
+        super().__init__(f"{subject}: {reasons}" if subject else reasons)
+        self.diagnostics = list(diagnostics)
+
+
+class PipelineExists(Refused):
+    """A pipeline already runs under the id."""
+
+    def __init__(self, pipeline: str) -> None:
+        super().__init__([], None)
+        self.pipeline = pipeline
+        self.args = (f"a pipeline named '{pipeline}' is already running",)
+
+
+class BuildRefused(HeadraceError):
+    """A component cannot be built as configured; ``fault`` says where inside it and what would do."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+class UnknownConnection(BuildRefused):
+    """A component names a connection that is not filed, or one of another kind."""
+
+    def __init__(self, fault: Fault, name: str, wanted: str, known: Iterable[str]) -> None:
+        super().__init__(fault)
+        self.name, self.wanted, self.known = name, wanted, sorted(known)
+
+
+class UnresolvedSecret(BuildRefused):
+    """A ``${NAME}`` reference that neither the environment nor the secrets file answers."""
+
+
+class OutsideRoot(BuildRefused):
+    """A path that leaves the directory it has to stay in."""
+
+
+class UnknownPipeline(HeadraceError):
+    """No pipeline runs under the id."""
+
+    def __init__(self, pipeline: str) -> None:
+        super().__init__(f"no pipeline named '{pipeline}'")
+        self.pipeline = pipeline
+
+
+class Ended(HeadraceError):
+    """A source is gone for good: its input ends, the pipeline's other inputs go on."""
+
+
+class BatchFailed(HeadraceError):
+    """A batch could not be transformed or written; it is dropped and reported."""
+
+
+class Unreachable(BatchFailed):
+    """The other side does not answer or asks us to slow down: the next try waits for the backoff."""
