@@ -1,0 +1,146 @@
+"""Documents: a YAML or JSON text as values that know where they stand.
+
+Both formats go through the same construction, so what a value is, where it stands and why it is
+refused does not depend on the spelling. Nothing is repaired or guessed.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from headrace.compiler.language.building import Building, Malformed
+from headrace.compiler.language.decoding import LARGEST, Format, check, check_size, decoded
+from headrace.compiler.language.diagnostics import (
+    Diagnostic,
+    Fault,
+    Path,
+    in_file_order,
+    path_text,
+)
+from headrace.compiler.language.jsonsource import read_json
+from headrace.compiler.language.places import Lines, Place
+
+
+class Unreadable(Exception):
+    """A document is refused before anybody looks at what it means.
+
+    ``text`` is what could be read of it, to show the line in question. ``document`` is there when
+    it has no other fault than keys that are given twice: what it says can then be checked as well,
+    and everything be told at once.
+    """
+
+    def __init__(
+        self, diagnostics: list[Diagnostic], text: str = "", document: Document | None = None
+    ) -> None:
+        super().__init__("; ".join(diagnostic.message for diagnostic in diagnostics))
+        self.diagnostics, self.text, self.document = diagnostics, text, document
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a text says, and where it says it."""
+
+    file: str | None
+    text: str = field(repr=False)
+    value: Any
+    _place: Place = field(repr=False)
+    _lines: Lines = field(repr=False)
+
+    def position(self, path: Path, on_key: bool = False) -> tuple[int, int] | None:
+        """Return line and column of a value, or of the key it stands under.
+
+        Of what does not exist, the nearest value around it.
+        """
+        place = self._place
+        for step in path:
+            member = place.member(step)
+            if member is None:
+                return self._lines.at(place.offset)
+            place = member
+        return self._lines.at(place.key if on_key and place.key is not None else place.offset)
+
+    def diagnose(self, fault: Fault, at: Path = ()) -> Diagnostic:
+        """Return a fault that was raised at ``at``, with its place in this document."""
+        path = (*at, *fault.path)
+        return _diagnostic(fault, self.file, self.position(path, fault.on_key), path)
+
+
+def read(text: bytes | str, file: str | None, format: Format) -> Document:
+    """Read one document.
+
+    Raises: `Unreadable` with everything that is wrong with it, as far as it could be read.
+    """
+    characters, building = "", Building(Lines(""))
+    try:
+        check_size(text)
+        characters = decoded(text)
+        building.lines = Lines(characters)
+        check(characters, format)
+        _reader(format)(characters, building)
+    except Malformed as cause:
+        building.faults.append((cause.fault, cause.offset))
+        raise Unreadable(_diagnostics(building, file), characters) from cause
+    document = Document(file, characters, building.value, building.place, building.lines)
+    if building.faults:
+        is_whole = all(fault.code == "duplicate-key" for fault, _ in building.faults)
+        told = _diagnostics(building, file)
+        raise Unreadable(told, characters, document if is_whole else None)
+    return document
+
+
+def read_file(path: pathlib.Path) -> Document:
+    """Read the document in a file: ``.yaml`` and ``.yml`` are YAML, all other names are JSON.
+
+    Raises: `Unreadable`, also for a file that is not there or cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            text = file.read(LARGEST + 1)
+    except FileNotFoundError as cause:
+        raise _unread(path, Fault("missing-file", "no such file")) from cause
+    except (OSError, ValueError) as cause:  # the latter for a NUL in the name
+        reason = getattr(cause, "strerror", None) or str(cause)
+        raise _unread(path, Fault("unreadable-file", f"cannot be read: {reason}")) from cause
+    is_yaml = path.suffix.lower() in (".yaml", ".yml")
+    return read(text, str(path), "yaml" if is_yaml else "json")
+
+
+def _reader(format: Format) -> Callable[[str, Building], None]:
+    if format == "json":
+        return read_json
+    # Loading libyaml takes its time, and not every process reads YAML.
+    from headrace.compiler.language.yamlsource import read_yaml
+
+    return read_yaml
+
+
+def _diagnostics(building: Building, file: str | None) -> list[Diagnostic]:
+    return in_file_order(
+        _diagnostic(fault, file, building.lines.at(offset), fault.path)
+        for fault, offset in building.faults
+    )
+
+
+def _unread(path: pathlib.Path, fault: Fault) -> Unreadable:
+    return Unreadable([_diagnostic(fault, str(path), None)])
+
+
+def _diagnostic(
+    fault: Fault, file: str | None, position: tuple[int, int] | None, path: Path = ()
+) -> Diagnostic:
+    line, column = position or (None, None)
+    return Diagnostic(
+        file=file,
+        line=line,
+        column=column,
+        path=path_text(path),
+        severity=fault.severity,
+        code=fault.code,
+        message=fault.message,
+        found=fault.found,
+        expected=fault.expected,
+        suggestion=fault.suggestion,
+    )

@@ -1,0 +1,45 @@
+"""Where the values of a document stand."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from dataclasses import dataclass
+
+_BREAK = re.compile(r"\r\n|\r|\n")
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text as they are counted here, without their ends."""
+    return _BREAK.split(text)
+
+
+class Lines:
+    """Turns an offset in a text into a line and a column, both counted from 1."""
+
+    def __init__(self, text: str) -> None:
+        self._length = len(text)
+        self._starts = [0, *(end.end() for end in _BREAK.finditer(text))]
+
+    def at(self, offset: int) -> tuple[int, int]:
+        """Return line and column of a character; those of the end for an offset beyond it."""
+        offset = min(offset, self._length)
+        line = bisect.bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
+
+
+@dataclass(slots=True)
+class Place:
+    """The offset of a value, that of its key in the object it is in, and what is inside."""
+
+    offset: int
+    key: int | None = None
+    inside: dict[str, Place] | list[Place] | None = None
+
+    def member(self, step: str | int) -> Place | None:
+        """Return the place of one member, or nothing if there is no such member."""
+        if isinstance(self.inside, dict):
+            return self.inside.get(step) if isinstance(step, str) else None
+        if self.inside is None or isinstance(step, str):
+            return None
+        return self.inside[step] if 0 <= step < len(self.inside) else None

@@ -1,0 +1,100 @@
+"""Why a text is not the YAML we read, said so that it can be mended.
+
+libyaml's own words describe its parser; those that people meet are said again here, with the place
+that has to be changed, which for what does not end is where it starts.
+"""
+
+from __future__ import annotations
+
+import yaml
+
+from headrace.compiler.language.building import Building, Malformed
+from headrace.compiler.language.diagnostics import Fault, printable
+
+# What libyaml says, and what to say instead of the place where it noticed.
+_HERE = {
+    "did not find expected key": (
+        "this belongs to nothing before it: check the indentation, and the quotes above"
+    ),
+    "did not find expected '-' indicator": (
+        "this is no item of the list before it: check the indentation"
+    ),
+    "mapping values are not allowed in this context": (
+        "a ':' cannot stand here: put the text in quotes, or check the indentation"
+    ),
+    "block sequence entries are not allowed in this context": (
+        "a list cannot start here: put its first '-' on a line of its own"
+    ),
+    "did not find expected node content": "a value is missing before this",
+    "did not find expected <document start>": "text after the end of the document",
+    "found unknown escape character": "this is not a YAML escape",
+    "did not find expected hexdecimal number": "this is not a YAML escape",
+    "found invalid Unicode character escape code": (
+        "this escape is no character: a character beyond U+FFFF is one escape, such as \\U0001F600"
+    ),
+    "found incompatible YAML document": "only YAML 1.1 and 1.2 can be read",
+}
+# What libyaml says, and what to say of the place where the thing it was reading starts.
+_AT_START = {
+    "found unexpected end of stream": "the quoted text that starts here does not end",
+    "could not find expected ':'": "a ':' is missing after this key",
+    "did not find expected alphabetic or numeric character": (
+        "'&' and '*' start the name of a value: put the text in quotes"
+    ),
+    "did not find expected whitespace or line break": "'!' starts a tag: put the text in quotes",
+}
+# What libyaml says, and what to say before the line on which the thing it was reading starts.
+_INSIDE = {
+    "did not find expected ',' or ']'": "before this a ',' is missing, or the ']' of the list",
+    "did not find expected ',' or '}'": "before this a ',' is missing, or the '}' of the object",
+}
+
+
+def malformed(error: yaml.MarkedYAMLError, text: str, building: Building) -> Malformed:
+    """Return what libyaml found, in words for whoever wrote the text."""
+    problem = str(error.problem)
+    here = error.problem_mark.index if error.problem_mark else len(text)
+    start = error.context_mark.index if error.context_mark else here
+    if text.startswith("\t", here):
+        return Malformed(Fault("tab", "a tab cannot indent YAML: use spaces"), here)
+    if problem == "found character that cannot start any token":
+        sign = printable(text[here : here + 1])
+        return _malformed(f"'{sign}' cannot start a value: put the value in quotes", here)
+    if _ends_inside(building, text, here):
+        what = "object" if building.in_object else "list"
+        message = f"the {what} that starts here does not end"
+        return _malformed(message, building.innermost.offset)
+    if problem in _INSIDE:
+        line, _ = building.lines.at(start)
+        return _malformed(f"{_INSIDE[problem]} that starts on line {line}", here)
+    if problem in _AT_START:
+        return _malformed(_AT_START[problem], start)
+    return _malformed(_HERE.get(problem, f"{error.context or 'not YAML'}: {problem}"), here)
+
+
+def _ends_inside(building: Building, text: str, here: int) -> bool:
+    """Say whether nothing is left of the text and brackets are open."""
+    return building.is_open and not text[here:].strip() and text[building.innermost.offset] in "[{"
+
+
+def second_document(at: int) -> Malformed:
+    """Another document starts in the same text."""
+    return Malformed(
+        Fault("several-documents", "a second document starts here: a config is one document"), at
+    )
+
+
+def not_a_key(what: str, at: int) -> Malformed:
+    """A list, an object or an alias stands where a key has to be."""
+    return Malformed(
+        Fault("key-not-text", f"{what} cannot be a key", found=what, expected="a string"), at
+    )
+
+
+def nothing() -> Malformed:
+    """The text consists of blanks and comments."""
+    return Malformed(Fault("empty-document", "the document is empty"), 0)
+
+
+def _malformed(message: str, at: int) -> Malformed:
+    return Malformed(Fault("malformed-yaml", message), at)

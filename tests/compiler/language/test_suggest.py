@@ -1,0 +1,50 @@
+"""What a misspelt word is taken for."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.compiler.language.suggest import did_you_mean, nearest
+
+ALLOWED = ["Numeric", "String", "as", "bootstrap_servers", "id", "kafka", "max_batch", "topic"]
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("tpoic", "topic"),
+        ("topc", "topic"),
+        ("topicc", "topic"),
+        ("TOPIC", "topic"),
+        ("ids", "id"),
+        ("numeric", "Numeric"),
+        ("strin", "String"),
+        ("max-batch", "max_batch"),
+        ("Max Batch", "max_batch"),
+        ("bootstrap_server", "bootstrap_servers"),
+        ("kafak", "kafka"),
+    ],
+)
+def test_a_typing_error_finds_its_word(word, meant):
+    assert nearest(word, ALLOWED) == meant
+
+
+@pytest.mark.parametrize("word", ["", "is", "subject", "kind", "topic", "x" * 10_000])
+def test_another_word_is_no_typing_error(word):
+    assert nearest(word, ALLOWED) is None
+
+
+def test_of_two_equally_near_words_the_first_in_the_alphabet_is_taken():
+    assert nearest("mode", {"node", "code"}) == "code"
+
+
+def test_the_question_names_the_word():
+    assert did_you_mean("tpoic", ALLOWED) == "did you mean 'topic'?"
+    assert did_you_mean("subject", ALLOWED) is None
+
+
+@given(st.text(), st.lists(st.text()))
+def test_whatever_is_suggested_is_allowed_and_new(word, allowed):
+    meant = nearest(word, allowed)
+
+    assert meant is None or (meant in allowed and meant != word)
