@@ -1,0 +1,125 @@
+"""The types a `map` can cast to. A value that is there and will not convert is an error."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+
+from headrace.compiler import jsontext
+from headrace.compiler.delivery import JsonValue
+from headrace.compiler.language.records import json_type
+from headrace.compiler.timestamps import rfc3339, rfc3339_of_seconds
+
+# Python's own readers take more than these: underscores, digits of other scripts, `nan`.
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_BOOLEANS = {"true": True, "false": False}
+
+
+class CastError(ValueError):
+    """A value will not convert. The text names types only: values would make each error another."""
+
+    def __init__(self, value: JsonValue, wanted: str, expected: str) -> None:
+        super().__init__(f"cannot read {json_type(value)} as {wanted}: expected {expected}")
+
+
+def text(value: JsonValue) -> str:
+    """Return a string as it is, a number or boolean as JSON writes it."""
+    if type(value) is str:
+        return value
+    if isinstance(value, bool | int | float):
+        try:
+            return jsontext.text(value)
+        except ValueError as cause:
+            raise CastError(value, "text", "at most 4,300 digits") from cause
+    raise CastError(value, "text", "a string, number or boolean")
+
+
+def integer(value: JsonValue) -> int:
+    """Return a whole number, or the one a string holds: sign and digits and nothing else."""
+    if type(value) is int:
+        return value
+    if type(value) is float and value.is_integer():
+        return int(value)
+    if type(value) is str and _INTEGER.fullmatch(digits := value.strip()):
+        try:
+            return int(digits)
+        except ValueError as cause:
+            raise CastError(value, "an integer", "at most 4,300 digits") from cause
+    raise CastError(value, "an integer", "a whole number, or its digits in a string")
+
+
+def float_(value: JsonValue) -> int | float:
+    """Return a number as it is, or the one a string holds, as a double."""
+    if type(value) is float or type(value) is int:
+        return value
+    if type(value) is str and _DECIMAL.fullmatch(decimal := value.strip()):
+        number = float(decimal)
+        if math.isfinite(number):
+            return number
+    raise CastError(value, "a float", "a number within the range of doubles, or one in a string")
+
+
+def boolean(value: JsonValue) -> bool:
+    """Return a boolean, or what 1, 0 and the words true and false in any case stand for."""
+    if type(value) is bool:
+        return value
+    if type(value) is int and value in (0, 1):
+        return value == 1
+    if type(value) is str and (word := value.strip().lower()) in _BOOLEANS:
+        return _BOOLEANS[word]
+    raise CastError(value, "a boolean", "true, false, 1 or 0")
+
+
+def timestamp(value: JsonValue) -> str:
+    """Return RFC 3339, in the offset of the value."""
+    return _moment(value, "a timestamp")
+
+
+def date(value: JsonValue) -> str:
+    """Return the calendar date, in the offset of the value."""
+    return _moment(value, "a date")[:10]
+
+
+def uuid(value: JsonValue) -> str:
+    """Return the canonical hyphenated form in lower case; no other is taken."""
+    if type(value) is str and _UUID.fullmatch(canonical := value.strip()):
+        return canonical.lower()
+    raise CastError(value, "a uuid", "8-4-4-4-12 hexadecimal digits")
+
+
+def json(value: JsonValue) -> JsonValue:
+    """Return what the JSON in a string stands for."""
+    if type(value) is str:
+        try:
+            return jsontext.decode(value.encode())
+        except ValueError as cause:
+            raise CastError(value, "JSON", "well-formed JSON") from cause
+    raise CastError(value, "JSON", "a string that holds JSON")
+
+
+def _moment(value: JsonValue, wanted: str) -> str:
+    try:
+        if type(value) is str:
+            return rfc3339(value)
+        if type(value) is float or type(value) is int:
+            return rfc3339_of_seconds(value)
+    except ValueError as cause:
+        expected = "RFC 3339 with an offset, YYYY-MM-DD, or seconds since 1970 up to 9e9"
+        raise CastError(value, wanted, expected) from cause
+    raise CastError(value, wanted, "a string or a number of seconds")
+
+
+CASTS: Mapping[str, Callable[[JsonValue], JsonValue]] = {
+    "text": text,
+    "integer": integer,
+    "float": float_,
+    "boolean": boolean,
+    "timestamp": timestamp,
+    "date": date,
+    "uuid": uuid,
+    "json": json,
+}
+"""Every type by its word in a config."""
