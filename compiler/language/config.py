@@ -1,0 +1,186 @@
+"""Configs: pipelines as they are written, whole files of them, and everything wrong with them.
+
+Reading is pure: it resolves no secret, opens nothing and asks nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from headrace.compiler.language.catalogue import Catalogue
+from headrace.compiler.language.connections import Filed, misnamed, unresolved
+from headrace.compiler.language.diagnostics import (
+    Diagnostic,
+    Fault,
+    Path,
+    Severity,
+    in_file_order,
+)
+from headrace.compiler.language.documents import Document
+from headrace.compiler.language.drafts import Draft, Part, Site, draft_of, loaded
+from headrace.compiler.language.families import Component, Input, Output, Transform
+from headrace.compiler.language.fields import AnyJson, ListOf, settings
+from headrace.compiler.language.records import Record, json_type, option
+from headrace.compiler.language.remarks import remarks
+from headrace.compiler.language.rules import by_dependency, upstreams, wrong_between, wrong_within
+from headrace.compiler.language.secrets import Secrets
+
+_C = TypeVar("_C", bound=Component)
+
+
+class ProgramShape(Record):
+    """A config that is an object."""
+
+    pipelines: tuple[Any, ...] = option(
+        ListOf(AnyJson(), noun="pipeline"), "The pipelines, in any order."
+    )
+
+
+@dataclass(frozen=True)
+class PipelineConfig:
+    """One pipeline that can be built, and where it is written."""
+
+    id: str | None
+    inputs: tuple[Input, ...]
+    transforms: tuple[Transform, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    source: Document | None = None
+    at: Path = ()
+    called: Path = ()
+
+    @property
+    def site(self) -> Site:
+        """Where it is written."""
+        return Site(self.source, self.at, self.called)
+
+    def diagnose(self, fault: Fault, path: Path = ()) -> Diagnostic:
+        """Return a fault found at ``path`` of the pipeline, with its place in the file."""
+        return self.site.inside(*path).diagnose(fault)
+
+    def components(self) -> Iterator[tuple[Path, Component]]:
+        """Yield its components, each with its path in the pipeline."""
+        for name in ("inputs", "transforms", "outputs"):
+            for index, component in enumerate(getattr(self, name)):
+                yield (name, index), component
+
+    @property
+    def upstreams(self) -> list[str]:
+        """The pipelines it reads from."""
+        found = (settings(type(each), each.values()) for each in self.inputs)
+        return [upstream for each in found for _, upstream in upstreams(each)]
+
+    def dump(self, id: str | None = None) -> dict[str, Any]:
+        """Return the config as the API echoes it and a save writes it, under the ``id`` it runs."""
+        running = id if id is not None else self.id
+        return {
+            **({} if running is None else {"id": running}),
+            "inputs": [each.dump() for each in self.inputs],
+            "transforms": [each.dump() for each in self.transforms],
+            "outputs": [each.dump() for each in self.outputs],
+        }
+
+
+@dataclass(frozen=True)
+class Program:
+    """All pipelines of a file, each after those it reads from."""
+
+    pipelines: tuple[PipelineConfig, ...]
+
+
+def load_program(
+    document: Document,
+    catalogue: Catalogue,
+    *,
+    connections: Mapping[str, Filed] | None = None,
+    secrets: Secrets | None = None,
+) -> tuple[Program | None, list[Diagnostic]]:
+    """Read a whole file: a list of pipelines, or an object that has it as ``pipelines``.
+
+    All that is wrong is told at once, in file order, warnings included. The program is there unless
+    one of the diagnostics is an error. Names of connections are judged by ``connections``, and
+    references by ``secrets``, if they are given.
+    """
+    listed, site, said = _listed(document)
+    drafts, wrong = _drafts(listed, site, catalogue)
+    said += [*wrong, *wrong_between(drafts), *_named(drafts, connections, secrets)]
+    order = by_dependency(drafts)
+    said += remarks(drafts, order)
+    if _is_refused(said):
+        return None, in_file_order(said)
+    return Program(tuple(_built(drafts[place]) for place in order)), in_file_order(said)
+
+
+def load_pipeline(
+    document: Document, catalogue: Catalogue, *, running: Collection[str] = ()
+) -> tuple[PipelineConfig | None, list[Diagnostic]]:
+    """Read one pipeline that is to run beside those that are ``running``.
+
+    Whether its own id is free is for whoever runs it to say.
+    """
+    draft, said = draft_of(document.value, Site(document), catalogue)
+    said += [*wrong_within(draft), *wrong_between([draft], running), *remarks([draft], [0])]
+    config = None if _is_refused(said) else _built(draft)
+    return config, in_file_order(said)
+
+
+def _listed(document: Document) -> tuple[Sequence[Any], Site, list[Diagnostic]]:
+    """Return the pipelines as they are written, the place of the list, and what is wrong there."""
+    value = document.value
+    if isinstance(value, list):
+        return value, Site(document, called=("pipelines",)), []
+    if not isinstance(value, dict) or ("inputs" in value and "pipelines" not in value):
+        return [], Site(document), [Site(document).diagnose(_no_config(value))]
+    _, shape, faults = loaded(ProgramShape, value)
+    site = Site(document, ("pipelines",), ("pipelines",))
+    return shape.get("pipelines", ()), site, [Site(document).diagnose(fault) for fault in faults]
+
+
+def _no_config(value: Any) -> Fault:
+    expected = "a list of pipelines, or an object that has it as 'pipelines'"
+    found = "one pipeline" if isinstance(value, dict) else json_type(value)
+    return Fault("wrong-type", f"expected {expected}, found {found}", found, expected)
+
+
+def _drafts(
+    listed: Iterable[Any], site: Site, catalogue: Catalogue
+) -> tuple[list[Draft], list[Diagnostic]]:
+    drafts, said = [], list[Diagnostic]()
+    for index, value in enumerate(listed):
+        draft, wrong = draft_of(value, site.inside(index), catalogue)
+        drafts.append(draft)
+        said += [*wrong, *wrong_within(draft)]
+    return drafts, said
+
+
+def _named(
+    drafts: Iterable[Draft], connections: Mapping[str, Filed] | None, secrets: Secrets | None
+) -> Iterator[Diagnostic]:
+    """Yield what is wrong with what the components name, as far as it can be looked up."""
+    for part in (part for draft in drafts for part in draft.parts()):
+        if connections is not None:
+            yield from map(part.site.diagnose, misnamed(part.settings(), connections))
+        if secrets is not None:
+            yield from map(part.site.diagnose, unresolved(part.settings(), secrets))
+
+
+def _is_refused(said: Iterable[Diagnostic]) -> bool:
+    return any(diagnostic.severity is Severity.ERROR for diagnostic in said)
+
+
+def _built(draft: Draft) -> PipelineConfig:
+    """Return the config of a draft with which nothing is wrong."""
+
+    def all_of(parts: Iterable[Part], family: type[_C]) -> tuple[_C, ...]:
+        return tuple(part.built for part in parts if isinstance(part.built, family))
+
+    return PipelineConfig(
+        draft.id,
+        all_of(draft.inputs, Input),
+        all_of(draft.transforms, Transform),
+        all_of(draft.outputs, Output),
+        draft.site.document,
+        draft.site.at,
+        draft.site.called,
+    )

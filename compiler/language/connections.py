@@ -1,0 +1,153 @@
+"""What stands beside a config: the connections file, the secrets file, and what names either."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path as FilePath
+from typing import Any, Protocol
+
+from headrace.compiler.language.catalogue import Catalogue
+from headrace.compiler.language.diagnostics import (
+    Diagnostic,
+    Fault,
+    Path,
+    Severity,
+    in_file_order,
+    shown,
+)
+from headrace.compiler.language.documents import Document
+from headrace.compiler.language.drafts import Part, Site, part_of
+from headrace.compiler.language.families import Connection
+from headrace.compiler.language.fields import ConnectionName, Strict, settings
+from headrace.compiler.language.records import Record, json_type, not_an_object
+from headrace.compiler.language.secrets import Secret, Secrets
+from headrace.compiler.language.suggest import did_you_mean
+
+
+class Filed(Protocol):
+    """A connection, or the class of one that has faults of its own."""
+
+    @property
+    def kind(self) -> str:
+        """Its kind; empty if that is unknown."""
+
+
+def companion(config: FilePath, subject: str) -> FilePath:
+    """Return the file beside a config: ``plant.yml`` has ``plant.connections.yaml``."""
+    is_yaml = config.suffix.lower() in (".yaml", ".yml")
+    return config.with_name(f"{config.stem}.{subject}.{'yaml' if is_yaml else 'json'}")
+
+
+def load_connections(
+    document: Document, catalogue: Catalogue, secrets: Secrets | None = None
+) -> tuple[dict[str, Connection] | None, list[Diagnostic]]:
+    """Read the connections by name, and tell all that is wrong with any of them.
+
+    With ``secrets``, references that nothing answers are warned of.
+    """
+    parts, said = _filed(document, catalogue)
+    wrong = bool(said)
+    if secrets is not None:
+        for part in parts.values():
+            said += map(part.site.diagnose, unresolved(part.settings(), secrets))
+    built = {name: part.built for name, part in parts.items()}
+    connections = {name: each for name, each in built.items() if isinstance(each, Connection)}
+    return None if wrong else connections, in_file_order(said)
+
+
+def filed(document: Document, catalogue: Catalogue) -> dict[str, Filed]:
+    """Return what is filed under each name, also where it has faults: enough to check names."""
+    parts, _ = _filed(document, catalogue)
+    return {name: part.built or part.component for name, part in parts.items()}
+
+
+def load_secrets(document: Document) -> tuple[dict[str, str] | None, list[Diagnostic]]:
+    """Read the secrets file, one flat object of strings. No value is ever told."""
+    faults = list(_wrong_secrets(document.value))
+    said = [document.diagnose(fault) for fault in faults]
+    return None if faults else document.value, in_file_order(said)
+
+
+def connection_faults(component: Record, connections: Mapping[str, Filed]) -> Iterator[Fault]:
+    """Yield what is wrong with the connections that a component names."""
+    yield from misnamed(settings(type(component), component.values()), connections)
+
+
+def secret_faults(component: Record, secrets: Secrets) -> Iterator[Fault]:
+    """Yield the references in a component, or in a connection, that nothing answers."""
+    for path, _, value in settings(type(component), component.values()):
+        if isinstance(value, Secret):
+            yield from (replace(fault, path=path) for fault in secrets.faults(value))
+
+
+def misnamed(
+    found: Iterable[tuple[Path, Strict, Any]], connections: Mapping[str, Filed]
+) -> Iterator[Fault]:
+    """Yield the settings that name a connection which is not filed, or one of another kind."""
+    for path, field, name in found:
+        if isinstance(field, ConnectionName):
+            fault = connection_fault(name, field.connection_kind, connections)
+            if fault is not None:
+                yield replace(fault, path=path)
+
+
+def connection_fault(name: str, wanted: str, connections: Mapping[str, Filed]) -> Fault | None:
+    """Return what is wrong with naming a connection of the ``wanted`` kind, if anything is."""
+    kind = connections[name].kind if name in connections else None
+    if kind in ("", wanted):
+        return None
+    known = sorted(each for each, filed in connections.items() if filed.kind == wanted)
+    return Fault(
+        "unknown-connection",
+        f"there is no {wanted} connection '{name}'"
+        if kind is None
+        else f"'{name}' is a {kind} connection, and a {wanted} connection is needed",
+        found=shown(name),
+        expected="one of " + ", ".join(known) if known else f"a {wanted} connection; none is filed",
+        suggestion=did_you_mean(name, known) if kind is None else None,
+    )
+
+
+def unresolved(found: Iterable[tuple[Path, Strict, Any]], secrets: Secrets) -> Iterator[Fault]:
+    """Yield the secrets that do not resolve: a warning, unless they never can."""
+    for path, _, value in found:
+        if isinstance(value, Secret):
+            severity = Severity.ERROR if value.is_broken else Severity.WARNING
+            for fault in secrets.faults(value):
+                yield replace(fault, path=path, severity=severity)
+
+
+def _filed(document: Document, catalogue: Catalogue) -> tuple[dict[str, Part], list[Diagnostic]]:
+    site = Site(document)
+    if not isinstance(document.value, dict):
+        return {}, [site.diagnose(not_an_object(document.value))]
+    said, parts = [], {}
+    for name, value in document.value.items():
+        if not name.strip():
+            said.append(site.diagnose(_blank(name, "a connection")))
+        parts[name], wrong = part_of(value, site.inside(name), "connection", catalogue)
+        said += wrong
+    return parts, said
+
+
+def _wrong_secrets(value: Any) -> Iterator[Fault]:
+    if not isinstance(value, dict):
+        yield not_an_object(value)
+        return
+    for name, secret in value.items():
+        if not isinstance(secret, str):
+            found = json_type(secret)
+            message = f"expected a string, found {found}"
+            yield Fault("wrong-type", message, found, "a string", path=(name,))
+
+
+def _blank(name: str, owner: str) -> Fault:
+    return Fault(
+        "blank",
+        f"the name of {owner} must not be blank",
+        found=shown(name),
+        expected="a name that is not blank",
+        path=(name,),
+        on_key=True,
+    )

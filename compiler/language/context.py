@@ -1,0 +1,93 @@
+"""What a component may ask while it is built, and the shapes of what it gives.
+
+The runtime hands in the real one, a test a double. It is one component's own: it knows the pipeline
+and the component's place in it, so no component has to say who it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from headrace.compiler.delivery import Batch, Delivery
+from headrace.compiler.edges import Source
+from headrace.compiler.language.secrets import Secret
+
+if TYPE_CHECKING:
+    from reactivex import Observable
+
+    from headrace.compiler.clock import Clock
+    from headrace.compiler.language.families import Connection
+
+Step = Callable[[Batch], list[Batch]]
+"""The pure core of a transform: one batch in, zero or more out. Never changes what it is handed."""
+AwaitingStep = Callable[[Batch], Awaitable[list[Batch]]]
+"""A step that waits for somebody. Runs one batch at a time, in order."""
+Operator = Callable[["Observable[Delivery]"], "Observable[Delivery]"]
+"""A step lifted onto deliveries, or an Rx operator that remembers across batches and knows time."""
+
+_C = TypeVar("_C", bound="Connection")
+
+
+class Ingress(Protocol):
+    """What an input gives whoever wants to post to its pipeline over the API."""
+
+    wants_origin: bool
+    """Whether it looks at where a post came from."""
+
+    def admits(self, headers: Callable[[str], str | None]) -> bool:
+        """Return whether the input's own credential is satisfied; ``headers`` looks one up."""
+
+    def offer(self, batch: Batch, origin: Any) -> bool:
+        """Queue one batch; False when the queue is full and nothing was taken."""
+
+
+class Context(Protocol):
+    """One component's view of the world while it is built."""
+
+    pipeline: str
+    """Id of the pipeline it belongs to."""
+    place: str
+    """Its place in the config, such as ``transforms[2]``."""
+    index: int
+    """Its index in its list."""
+    clock: Clock
+    data_dir: Path | None
+    """Root of everything that is written to files; None: the server writes none."""
+
+    def connection(self, kind: type[_C], name: str) -> _C:
+        """Return the filed connection of that kind, or raise `UnknownConnection`."""
+
+    def resolve(self, secret: Secret) -> str:
+        """Return the value of a secret, or raise `UnresolvedSecret`."""
+
+    def redact(self, text: str) -> str:
+        """Return the text without any value this component has resolved."""
+
+    def warn(self, text: str) -> None:
+        """Log a warning that names pipeline and component."""
+
+    def warn_once(self, text: str) -> None:
+        """Log a warning, the first time only: for what every message may repeat."""
+
+    def fail(self, message: str) -> None:
+        """Count and report a failure of this component that no batch carries (a timer's write)."""
+
+    def lift(self, step: Step) -> Operator:
+        """Return the operator that runs a step, reports a failing batch and carries on."""
+
+    def lift_awaiting(self, step: AwaitingStep) -> Operator:
+        """Return the operator that awaits a step, one batch at a time and in order."""
+
+    def admit(self, ingress: Ingress) -> None:
+        """Offer this input as the pipeline's way in over the API."""
+
+    def attach(self, upstream: str) -> Source:
+        """Return the bounded inbox that receives what another pipeline hands on."""
+
+    def holds(self, count: Callable[[], int]) -> None:
+        """Tell how many messages are held on purpose, for the metrics; asked when they are read."""
+
+    def on_finish(self, action: Callable[[], Awaitable[None]]) -> None:
+        """Have something awaited once when the pipeline has ended (a client to close)."""

@@ -1,0 +1,185 @@
+"""Drafts: as much of a pipeline as can be read, however much is wrong with the rest.
+
+A rule across components can so be judged while some of them have faults of their own, and
+everything is told at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from marshmallow import ValidationError
+
+from headrace.compiler.language.catalogue import FAMILIES, Catalogue
+from headrace.compiler.language.diagnostics import Diagnostic, Fault, Path, path_text
+from headrace.compiler.language.documents import Document
+from headrace.compiler.language.families import Component
+from headrace.compiler.language.fields import (
+    ComponentOf,
+    Identifier,
+    ListOf,
+    Strict,
+    settings,
+    untagged,
+    variant_named,
+)
+from headrace.compiler.language.records import Record, faults_of, option
+
+_R = TypeVar("_R", bound=Record)
+
+
+class PipelineShape(Record):
+    """A pipeline: inputs merged, transforms in order, every batch to every output."""
+
+    id: str | None = option(
+        Identifier(), "What it is called; a readable random name if left out.", default=None
+    )
+    inputs: tuple[Any, ...] = option(
+        ListOf(ComponentOf("input"), at_least=1), "Where its messages come from."
+    )
+    transforms: tuple[Any, ...] = option(
+        ListOf(ComponentOf("transform")), "What happens to them, in this order.", default=()
+    )
+    outputs: tuple[Any, ...] = option(
+        ListOf(ComponentOf("output")), "Where they go: every batch to each of them.", default=()
+    )
+
+
+FAMILY_OF: Mapping[str, str] = {
+    name: known.field.inner.family
+    for name, known in PipelineShape.options().items()
+    if isinstance(known.field, ListOf) and isinstance(known.field.inner, ComponentOf)
+}
+"""The lists of components that a pipeline has, and what they are lists of."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where something stands in a document, and how that place is called.
+
+    The two differ in a file that is a bare list, where ``pipelines[2]`` stands at ``[2]``.
+    """
+
+    document: Document | None = None
+    at: Path = ()
+    called: Path = ()
+
+    def inside(self, *steps: str | int) -> Site:
+        """Return a place within this one."""
+        return Site(self.document, (*self.at, *steps), (*self.called, *steps))
+
+    def position(self, on_key: bool = False) -> tuple[int, int] | None:
+        """Return the line and the column on which it, or its key, starts."""
+        return None if self.document is None else self.document.position(self.at, on_key)
+
+    def line(self) -> int | None:
+        """Return the line on which it starts."""
+        place = self.position()
+        return place and place[0]
+
+    def diagnose(self, fault: Fault) -> Diagnostic:
+        """Return a fault that was raised here."""
+        line, column = self.inside(*fault.path).position(fault.on_key) or (None, None)
+        return Diagnostic(
+            file=self.document.file if self.document is not None else None,
+            line=line,
+            column=column,
+            path=path_text((*self.called, *fault.path)),
+            severity=fault.severity,
+            code=fault.code,
+            message=fault.message,
+            found=fault.found,
+            expected=fault.expected,
+            suggestion=fault.suggestion,
+        )
+
+
+@dataclass(frozen=True)
+class Part:
+    """One component, as far as it could be read.
+
+    ``component`` is its class, or `Component` itself if its `type` is unknown; ``values`` are the
+    options that are right, by wire name; ``built`` is there when nothing is wrong.
+    """
+
+    site: Site
+    component: type[Component]
+    values: Mapping[str, Any]
+    built: Component | None
+
+    def settings(self) -> Iterator[tuple[Path, Strict, Any]]:
+        """Yield its single settings: path, field, value."""
+        return settings(self.component, self.values)
+
+    def __str__(self) -> str:
+        """Say which it is: ``transforms[1] (reducer, line 31)``."""
+        line = self.site.line()
+        about = self.component.kind + (f", line {line}" if line is not None else "")
+        return f"{path_text(self.site.called[-2:])} ({about})"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """One pipeline, as far as it could be read."""
+
+    site: Site
+    id: str | None
+    inputs: tuple[Part, ...]
+    transforms: tuple[Part, ...]
+    outputs: tuple[Part, ...]
+
+    def parts(self) -> Iterator[Part]:
+        """Yield all its components."""
+        yield from self.inputs
+        yield from self.transforms
+        yield from self.outputs
+
+
+def draft_of(value: Any, site: Site, catalogue: Catalogue) -> tuple[Draft, list[Diagnostic]]:
+    """Read a pipeline, and tell all that is wrong with it and each of its components."""
+    _, shape, faults = loaded(PipelineShape, value)
+    said = [site.diagnose(fault) for fault in faults]
+    lists: dict[str, tuple[Part, ...]] = {}
+    for name, family in FAMILY_OF.items():
+        read = [
+            part_of(item, site.inside(name, index), family, catalogue)
+            for index, item in enumerate(shape.get(name, ()))
+        ]
+        lists[name] = tuple(part for part, _ in read)
+        said += [diagnostic for _, wrong in read for diagnostic in wrong]
+    return Draft(site, shape.get("id"), **lists), said
+
+
+def part_of(
+    value: Any, site: Site, family: str, catalogue: Catalogue
+) -> tuple[Part, list[Diagnostic]]:
+    """Read one component of a family, and tell all that is wrong with it."""
+    try:
+        component = variant_named(value, catalogue.family(family))
+    except ValidationError as error:
+        said = [site.diagnose(_at_home(fault, value, catalogue)) for fault in faults_of(error)]
+        return Part(site, Component, {}, None), said
+    built, values, faults = loaded(component, untagged(value))
+    return Part(site, component, values, built), [site.diagnose(fault) for fault in faults]
+
+
+def loaded(record: type[_R], value: Any) -> tuple[_R | None, Mapping[str, Any], list[Fault]]:
+    """Read a record: it, or at least those of its options that are right, and what is wrong."""
+    try:
+        built = record.load(value)
+    except ValidationError as error:
+        valid = error.valid_data if isinstance(error.valid_data, dict) else {}
+        return None, valid, list(faults_of(error))
+    return built, built.values(), []
+
+
+def _at_home(fault: Fault, value: Any, catalogue: Catalogue) -> Fault:
+    """Say so if the kind is one of another family."""
+    if fault.code != "unknown-kind" or not isinstance(value["type"], str):
+        return fault
+    homes = [family for family in FAMILIES if value["type"] in catalogue.family(family)]
+    if not homes:
+        return fault
+    return replace(fault, suggestion=f"'{value['type']}' is a kind of {' and '.join(homes)}")

@@ -1,0 +1,81 @@
+"""Where metadata is put on a message: the two envelopes an input may have.
+
+Metadata is ordinary in-band fields from then on. The pump applies it (`runtime/envelope.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.fieldflow import Shape, either
+from headrace.compiler.language.fields import Tagged, Text
+from headrace.compiler.language.records import option
+
+SHARED_METADATA = {
+    "pipeline": "Id of the pipeline that reads it.",
+    "input": "Kind of the input.",
+    "received_at": "When it arrived here (RFC 3339, UTC); not the time of the event.",
+}
+"""Metadata present for every kind of input."""
+
+
+class Envelope(Tagged):
+    """Attaches metadata to each message."""
+
+    def enclose(self, fields: Shape, metadata: Shape, *, is_added: bool) -> Shape:
+        """Return which fields messages have with it, ``fields`` being theirs.
+
+        ``is_added``: metadata that is there already stays, as behind another pipeline.
+        """
+        raise NotImplementedError
+
+
+class Merge(Envelope, tag="merge"):
+    """Adds the metadata object as one more field. Skips, with a warning, what is not an object."""
+
+    meta: str = option(Text(), "Field that holds the metadata.", default="_meta")
+
+    @property
+    def meta_field(self) -> str:
+        """The field, or its default when it is blank."""
+        return self.meta.strip() or "_meta"
+
+    def enclose(self, fields: Shape, metadata: Shape, *, is_added: bool) -> Shape:
+        """Return the fields with the metadata under one of them."""
+        enclosed, there = fields.copy(), fields.below(self.meta_field)
+        enclosed.keys[self.meta_field] = either(metadata, there) if is_added else metadata
+        return enclosed
+
+
+class Wrap(Envelope, tag="wrap"):
+    """Puts the whole payload under one field beside the metadata. Works for any payload."""
+
+    meta: str = option(Text(), "Field that holds the metadata.", default="_meta")
+    payload: str = option(Text(), "Field that holds the payload.", default="value")
+
+    def rules(self) -> Iterator[Fault]:
+        """Refuse one name for both."""
+        if self.meta_field == self.payload_field:
+            yield Fault(
+                "conflict",
+                f"'meta' and 'payload' both name '{self.meta_field}', so one would overwrite the other",
+                expected="two different names",
+                path=("payload",),
+            )
+
+    @property
+    def meta_field(self) -> str:
+        """The metadata's field, or its default when it is blank."""
+        return self.meta.strip() or "_meta"
+
+    @property
+    def payload_field(self) -> str:
+        """The payload's field, or its default when it is blank."""
+        return self.payload.strip() or "value"
+
+    def enclose(self, fields: Shape, metadata: Shape, *, is_added: bool) -> Shape:
+        """Return an object of exactly two fields."""
+        return Shape(
+            {self.meta_field: metadata, self.payload_field: fields}, closed_by=metadata.closed_by
+        )

@@ -1,0 +1,137 @@
+"""Components: what a config names by `type`, in four families.
+
+    class Splitter(Transform, kind="splitter", listed=2): ...
+
+The family comes from the base class, the kind from the class statement, the options from the body,
+and ``listed`` is the place in the reference. Nothing else anywhere lists kinds: the catalogue scans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from headrace.compiler.edges import Sink, Source
+from headrace.compiler.language.context import Context, Operator, Step
+from headrace.compiler.language.envelopes import Envelope
+from headrace.compiler.language.fieldflow import FieldUse, Passing
+from headrace.compiler.language.fields import Choice, VariantOf
+from headrace.compiler.language.inputbuffers import InputBuffer
+from headrace.compiler.language.records import Record, option
+
+if TYPE_CHECKING:
+    from headrace.compiler.lowering.code import Code
+
+
+class Component(Record):
+    """One thing a config can name. A subclass with a ``kind`` is a component; one without, a family."""
+
+    family: ClassVar[str]
+    kind: ClassVar[str] = ""
+    listed: ClassVar[int] = 1000
+    one_of: ClassVar[tuple[str, ...]] = ()
+    """Options (wire names) of which exactly one is given: the variants of a component without a tag
+    of its own, as the reference and the schema show them."""
+
+    def __init_subclass__(
+        cls, family: str | None = None, kind: str = "", listed: int = 1000, **keywords: Any
+    ) -> None:
+        super().__init_subclass__(**keywords)
+        if family is not None:
+            cls.family = family
+        cls.kind = kind
+        cls.listed = listed
+
+    def dump(self) -> dict[str, Any]:
+        """Return the config object, `type` first."""
+        return {"type": self.kind, **super().dump()}
+
+    def field_use(self) -> FieldUse:
+        """Return which message fields it touches; a component that cannot tell says so."""
+        return FieldUse.unknown()
+
+
+class Connection(Component, family="connection"):
+    """Named credentials on file. Read once, when a component that names it is built."""
+
+
+class Input(Component, family="input"):
+    """Where messages come from."""
+
+    acknowledges: ClassVar[bool] = False
+    """Whether there is a broker to tell, so that ``ack: on_delivery`` means something."""
+    is_only: ClassVar[bool] = False
+    """Whether a pipeline may have at most one of this kind."""
+    attaches: ClassVar[Mapping[str, str]] = {}
+    """Metadata of this kind under an envelope: key to one sentence."""
+
+    ack: str = option(
+        Choice("on_receipt", "on_delivery"),
+        "When a message is acknowledged to its broker: as it arrives, or when all of it has left the"
+        " outputs.",
+        default="on_receipt",
+    )
+    buffer: InputBuffer | None = option(
+        VariantOf(InputBuffer), "Batches messages before the transforms see them.", default=None
+    )
+    envelope: Envelope | None = option(
+        VariantOf(Envelope), "Attaches metadata to each message.", default=None
+    )
+
+    def source(self, ctx: Context) -> Source:
+        """Build what the pump reads. May refuse; opens nothing yet."""
+        raise NotImplementedError
+
+    def hands_on(self) -> Iterable[str] | None:
+        """Return every field its messages can have, before the envelope; None when it cannot know."""
+        return None
+
+    def is_batching(self) -> bool:
+        """Return whether a batch can hold more than one message."""
+        return self.buffer is not None or getattr(self, "max_batch", 1) > 1
+
+
+class Transform(Component, family="transform"):
+    """A step of the chain: batches in, batches out."""
+
+    is_gathering: ClassVar[bool] = False
+    """Whether it can hand on larger batches than it was given."""
+    wants_batches: ClassVar[bool] = False
+    """Whether it says little about one message at a time."""
+
+    def passes(self, before: Passing) -> Passing:
+        """Return what is known of what it hands on, from what is known of what comes in.
+
+        Nothing uncertain: a warning may follow from it. Override where more can be said than which
+        fields it uses and whether it gathers.
+        """
+        after = before.after(self.field_use())
+        return after.at_most(None) if self.is_gathering else after
+
+    def step(self, ctx: Context) -> Step:
+        """Return the pure core; `operator` lifts it."""
+        raise NotImplementedError
+
+    def operator(self, ctx: Context) -> Operator:
+        """Return the Rx operator. Override only for what remembers across batches and knows time."""
+        return ctx.lift(self.step(ctx))
+
+
+class PerMessage(Transform):
+    """A transform that looks at one message at a time and remembers nothing.
+
+    Neighbours are fused into one generated loop per batch. `step` stays the plain, slow truth: it is
+    what a batch is run through again when the loop raises, and what a dry run shows.
+    """
+
+    def generate(self, code: Code, ctx: Context) -> None:
+        """Write the source for one message."""
+        raise NotImplementedError
+
+
+class Output(Component, family="output"):
+    """Where batches go."""
+
+    def open(self, ctx: Context) -> Sink:
+        """Build what the output worker writes to. May refuse; opens nothing yet."""
+        raise NotImplementedError

@@ -1,0 +1,300 @@
+"""Which fields of a message a component touches, and what is left of them along a chain.
+
+`FieldUse` is what one component says of itself. `Passing` is what is known of the batches at one
+place of a chain: the fields their messages can have, how large a batch can be, whether one can come
+at all. It only ever says what is certain: a field is *missing* when no message can have it there.
+
+A path is written as in a config: the literal key of the top level if a message has it, else keys
+that lead down through objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from headrace.compiler.language.values import Values
+
+_DEEPEST = 32
+"""Segments of a path that are looked at; what lies deeper is not told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldUse:
+    """What one component reads, writes and removes. What is claimed has to hold for every message.
+
+    - ``reads``: nothing outside these paths influences what the component does, apart from handing
+      the rest on as it is.
+    - ``asks``: those of them that only what comes in can answer; what the component may have
+      written itself before it reads it is left out. All of ``reads``, unless it says otherwise.
+    - ``writes``: it may write these paths and no others; ``keys`` the same for keys of the top
+      level that are written whole, dots and all, as a `reducer` does.
+    - ``removes``: these are taken out, as far as they are not written. As ever, the literal key is
+      taken where there is one, and then the path below may still lead somewhere.
+    - ``keeps``: what it does not write or remove is handed on as it was. A `map` with
+      ``keep: mapped`` and a `reducer` keep nothing.
+    - ``drops_without``: a message that lacks one of these is not handed on.
+    """
+
+    reads: frozenset[str] = frozenset()
+    writes: frozenset[str] = frozenset()
+    removes: frozenset[str] = frozenset()
+    keeps: bool = True
+    is_known: bool = True
+    asks: frozenset[str] = frozenset()
+    keys: frozenset[str] = frozenset()
+    drops_without: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        reads: Iterable[str] = (),
+        writes: Iterable[str] = (),
+        removes: Iterable[str] = (),
+        keeps: bool = True,
+        asks: Iterable[str] | None = None,
+        keys: Iterable[str] = (),
+        drops_without: Iterable[str] = (),
+    ) -> Self:
+        """Return the use of a component that knows."""
+        read = frozenset(reads)
+        return cls(
+            read,
+            frozenset(writes),
+            frozenset(removes),
+            keeps,
+            True,
+            read if asks is None else frozenset(asks),
+            frozenset(keys),
+            frozenset(drops_without),
+        )
+
+    @classmethod
+    def unknown(cls) -> Self:
+        """Return the use of a component that cannot tell: it may read and write anything."""
+        return cls(is_known=False)
+
+
+class Paths:
+    """Paths that were touched, to ask which others lead to, through or below one of them."""
+
+    def __init__(self, paths: Iterable[str] = ()) -> None:
+        self._touched: set[str] = set()
+        self._above: set[str] = set()
+        for path in paths:
+            self.add(path)
+
+    def add(self, path: str) -> None:
+        """Take one more."""
+        self._touched.add(path)
+        self._above.update(_above(path))
+
+    def __contains__(self, path: str) -> bool:
+        return (
+            path in self._touched
+            or path in self._above
+            or any(each in self._touched for each in _above(path))
+        )
+
+
+Who = tuple[str, ...]
+"""The components that saw to it that something is not there, in words for a message."""
+
+
+class Shape:
+    """Which keys an object can have. Whether there is an object at all is not known.
+
+    ``keys`` has the shape below each key that is told apart, or whoever took that key away. Others
+    are possible if it ``is_open``; if not, ``closed_by`` saw to it.
+    """
+
+    __slots__ = ("closed_by", "is_open", "keys")
+
+    def __init__(
+        self, keys: Mapping[str, Shape | Who], *, is_open: bool = False, closed_by: Who = ()
+    ) -> None:
+        self.keys = dict(keys)
+        self.is_open = is_open
+        self.closed_by = closed_by
+
+    @classmethod
+    def anything(cls) -> Self:
+        """Return the shape of what nothing is known of."""
+        return cls({}, is_open=True)
+
+    @classmethod
+    def of(cls, keys: Iterable[str], by: str) -> Self:
+        """Return the shape of an object that has no other keys."""
+        return cls({key: Shape.anything() for key in keys}, closed_by=(by,))
+
+    def below(self, key: str) -> Shape | Who:
+        """Return the shape below a key, or who saw to it that it is not there."""
+        known = self.keys.get(key)
+        if known is not None:
+            return known
+        return Shape.anything() if self.is_open else self.closed_by
+
+    def missing(self, steps: Iterable[str]) -> Who | None:
+        """Return who saw to it that these keys lead nowhere; None if they may lead somewhere."""
+        shape = self
+        for step in steps:
+            below = shape.below(step)
+            if not isinstance(below, Shape):
+                return below
+            shape = below
+        return None
+
+    def write(self, steps: tuple[str, ...]) -> None:
+        """Note that something may be written there, objects on the way included."""
+        key, rest = steps[0], steps[1:]
+        if not rest:
+            self.keys[key] = Shape.anything()
+            return
+        below = self.below(key)
+        # An object made for the purpose holds nothing else, and who took away the rest still did.
+        shape = below if isinstance(below, Shape) else Shape({}, closed_by=below)
+        shape.write(rest)
+        self.keys[key] = shape
+
+    def remove(self, steps: tuple[str, ...], by: str) -> None:
+        """Note that what is there is taken out."""
+        key, rest = steps[0], steps[1:]
+        below = self.below(key)
+        if not isinstance(below, Shape):
+            return
+        if rest:
+            below.remove(rest, by)
+        self.keys[key] = below if rest else (by,)
+
+    def copy(self, blaming: Who | None = None) -> Shape:
+        """Return a copy to change, with ``blaming`` in place of everybody who took something."""
+        keys: dict[str, Shape | Who] = {
+            key: below.copy(blaming) if isinstance(below, Shape) else blaming or below
+            for key, below in self.keys.items()
+        }
+        return Shape(keys, is_open=self.is_open, closed_by=blaming or self.closed_by)
+
+    def listed(self, before: str = "") -> Iterator[str]:
+        """Yield the paths that are told apart and may be there."""
+        for key, below in self.keys.items():
+            if isinstance(below, Shape):
+                yield before + key
+                yield from below.listed(f"{before}{key}.")
+
+
+def either(one: Shape | Who, other: Shape | Who) -> Shape | Who:
+    """Return what is possible where two streams meet."""
+    if not isinstance(one, Shape) or not isinstance(other, Shape):
+        if isinstance(one, Shape):
+            return one
+        return other if isinstance(other, Shape) else (*dict.fromkeys((*one, *other)),)
+    keys = dict.fromkeys((*one.keys, *other.keys))
+    return Shape(
+        {key: either(one.below(key), other.below(key)) for key in keys},
+        is_open=one.is_open or other.is_open,
+        closed_by=(*dict.fromkeys((*one.closed_by, *other.closed_by)),),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """What is known of the batches at one place of a chain.
+
+    ``largest``: most messages of a batch, None if nobody knows; ``cut_by``: who hands on one
+    message at a time although more came in. ``values``: what is known of the values of fields, and
+    who sees to it. ``stopped``: why nothing comes here at all. ``by``: the component that is
+    looked at, in words.
+    """
+
+    fields: Shape = field(default_factory=Shape.anything)
+    largest: int | None = None
+    cut_by: str | None = None
+    values: Mapping[str, tuple[tuple[str, Values], ...]] = field(default_factory=dict)
+    stopped: str | None = None
+    by: str = ""
+
+    def missing(self, path: str) -> Who | None:
+        """Return who saw to it that no message has this field; None if one may have it."""
+        literal = self.fields.missing((path,))
+        return literal if literal is None else self.fields.missing(_segments(path))
+
+    def after(self, use: FieldUse) -> Passing:
+        """Return what is known after a component that uses fields like this."""
+        if not use.is_known:
+            return replace(self, fields=Shape.anything(), values={})
+        for path in sorted(use.drops_without):
+            if self.missing(path) is not None:
+                return self.stop(f"{self.by} hands on nothing without '{path}'")
+        touched = Paths(use.writes | use.removes | use.keys)
+        values = {path: told for path, told in self.values.items() if path not in touched}
+        return replace(self, fields=self._shape(use), values=values if use.keeps else {})
+
+    def _shape(self, use: FieldUse) -> Shape:
+        fields = self.fields.copy() if use.keeps else Shape({}, closed_by=(self.by,))
+        if use.keeps:
+            for path in use.removes:
+                self._remove(path, fields)
+        for path in use.writes:
+            if fields.missing((path,)) is None:
+                fields.write((path,))
+            fields.write(_segments(path))
+        for key in use.keys:
+            fields.write((key,))
+        return fields
+
+    def _remove(self, path: str, fields: Shape) -> None:
+        segments = path.split(".")
+        is_literal = fields.missing((path,)) is None
+        fields.remove((path,), self.by)
+        # Where both are there, only the literal key goes.
+        if not is_literal and len(segments) <= _DEEPEST:
+            fields.remove(tuple(segments), self.by)
+
+    def at_most(self, largest: int | None) -> Passing:
+        """Return the same with batches of so many messages; None: nobody knows how many."""
+        cut_by = self.by if largest == 1 and self.largest != 1 else self.cut_by
+        return replace(self, largest=largest, cut_by=cut_by if largest == 1 else None)
+
+    def where(self, path: str, values: Values) -> Passing:
+        """Return the same with only the messages that have such a value there."""
+        for by, others in self.values.get(path, ()):
+            if values.excludes(others):
+                return self.stop(f"{self.by} drops every message that {by} hands on")
+        told = (*self.values.get(path, ()), (self.by, values))
+        return replace(self, values={**self.values, path: told})
+
+    def stop(self, why: str) -> Passing:
+        """Return the same with nothing coming through at all."""
+        return self if self.stopped else replace(self, stopped=why)
+
+    def seen_by(self, component: str) -> Passing:
+        """Return the same, for the component that comes next."""
+        return replace(self, by=component)
+
+
+def merged(streams: Iterable[Passing]) -> Passing:
+    """Return what is known where streams meet: what holds for each of those that flow."""
+    flowing = [stream for stream in streams if not stream.stopped]
+    if not flowing:
+        return Passing(stopped="none of the inputs hands on anything")
+    if len(flowing) == 1:
+        return flowing[0]
+    fields = flowing[0].fields
+    for stream in flowing[1:]:
+        met = either(fields, stream.fields)
+        assert isinstance(met, Shape)
+        fields = met
+    sizes = [stream.largest for stream in flowing if stream.largest is not None]
+    return Passing(fields, max(sizes) if len(sizes) == len(flowing) else None)
+
+
+def _segments(path: str) -> tuple[str, ...]:
+    return tuple(path.split(".", _DEEPEST)[:_DEEPEST])
+
+
+def _above(path: str) -> Iterator[str]:
+    """Yield the paths of the objects on the way to this one."""
+    segments = _segments(path)
+    return (".".join(segments[:length]) for length in range(1, len(segments)))

@@ -1,0 +1,508 @@
+"""The fields options are made of: strict, each with its words for the reference and its faults.
+
+Nothing is coerced: ``"1"`` is no integer, ``true`` is no number, ``1.0`` is no integer. Every field
+says what it takes (`expects`), its readable name (`type_name`) and its wire description
+(`field_type`, contract 12.8).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, TypeVar
+
+import marshmallow
+from marshmallow import ValidationError
+
+from headrace.compiler.language.diagnostics import Fault, Path, shown
+from headrace.compiler.language.records import Record, json_type, not_an_object
+from headrace.compiler.language.secrets import Secret
+from headrace.compiler.language.suggest import did_you_mean
+
+_R = TypeVar("_R", bound=Record)
+
+
+def refused(
+    code: str,
+    message: str,
+    *,
+    found: Any = None,
+    expected: str | None = None,
+    hint: str | None = None,
+) -> ValidationError:
+    """Return the error that carries one fault."""
+    fault = Fault(code, message, None if found is None else shown(found), expected, hint)
+    return ValidationError([fault])
+
+
+class Strict(marshmallow.fields.Field[Any]):
+    """A field that takes exactly one JSON type."""
+
+    takes_null: ClassVar[bool] = False
+    """Whether null is one of its values."""
+    is_null_absent: bool = True
+    """Whether null says the same as leaving an optional key out."""
+    never_absent: bool = False
+    """Whether leaving it out is just another way to say its default."""
+    type_name: str = "json"
+    field_type: Any = "json"
+
+    def __init__(self, **keywords: Any) -> None:
+        super().__init__(allow_none=self.takes_null, **keywords)
+
+    def make_error(self, key: str, **_: Any) -> ValidationError:
+        """Return the error for a key that is missing, or null where null is no value."""
+        if key == "required":
+            return refused("missing-key", "this key is required", expected=self.expects)
+        return self.wrong(None)
+
+    @property
+    def expects(self) -> str:
+        """What would be accepted, as a noun phrase."""
+        return "a JSON value"
+
+    def wrong(self, value: Any) -> ValidationError:
+        """Return the error for a value of another type."""
+        return refused(
+            "wrong-type",
+            f"expected {self.expects}, found {shown(value)}",
+            found=value,
+            expected=self.expects,
+        )
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **_: Any) -> Any:
+        return self.read(value)
+
+    def read(self, value: Any) -> Any:
+        """Return what the option holds for a decoded value, or raise a `ValidationError`."""
+        return value
+
+
+class AnyJson(Strict):
+    """Any JSON value, null included."""
+
+    takes_null = True
+    is_null_absent = False
+
+    def read(self, value: Any) -> Any:
+        """Take it as it is."""
+        return value
+
+
+class Boolean(Strict):
+    """`true` or `false`."""
+
+    type_name = "boolean"
+    field_type = "boolean"
+
+    @property
+    def expects(self) -> str:
+        """A boolean."""
+        return "true or false"
+
+    def read(self, value: Any) -> bool:
+        """Take a boolean."""
+        if type(value) is not bool:
+            raise self.wrong(value)
+        return value
+
+
+class Number(Strict):
+    """Any finite JSON number, as it is written (8 stays 8)."""
+
+    type_name = "number"
+    field_type = "number"
+
+    def __init__(
+        self, *, min: float | None = None, max: float | None = None, above: float | None = None
+    ) -> None:
+        self.min, self.max, self.above = min, max, above
+        super().__init__()
+
+    @property
+    def expects(self) -> str:
+        """A number and its bounds."""
+        bounds = [
+            f"of at least {self.min}" if self.min is not None else "",
+            f"above {self.above}" if self.above is not None else "",
+            f"of at most {self.max}" if self.max is not None else "",
+        ]
+        return " ".join([self._noun, " and ".join(filter(None, bounds))]).strip()
+
+    _noun = "a number"
+
+    def _is_kind(self, value: Any) -> bool:
+        # Not for an integer: one that is larger than every double has no answer.
+        return type(value) is int or (type(value) is float and math.isfinite(value))
+
+    def read(self, value: Any) -> Any:
+        """Take a number within the bounds."""
+        if not self._is_kind(value):
+            raise self.wrong(value)
+        if (
+            (self.min is not None and value < self.min)
+            or (self.max is not None and value > self.max)
+            or (self.above is not None and value <= self.above)
+        ):
+            raise refused(
+                "out-of-range",
+                f"expected {self.expects}, found {shown(value)}",
+                found=value,
+                expected=self.expects,
+            )
+        return value
+
+
+class Integer(Number):
+    """A JSON integer: no point, no exponent, no quotes."""
+
+    type_name = "integer"
+    field_type = "integer"
+    _noun = "an integer"
+
+    def __init__(self, *, min: int | None = 0, max: int | None = None) -> None:
+        super().__init__(min=min, max=max)
+
+    def _is_kind(self, value: Any) -> bool:
+        return type(value) is int
+
+
+class Text(Strict):
+    """A string."""
+
+    type_name = "string"
+    field_type: Any = "text"
+
+    @property
+    def expects(self) -> str:
+        """A string."""
+        return "a string"
+
+    def read(self, value: Any) -> Any:
+        """Take a string."""
+        if type(value) is not str:
+            raise self.wrong(value)
+        return value
+
+
+class Name(Text):
+    """A string that says something: trimmed, never blank."""
+
+    @property
+    def expects(self) -> str:
+        """A string that is not blank."""
+        return "a string that is not blank"
+
+    def read(self, value: Any) -> Any:
+        """Take a string with something in it, without the blanks around it."""
+        text = super().read(value).strip()
+        if not text:
+            raise refused("blank", "this must not be blank", found=value, expected=self.expects)
+        return text
+
+
+class Identifier(Text):
+    """What something is filed under: never blank, taken as it is."""
+
+    @property
+    def expects(self) -> str:
+        """A string that is not blank."""
+        return "a string that is not blank"
+
+    def read(self, value: Any) -> Any:
+        """Take a string with something in it."""
+        text: str = super().read(value)
+        if not text.strip():
+            raise refused("blank", "this must not be blank", found=value, expected=self.expects)
+        return text
+
+
+class DottedPath(Name):
+    """The place of a field in a message: a literal key, or keys joined by dots."""
+
+    field_type = "message_field"
+
+
+class PipelineId(Identifier):
+    """The id of another pipeline, which this one reads."""
+
+    type_name = "pipeline id"
+    field_type = "pipeline_id"
+
+
+class ConnectionName(Identifier):
+    """The name of a connection of one kind."""
+
+    def __init__(self, kind: str) -> None:
+        self.connection_kind = kind
+        self.type_name = f"{kind} connection"
+        self.field_type = {"connection": kind}
+        super().__init__()
+
+    @property
+    def expects(self) -> str:
+        """The name of a connection."""
+        return f"the name of a {self.connection_kind} connection"
+
+
+class SecretText(Text):
+    """A string that may hold ``${NAME}`` references."""
+
+    @property
+    def expects(self) -> str:
+        """A string; it is never shown."""
+        return "a string, usually a ${NAME} reference"
+
+    def wrong(self, value: Any) -> ValidationError:
+        """Return the error; the value found may be a secret, so its type alone is told."""
+        found = json_type(value)
+        fault = Fault("wrong-type", f"expected {self.expects}, found {found}", found, self.expects)
+        return ValidationError([fault])
+
+    def read(self, value: Any) -> Secret:
+        """Take a template."""
+        return Secret(super().read(value))
+
+
+class Choice(Strict):
+    """One of several words, spelled exactly.
+
+    One that is ``never_absent`` cannot be taken back: leaving it out says its default, null says
+    nothing, and an echo leaves the default out.
+    """
+
+    def __init__(self, *words: str, null_word: bool = False, never_absent: bool = False) -> None:
+        self.words = words
+        self.null_word = null_word
+        self.never_absent = never_absent
+        self.is_null_absent = not never_absent and not null_word
+        self.type_name = " | ".join(words)
+        self.field_type = {"enum": list(words)}
+        super().__init__()
+
+    @property
+    def expects(self) -> str:
+        """The words."""
+        return "one of " + ", ".join(self.words)
+
+    def deserialize(self, value: Any, *positional: Any, **keywords: Any) -> Any:
+        """Read an unquoted YAML null as the word ``null`` where that is a choice."""
+        if value is None and self.null_word:
+            return "null"
+        return super().deserialize(value, *positional, **keywords)
+
+    def read(self, value: Any) -> str:
+        """Take one of the words."""
+        if type(value) is not str:
+            raise self.wrong(value)
+        if value not in self.words:
+            raise refused(
+                "not-a-choice",
+                f"expected {self.expects}, found {shown(value)}",
+                found=value,
+                expected=self.expects,
+                hint=did_you_mean(value, self.words),
+            )
+        return value
+
+
+class ListOf(Strict):
+    """A list of one sort of thing; read as a tuple, because a record never changes.
+
+    Null is no list: one that is to be empty is left out or written ``[]``.
+    """
+
+    is_null_absent = False
+
+    def __init__(self, inner: Strict, *, at_least: int = 0, noun: str | None = None) -> None:
+        self.inner = inner
+        self.at_least = at_least
+        self.type_name = f"list of {noun or inner.type_name}"
+        super().__init__()
+
+    @property
+    def field_type(self) -> Any:
+        """The element, as an unnamed field."""
+        return {"list": self.inner}
+
+    @property
+    def expects(self) -> str:
+        """A list and its least length."""
+        least = {0: "", 1: " of at least one", 2: " of at least two"}
+        return "a list" + least.get(self.at_least, f" of at least {self.at_least}")
+
+    def read(self, value: Any) -> Any:
+        """Read every element and tell all that is wrong with them."""
+        if not isinstance(value, list):
+            raise self.wrong(value)
+        if len(value) < self.at_least:
+            found = f"a list of {len(value)}" if value else "an empty list"
+            fault = Fault(
+                "out-of-range", f"expected {self.expects}, found {found}", found, self.expects
+            )
+            raise ValidationError([fault])
+        return tuple(_each(value, self.inner.deserialize))
+
+
+class RecordOf(Strict):
+    """An object that is a record of its own."""
+
+    type_name = "object"
+
+    def __init__(self, record: type[Record]) -> None:
+        self.record = record
+        super().__init__()
+
+    @property
+    def field_type(self) -> Any:
+        """The record it holds."""
+        return {"object": self.record}
+
+    @property
+    def expects(self) -> str:
+        """An object."""
+        return "an object"
+
+    def read(self, value: Any) -> Any:
+        """Read the record."""
+        return self.record.load(value)
+
+
+class VariantOf(Strict):
+    """An object tagged by `type`: one of the variants of a `Tagged` root."""
+
+    def __init__(self, union: type[Tagged]) -> None:
+        self.union = union
+        super().__init__()
+
+    @property
+    def type_name(self) -> str:  # type: ignore[override]
+        """The kinds it may be."""
+        return " | ".join(self.union.variants)
+
+    @property
+    def field_type(self) -> Any:
+        """The union."""
+        return {"union": self.union}
+
+    @property
+    def expects(self) -> str:
+        """An object with a known `type`."""
+        return "an object whose 'type' is one of " + ", ".join(self.union.variants)
+
+    def read(self, value: Any) -> Any:
+        """Read the variant that the tag names."""
+        return variant_of(value, self.union.variants)
+
+
+class ComponentOf(Strict):
+    """A component of one family. What it says is read with the catalogue at hand, see `drafts`."""
+
+    takes_null = True
+
+    def __init__(self, family: str) -> None:
+        self.family = self.type_name = family
+        self.field_type = {"component": family}
+        super().__init__()
+
+    @property
+    def expects(self) -> str:
+        """A component."""
+        return f"an {self.family}" if self.family[0] in "io" else f"a {self.family}"
+
+
+class Tagged(Record):
+    """The root of a union of records that a `type` key tells apart.
+
+    A direct subclass is a root; its subclasses name their word:
+    ``class Static(InputBuffer, tag="static")``.
+    """
+
+    variants: ClassVar[dict[str, type[Tagged]]]
+    tag: ClassVar[str] = ""
+
+    def __init_subclass__(cls, tag: str | None = None, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if Tagged in cls.__bases__:
+            cls.variants = {}
+        if tag is not None:
+            cls.tag = tag
+            cls.variants[tag] = cls
+
+    def dump(self) -> dict[str, Any]:
+        """Return the object with its tag first."""
+        return {"type": self.tag, **super().dump()}
+
+
+def variant_of(value: Any, variants: Mapping[str, type[Record]]) -> Any:
+    """Read ``value`` as the record its `type` names.
+
+    Raises:
+        ValidationError: the tag is missing or unknown, or the record refuses the rest.
+    """
+    return variant_named(value, variants).load(untagged(value))
+
+
+def untagged(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options beside the tag."""
+    return {key: inner for key, inner in value.items() if key != "type"}
+
+
+def variant_named(value: Any, variants: Mapping[str, type[_R]]) -> type[_R]:
+    """Return the record that the `type` of ``value`` names.
+
+    Raises:
+        ValidationError: it is no object, or the tag is missing or unknown.
+    """
+    words = ", ".join(variants)
+    if not isinstance(value, dict):
+        raise ValidationError([not_an_object(value)])
+    if "type" not in value:
+        raise refused("missing-key", "'type' is required", expected=f"one of {words}")
+    kind = value["type"]
+    if type(kind) is str and kind in variants:
+        return variants[kind]
+    fault = Fault(
+        "unknown-kind",
+        f"unknown type {shown(kind)}",
+        shown(kind),
+        f"one of {words}",
+        did_you_mean(kind, variants) if type(kind) is str else None,
+        path=("type",),
+    )
+    raise ValidationError([fault])
+
+
+def settings(
+    record: type[Record], values: Mapping[str, Any], path: Path = ()
+) -> Iterator[tuple[Path, Strict, Any]]:
+    """Yield every single setting of a record, also inside what it holds: path, field, value.
+
+    ``values`` by wire name; what is absent is left out.
+    """
+    for wire, known in record.options().items():
+        if values.get(wire) is not None:
+            yield from _settings(known.field, values[wire], (*path, wire))
+
+
+def _settings(field: Any, value: Any, path: Path) -> Iterator[tuple[Path, Strict, Any]]:
+    if isinstance(value, Record):
+        yield from settings(type(value), value.values(), path)
+    elif isinstance(field, ListOf) and isinstance(value, tuple):
+        for index, item in enumerate(value):
+            yield from _settings(field.inner, item, (*path, index))
+    else:
+        yield path, field, value
+
+
+def _each(values: Iterable[Any], read: Callable[[Any], Any]) -> list[Any]:
+    """Read every element, collecting what is wrong under its index."""
+    loaded, wrong = [], {}
+    for index, value in enumerate(values):
+        try:
+            loaded.append(read(value))
+        except ValidationError as error:
+            wrong[index] = error.messages
+    if wrong:
+        raise ValidationError(wrong)
+    return loaded

@@ -1,0 +1,57 @@
+"""The buffer an input may have: batches messages before the transforms see them.
+
+Not the `buffer` transform. `size` is a floor: an arriving batch is never split, so it can be
+overshot. No batch is ever empty, and the clock starts at the first message.
+"""
+
+from __future__ import annotations
+
+from headrace.compiler.language.fields import Integer, Tagged
+from headrace.compiler.language.records import option
+
+
+class InputBuffer(Tagged):
+    """Batches messages before the transforms see them."""
+
+    @property
+    def limits(self) -> tuple[int | None, int | None]:
+        """Messages and seconds that end a batch; None: that one never does."""
+        raise NotImplementedError
+
+
+class Static(InputBuffer, tag="static"):
+    """Hands on the batch after this many messages."""
+
+    size: int = option(Integer(min=0), "Messages that end a batch; 0 is read as 1.")
+
+    @property
+    def limits(self) -> tuple[int | None, int | None]:
+        """By count alone."""
+        return max(self.size, 1), None
+
+
+class Tumbling(InputBuffer, tag="tumbling"):
+    """Hands on the batch this many seconds after its first message."""
+
+    window_seconds: int = option(
+        Integer(min=0), "Seconds from the first message; 0 closes at once."
+    )
+
+    @property
+    def limits(self) -> tuple[int | None, int | None]:
+        """By time alone."""
+        return None, self.window_seconds
+
+
+class Either(InputBuffer, tag="batch"):
+    """Hands on the batch at this many messages or after this many seconds, whichever is first."""
+
+    size: int = option(Integer(min=0), "Messages that end a batch; 0 is read as 1.")
+    window_seconds: int = option(
+        Integer(min=0), "Seconds from the first message; 0 closes at once."
+    )
+
+    @property
+    def limits(self) -> tuple[int | None, int | None]:
+        """By count or time."""
+        return max(self.size, 1), self.window_seconds

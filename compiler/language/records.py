@@ -1,0 +1,280 @@
+"""Records: frozen classes whose options carry their own schema and their own documentation.
+
+A config object is a call: its keys are the arguments of a class. So a record is declared once, as
+
+    class Rotation(Record):
+        \"\"\"When a part is closed and the next one opened.\"\"\"
+
+        max_rows: int | None = option(Integer(min=1), "Close at this many rows.", default=None)
+
+and the marshmallow schema, the validation, the echo and the reference pages all ask that class. A
+Python keyword takes a trailing underscore (`from_`); its wire name has none.
+
+Source: https://marshmallow.readthedocs.io/ (schemas), PEP 681 (`dataclass_transform`).
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
+from typing import Any, ClassVar, Self, dataclass_transform
+
+import marshmallow
+from marshmallow import ValidationError
+
+from headrace.compiler.language.diagnostics import Fault, path_text
+from headrace.compiler.language.suggest import nearest
+
+_REQUIRED: Any = dataclasses.MISSING
+
+
+@dataclasses.dataclass(frozen=True)
+class Option:
+    """One documented option of a record: its wire name, its field, one sentence."""
+
+    attribute: str
+    wire: str
+    field: marshmallow.fields.Field[Any]
+    doc: str
+    required: bool
+    default: Any
+    additive: bool
+
+    def is_omitted(self, value: Any, given: bool) -> bool:
+        """Return whether an echo leaves the option out (contract 1.3)."""
+        return not given or (self.field.never_absent and value == self.default)  # type: ignore[attr-defined]
+
+
+def option(
+    field: marshmallow.fields.Field[Any],
+    doc: str,
+    *,
+    default: Any = _REQUIRED,
+    wire: str | None = None,
+    additive: bool = False,
+) -> Any:
+    """Declare one option of a record; without a ``default`` it is required.
+
+    ``additive`` marks a field that the established format lacks: absent, it changes nothing.
+    """
+    meta = {"field": field, "doc": doc, "wire": wire, "additive": additive}
+    return dataclasses.field(default=default, metadata={"option": meta})
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option,))
+class Record:
+    """A frozen object of a config."""
+
+    given: ClassVar[Any] = frozenset()
+    """Wire names that the document spelled out: an echo repeats those. Empty if built by hand."""
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        dataclasses.dataclass(frozen=True, kw_only=True)(cls)
+
+    def __post_init__(self) -> None:
+        if faults := list(self.rules()):
+            raise ValidationError(faults)
+
+    def rules(self) -> Iterator[Fault]:
+        """Yield what is wrong between options that are each right by themselves."""
+        return iter(())
+
+    @classmethod
+    @cache
+    def options(cls) -> Mapping[str, Option]:
+        """Return the options by wire name, in the order they are declared."""
+        found = {}
+        for entry in dataclasses.fields(cls):  # type: ignore[arg-type]  # it is one: see above
+            meta = entry.metadata["option"]
+            wire = meta["wire"] or entry.name.rstrip("_")
+            required = entry.default is dataclasses.MISSING
+            found[wire] = Option(
+                entry.name,
+                wire,
+                meta["field"],
+                meta["doc"],
+                required,
+                None if required else entry.default,
+                meta["additive"],
+            )
+        return found
+
+    @classmethod
+    @cache
+    def schema(cls) -> marshmallow.Schema:
+        """Return the marshmallow schema; loading with it gives an instance."""
+        declared: dict[str, Any] = {}
+        for wire, known in cls.options().items():
+            # A copy, because one field object may serve several options.
+            field = declared[wire] = copy.copy(known.field)
+            field.required = known.required
+            field.metadata = {**field.metadata, "description": known.doc}
+        made: type[RecordSchema] = type(cls.__name__, (RecordSchema,), declared)
+        made.record = cls  # set afterwards: an option may have that name as well
+        return made()
+
+    @classmethod
+    def load(cls, document: Any) -> Self:
+        """Read a record from a decoded document.
+
+        Raises:
+            marshmallow.ValidationError: with `Fault` objects as messages; see `faults_of`.
+        """
+        return cls.schema().load(document)  # type: ignore[no-any-return]
+
+    def values(self) -> dict[str, Any]:
+        """Return what every option holds, by wire name."""
+        return {wire: getattr(self, known.attribute) for wire, known in self.options().items()}
+
+    def dump(self) -> dict[str, Any]:
+        """Return the record as the API echoes it and a save writes it (contract 1.3)."""
+        echo = {}
+        for wire, known in self.options().items():
+            value = getattr(self, known.attribute)
+            given = wire in self.given or (not self.given and value != known.default)
+            if not (known.required or not known.is_omitted(value, given)):
+                continue
+            echo[wire] = dumped(value)
+        return echo
+
+
+class RecordSchema(marshmallow.Schema):
+    """Refuses unknown keys with a suggestion, reads null as absent where that is meant."""
+
+    class Meta:
+        """Unknown keys are refused by `refuse_unknown`, which knows what to suggest."""
+
+        unknown = marshmallow.EXCLUDE
+
+    record: type[Record]
+
+    @marshmallow.pre_load
+    def absent_nulls(self, data: Any, **_: Any) -> Any:
+        """Refuse what is no object; drop the nulls that say nothing."""
+        if not isinstance(data, dict):
+            raise ValidationError([not_an_object(data)])
+        return {
+            key: value
+            for key, value in data.items()
+            if value is not None or not self._is_null_absent(key)
+        }
+
+    def _is_null_absent(self, key: str) -> bool:
+        field = self.fields.get(key)
+        return field is not None and not field.required and field.is_null_absent  # type: ignore[attr-defined]
+
+    @marshmallow.validates_schema(pass_original=True, skip_on_field_errors=False)
+    def refuse_unknown(self, _data: Any, original: Any, **_: Any) -> None:
+        """Refuse keys that nobody declared: a typo must not change what runs in silence."""
+        unknown: dict[str, Any] = {
+            key: [unknown_key(key, self.fields, original)]
+            for key in original
+            if key not in self.fields
+        }
+        if unknown:
+            raise ValidationError(unknown)
+
+    @marshmallow.post_load
+    def instance(self, data: dict[str, Any], **_: Any) -> Any:
+        """Build the record; its own rules speak now."""
+        options = self.record.options()
+        built = self.record(**{options[wire].attribute: value for wire, value in data.items()})
+        object.__setattr__(built, "given", frozenset(data))
+        return built
+
+    def handle_error(self, error: ValidationError, data: Any, **_: Any) -> None:
+        """Leave out what only follows from another fault, add what its own rules say.
+
+        A misspelt required key is one mistake, not two. Unknown keys do not keep the rules from
+        being asked, since all the known ones are right.
+        """
+        faults = list(faults_of(error))
+        unknown = [f for f in faults if isinstance(f, UnknownKey) and len(f.path) == 1]
+        if len(unknown) == len(faults):
+            faults += self._said_by_rules(error.valid_data)
+        misspelt = {(fault.meant,) for fault in unknown}
+        kept = [f for f in faults if f.code != "missing-key" or f.path not in misspelt]
+        raise ValidationError(kept, data=data, valid_data=error.valid_data)
+
+    def _said_by_rules(self, valid: Any) -> list[Fault]:
+        try:
+            self.instance(valid)
+        except ValidationError as error:
+            return list(faults_of(error))
+        return []
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class UnknownKey(Fault):
+    """A key nobody declared, and the one that is probably meant."""
+
+    meant: str | None = None
+
+
+def unknown_key(key: str, allowed: Collection[str], given: Collection[str] = ()) -> UnknownKey:
+    """Return the fault for a key nobody declared; what is given already cannot be meant."""
+    meant = nearest(key, [each for each in allowed if each not in given])
+    return UnknownKey(
+        "unknown-key",
+        f"unknown key '{key}'",
+        found=key,
+        expected="one of " + ", ".join(allowed) if allowed else "no keys",
+        suggestion=f"did you mean '{meant}'?" if meant is not None else None,
+        on_key=True,
+        meant=meant,
+    )
+
+
+_TYPES = {
+    type(None): "null",
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    str: "a string",
+    list: "a list",
+    dict: "an object",
+}
+
+
+def json_type(value: Any) -> str:
+    """Return the JSON type of a decoded value, with its article."""
+    return _TYPES.get(type(value), "a value")
+
+
+def not_an_object(value: Any) -> Fault:
+    """Return the fault for something else where an object belongs.
+
+    Only its type is told: credentials are at home in objects, and may have been put in their place.
+    """
+    found = json_type(value)
+    return Fault("wrong-type", f"expected an object, found {found}", found, "an object")
+
+
+def dumped(value: Any) -> Any:
+    """Return a value of a record as JSON: records as objects, tuples as lists."""
+    if hasattr(value, "dump"):
+        return value.dump()
+    if isinstance(value, tuple):
+        return [dumped(item) for item in value]
+    return value
+
+
+def faults_of(error: ValidationError) -> Iterator[Fault]:
+    """Flatten a marshmallow error into faults whose paths start at the loaded record."""
+    yield from _flatten(error.messages, ())
+
+
+def _flatten(messages: Any, path: tuple[str | int, ...]) -> Iterator[Fault]:
+    if isinstance(messages, dict):
+        for key, inner in messages.items():
+            yield from _flatten(inner, path if key == "_schema" else (*path, key))
+    elif isinstance(messages, list):
+        for inner in messages:
+            yield from _flatten(inner, path)
+    elif isinstance(messages, Fault):
+        yield dataclasses.replace(messages, path=path + messages.path)
+    else:
+        raise TypeError(f"a fault was expected at {path_text(path)}, found {messages!r}")

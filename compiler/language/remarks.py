@@ -1,0 +1,156 @@
+"""Remarks: what a config may say, and yet is probably not meant. Warnings, never refusals.
+
+Each is certain: it follows from the config alone, whatever messages come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from headrace.compiler.language.diagnostics import Diagnostic, Fault, Severity, shown
+from headrace.compiler.language.drafts import Draft, Part
+from headrace.compiler.language.envelopes import SHARED_METADATA
+from headrace.compiler.language.families import Input, Output, Transform
+from headrace.compiler.language.fieldflow import FieldUse, Passing, Shape, Who, merged
+from headrace.compiler.language.fields import SecretText, Text
+from headrace.compiler.language.rules import upstreams
+from headrace.compiler.language.suggest import did_you_mean
+
+
+def remarks(drafts: Sequence[Draft], order: Sequence[int]) -> Iterator[Diagnostic]:
+    """Yield the remarks on pipelines that run together, ``order`` being that of dependency."""
+    ends: dict[str, Passing] = {}
+    for draft in (drafts[place] for place in order):
+        for part in draft.parts():
+            yield from _literal_references(part)
+        chain = _Chain(ends)
+        yield from chain.remarks(draft)
+        if draft.id is not None:
+            ends.setdefault(draft.id, chain.end)
+
+
+def _literal_references(part: Part) -> Iterator[Diagnostic]:
+    for path, field, value in part.settings():
+        if isinstance(field, Text) and not isinstance(field, SecretText) and "${" in value:
+            fault = Fault(
+                "literal-reference",
+                "'${' is taken as it stands here: only secrets resolve references",
+                found=shown(value),
+                path=path,
+                severity=Severity.WARNING,
+            )
+            yield part.site.diagnose(fault)
+
+
+class _Chain:
+    """One pipeline from its inputs to its outputs."""
+
+    def __init__(self, ends: dict[str, Passing]) -> None:
+        self._ends = ends
+        self.end = Passing()
+
+    def remarks(self, draft: Draft) -> Iterator[Diagnostic]:
+        """Yield what can be said along the way; then ``end`` is what leaves the last transform."""
+        arriving = [self._arriving(part) for part in draft.inputs]
+        for part, passing in zip(draft.inputs, arriving, strict=True):
+            if passing.stopped:
+                yield _never_reached(part, passing.stopped)
+        passing = merged(arriving)
+        is_told = passing.stopped is not None
+        for part in (*draft.transforms, *draft.outputs):
+            if passing.stopped is not None:
+                if not is_told:
+                    yield _never_reached(part, passing.stopped)
+                is_told = True
+                continue
+            yield from _missing_fields(part, passing)
+            yield from _nothing_batches(part, passing)
+            passing = _behind(part, passing)
+        self.end = passing
+
+    def _arriving(self, part: Part) -> Passing:
+        """Return what is known of the batches of one input."""
+        if not isinstance(part.built, Input):
+            return Passing()
+        who = str(part)
+        read = [upstream for _, upstream in upstreams(part.settings())]
+        passing = (
+            _of_others(self._ends, read, who) if read else _of_input(part.built, who)
+        ).seen_by(who)
+        if part.built.envelope is not None:
+            about = Shape.of({**SHARED_METADATA, **part.built.attaches}, who)
+            fields = part.built.envelope.enclose(passing.fields, about, is_added=bool(read))
+            passing = replace(passing, fields=fields, values={})
+        return passing if part.built.buffer is None else passing.at_most(None)
+
+
+def _of_input(component: Input, who: str) -> Passing:
+    """Return what is known of what an input hands on, before its envelope and its buffer."""
+    fields = component.hands_on()
+    shape = Shape.anything() if fields is None else Shape.of(fields, who)
+    return Passing(shape, None if component.is_batching() else 1)
+
+
+def _of_others(ends: Mapping[str, Passing], read: Sequence[str], who: str) -> Passing:
+    """Return what is known of what other pipelines hand on, as that of the input that reads it."""
+    passing = merged(ends.get(upstream, Passing()) for upstream in read)
+    return Passing(
+        passing.fields.copy(blaming=(who,)),
+        passing.largest,
+        None,
+        {path: tuple((who, values) for _, values in told) for path, told in passing.values.items()},
+        f"nothing leaves pipeline '{read[0]}'" if passing.stopped else None,
+    )
+
+
+def _behind(part: Part, passing: Passing) -> Passing:
+    """Return what is known after a component: of a transform, or of what goes to every output."""
+    if isinstance(part.built, Transform):
+        return part.built.passes(passing.seen_by(str(part)))
+    return passing if isinstance(part.built, Output) else Passing()
+
+
+def _missing_fields(part: Part, passing: Passing) -> Iterator[Diagnostic]:
+    """Yield what a component reads and cannot find."""
+    use = part.built.field_use() if part.built is not None else FieldUse.unknown()
+    for path in sorted(use.asks):
+        if (who := passing.missing(path)) is not None:
+            yield _not_handed_on(part, path, who, passing)
+
+
+def _not_handed_on(part: Part, path: str, who: Who, passing: Passing) -> Diagnostic:
+    known = [] if passing.fields.is_open else [*passing.fields.listed()]
+    diagnostic = part.site.diagnose(
+        Fault(
+            "not-handed-on",
+            f"reads '{path}', which {' and '.join(who)} {'does' if len(who) == 1 else 'do'}"
+            " not hand on",
+            found=shown(path),
+            expected="one of " + ", ".join(known) if known else None,
+            suggestion=did_you_mean(path, known),
+            severity=Severity.WARNING,
+        )
+    )
+    # It is about the component, and shown where that spells the field.
+    spelt = next((at for at, _, value in part.settings() if value == path), ())
+    place = part.site.inside(*spelt).position()
+    return replace(diagnostic, line=place and place[0], column=place and place[1])
+
+
+def _nothing_batches(part: Part, passing: Passing) -> Iterator[Diagnostic]:
+    if not isinstance(part.built, Transform) or not part.built.wants_batches:
+        return
+    if passing.largest == 1:
+        where = "before it" if passing.cut_by is None else f"after {passing.cut_by}"
+        fault = Fault(
+            "nothing-batches",
+            f"this {part.component.kind} sees one message at a time: nothing {where} batches",
+            severity=Severity.WARNING,
+        )
+        yield part.site.diagnose(fault)
+
+
+def _never_reached(part: Part, why: str) -> Diagnostic:
+    fault = Fault("never-reached", f"no message ever comes here: {why}", severity=Severity.WARNING)
+    return part.site.diagnose(fault)

@@ -1,0 +1,181 @@
+"""Rules across components: of one pipeline, and between the pipelines that run together.
+
+They look at drafts, so what can be judged is judged although something else is wrong. Nothing here
+knows a kind: an input that reads another pipeline is one with an option that is a `PipelineId`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
+from heapq import heappop, heappush
+from typing import Any
+
+from headrace.compiler.language.diagnostics import Diagnostic, Fault, Path, shown
+from headrace.compiler.language.drafts import Draft, Part
+from headrace.compiler.language.families import Input
+from headrace.compiler.language.fields import PipelineId, Strict
+from headrace.compiler.language.suggest import did_you_mean
+
+
+def wrong_within(draft: Draft) -> Iterator[Diagnostic]:
+    """Yield what is wrong between the components of one pipeline."""
+    yield from _second_inputs(draft)
+    for part in draft.inputs:
+        yield from _nothing_to_acknowledge(part)
+
+
+def wrong_between(drafts: Sequence[Draft], running: Collection[str] = ()) -> Iterator[Diagnostic]:
+    """Yield what is wrong between pipelines, ``running`` being there already."""
+    yield from _duplicate_ids(drafts)
+    yield from _missing_upstreams(drafts, running)
+    _, rings = _taken_apart(drafts)
+    for ring in rings:
+        yield _told(drafts, ring)
+
+
+def upstreams(found: Iterable[tuple[Path, Strict, Any]]) -> Iterator[tuple[Path, str]]:
+    """Yield the pipelines that settings name, each with its path."""
+    for path, field, value in found:
+        if isinstance(field, PipelineId):
+            yield path, value
+
+
+def by_dependency(drafts: Sequence[Draft]) -> list[int]:
+    """Return the places of the drafts so that each comes after what it reads.
+
+    Of those that could come next, the first one in the file does.
+    """
+    order, ready = [], list[int]()
+    graph, _ = _taken_apart(drafts)
+    sorter = TopologicalSorter(graph)
+    sorter.prepare()
+    while sorter.is_active():
+        for place in sorter.get_ready():
+            heappush(ready, place)
+        order.append(heappop(ready))
+        sorter.done(order[-1])
+    return order
+
+
+def _second_inputs(draft: Draft) -> Iterator[Diagnostic]:
+    first: dict[type, Part] = {}
+    for part in draft.inputs:
+        if not issubclass(part.component, Input) or not part.component.is_only:
+            continue
+        if part.component not in first:
+            first[part.component] = part
+            continue
+        fault = Fault(
+            "second-input",
+            f"a pipeline has at most one {part.component.kind} input, and {first[part.component]}"
+            " is one",
+            expected="an input of another kind, or a pipeline of its own",
+        )
+        yield part.site.diagnose(fault)
+
+
+def _nothing_to_acknowledge(part: Part) -> Iterator[Diagnostic]:
+    wants = part.values.get("ack") == "on_delivery"
+    if wants and issubclass(part.component, Input) and not part.component.acknowledges:
+        fault = Fault(
+            "nothing-to-acknowledge",
+            f"a message from '{part.component.kind}' is acknowledged to nobody, so 'ack' cannot be"
+            " on_delivery",
+            '"on_delivery"',
+            "on_receipt",
+            path=("ack",),
+        )
+        yield part.site.diagnose(fault)
+
+
+def _duplicate_ids(drafts: Iterable[Draft]) -> Iterator[Diagnostic]:
+    first: dict[str, Draft] = {}
+    for draft in drafts:
+        if draft.id is None or first.setdefault(draft.id, draft) is draft:
+            continue
+        line = first[draft.id].site.inside("id").line()
+        fault = Fault(
+            "duplicate",
+            f"the id '{draft.id}' is taken by the pipeline on line {line}",
+            found=shown(draft.id),
+            expected="an id that no other pipeline has",
+            path=("id",),
+        )
+        yield draft.site.diagnose(fault)
+
+
+def missing_upstream(upstream: str, known: Iterable[str]) -> Fault:
+    """Return the fault of reading from a pipeline that is not there."""
+    others = [*known]
+    return Fault(
+        "missing-upstream",
+        f"there is no pipeline '{upstream}' to read from",
+        found=shown(upstream),
+        expected="one of " + ", ".join(others) if others else "the id of another pipeline",
+        suggestion=did_you_mean(upstream, others),
+    )
+
+
+def _missing_upstreams(drafts: Sequence[Draft], running: Collection[str]) -> Iterator[Diagnostic]:
+    ids = [draft.id for draft in drafts if draft.id is not None]
+    known = {*ids, *running}
+    for draft in drafts:
+        for part in draft.inputs:
+            for path, upstream in upstreams(part.settings()):
+                if upstream not in known:
+                    others = sorted(known - {draft.id})
+                    fault = replace(missing_upstream(upstream, others), path=path)
+                    yield part.site.diagnose(fault)
+
+
+def _taken_apart(drafts: Sequence[Draft]) -> tuple[dict[int, list[int]], list[list[int]]]:
+    """Return who reads whom without what closes a ring, and the rings, each told once."""
+    graph, rings = _graph(drafts), []
+    while ring := _ring(graph):
+        start = ring.index(min(ring))
+        ring = ring[start:] + ring[:start]
+        graph[ring[0]].remove(ring[-1])
+        rings.append(ring)
+    return graph, rings
+
+
+def _graph(drafts: Sequence[Draft]) -> dict[int, list[int]]:
+    """Return which drafts each one reads, by their places."""
+    places = {draft.id: place for place, draft in reversed([*enumerate(drafts)])}
+    graph: dict[int, list[int]] = {}
+    for place, draft in enumerate(drafts):
+        read = (upstream for part in draft.inputs for _, upstream in upstreams(part.settings()))
+        graph[place] = [*dict.fromkeys(places[each] for each in read if each in places)]
+    return graph
+
+
+def _ring(graph: dict[int, list[int]]) -> list[int] | None:
+    """Return the places around one ring, in the direction in which the messages go."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        ring: list[int] = error.args[1]
+        return ring[:-1]
+    return None
+
+
+def _told(drafts: Sequence[Draft], ring: Sequence[int]) -> Diagnostic:
+    names = [str(drafts[place].id) for place in ring]
+    part, path = next(
+        (part, path)
+        for part in drafts[ring[0]].inputs
+        for path, upstream in upstreams(part.settings())
+        if upstream == names[-1]
+    )
+    around = " -> ".join([*names, names[0]])
+    message = (
+        f"'{names[0]}' reads its own output"
+        if len(ring) == 1
+        else f"these pipelines feed each other in a circle: {around}"
+    )
+    fault = Fault(
+        "cycle", message, f'"{names[-1]}"', "a pipeline that does not read this one", path=path
+    )
+    return part.site.diagnose(fault)

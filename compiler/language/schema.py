@@ -1,0 +1,221 @@
+"""JSON Schema from the component classes: for editors, for OpenAPI, for whoever checks a config elsewhere.
+
+A schema says what one value may be. Rules between values (two inputs that exclude each other, a
+pipeline that does not exist) are the loader's, so a document that satisfies the schema may still be
+refused; one that loads always satisfies it.
+
+Source: https://apispec.readthedocs.io/ (its marshmallow plugin walks the schemas), JSON Schema 2020-12.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatchmethod
+from typing import Any
+
+import marshmallow
+from apispec import APISpec
+from apispec.ext.marshmallow import MarshmallowPlugin
+from apispec.ext.marshmallow.openapi import OpenAPIConverter
+
+from headrace.compiler.language import fields
+from headrace.compiler.language.catalogue import FAMILIES, Catalogue
+from headrace.compiler.language.drafts import PipelineShape
+from headrace.compiler.language.families import Component
+from headrace.compiler.language.records import Record, RecordSchema, dumped
+from headrace.compiler.language.reference import prose
+
+Schema = dict[str, Any]
+
+OPENAPI = "#/components/schemas/"
+_DEFS = "#/$defs/"
+
+
+def json_schema(catalogue: Catalogue) -> Schema:
+    """Return the JSON Schema of a config file, in both its spellings."""
+    pipelines = {"type": "array", "items": {"$ref": f"{_DEFS}Config"}}
+    spelled_out = {
+        "type": "object",
+        "properties": {"pipelines": pipelines},
+        "required": ["pipelines"],
+        "additionalProperties": False,
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "headrace config",
+        "anyOf": [pipelines, spelled_out],
+        "$defs": _pointed_at(_DEFS, component_schemas(catalogue)),
+    }
+
+
+def component_schemas(catalogue: Catalogue) -> dict[str, Schema]:
+    """Return the schema of everything a config may hold, by name, each referring to `OPENAPI` names."""
+    plugin = _Plugin(schema_name_resolver=_name_of)
+    spec = APISpec("headrace", "", "3.1.0", plugins=[plugin])
+    converter: Any = plugin.converter  # a `_Converter`
+    for family in FAMILIES:
+        converter.union(family.capitalize(), catalogue.family(family))
+    spec.components.schema("Config", schema=_described(PipelineShape))
+    spec.components.schema("Connections", _connections())
+    schemas: dict[str, Schema] = spec.components.schemas
+    return schemas
+
+
+class _Converter(OpenAPIConverter):
+    """Teaches apispec what our fields and records say beyond marshmallow's own."""
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        # In place of apispec's own, which ask validators and mappings that strict fields do not use.
+        self.attribute_functions = [self.metadata2properties, self.strict]
+
+    def schema2jsonschema(self, schema: Any) -> Schema:
+        """Return the schema of a record, with its prose, its defaults and, in a union, its tag.
+
+        The tag stands in each variant: outside, no instance could satisfy a variant that allows no
+        further keys.
+        """
+        record: type[Record] = schema.record
+        said: Schema = super().schema2jsonschema(schema)  # type: ignore[no-untyped-call]
+        for option in record.options().values():
+            if option.default not in (None, ()):
+                said["properties"][option.wire]["default"] = dumped(option.default)
+        if tag := getattr(record, "kind", "") or getattr(record, "tag", ""):
+            said["properties"] = {"type": {"const": tag}, **said["properties"]}
+            said["required"] = ["type", *said.get("required", [])]
+        if one_of := getattr(record, "one_of", ()):
+            said["oneOf"] = [_given(wire) for wire in one_of]
+        return said | ({"description": text} if (text := prose(record)) else {})
+
+    def record(self, record: type[Record]) -> Schema:
+        """Return a reference to a record, describing it where that has not been done."""
+        reference: Schema = self.resolve_nested_schema(_described(record))  # type: ignore[no-untyped-call]
+        return reference
+
+    def union(self, name: str, variants: Any) -> Schema:
+        """Return a reference to a union by `type`, describing it where that has not been done."""
+        if name not in self.spec.components.schemas:
+            references = {tag: self.record(variant) for tag, variant in variants.items()}
+            mapping = {tag: reference["$ref"] for tag, reference in references.items()}
+            discriminator = {"propertyName": "type", "mapping": mapping}
+            union = {"oneOf": [*references.values()], "discriminator": discriminator}
+            self.spec.components.schema(name, union)
+        return {"$ref": OPENAPI + name}
+
+    def strict(self, field: fields.Strict, ret: Schema) -> Schema:
+        """Return what a field takes: apispec's hook, called for each."""
+        takes = self.takes(field)
+        if field.required or not field.is_null_absent or not takes:
+            return takes
+        return _or_null(takes)
+
+    @singledispatchmethod
+    def takes(self, field: fields.Strict) -> Schema:
+        """Return the schema of one field's values: of any JSON, if nothing below knows better."""
+        return {}
+
+    @takes.register
+    def _(self, field: fields.Boolean) -> Schema:
+        return {"type": "boolean"}
+
+    @takes.register
+    def _(self, field: fields.Number) -> Schema:
+        return {"type": "number", **_bounds(field)}
+
+    @takes.register
+    def _(self, field: fields.Integer) -> Schema:
+        return {"type": "integer", **_bounds(field)}
+
+    @takes.register
+    def _(self, field: fields.Text) -> Schema:
+        return {"type": "string"}
+
+    @takes.register
+    def _(self, field: fields.Name) -> Schema:
+        return {"type": "string", "pattern": r"\S"}
+
+    @takes.register
+    def _(self, field: fields.Choice) -> Schema:
+        # An unquoted null of YAML is read as the word.
+        return {"enum": [*field.words, *([None] if field.null_word else [])]}
+
+    @takes.register
+    def _(self, field: fields.ListOf) -> Schema:
+        least = {"minItems": field.at_least} if field.at_least else {}
+        return {"type": "array", "items": self.takes(field.inner), **least}
+
+    @takes.register
+    def _(self, field: fields.RecordOf) -> Schema:
+        return self.record(field.record)
+
+    @takes.register
+    def _(self, field: fields.VariantOf) -> Schema:
+        return self.union(field.union.__name__, field.union.variants)
+
+    @takes.register
+    def _(self, field: fields.ComponentOf) -> Schema:
+        return {"$ref": OPENAPI + field.family.capitalize()}
+
+
+class _Plugin(MarshmallowPlugin):
+    """The marshmallow plugin of apispec, with our converter."""
+
+    Converter = _Converter
+
+
+def _described(record: type[Record]) -> RecordSchema:
+    """Return a record's schema as apispec is to see it: unknown keys are refused."""
+    made: Any = type(record.schema())
+    schema: RecordSchema = made(unknown=marshmallow.RAISE)
+    schema.record = record
+    return schema
+
+
+def _name_of(schema: Any) -> str:
+    return _name(schema.record)
+
+
+def _name(record: type[Record]) -> str:
+    """Return the schema name of a record: `KafkaInput`, `StaticInputBuffer`, `Aggregation`."""
+    if issubclass(record, Component):
+        return record.kind.capitalize() + record.family.capitalize()
+    if issubclass(record, fields.Tagged) and record.tag:
+        root = next(base for base in record.__mro__ if fields.Tagged in base.__bases__)
+        return record.tag.title().replace("_", "") + root.__name__
+    return record.__name__
+
+
+def _given(wire: str) -> Schema:
+    """An option that is there, and not as the null that says it is not."""
+    return {"required": [wire], "properties": {wire: {"type": "object"}}}
+
+
+def _bounds(field: fields.Number) -> Schema:
+    bounds = {"minimum": field.min, "maximum": field.max, "exclusiveMinimum": field.above}
+    return {word: bound for word, bound in bounds.items() if bound is not None}
+
+
+def _or_null(takes: Schema) -> Schema:
+    if "enum" in takes:
+        return {"enum": [*dict.fromkeys([*takes["enum"], None])]}
+    if "type" in takes:
+        return takes | {"type": [takes["type"], "null"]}
+    return {"anyOf": [takes, {"type": "null"}]}
+
+
+def _connections() -> Schema:
+    return {
+        "type": "object",
+        "description": "Named credentials: connection name to connection.",
+        "additionalProperties": {"$ref": f"{OPENAPI}Connection"},
+    }
+
+
+def _pointed_at(root: str, schema: Any) -> Any:
+    """Return the schema with its references led to another place."""
+    if isinstance(schema, list):
+        return [_pointed_at(root, inner) for inner in schema]
+    if isinstance(schema, dict):
+        return {key: _pointed_at(root, inner) for key, inner in schema.items()}
+    if isinstance(schema, str) and schema.startswith(OPENAPI):
+        return root + schema.removeprefix(OPENAPI)
+    return schema

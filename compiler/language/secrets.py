@@ -1,0 +1,102 @@
+"""`${NAME}` references: what a config says instead of a credential.
+
+A secret is a template. Its text, its repr and its JSON are the template; the value exists only
+while a component is built, and whoever needs it asks `Secrets.resolve`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import Self
+
+from headrace.compiler.errors import UnresolvedSecret
+from headrace.compiler.language.diagnostics import Fault
+
+_REFERENCE = re.compile(r"\$\{([A-Za-z0-9_.\-]+)\}")
+_BROKEN = re.compile(r"\$\{(?![A-Za-z0-9_.\-]+\})")
+
+
+class Secret:
+    """A string that may hold references; shows its template wherever it is written."""
+
+    __slots__ = ("template",)
+
+    def __init__(self, template: str) -> None:
+        self.template = template
+
+    def __repr__(self) -> str:
+        return f"Secret({self.template!r})"
+
+    def __str__(self) -> str:
+        return self.template
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other.template == self.template
+
+    def __hash__(self) -> int:
+        return hash(self.template)
+
+    def dump(self) -> str:
+        """Return the template: what an echo and a save write."""
+        return self.template
+
+    def names(self) -> list[str]:
+        """Return the names it refers to, in order."""
+        return _REFERENCE.findall(self.template)
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether a ``${`` starts no legal reference."""
+        return _BROKEN.search(self.template) is not None
+
+
+class Secrets:
+    """Where references are looked up: the environment first, then the secrets file."""
+
+    def __init__(
+        self, filed: Mapping[str, str] | None = None, environ: Mapping[str, str] | None = None
+    ) -> None:
+        self._filed = filed or {}
+        self._environ = os.environ if environ is None else environ
+
+    def lookup(self, name: str) -> str | None:
+        """Return the value of one name, or None."""
+        found = self._environ.get(name)
+        return self._filed.get(name) if found is None else found
+
+    def unresolved(self, secret: Secret) -> Iterator[str]:
+        """Yield the names that nothing answers."""
+        return (name for name in secret.names() if self.lookup(name) is None)
+
+    def faults(self, secret: Secret) -> Iterator[Fault]:
+        """Yield why it does not resolve: each name that nothing answers, or a broken reference."""
+        if secret.is_broken:
+            yield Fault(
+                "unresolved-secret",
+                f"'{secret}' holds a '${{' that starts no reference",
+                expected="${NAME}, with letters, digits, '_', '.' and '-' in the name",
+            )
+        for name in dict.fromkeys(self.unresolved(secret)):
+            yield Fault(
+                "unresolved-secret",
+                f"nothing resolves '${{{name}}}': looked in the environment and the secrets file",
+                found=secret.template,
+                expected=f"an environment variable {name} or an entry in the --secrets file",
+            )
+
+    def resolve(self, secret: Secret) -> str:
+        """Return the value; the resolved text is not scanned again.
+
+        Raises:
+            UnresolvedSecret: a name nothing answers, or a ``${`` that starts no legal reference.
+        """
+        for fault in self.faults(secret):
+            raise UnresolvedSecret(fault)
+        return _REFERENCE.sub(lambda match: self.lookup(match[1]) or "", secret.template)
+
+    @classmethod
+    def none(cls) -> Self:
+        """Return a lookup that answers nothing (tests, offline checks)."""
+        return cls({}, {})

@@ -1,0 +1,110 @@
+"""Addresses of other people's HTTP servers, as options hold them.
+
+A url may carry user info (``https://user:password@host/``). It is sent as Basic authentication and
+written back to configs, and it is shown nowhere else: not in an error, a log line or an event.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from headrace.compiler.language.diagnostics import shown
+from headrace.compiler.language.fields import Text, refused
+
+# Source: https://url.spec.whatwg.org/#forbidden-host-code-points
+_NOT_IN_A_HOST = re.compile(r"[#/:<>?@\[\\\]^|%]")
+_BEGINNING = re.compile(r"https?://", re.IGNORECASE)
+_NOT_IN_A_URL = re.compile(r"[\x00-\x20\x7f]")
+
+
+class Address:
+    """An absolute http or https url; its text and its repr are without the user info."""
+
+    __slots__ = ("location", "password", "text", "user")
+
+    def __init__(self, text: str) -> None:
+        """Take a url that `HttpUrl` accepts."""
+        parts = urlsplit(text)
+        self.text = text
+        self.location = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+        self.user = None if parts.username is None else unquote(parts.username)
+        self.password = unquote(parts.password or "")
+
+    def __str__(self) -> str:
+        return self.location
+
+    def __repr__(self) -> str:
+        return f"Address({self.location!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Address) and other.text == self.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def dump(self) -> str:
+        """Return the url as it was written: what an echo and a save write."""
+        return self.text
+
+
+class HttpUrl(Text):
+    """An absolute http or https url."""
+
+    @property
+    def expects(self) -> str:
+        """A url."""
+        return "an absolute http or https url"
+
+    def read(self, value: Any) -> Address:
+        """Take a url that can be requested."""
+        text = super().read(value).strip()
+        if objection := _objection(text):
+            # What may hold a password is not shown, however malformed it is.
+            found = None if "@" in text else shown(text)
+            message = f"{found or 'this'} is not {self.expects}: {objection}"
+            raise refused(
+                "not-a-url", message, found=text if found else None, expected=self.expects
+            )
+        return Address(text)
+
+
+def _objection(text: str) -> str | None:
+    """Return why ``text`` cannot be requested, or None."""
+    if _NOT_IN_A_URL.search(text):
+        return "it holds a blank or a control character"
+    if not _BEGINNING.match(text):
+        return "it does not begin with http:// or https://"
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return "its host is malformed"
+    if parts.fragment:
+        return "it has a fragment ('#...'), which is never sent"
+    return _authority_objection(parts)
+
+
+def _authority_objection(parts: SplitResult) -> str | None:
+    try:
+        port = parts.port
+    except ValueError:
+        port = 0
+    if port == 0:
+        return "its port is not a number from 1 to 65535"
+    if not parts.hostname:
+        return "it names no host"
+    if "[" not in parts.netloc and not _is_host(parts.hostname):
+        return "its host is malformed"
+    # RFC 7617: the first colon of Basic authentication ends the user name.
+    if ":" in unquote(parts.username or ""):
+        return "its user name holds a colon"
+    return None
+
+
+def _is_host(name: str) -> bool:
+    try:
+        name.encode("idna")  # labels of 1 to 63 characters, each of which a name may have
+    except UnicodeError:
+        return False
+    return _NOT_IN_A_HOST.search(name) is None

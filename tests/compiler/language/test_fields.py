@@ -1,0 +1,326 @@
+"""Fields: each takes exactly one sort of JSON value, and says what it takes."""
+
+import math
+
+import pytest
+from marshmallow import ValidationError
+
+from headrace.compiler.language.fields import (
+    AnyJson,
+    Boolean,
+    Choice,
+    ComponentOf,
+    ConnectionName,
+    DottedPath,
+    Identifier,
+    Integer,
+    ListOf,
+    Name,
+    Number,
+    PipelineId,
+    RecordOf,
+    SecretText,
+    Tagged,
+    Text,
+    VariantOf,
+    settings,
+)
+from headrace.compiler.language.records import Record, faults_of, option
+from headrace.compiler.language.secrets import Secret
+
+
+class Tool(Tagged):
+    """Something to work with."""
+
+
+class Saw(Tool, tag="saw"):
+    """Cuts."""
+
+    teeth: int = option(Integer(), "How many.")
+
+
+class Rope(Tool, tag="rope"):
+    """Binds."""
+
+
+class Shed(Record):
+    """Where tools are."""
+
+    tool: Tool = option(VariantOf(Tool), "The best one.")
+    tools: tuple[Tool, ...] = option(ListOf(VariantOf(Tool)), "The others.", default=())
+    labels: tuple[str, ...] = option(ListOf(Text()), "What is written on it.", default=())
+
+
+def fault(field, value):
+    """Return the one fault of a value: its code, message, found and expected."""
+    with pytest.raises(ValidationError) as caught:
+        field.deserialize(value)
+    (only,) = faults_of(caught.value)
+    return only
+
+
+def refused(field, value):
+    """Return what a value is refused with."""
+    return fault(field, value).message
+
+
+@pytest.mark.parametrize("value", [0, 7, 10**400])
+def test_an_integer_is_taken_as_it_is(value):
+    assert Integer().deserialize(value) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        (1.0, "1.0"),
+        ("1", '"1"'),
+        (True, "true"),
+        (-1, "-1"),
+        (None, "null"),
+        ([1], "[1]"),
+        ({"a": 1}, '{"a":1}'),
+    ],
+)
+def test_an_integer_is_a_json_integer_and_not_negative(value, found):
+    assert refused(Integer(), value) == f"expected an integer of at least 0, found {found}"
+
+
+@pytest.mark.parametrize("value", [-1, 0, 2.5, -1e300, 10**400])
+def test_a_number_is_any_json_number_and_stays_what_it_is(value):
+    read = Number().deserialize(value)
+
+    assert (read, type(read)) == (value, type(value))
+
+
+@pytest.mark.parametrize(
+    ("value", "found"), [("1", '"1"'), (True, "true"), (None, "null"), (math.inf, "Infinity")]
+)
+def test_a_number_is_no_string_no_boolean_and_finite(value, found):
+    assert refused(Number(), value) == f"expected a number, found {found}"
+
+
+def test_bounds_are_part_of_what_is_expected():
+    assert refused(Integer(min=1, max=9), 10) == (
+        "expected an integer of at least 1 and of at most 9, found 10"
+    )
+    assert refused(Integer(min=1), 0) == "expected an integer of at least 1, found 0"
+    assert refused(Number(above=0), 0) == "expected a number above 0, found 0"
+    assert fault(Number(max=1.5), 2).code == "out-of-range"
+
+
+def test_a_huge_number_is_not_told_in_full():
+    assert refused(Integer(max=9), 10**400) == (
+        "expected an integer of at least 0 and of at most 9, found 1" + "0" * 56 + "..."
+    )
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_a_boolean_is_true_or_false(value):
+    assert Boolean().deserialize(value) is value
+
+
+@pytest.mark.parametrize("value", [0, 1, "true", "yes", "off"])
+def test_nothing_else_is_a_boolean(value):
+    assert refused(Boolean(), value).startswith("expected true or false, found ")
+
+
+@pytest.mark.parametrize("value", ["", " a ", "2026-03-01", "yes"])
+def test_a_text_is_taken_as_it_is(value):
+    assert Text().deserialize(value) == value
+
+
+@pytest.mark.parametrize(("value", "found"), [(1, "1"), (False, "false"), (["a"], '["a"]')])
+def test_a_text_is_a_json_string(value, found):
+    assert refused(Text(), value) == f"expected a string, found {found}"
+
+
+@pytest.mark.parametrize("field", [Name(), DottedPath()])
+def test_a_name_is_trimmed_and_never_blank(field):
+    assert field.deserialize(" a.b ") == "a.b"
+    assert refused(field, " \t") == "this must not be blank"
+    assert fault(field, "").code == "blank"
+
+
+@pytest.mark.parametrize("field", [Identifier(), PipelineId(), ConnectionName("kafka")])
+def test_what_something_is_filed_under_is_not_trimmed_and_never_blank(field):
+    assert field.deserialize(" a/b ") == " a/b "
+    assert refused(field, " ") == "this must not be blank"
+
+
+def test_the_name_of_a_connection_says_which_kind_is_needed():
+    assert refused(ConnectionName("kafka"), 3) == (
+        "expected the name of a kafka connection, found 3"
+    )
+
+
+def test_a_secret_is_a_template():
+    assert SecretText().deserialize("Bearer ${TOKEN}") == Secret("Bearer ${TOKEN}")
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        (12345, "a number"),
+        (["s3cret"], "a list"),
+        ({"password": "s3cret"}, "an object"),
+        (None, "null"),
+    ],
+)
+def test_what_stands_in_place_of_a_secret_is_told_by_its_type_alone(value, found):
+    told = fault(SecretText(), value)
+
+    assert (told.message, told.found) == (
+        f"expected a string, usually a ${{NAME}} reference, found {found}",
+        found,
+    )
+
+
+def test_a_choice_is_one_of_its_words_spelled_exactly():
+    told = fault(Choice("on_receipt", "on_delivery"), "on-delivery")
+
+    assert Choice("a", "b").deserialize("b") == "b"
+    assert (told.code, told.message, told.expected, told.suggestion) == (
+        "not-a-choice",
+        'expected one of on_receipt, on_delivery, found "on-delivery"',
+        "one of on_receipt, on_delivery",
+        "did you mean 'on_delivery'?",
+    )
+
+
+@pytest.mark.parametrize("value", [1, True, ["a"]])
+def test_a_choice_is_a_word(value):
+    assert fault(Choice("a"), value).code == "wrong-type"
+
+
+def test_a_null_is_the_word_null_where_that_is_a_choice():
+    field = Choice("error", "null", null_word=True)
+
+    assert (field.deserialize(None), field.deserialize("null")) == ("null", "null")
+
+
+def test_a_list_is_read_as_a_tuple():
+    assert ListOf(Text()).deserialize(["a", "b"]) == ("a", "b")
+
+
+def test_every_wrong_element_of_a_list_is_told_under_its_place():
+    with pytest.raises(ValidationError) as caught:
+        ListOf(Integer()).deserialize([1, "a", 2, None])
+
+    assert [(told.path, told.message) for told in faults_of(caught.value)] == [
+        ((1,), 'expected an integer of at least 0, found "a"'),
+        ((3,), "expected an integer of at least 0, found null"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("least", "value", "message"),
+    [
+        (1, [], "expected a list of at least one, found an empty list"),
+        (2, ["a"], "expected a list of at least two, found a list of 1"),
+        (3, ["a"], "expected a list of at least 3, found a list of 1"),
+        (0, "a", 'expected a list, found "a"'),
+    ],
+)
+def test_a_list_may_have_a_least_length(least, value, message):
+    assert refused(ListOf(Text(), at_least=least), value) == message
+
+
+def test_an_object_tagged_by_type_is_the_variant_of_that_name():
+    assert VariantOf(Tool).deserialize({"type": "saw", "teeth": 30}) == Saw(teeth=30)
+
+
+def test_a_variant_is_echoed_with_its_tag_first():
+    assert [*Saw(teeth=30).dump().items()] == [("type", "saw"), ("teeth", 30)]
+    assert Rope().dump() == {"type": "rope"}
+
+
+def test_an_unknown_variant_lists_the_known_ones():
+    told = fault(VariantOf(Tool), {"type": "sow"})
+
+    assert (told.path, told.code, told.message, told.expected, told.suggestion) == (
+        ("type",),
+        "unknown-kind",
+        'unknown type "sow"',
+        "one of saw, rope",
+        "did you mean 'saw'?",
+    )
+
+
+def test_a_missing_tag_lists_the_known_variants():
+    told = fault(VariantOf(Tool), {"teeth": 30})
+
+    assert (told.path, told.code, told.message, told.expected) == (
+        (),
+        "missing-key",
+        "'type' is required",
+        "one of saw, rope",
+    )
+
+
+@pytest.mark.parametrize("tag", [None, 3, True, ["saw"], {"saw": 1}])
+def test_a_tag_is_a_word(tag):
+    assert fault(VariantOf(Tool), {"type": tag}).code == "unknown-kind"
+
+
+def test_a_variant_refuses_what_it_does_not_know():
+    with pytest.raises(ValidationError) as caught:
+        VariantOf(Tool).deserialize({"type": "saw", "teeth": "many", "length": 3})
+
+    assert [told.path for told in faults_of(caught.value)] == [("teeth",), ("length",)]
+
+
+@pytest.mark.parametrize("field", [VariantOf(Tool), RecordOf(Shed)])
+def test_what_stands_in_place_of_an_object_is_told_by_its_type_alone(field):
+    assert refused(field, "nats://app:s3cret@bus") == "expected an object, found a string"
+
+
+def test_null_in_place_of_an_object_is_told():
+    assert refused(RecordOf(Shed), None) == "expected an object, found null"
+    assert refused(VariantOf(Tool), None) == (
+        "expected an object whose 'type' is one of saw, rope, found null"
+    )
+
+
+@pytest.mark.parametrize("value", [None, True, 1.5, "a", [1, {}], {"a": None}])
+def test_any_json_is_taken_as_it_is(value):
+    assert AnyJson().deserialize(value) == value
+
+
+@pytest.mark.parametrize("value", [None, 3, {"type": "saw"}])
+def test_a_component_is_left_for_whoever_has_the_catalogue(value):
+    assert ComponentOf("input").deserialize(value) == value
+
+
+def test_fields_say_what_they_are_for_the_reference():
+    fields = {
+        "integer": Integer(),
+        "number": Number(),
+        "boolean": Boolean(),
+        "string": Text(),
+        "json": AnyJson(),
+        "a | b": Choice("a", "b"),
+        "list of string": ListOf(Text()),
+        "list of word": ListOf(Text(), noun="word"),
+        "object": RecordOf(Shed),
+        "saw | rope": VariantOf(Tool),
+        "pipeline id": PipelineId(),
+        "kafka connection": ConnectionName("kafka"),
+        "input": ComponentOf("input"),
+    }
+
+    assert {name: field.type_name for name, field in fields.items()} == {
+        name: name for name in fields
+    }
+
+
+def test_the_settings_of_a_record_are_found_wherever_they_are():
+    shed = Shed(tool=Saw(teeth=30), tools=(Rope(), Saw(teeth=9)), labels=("a", "b"))
+
+    found = [(path, value) for path, _, value in settings(Shed, shed.values())]
+
+    assert found == [
+        (("tool", "teeth"), 30),
+        (("tools", 1, "teeth"), 9),
+        (("labels", 0), "a"),
+        (("labels", 1), "b"),
+    ]

@@ -1,0 +1,89 @@
+"""Secrets: `${NAME}` references, and who answers them."""
+
+import json
+
+import pytest
+
+from headrace.compiler.errors import UnresolvedSecret
+from headrace.compiler.language.secrets import Secret, Secrets
+
+FILED = Secrets({"A": "filed", "B.c-1_x": "b", "N": "${A}", "EMPTY": ""}, {"A": "environment"})
+
+
+@pytest.mark.parametrize(
+    ("template", "value"),
+    [
+        ("plain", "plain"),
+        ("", ""),
+        ("${A}", "environment"),
+        ("x${A}y${B.c-1_x}z", "xenvironmentybz"),
+        ("${EMPTY}", ""),
+        ("$A {A} $ {A}", "$A {A} $ {A}"),
+    ],
+)
+def test_references_are_replaced_and_the_text_around_them_is_kept(template, value):
+    assert FILED.resolve(Secret(template)) == value
+
+
+def test_the_environment_wins_over_the_file():
+    assert Secrets({"A": "filed"}, {"A": ""}).resolve(Secret("${A}")) == ""
+
+
+def test_what_is_resolved_is_not_looked_at_again():
+    assert FILED.resolve(Secret("${N}")) == "${A}"
+
+
+def test_the_environment_of_the_process_is_asked_by_default(monkeypatch):
+    monkeypatch.setenv("HEADRACE_TEST_WORD", "open")
+
+    assert Secrets().resolve(Secret("${HEADRACE_TEST_WORD}")) == "open"
+
+
+def test_a_reference_that_nothing_answers_is_refused_with_where_it_was_looked_for():
+    with pytest.raises(UnresolvedSecret) as caught:
+        FILED.resolve(Secret("nats://${A}:${PASSWORD}@bus"))
+
+    fault = caught.value.fault
+    assert (fault.code, fault.message, fault.found, fault.expected) == (
+        "unresolved-secret",
+        "nothing resolves '${PASSWORD}': looked in the environment and the secrets file",
+        "nats://${A}:${PASSWORD}@bus",
+        "an environment variable PASSWORD or an entry in the --secrets file",
+    )
+    assert str(caught.value) == fault.message
+
+
+def test_every_reference_that_nothing_answers_is_told_once():
+    faults = Secrets.none().faults(Secret("${A}${B}${A}"))
+
+    assert [fault.message for fault in faults] == [
+        "nothing resolves '${A}': looked in the environment and the secrets file",
+        "nothing resolves '${B}': looked in the environment and the secrets file",
+    ]
+
+
+@pytest.mark.parametrize("template", ["${", "a${b", "${}", "${a b}", "${ä}", "${A}${", "${${A}}"])
+def test_a_reference_that_is_none_is_refused(template):
+    with pytest.raises(UnresolvedSecret) as caught:
+        FILED.resolve(Secret(template))
+
+    assert Secret(template).is_broken
+    assert str(caught.value) == f"'{template}' holds a '${{' that starts no reference"
+
+
+def test_a_secret_shows_its_template_wherever_it_is_written():
+    secret = Secret("${A}")
+
+    assert (str(secret), f"{secret}", repr(secret), secret.dump()) == (
+        "${A}",
+        "${A}",
+        "Secret('${A}')",
+        "${A}",
+    )
+    assert json.dumps(secret, default=str) == '"${A}"'
+
+
+def test_secrets_are_the_same_when_their_templates_are():
+    assert Secret("${A}") == Secret("${A}") != Secret("${B}")
+    assert Secret("${A}") != "${A}"
+    assert {Secret("${A}"), Secret("${A}")} == {Secret("${A}")}
