@@ -1,0 +1,78 @@
+"""Lowering the transforms of one pipeline: neighbours that are pure are fused, the rest is lifted.
+
+Fused and unfused chains give the same batches and the same failures. Production runs the fused one; a
+dry run, which shows every stage, the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from typing import Protocol, TypeVar
+
+from headrace.compiler.errors import BuildRefused
+from headrace.compiler.language.context import Context, Operator
+from headrace.compiler.language.families import PerMessage, Transform
+from headrace.compiler.lowering.code import fuse
+from headrace.compiler.lowering.lifting import fused
+
+_T = TypeVar("_T")
+
+
+class Place(Context, Protocol):
+    """A context that also takes what its component raised."""
+
+    def report(self, cause: BaseException) -> None:
+        """Count it, log it, tell whoever listens."""
+
+
+Stage = tuple[Transform, Place]
+Refusals = list[tuple[int, BuildRefused]]
+"""Which transforms cannot be built, by index; the rest is built nevertheless, to hear all of it."""
+
+
+def lower(stages: Sequence[Stage], refusals: Refusals) -> list[Operator]:
+    """Return the operators of a chain, neighbouring per-message transforms fused into one.
+
+    Whatever cannot be built is added to ``refusals``; the chain is not to be used then.
+    """
+    return [
+        operator
+        for is_pure, run in groupby(stages, key=lambda stage: isinstance(stage[0], PerMessage))
+        for operator in (_fuse if is_pure else plainly)(list(run), refusals)
+    ]
+
+
+def plainly(stages: Sequence[Stage], refusals: Refusals) -> list[Operator]:
+    """Return the operators of a chain, one per transform and nothing fused."""
+    return list(_each(stages, lambda transform, ctx: transform.operator(ctx), refusals))
+
+
+def _fuse(run: Sequence[Stage], refusals: Refusals) -> list[Operator]:
+    plain = list(_each(run, lambda transform, ctx: (transform.step(ctx), ctx.report), refusals))
+    if refusals:
+        return []
+    parts = [
+        partial(transform.generate, ctx=ctx)
+        for transform, ctx in run
+        if isinstance(transform, PerMessage)
+    ]
+    return [fused(fuse(parts, _named(run)), plain)]
+
+
+def _each(
+    stages: Sequence[Stage], make: Callable[[Transform, Place], _T], refusals: Refusals
+) -> Iterator[_T]:
+    for transform, ctx in stages:
+        try:
+            yield make(transform, ctx)
+        except BuildRefused as cause:
+            refusals.append((ctx.index, cause))
+
+
+def _named(run: Sequence[Stage]) -> str:
+    """Return what a traceback calls the loop: the pipeline and the places it was made from."""
+    first, last = run[0][1], run[-1][1]
+    places = first.place if first is last else f"{first.place}..{last.index}"
+    return f"{first.pipeline} {places}"

@@ -1,0 +1,90 @@
+"""Building: from a checked config to parts. May refuse; opens nothing, starts nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from headrace.compiler.errors import BuildRefused
+from headrace.compiler.language.config import PipelineConfig
+from headrace.compiler.language.diagnostics import Diagnostic
+from headrace.compiler.language.families import Input, Output
+from headrace.compiler.lowering.chain import Refusals, lower
+from headrace.compiler.runtime.context import Place, World
+from headrace.compiler.runtime.envelope import enclosing
+from headrace.compiler.runtime.failures import Failures, Stage
+from headrace.compiler.runtime.inputbuffer import input_buffer
+from headrace.compiler.runtime.outputs import writer
+from headrace.compiler.runtime.parts import Parts
+from headrace.compiler.runtime.pump import Pump
+
+
+class Builder:
+    """Builds the parts of one pipeline and collects every refusal on the way."""
+
+    def __init__(
+        self, config: PipelineConfig, parts: Parts, world: World, failures: Failures
+    ) -> None:
+        self._config = config
+        self._parts = parts
+        self._world = world
+        self._failures = failures
+        self.refused: list[Diagnostic] = []
+
+    def build(self) -> None:
+        """Build transforms, inputs, outputs, in this order."""
+        self._build_transforms()
+        for index, component in enumerate(self._config.inputs):
+            self._attempt("inputs", index, partial(self._build_input, component, index))
+        for index, output in enumerate(self._config.outputs):
+            self._attempt("outputs", index, partial(self._build_output, output, index))
+
+    def _place(self, stage: Stage, index: int) -> Place:
+        return Place(self._world, self._parts, self._failures, stage, index)
+
+    def _attempt(self, family: str, index: int, make: Callable[[], None]) -> None:
+        try:
+            make()
+        except BuildRefused as cause:
+            self.refused.append(self._config.diagnose(cause.fault, (family, index)))
+
+    def _build_transforms(self) -> None:
+        refusals: Refusals = []
+        stages = [
+            (transform, self._place("transform", index))
+            for index, transform in enumerate(self._config.transforms)
+        ]
+        self._parts.operators = lower(stages, refusals)
+        self.refused += [
+            self._config.diagnose(cause.fault, ("transforms", index)) for index, cause in refusals
+        ]
+
+    def _build_input(self, component: Input, index: int) -> None:
+        place = self._place("input", index)
+        source = component.source(place)
+        pump = Pump(
+            source,
+            clock=self._world.clock,
+            acknowledges=component.acknowledges,
+            on_delivery=component.ack == "on_delivery",
+            enclose=enclosing(
+                component.envelope,
+                source,
+                pipeline=place.pipeline,
+                kind=component.kind,
+                clock=self._world.clock,
+                warn_once=place.warn_once,
+            ),
+            report=place.report,
+            warn_once=place.warn_once,
+        )
+        arriving = pump.observable()
+        if component.buffer is not None:
+            arriving = arriving.pipe(input_buffer(component.buffer, place))
+        self._parts.pumps.append(pump)
+        self._parts.inputs.append(arriving)
+
+    def _build_output(self, component: Output, index: int) -> None:
+        place = self._place("output", index)
+        sink = component.open(place)
+        self._parts.writers.append(writer(sink, place.report, self._world.clock))

@@ -1,0 +1,127 @@
+"""One component's view of the runtime while it is built, and afterwards when it has to speak.
+
+The protocol it fulfils is `headrace.compiler.language.context.Context`; its docstrings say what each
+part means.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.edges import Source
+from headrace.compiler.errors import HeadraceError, UnknownConnection
+from headrace.compiler.language.connections import connection_fault
+from headrace.compiler.language.context import AwaitingStep, Ingress, Operator, Step
+from headrace.compiler.language.families import Connection
+from headrace.compiler.language.secrets import Secret, Secrets
+from headrace.compiler.lowering.lifting import awaiting, per_batch
+from headrace.compiler.runtime.failures import Failures, Stage
+
+if TYPE_CHECKING:
+    from headrace.compiler.runtime.parts import Parts
+
+log = logging.getLogger("headrace.pipeline")
+
+_C = TypeVar("_C", bound=Connection)
+
+
+class World:
+    """What the engine lends to every component it builds."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        connections: Mapping[str, Connection],
+        secrets: Secrets,
+        data_dir: Path | None,
+        attach: Callable[[str], Source],
+    ) -> None:
+        self.clock = clock
+        self.connections = connections
+        self.secrets = secrets
+        self.data_dir = data_dir
+        self.attach = attach
+
+
+class Place:
+    """Where one component stands: a `Context`, and the taker of what it raises."""
+
+    def __init__(
+        self, world: World, parts: Parts, failures: Failures, stage: Stage, index: int
+    ) -> None:
+        self._world = world
+        self._parts = parts
+        self._failures = failures
+        self._stage: Stage = stage
+        self._values: dict[str, str] = {}
+        self._said: set[str] = set()
+        self.pipeline = parts.pipeline
+        self.index = index
+        self.place = f"{stage}s[{index}]"
+        self.clock = world.clock
+        self.data_dir = world.data_dir
+
+    def connection(self, kind: type[_C], name: str) -> _C:
+        found = self._world.connections.get(name)
+        if isinstance(found, kind):
+            return found
+        fault = connection_fault(name, kind.kind, self._world.connections)
+        assert fault is not None
+        raise UnknownConnection(fault, name, kind.kind, self._world.connections)
+
+    def resolve(self, secret: Secret) -> str:
+        value = self._world.secrets.resolve(secret)
+        if secret.names():
+            self._values[value] = secret.template
+            for name in secret.names():
+                if part := self._world.secrets.lookup(name):
+                    self._values[part] = f"${{{name}}}"
+        return value
+
+    def redact(self, text: str) -> str:
+        for value in sorted(self._values, key=len, reverse=True):
+            text = text.replace(value, self._values[value])
+        return text
+
+    def warn(self, text: str) -> None:
+        log.warning("pipeline '%s' %s: %s", self.pipeline, self.place, self.redact(text))
+
+    def warn_once(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            self.warn(text)
+
+    def fail(self, message: str) -> None:
+        component = None if self._stage == "input" else self.index
+        self._failures.report(self._stage, component, self.redact(message))
+
+    def report(self, cause: BaseException) -> None:
+        """Count what the component raised; a fault of ours is logged with its traceback."""
+        if isinstance(cause, HeadraceError | OSError | TimeoutError):
+            self.fail(str(cause) or type(cause).__name__)
+        else:
+            log.debug("pipeline '%s' %s", self.pipeline, self.place, exc_info=cause)
+            self.fail(f"{type(cause).__name__}: {cause}")
+
+    def lift(self, step: Step) -> Operator:
+        return per_batch(step, self.report)
+
+    def lift_awaiting(self, step: AwaitingStep) -> Operator:
+        return awaiting(step, self.report)
+
+    def admit(self, ingress: Ingress) -> None:
+        self._parts.ingress = ingress
+
+    def attach(self, upstream: str) -> Source:
+        return self._world.attach(upstream)
+
+    def holds(self, count: Callable[[], int]) -> None:
+        self._parts.holding.append(count)
+
+    def on_finish(self, action: Callable[[], Awaitable[None]]) -> None:
+        self._parts.closing.append(action)

@@ -1,0 +1,200 @@
+"""The engine: owns the running graph. Everybody else asks it and touches no pipeline's insides.
+
+`compile` builds and starts one pipeline, `load` a whole file, `dispose` ends one, `observe` gives the
+events. Another engine can stand behind the same interface.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.edges import Source
+from headrace.compiler.errors import BuildRefused, PipelineExists, Refused, UnknownPipeline
+from headrace.compiler.language.config import PipelineConfig, Program
+from headrace.compiler.language.context import Ingress
+from headrace.compiler.language.families import Connection
+from headrace.compiler.language.ids import generated_id
+from headrace.compiler.language.rules import missing_upstream
+from headrace.compiler.language.secrets import Secrets
+from headrace.compiler.runtime.context import World
+from headrace.compiler.runtime.counters import Counters
+from headrace.compiler.runtime.failures import Failures
+from headrace.compiler.runtime.feed import Feed, Listener
+from headrace.compiler.runtime.inbox import Inbox
+from headrace.compiler.runtime.pipeline import Pipeline, Status, Taker
+
+OPENING_SECONDS = 5.0
+"""How long outputs may take to come up before a create is answered as `starting`."""
+ENDING_SECONDS = 5.0
+"""How long a pipeline may take to let go of what it holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineView:
+    """A running pipeline as others see it."""
+
+    id: str
+    config: PipelineConfig
+    status: Status
+    counters: Counters
+    failures: Failures
+    held: int
+    in_flight: int
+
+
+class Engine:
+    """The running graph of pipelines."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        connections: Mapping[str, Connection] | None = None,
+        secrets: Secrets | None = None,
+        data_dir: Path | None = None,
+    ) -> None:
+        self.clock = clock
+        self.connections: dict[str, Connection] = dict(connections or {})
+        self._feed = Feed(clock)
+        self._pipelines: dict[str, Pipeline] = {}
+        self._readers: defaultdict[str, list[Taker]] = defaultdict(list)
+        self._world = World(
+            clock=clock,
+            connections=self.connections,
+            secrets=secrets or Secrets(),
+            data_dir=data_dir,
+            attach=self._attach,
+        )
+
+    async def compile(self, config: PipelineConfig) -> PipelineView:
+        """Build one pipeline, bring its outputs up and run it.
+
+        Raises:
+            PipelineExists: its id runs already.
+            Refused: with every reason; nothing was started.
+        """
+        id = config.id if config.id is not None else generated_id(self._pipelines)
+        if id in self._pipelines:
+            raise PipelineExists(id)
+        pipeline = self._make(id, config)
+        self._pipelines[id] = pipeline  # reserved while its outputs come up
+        refused = pipeline.build() or await pipeline.open(OPENING_SECONDS)
+        if refused:
+            del self._pipelines[id]
+            await pipeline.stop(ENDING_SECONDS)
+            raise Refused(refused, f"pipeline '{id}' could not be started")
+        pipeline.run()
+        return _view(pipeline)
+
+    async def load(self, program: Program) -> None:
+        """Compile all pipelines of a file, or none.
+
+        Raises:
+            Refused: with every reason of every pipeline; nothing was started.
+        """
+        made = []
+        for config in program.pipelines:
+            id = config.id if config.id is not None else generated_id(self._pipelines)
+            if id in self._pipelines:
+                raise PipelineExists(id)
+            self._pipelines[id] = self._make(id, config)
+            made.append(self._pipelines[id])
+        refused = [diagnostic for each in made for diagnostic in each.build()]
+        if not refused:
+            opened = await asyncio.gather(*(each.open(OPENING_SECONDS) for each in made))
+            refused = [diagnostic for some in opened for diagnostic in some]
+        if refused:
+            for each in made:
+                del self._pipelines[each.id]
+            await asyncio.gather(*(each.stop(ENDING_SECONDS) for each in made))
+            raise Refused(refused)
+        for each in made:
+            each.run()
+
+    async def dispose(self, pipeline: str) -> None:
+        """End one pipeline: its id is free at once, and this returns when its outputs are finished.
+
+        Raises:
+            UnknownPipeline: nobody runs under the id.
+        """
+        ended = self._pipelines.pop(pipeline, None)
+        if ended is None:
+            raise UnknownPipeline(pipeline)
+        await ended.stop(ENDING_SECONDS)
+
+    def pipelines(self) -> list[PipelineView]:
+        """Return what runs now, in the order it was created."""
+        return [_view(each) for each in self._pipelines.values()]
+
+    def ingress(self, pipeline: str) -> Ingress | None:
+        """Return the way in of a pipeline over the API; None when it has no `http` input.
+
+        Raises:
+            UnknownPipeline: nobody runs under the id.
+        """
+        try:
+            return self._pipelines[pipeline].parts.ingress
+        except KeyError:
+            raise UnknownPipeline(pipeline) from None
+
+    def observe(self) -> Listener:
+        """Return a new reader of the live events."""
+        return self._feed.observe()
+
+    def hush(self) -> None:
+        """End every event stream."""
+        self._feed.close()
+
+    async def close(self) -> None:
+        """End everything, upstream first so that inboxes drain, within one grace for all."""
+        ends = self.clock.monotonic() + ENDING_SECONDS
+        while self._pipelines:
+            layer = [each for each in self._pipelines.values() if not self._reads_any(each)]
+            layer = layer or list(self._pipelines.values())
+            for each in layer:
+                del self._pipelines[each.id]
+            left = max(ends - self.clock.monotonic(), 0.0)
+            await asyncio.gather(*(each.stop(left) for each in layer))
+        self._feed.close()
+
+    def _reads_any(self, pipeline: Pipeline) -> bool:
+        return any(upstream in self._pipelines for upstream in pipeline.config.upstreams)
+
+    def _make(self, id: str, config: PipelineConfig) -> Pipeline:
+        return Pipeline(id, config, self._world, self._feed, self._readers[id])
+
+    def _attach(self, upstream: str) -> Source:
+        """Return a new inbox that what ``upstream`` hands on is put into."""
+        if upstream not in self._pipelines:
+            raise BuildRefused(missing_upstream(upstream, list(self._pipelines)))
+        inbox = Inbox(upstream, self._detach)
+        self._readers[upstream].append(inbox.take)
+        self._rewire(upstream)
+        return inbox
+
+    def _detach(self, inbox: Inbox) -> None:
+        readers = self._readers[inbox.upstream]
+        if inbox.take in readers:
+            readers.remove(inbox.take)
+            self._rewire(inbox.upstream)
+
+    def _rewire(self, upstream: str) -> None:
+        if running := self._pipelines.get(upstream):
+            running.rewire()
+
+
+def _view(pipeline: Pipeline) -> PipelineView:
+    return PipelineView(
+        pipeline.id,
+        pipeline.config,
+        pipeline.status,
+        pipeline.counters,
+        pipeline.failures,
+        pipeline.held,
+        pipeline.in_flight,
+    )

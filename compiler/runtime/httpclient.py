@@ -1,0 +1,234 @@
+"""The HTTP client of whatever posts batches: one url, one session, failures in words.
+
+What a config says must reach one place and no other. A redirect is followed only with 307 and 308,
+which keep method and body, and only on the server that the url names. Any other is a failure that
+tells where the server points: following 301, 302 or 303 turns a post into a GET, which loses the
+batch and reports success, and another host is not to be sent the messages and the credentials.
+
+Source: RFC 9110, section 15.4.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+from headrace.compiler.errors import BatchFailed, Unreachable
+
+if TYPE_CHECKING:
+    from aiohttp import ClientConnectionError, ClientError, ClientResponse, ClientSession
+    from yarl import URL
+
+    from headrace.compiler.clock import Clock
+    from headrace.compiler.language.urls import Address
+
+REDIRECTS = 10
+EXCERPT_BYTES = 300
+DISCARDED_BYTES = 64 * 1024
+"""How much of a reply nobody wants is read to keep the connection; a longer one costs it."""
+
+_KEEPS_METHOD = (307, 308)
+_T = TypeVar("_T")
+
+
+class HttpClient:
+    """Sends JSON to one url.
+
+    The user info of the url goes as Basic authentication; ``headers`` are other credentials. None
+    of them is in an error, should the server send it back.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        *,
+        clock: Clock,
+        redact: Callable[[str], str],
+        verb: str = "POST",
+        timeout_seconds: float = 30,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        # The driver, imported when the first pipeline needs it: it takes a quarter of a second.
+        from aiohttp import encode_basic_auth
+        from multidict import CIMultiDict
+        from yarl import URL
+
+        self._address, self._url = address, URL(address.location)
+        self._clock, self._redact = clock, redact
+        self._verb, self._seconds = verb, timeout_seconds
+        credentials = dict(headers or {})
+        if address.user is not None:
+            credentials["Authorization"] = encode_basic_auth(address.user, address.password)
+        self._headers = CIMultiDict({"Content-Type": "application/json", "User-Agent": "headrace"})
+        self._headers.update(credentials)
+        bare = (re.sub(r"^(Bearer|Basic) ", "", value) for value in credentials.values())
+        self._private = [value for value in (*bare, address.password) if value]
+        self._session: ClientSession | None = None
+
+    async def send(self, body: bytes) -> None:
+        """Send ``body`` and discard the reply.
+
+        Raises:
+            Unreachable: no answer, or one that asks for a pause (429, 5xx).
+            BatchFailed: any other answer but 2xx.
+        """
+        await self._exchange(body, _discard)
+
+    async def ask(self, body: bytes, most: int) -> bytes:
+        """Send ``body`` and return the reply, of at most ``most`` bytes.
+
+        Raises:
+            Unreachable, BatchFailed: as `send`; also for a longer reply.
+        """
+
+        async def take(reply: ClientResponse) -> bytes:
+            answer = await _beginning(reply, most)
+            if len(answer) > most:
+                raise BatchFailed(self._say(f"the reply is longer than {most:,} bytes"))
+            return answer
+
+        return await self._exchange(body, take)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+
+    async def _exchange(self, body: bytes, take: Callable[[ClientResponse], Awaitable[_T]]) -> _T:
+        """Send, and let ``take`` read a reply that is a success."""
+        from aiohttp import ClientConnectionError, ClientError
+
+        try:
+            with self._clock.outside():
+                async with await self._request(body) as reply:
+                    if not 200 <= reply.status < 300:
+                        raise await self._refusal(reply)
+                    return await take(reply)
+        # None of the driver's errors is a cause of ours: they show the headers of the request.
+        except TimeoutError:
+            raise Unreachable(self._say(f"no answer within {self._seconds} s")) from None
+        except ClientConnectionError as cause:
+            raise Unreachable(self._say(_unreachable(cause))) from None
+        except ClientError as cause:
+            raise BatchFailed(self._say(_unreadable(cause))) from None
+
+    async def _request(self, body: bytes) -> ClientResponse:
+        """Return the last reply, redirects followed where they are safe."""
+        session, url = self._session or self._open(), self._url
+        for _ in range(REDIRECTS):
+            reply = await session.request(
+                self._verb, url, data=body, headers=self._headers, allow_redirects=False
+            )
+            target = _redirection(reply)
+            if target is None:
+                return reply
+            reply.release()
+            url = target
+        raise BatchFailed(self._say(f"redirected more than {REDIRECTS} times"))
+
+    def _open(self) -> ClientSession:
+        """Make the session: at the first request, because it belongs to the running loop."""
+        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
+
+        self._session = ClientSession(
+            cookie_jar=DummyCookieJar(), timeout=ClientTimeout(total=self._seconds)
+        )
+        return self._session
+
+    async def _refusal(self, reply: ClientResponse) -> BatchFailed:
+        """Return what to raise for a reply that is no success."""
+        told = [f"{reply.status} {self._shown(reply.reason or '')}".rstrip()]
+        if "Location" in reply.headers and 300 <= reply.status < 400:
+            told.append(f"the server points to '{self._shown(reply.headers['Location'])}'")
+        elif excerpt := await self._excerpt(reply):
+            told.append(excerpt)
+        text = self._say(": ".join(told))
+        is_passing = reply.status == 429 or reply.status >= 500
+        return Unreachable(text) if is_passing else BatchFailed(text)
+
+    async def _excerpt(self, reply: ClientResponse) -> str:
+        """Return the beginning of a reply."""
+        from aiohttp import ClientError
+
+        try:
+            beginning = await _beginning(reply, 16 * EXCERPT_BYTES)
+        except (TimeoutError, ClientError):
+            return ""  # the status says enough
+        return self._shown(beginning.decode("utf-8", "replace"))
+
+    def _shown(self, text: str) -> str:
+        """Return what the server said: without credentials, on one line, of 300 bytes at most.
+
+        Cut last, or half of a credential could stay.
+        """
+        text = self._redact(text)
+        for value in self._private:
+            text = text.replace(value, "***")
+        line = " ".join(text.split()).encode("utf-8", "replace")
+        return line[:EXCERPT_BYTES].decode("utf-8", "ignore")
+
+    def _say(self, what: str) -> str:
+        return f"{self._verb} {self._address}: {what}"
+
+
+def _redirection(reply: ClientResponse) -> URL | None:
+    """Return where to send the same once more, or None."""
+    from yarl import URL
+
+    if reply.status not in _KEEPS_METHOD or "Location" not in reply.headers:
+        return None
+    try:
+        target = reply.url.join(URL(reply.headers["Location"])).with_user(None)
+        return target if target.origin() == reply.url.origin() else None
+    except ValueError:  # no url, or none of HTTP
+        return None
+
+
+async def _beginning(reply: ClientResponse, most: int) -> bytes:
+    """Return the reply; when it is longer than ``most``, as much as showed that."""
+    read = bytearray()
+    async for piece in reply.content.iter_any():
+        read += piece
+        if len(read) > most:
+            break
+    return bytes(read)
+
+
+async def _discard(reply: ClientResponse) -> None:
+    """Read a reply to its end, so that the connection can be used again. It may fail to come."""
+    from aiohttp import ClientError
+
+    try:
+        await _beginning(reply, DISCARDED_BYTES)
+    except (TimeoutError, ClientError):
+        return  # the batch has been taken: the status said so
+
+
+def _unreachable(cause: ClientConnectionError) -> str:
+    """Return why there was no answer, without addresses that change from try to try."""
+    from aiohttp import ClientConnectorDNSError, ClientSSLError, ServerDisconnectedError
+
+    if isinstance(cause, ClientConnectorDNSError):
+        return "the host name cannot be resolved"
+    if isinstance(cause, ServerDisconnectedError):
+        return "the server closed the connection without an answer"
+    if isinstance(cause, ClientSSLError):
+        refusal = getattr(cause, "certificate_error", None) or cause.os_error
+        reason = str(getattr(refusal, "reason", None) or refusal).replace("_", " ").lower()
+        return f"TLS: {getattr(refusal, 'verify_message', None) or reason}"
+    if isinstance(cause, OSError) and cause.errno:
+        return os.strerror(cause.errno).lower()
+    return str(cause) or type(cause).__name__
+
+
+def _unreadable(cause: ClientError) -> str:
+    """Return why an answer could not be read."""
+    from aiohttp import ClientPayloadError, ClientResponseError
+
+    if isinstance(cause, ClientPayloadError):
+        return "the reply broke off"
+    if isinstance(cause, ClientResponseError):
+        return "the reply is not HTTP"
+    return str(cause) or type(cause).__name__

@@ -1,0 +1,84 @@
+"""The bounded inbox between two pipelines.
+
+It holds 100 batches. When it is full, what comes next waits with its debts unpaid, so the window of
+the upstream's inputs closes and nothing is dropped. A reader keeps its inbox while its upstream is
+away: deleted, it receives nothing; created again under its id, it goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import Any, ClassVar
+
+from headrace.compiler.delivery import Batch, Delivery
+from headrace.compiler.edges import Arrival, Source
+
+CAPACITY = 100
+CHUNK = 16
+
+
+class Inbox(Source):
+    """What one pipeline reads of another."""
+
+    is_raw: ClassVar[bool] = False
+    merges_metadata: ClassVar[bool] = True
+
+    def __init__(self, upstream: str, detach: Callable[[Inbox], None]) -> None:
+        self.upstream = upstream
+        self._detach = detach
+        self._batches: deque[Batch] = deque()
+        self._waiting: deque[Delivery] = deque()
+        self._reader: asyncio.Future[None] | None = None
+        self._stopping = False
+
+    def take(self, delivery: Delivery) -> None:
+        """Accept a batch, or let it wait for room. After the end, settle it and forget it."""
+        if self._stopping:
+            delivery.done()
+        elif len(self._batches) < CAPACITY:
+            self._batches.append(delivery.batch)
+            delivery.done()
+        else:
+            self._waiting.append(delivery)
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
+
+    def describe(self, origin: Any) -> dict[str, Any]:
+        """Return where it came from."""
+        return {"upstream": self.upstream}
+
+    async def read(self) -> AsyncGenerator[Sequence[Arrival], None]:
+        """Yield what has been accepted, a few batches at a time."""
+        while self._batches or not self._stopping:
+            if self._batches:
+                yield [(self._next(), None) for _ in range(min(CHUNK, len(self._batches)))]
+            else:
+                self._reader = asyncio.get_running_loop().create_future()
+                await self._reader
+                self._reader = None
+
+    def _next(self) -> Batch:
+        batch = self._batches.popleft()
+        if self._waiting:
+            delivery = self._waiting.popleft()
+            self._batches.append(delivery.batch)
+            delivery.done()
+        return batch
+
+    def stop(self) -> bool:
+        """Accept nothing more; what was accepted or waits is read out, then the input ends."""
+        self._stopping = True
+        self._detach(self)
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
+        return True
+
+    def close(self) -> None:
+        """Settle what nobody will read any more, so that the upstream is not held up."""
+        self._stopping = True
+        self._detach(self)
+        self._batches.clear()
+        while self._waiting:
+            self._waiting.popleft().done()

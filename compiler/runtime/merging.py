@@ -1,0 +1,53 @@
+"""The head of a chain: all inputs merged, counted and shown.
+
+Rx's own `merge` takes a lock per item because its sources may live on several threads. Ours live on
+one loop, and the head is passed by every batch, so it calls the chain directly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reactivex import Observable
+from reactivex.abc import DisposableBase, ObserverBase, SchedulerBase
+from reactivex.disposable import CompositeDisposable
+
+from headrace.compiler.delivery import Delivery
+from headrace.compiler.runtime.counters import Counters
+from headrace.compiler.runtime.feed import Watch
+
+
+def entering(
+    inputs: Sequence[Observable[Delivery]], counters: Counters, watch: Watch
+) -> Observable[Delivery]:
+    """Return what all ``inputs`` deliver; it completes when the last of them has."""
+
+    def subscribe(
+        observer: ObserverBase[Delivery], scheduler: SchedulerBase | None = None
+    ) -> DisposableBase:
+        emit = observer.on_next
+        left = len(inputs)
+
+        def on_next(delivery: Delivery) -> None:
+            counters.inbound += len(delivery.batch)
+            if watch.is_due:
+                watch.entered(delivery.batch)
+                emit(delivery)
+                watch.passed()
+            else:
+                emit(delivery)
+
+        def on_completed() -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                observer.on_completed()
+
+        return CompositeDisposable(
+            [
+                each.subscribe(on_next, observer.on_error, on_completed, scheduler=scheduler)
+                for each in inputs
+            ]
+        )
+
+    return Observable(subscribe)

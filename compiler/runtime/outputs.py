@@ -1,0 +1,135 @@
+"""Handing batches to sinks: in order, one output never holding up another's failures.
+
+A sink that only appends is written in the pass. A sink that waits has a worker and a queue of its
+own; what waits there is bounded by the windows of the pipeline's inputs, because a delivery gives its
+turn back only when it is done. A failed write loses the batch for that output alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.delivery import Delivery
+from headrace.compiler.edges import AwaitingSink, InlineSink, Sink
+from headrace.compiler.errors import Unreachable
+from headrace.compiler.runtime.backoff import Backoff
+
+Report = Callable[[BaseException], None]
+
+
+class Writer:
+    """One output at work: takes deliveries, drains, finishes once."""
+
+    def __init__(self, sink: Sink, report: Report) -> None:
+        self.sink = sink
+        self.report = report
+        self.is_started = False
+        self._finished = False
+
+    async def start(self) -> None:
+        """Start the sink; may be called again when the other side did not answer."""
+        await self.sink.start()
+        self.is_started = True
+
+    def take(self, delivery: Delivery) -> None:
+        """Accept a delivery; it is done when it is written or lost."""
+        raise NotImplementedError
+
+    async def drain(self) -> None:
+        """Wait until everything taken is done."""
+
+    def abandon(self) -> None:
+        """Stop writing: the grace is over."""
+
+    async def finish(self) -> None:
+        """Finish the sink, once, however the run ended; a sink that never came up has nothing to."""
+        if self._finished or not self.is_started:
+            return
+        self._finished = True
+        try:
+            await self.sink.finish()
+        except Exception as cause:
+            self.report(cause)
+
+
+class InlineWriter(Writer):
+    """Writes in the pass."""
+
+    def __init__(self, sink: InlineSink, report: Report) -> None:
+        super().__init__(sink, report)
+        self._write = sink.write
+
+    def take(self, delivery: Delivery) -> None:
+        """Write at once."""
+        try:
+            self._write(delivery.batch)
+        except Exception as cause:
+            self.report(cause)
+        delivery.done()
+
+
+class QueuedWriter(Writer):
+    """Writes one batch after the other; while a backoff is open, batches fail at once."""
+
+    def __init__(self, sink: AwaitingSink, report: Report, clock: Clock) -> None:
+        super().__init__(sink, report)
+        self._awaiting = sink
+        self._clock = clock
+        self._queue: deque[Delivery] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._backoff = Backoff()
+        self._closed_until = 0.0
+        self._cause = ""
+
+    def take(self, delivery: Delivery) -> None:
+        """Queue it; the worker runs only while there is something to write."""
+        self._queue.append(delivery)
+        if self._task is None:
+            self._task = asyncio.ensure_future(self._work())
+
+    async def drain(self) -> None:
+        """Wait for the worker."""
+        while self._task is not None:
+            await asyncio.shield(self._task)
+
+    def abandon(self) -> None:
+        """End the worker; what it held is lost and reported as one failure."""
+        if self._task is not None:
+            self._task.cancel()
+            self.report(TimeoutError("stopped before everything was written"))
+
+    async def _work(self) -> None:
+        try:
+            while self._queue:
+                delivery = self._queue.popleft()
+                try:
+                    await self._write(delivery)
+                except Exception as cause:
+                    self.report(cause)
+                finally:
+                    delivery.done()
+        finally:
+            self._task = None
+
+    async def _write(self, delivery: Delivery) -> None:
+        if self._clock.monotonic() < self._closed_until:
+            raise Unreachable(f"{self._cause} (not tried again yet)")
+        try:
+            await self._awaiting.write(delivery.batch)
+        except Unreachable as cause:
+            self._cause = str(cause)
+            self._closed_until = self._clock.monotonic() + self._backoff.next()
+            raise
+        self._backoff.reset()
+
+
+def writer(sink: Sink, report: Report, clock: Clock) -> Writer:
+    """Return the writer that suits a sink."""
+    if isinstance(sink, InlineSink):
+        return InlineWriter(sink, report)
+    if isinstance(sink, AwaitingSink):
+        return QueuedWriter(sink, report, clock)
+    raise TypeError(f"{type(sink).__name__} is neither an inline nor an awaiting sink")

@@ -1,0 +1,30 @@
+"""What a pipeline is made of once it is built, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from headrace.compiler.language.context import Ingress, Operator
+from headrace.compiler.runtime.outputs import Writer
+from headrace.compiler.runtime.pump import Pump
+
+if TYPE_CHECKING:
+    from reactivex import Observable
+
+    from headrace.compiler.delivery import Delivery
+
+
+@dataclass(slots=True)
+class Parts:
+    """The built components of one pipeline: cold, and owing nothing to anybody yet."""
+
+    pipeline: str
+    pumps: list[Pump] = field(default_factory=list)
+    inputs: list[Observable[Delivery]] = field(default_factory=list)
+    operators: list[Operator] = field(default_factory=list)
+    writers: list[Writer] = field(default_factory=list)
+    ingress: Ingress | None = None
+    holding: list[Callable[[], int]] = field(default_factory=list)
+    closing: list[Callable[[], Awaitable[None]]] = field(default_factory=list)

@@ -1,0 +1,228 @@
+"""One pipeline: brought up, subscribed, ended.
+
+Its end comes from its inputs (the last one is gone: `failed`) or from outside (`stop`). Either way
+completion runs through the chain, so what is held is released through the rest of it; the writers
+drain; and every output is finished once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
+
+from headrace.compiler.delivery import Delivery
+from headrace.compiler.errors import BuildRefused
+from headrace.compiler.language.config import PipelineConfig
+from headrace.compiler.language.diagnostics import Diagnostic
+from headrace.compiler.runtime.backoff import Backoff
+from headrace.compiler.runtime.building import Builder
+from headrace.compiler.runtime.context import World
+from headrace.compiler.runtime.counters import Counters
+from headrace.compiler.runtime.failures import Failures
+from headrace.compiler.runtime.feed import Feed, Watch
+from headrace.compiler.runtime.merging import entering
+from headrace.compiler.runtime.parts import Parts
+
+if TYPE_CHECKING:
+    from reactivex.abc import DisposableBase
+
+log = logging.getLogger("headrace.pipeline")
+
+Status = Literal["starting", "running", "stopped", "failed"]
+Taker = Callable[[Delivery], None]
+
+LAST_SECONDS = 1.0
+"""What the outputs together get to finish after the grace is over."""
+
+
+class Pipeline:
+    """A pipeline of the running graph. ``readers`` is the live list of the inboxes that read it."""
+
+    def __init__(
+        self, id: str, config: PipelineConfig, world: World, feed: Feed, readers: list[Taker]
+    ) -> None:
+        self.id = id
+        self.config = config
+        self.status: Status = "starting"
+        self.counters = Counters()
+        self.parts = Parts(id)
+        self._world = world
+        self._feed = feed
+        self._watch = Watch(id, feed, self.counters)
+        self.failures = Failures(id, world.clock, self._watch.failed)
+        self._readers = readers
+        self._takers: list[Taker] = []
+        self._subscription: DisposableBase | None = None
+        self._bringing: asyncio.Task[None] | None = None
+        self._ending: asyncio.Task[None] | None = None
+        self._over = asyncio.Event()
+        self._stopping = False
+
+    @property
+    def in_flight(self) -> int:
+        """Batches on their way."""
+        return sum(pump.window.used for pump in self.parts.pumps)
+
+    @property
+    def held(self) -> int:
+        """Messages held on purpose by buffers."""
+        return sum(count() for count in self.parts.holding)
+
+    def build(self) -> list[Diagnostic]:
+        """Make every component; return why it is refused, or nothing."""
+        builder = Builder(self.config, self.parts, self._world, self.failures)
+        builder.build()
+        return builder.refused
+
+    async def open(self, seconds: float) -> list[Diagnostic]:
+        """Start the sinks, within ``seconds``; return the refusals.
+
+        A sink that does not answer is no refusal: `run` brings it up on the backoff.
+        """
+        try:
+            async with self._world.clock.timeout(seconds):
+                return await self._start_sinks()
+        except TimeoutError:
+            return []
+
+    async def _start_sinks(self) -> list[Diagnostic]:
+        """Start every sink that is not started, all at once."""
+        tried = [(i, each) for i, each in enumerate(self.parts.writers) if not each.is_started]
+        results = await asyncio.gather(*(each.start() for _, each in tried), return_exceptions=True)
+        refused = []
+        for (index, one), result in zip(tried, results, strict=True):
+            if isinstance(result, BuildRefused):
+                refused.append(self.config.diagnose(result.fault, ("outputs", index)))
+            elif isinstance(result, Exception):
+                one.report(result)
+        return refused
+
+    @property
+    def _is_up(self) -> bool:
+        return all(each.is_started for each in self.parts.writers)
+
+    def run(self) -> None:
+        """Subscribe now, or as soon as every sink has answered."""
+        if not self._is_up:
+            self._bringing = asyncio.ensure_future(self._bring_up())
+        else:
+            self._subscribe()
+
+    async def _bring_up(self) -> None:
+        backoff = Backoff()
+        while not self._is_up:
+            await self._world.clock.sleep(backoff.next())
+            if refused := await self._start_sinks():
+                await self._refuse(refused)
+                return
+        self._subscribe()
+
+    async def _refuse(self, refused: list[Diagnostic]) -> None:
+        """A sink that came up late says no: there is nobody left to tell but the failures."""
+        for diagnostic in refused:
+            self.failures.report("output", None, diagnostic.message)
+        self._bringing = None
+        self._end("failed")
+
+    def _subscribe(self) -> None:
+        self._bringing = None
+        self.status = "running"
+        self._feed.join(self._watch)
+        self.rewire()
+        chain = entering(self.parts.inputs, self.counters, self._watch).pipe(*self.parts.operators)
+        self._subscription = chain.subscribe(
+            self._hand_on, self._broke, self._completed, scheduler=self._world.clock.scheduler
+        )
+
+    def rewire(self) -> None:
+        """Take up who reads this pipeline now."""
+        self._takers = [*(writer.take for writer in self.parts.writers), *self._readers]
+
+    def _hand_on(self, delivery: Delivery) -> None:
+        """The end of the chain: count, show, and give every taker its share."""
+        self.counters.outbound += len(delivery.batch)
+        if self._watch.sees_output:
+            self._watch.left(delivery.batch)
+        takers = self._takers
+        if len(takers) == 1:
+            takers[0](delivery)
+            return
+        if not takers:
+            delivery.done()
+            return
+        delivery.share(len(takers))
+        for take in takers:
+            take(delivery)
+
+    def _broke(self, cause: Exception) -> None:
+        """An operator ended the stream with an error: a fault of ours, so it is logged whole."""
+        log.error("pipeline '%s' broke", self.id, exc_info=cause)
+        self.failures.report("transform", None, f"{type(cause).__name__}: {cause}")
+        self._end("failed")
+
+    def _completed(self) -> None:
+        if not self._stopping:
+            self.failures.report("input", None, "the last input ended")
+        self._end("stopped" if self._stopping else "failed")
+
+    def _end(self, status: Status) -> None:
+        self.status = status
+        if self._ending is None:
+            self._ending = asyncio.ensure_future(self._finish())
+
+    async def _finish(self) -> None:
+        for each in self.parts.writers:
+            await each.drain()
+        await self._close()
+        self._over.set()
+
+    async def _close(self) -> None:
+        await asyncio.gather(*(each.finish() for each in self.parts.writers))
+        closing, self.parts.closing = self.parts.closing, []
+        for action in closing:
+            await action()
+        self._feed.drop(self._watch)
+
+    async def stop(self, seconds: float) -> None:
+        """End politely, within ``seconds``; then end whatever still hangs.
+
+        Inputs stop reading, what was taken goes through, held messages are released, outputs drain and
+        finish. What is not out by then is lost and counted.
+        """
+        self._stopping = True
+        if self._subscription is None and self._ending is None:
+            await self._abort()
+            return
+        if self._ending is None:
+            self.status = "stopped"
+            for pump in self.parts.pumps:
+                pump.stop()
+        try:
+            async with self._world.clock.timeout(seconds):
+                await self._over.wait()
+        except TimeoutError:
+            await self._force()
+
+    async def _abort(self) -> None:
+        """End before anything ran: sinks that came up are finished, inputs were never read."""
+        if self._bringing is not None:
+            self._bringing.cancel()
+        self.status = "stopped"
+        for pump in self.parts.pumps:
+            pump.discard()
+        await self._close()
+
+    async def _force(self) -> None:
+        if self._subscription is not None:
+            self._subscription.dispose()
+        if self._ending is not None:
+            self._ending.cancel()
+        for each in self.parts.writers:
+            each.abandon()
+        try:
+            async with self._world.clock.timeout(LAST_SECONDS):
+                await self._close()
+        except TimeoutError:
+            log.warning("pipeline '%s': an output did not finish in time", self.id)

@@ -1,0 +1,189 @@
+"""The pump: one task per input that turns what a source reads into deliveries.
+
+Reconnecting with backoff, decoding, skipping what cannot be read, coalescing, the envelope and the
+acknowledgement are here, once, and in no connector. Back-pressure is the window: at 16 batches on
+their way the pump stops reading.
+
+A pass through the chain is synchronous, so a pump with always something to read would starve the
+rest of the server; it gives the loop a turn after about a millisecond of work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from reactivex import Observable
+from reactivex.abc import DisposableBase, ObserverBase, SchedulerBase
+from reactivex.disposable import Disposable
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.delivery import Acknowledgement, Batch, Delivery, Window
+from headrace.compiler.edges import Arrival, Source
+from headrace.compiler.errors import Ended
+from headrace.compiler.jsontext import NotJson, decode, decode_each
+from headrace.compiler.runtime.backoff import Backoff
+from headrace.compiler.runtime.envelope import Enclose
+
+TURN_SECONDS = 0.001
+SUSPENDED_SECONDS = 0.00005
+"""A read that took longer than this has let others run; one that did not took a microsecond."""
+
+
+class Pump:
+    """Reads one source for as long as it lives."""
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        clock: Clock,
+        acknowledges: bool,
+        on_delivery: bool,
+        enclose: Enclose | None,
+        report: Callable[[BaseException], None],
+        warn_once: Callable[[str], None],
+    ) -> None:
+        self.window = Window()
+        self._source = source
+        self._clock = clock
+        self._acknowledges = acknowledges
+        self._on_delivery = on_delivery
+        self._enclose = enclose
+        self._report = report
+        self._warn_once = warn_once
+        self._stopping = self._drains = False
+        self._interruptible = False
+        self._task: asyncio.Task[None] | None = None
+        self._turn_ends = 0.0
+        self._batches: Callable[[Sequence[Arrival]], Iterable[tuple[Batch, Any]]]
+        self._batches = self._decoded if source.is_raw else self._as_they_came
+
+    def observable(self) -> Observable[Delivery]:
+        """Return the deliveries: cold until subscribed, and one subscriber only."""
+
+        def subscribe(
+            observer: ObserverBase[Delivery], _: SchedulerBase | None = None
+        ) -> DisposableBase:
+            self._task = asyncio.ensure_future(self._run(observer))
+            return Disposable(self._cancel)
+
+        return Observable(subscribe)
+
+    def stop(self) -> None:
+        """End politely: what was taken from the outside still goes through, then completion."""
+        self._stopping = True
+        self._drains = self._source.stop()
+        if self._interruptible and self._task is not None and not self._drains:
+            self._task.cancel()
+
+    def _cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    def discard(self) -> None:
+        """End without ever having read."""
+        self._source.stop()
+        self._source.close()
+
+    async def _run(self, observer: ObserverBase[Delivery]) -> None:
+        try:
+            await self._live(observer.on_next)
+        except asyncio.CancelledError:
+            if not self._stopping:
+                raise
+        finally:
+            self._source.close()
+        observer.on_completed()
+
+    async def _live(self, emit: Callable[[Delivery], None]) -> None:
+        """Read life after life of the connection until the source is gone."""
+        backoff = Backoff()
+        while True:
+            try:
+                await self._read(emit, backoff)
+                return
+            except Ended as cause:
+                self._report(cause)
+                return
+            except Exception as cause:
+                self._report(cause)
+            if self._stopping:
+                return
+            self._interruptible = True
+            await self._clock.sleep(backoff.next())
+            self._interruptible = False
+
+    async def _read(self, emit: Callable[[Delivery], None], backoff: Backoff) -> None:
+        monotonic = self._clock.monotonic
+        async with aclosing(self._source.read()) as reader:
+            while not self._stopping or self._drains:
+                asked = monotonic()
+                self._interruptible = True
+                arrivals = await anext(reader, None)
+                self._interruptible = False
+                if arrivals is None:
+                    return
+                backoff.reset()
+                if (now := monotonic()) - asked > SUSPENDED_SECONDS:
+                    self._turn_ends = now + TURN_SECONDS
+                await self._hand_on(arrivals, emit)
+
+    async def _hand_on(self, arrivals: Sequence[Arrival], emit: Callable[[Delivery], None]) -> None:
+        """Send batch after batch down the chain, each as soon as the window has room."""
+        window, monotonic = self.window, self._clock.monotonic
+        for batch, origins in self._batches(arrivals):
+            if window.used >= window.size:
+                await window.room()
+                self._turn_ends = monotonic() + TURN_SECONDS
+            custody = self._custody(batch, origins) if self._acknowledges else None
+            if not batch:
+                continue
+            window.take()
+            emit(Delivery(batch, window, custody))
+            if monotonic() > self._turn_ends:
+                await asyncio.sleep(0)
+                self._turn_ends = monotonic() + TURN_SECONDS
+
+    def _custody(self, batch: Batch, origins: Sequence[Any]) -> Acknowledgement | None:
+        """Acknowledge what arrived, or say how: when all of the batch has left the outputs."""
+        if self._on_delivery and batch:
+            return Acknowledgement(lambda: self._source.acknowledge(origins))
+        self._source.acknowledge(origins)
+        return None
+
+    def _as_they_came(self, arrivals: Sequence[Arrival]) -> Iterable[tuple[Batch, Any]]:
+        """Return batches with their origins."""
+        if self._enclose is None and not self._acknowledges:
+            return arrivals  # nobody asks for origins
+        return self._enclosed(arrivals)
+
+    def _enclosed(self, arrivals: Sequence[Arrival]) -> Iterator[tuple[Batch, Sequence[Any]]]:
+        for batch, origin in arrivals:
+            yield batch if self._enclose is None else self._enclose(batch, origin), (origin,)
+
+    def _decoded(self, arrivals: Sequence[Arrival]) -> Iterator[tuple[Batch, Sequence[Any]]]:
+        """Yield what payloads hold, coalesced up to `max_batch`, with their origins."""
+        most = max(self._source.max_batch, 1)
+        for start in range(0, len(arrivals), most):
+            some = arrivals[start : start + most]
+            yield self._messages(some), [origin for _, origin in some]
+
+    def _messages(self, arrivals: Sequence[Arrival]) -> Batch:
+        """Return the messages of some payloads; one that is not JSON is skipped with a warning."""
+        if self._enclose is None:
+            try:
+                return decode_each(payload for payload, _ in arrivals)
+            except NotJson:
+                pass  # told below, where it is known which
+        return [message for payload, origin in arrivals for message in self._one(payload, origin)]
+
+    def _one(self, payload: bytes, origin: Any) -> Batch:
+        try:
+            message = decode(payload)
+        except NotJson as cause:
+            self._warn_once(f"skipped a payload that is not JSON: {cause}")
+            return []
+        return [message] if self._enclose is None else self._enclose([message], origin)

@@ -1,0 +1,358 @@
+"""What a buffer holds, what it owes, and when it lets go."""
+
+import asyncio
+import subprocess
+import sys
+from collections import deque
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reactivex.subject import Subject
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.delivery import Delivery, Window, together
+from headrace.compiler.lowering.holding import Holding
+from headrace.operators.buffer import Buffer
+from tests.doubles import StubContext
+from tests.marbles import Broker
+from tests.virtual import virtual
+
+
+def holding(*deliveries):
+    held = Holding()
+    for delivery in deliveries:
+        held.take(delivery)
+    return held
+
+
+def test_messages_leave_in_the_order_they_came():
+    broker = Broker()
+    held = holding(broker.deliver([1, 2, 3]), broker.deliver([4]), broker.deliver([5, 6]))
+
+    parts = [held.cut(2).batch, held.cut(3).batch, held.release().batch]
+
+    assert parts == [[1, 2], [3, 4, 5], [6]]
+    assert held.count == 0
+
+
+def test_the_list_that_arrived_is_never_handed_on():
+    arrived = [1, 2]
+    held = holding(Delivery(arrived, Window()))
+
+    held.take(Delivery([3], Window()))
+
+    assert held.release().batch == [1, 2, 3]
+    assert arrived == [1, 2]
+
+
+def test_what_was_let_go_is_not_changed_by_what_comes_after():
+    held = holding(Delivery([1], Window()))
+    released = held.release()
+
+    held.take(Delivery([2], Window()))
+
+    assert released.batch == [1]
+
+
+# --- flow: the windows of the inputs
+
+
+def test_a_held_batch_has_left_the_chain():
+    broker = Broker()
+
+    holding(broker.deliver([1]), broker.deliver([2]))
+
+    assert broker.window.used == 0
+
+
+def test_what_is_released_is_charged_once_to_each_window_it_came_through():
+    left, right = Broker(), Broker()
+    held = holding(left.deliver([1]), right.deliver([2]), left.deliver([3]))
+
+    released = held.release()
+
+    assert (left.window.used, right.window.used) == (1, 1)
+    released.done()
+    assert (left.window.used, right.window.used) == (0, 0)
+
+
+def test_a_cut_charges_only_the_windows_of_the_messages_in_it():
+    left, right = Broker(), Broker()
+    held = holding(left.deliver([1, 2]), right.deliver([3, 4]))
+
+    first = held.cut(2)
+
+    assert (left.window.used, right.window.used) == (1, 0)
+    first.done()
+    held.cut(1)
+    assert (left.window.used, right.window.used) == (0, 1)
+
+
+def test_a_release_may_charge_a_full_window():
+    window = Window(size=1)
+    broker = Broker(window)
+    held = holding(broker.deliver([1]))
+    broker.deliver([2])
+
+    held.release()
+
+    assert window.used == 2
+
+
+def test_a_batch_released_by_another_buffer_is_charged_to_all_its_windows():
+    left, right = Broker(), Broker()
+    inner = holding(left.deliver([1]), right.deliver([2]))
+
+    held = holding(inner.release())
+
+    assert (left.window.used, right.window.used) == (0, 0)
+    held.release()
+    assert (left.window.used, right.window.used) == (1, 1)
+
+
+# --- custody: what the broker waits for
+
+
+def test_a_delivery_is_acknowledged_when_its_last_message_is_out():
+    broker = Broker()
+    held = holding(broker.deliver([1, 2, 3]), broker.deliver([4, 5]))
+    first, second = held.cut(2), held.cut(2)
+
+    first.done()
+    assert broker.acknowledged == []
+    second.done()
+    assert broker.acknowledged == [[1, 2, 3]]
+    held.release().done()
+    assert broker.acknowledged == [[1, 2, 3], [4, 5]]
+
+
+def test_parts_may_be_done_in_any_order():
+    broker = Broker()
+    held = holding(broker.deliver([1, 2, 3]))
+    parts = [held.cut(1), held.cut(1), held.cut(1)]
+
+    for part in reversed(parts):
+        assert broker.acknowledged == []
+        part.done()
+
+    assert broker.acknowledged == [[1, 2, 3]]
+
+
+def test_a_part_that_is_done_does_not_acknowledge_what_is_still_held():
+    broker = Broker()
+    held = holding(broker.deliver([1, 2]))
+
+    held.cut(1).done()
+
+    assert broker.acknowledged == []
+    assert held.count == 1
+
+
+def test_each_delivery_of_a_release_is_acknowledged_once():
+    broker = Broker()
+    held = holding(broker.deliver([1]), broker.deliver([2]))
+
+    released = held.release()
+    released.share(2)  # two outputs
+    released.done()
+
+    assert broker.acknowledged == []
+    released.done()
+    assert broker.acknowledged == [[1], [2]]
+
+
+def test_a_delivery_that_was_split_before_it_was_held_is_acknowledged_once():
+    broker = Broker()
+    parts = broker.deliver([1, 2, 3, 4]).split([[1, 2], [3, 4]])
+    held = holding(*parts)
+
+    for size in (1, 2):
+        held.cut(size).done()
+
+    assert broker.acknowledged == []
+    held.release().done()
+    assert broker.acknowledged == [[1, 2, 3, 4]]
+    assert broker.window.used == 0
+
+
+def test_an_empty_batch_is_done_at_once():
+    broker = Broker()
+
+    held = holding(broker.deliver([]))
+
+    assert broker.acknowledged == [[]]
+    assert broker.window.used == 0
+    assert held.count == 0
+
+
+def test_what_nobody_acknowledges_is_released_in_nobody_s_custody():
+    held = holding(Delivery([1], Window()), Delivery([2], Window()))
+
+    assert held.release().custody is None
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 1), st.booleans(), st.integers(1, 7)), min_size=1, max_size=30
+    ),
+    st.integers(1, 9),
+    st.randoms(use_true_random=False),
+)
+def test_every_debt_is_settled_exactly_once_and_no_message_is_lost(arrivals, size, order):
+    brokers = (Broker(), Broker())
+    held, parts, sent, owed = Holding(), [], [], 0
+    for at, (broker, is_acknowledged, count) in enumerate(arrivals):
+        delivery = brokers[broker].deliver([(at, place) for place in range(count)])
+        if not is_acknowledged:
+            delivery.custody = None
+        owed += is_acknowledged
+        sent += delivery.batch
+        held.take(delivery)
+        while held.count >= size:
+            parts.append(held.cut(size))
+    if held.count:
+        parts.append(held.release())
+
+    assert [message for part in parts for message in part.batch] == sent
+    left = {id(part) for part in parts}
+    order.shuffle(parts)
+    for part in parts:
+        part.done()
+        left.remove(id(part))
+        settled = {batch[0][0] for broker in brokers for batch in broker.acknowledged}
+        open_parts = [other for other in parts if id(other) in left]
+        assert settled.isdisjoint(at for other in open_parts for at, _ in other.batch)
+    assert sum(len(broker.acknowledged) for broker in brokers) == owed
+    assert [broker.window.used for broker in brokers] == [0, 0]
+
+
+@pytest.mark.parametrize("arriving", [1, 3, 1000])
+def test_what_is_gone_takes_no_room(arriving):
+    held, window = Holding(), Window()
+
+    for _ in range(0, 30_000, arriving):
+        held.take(Delivery([0] * arriving, window))
+        while held.count >= 1000:
+            held.cut(7)
+
+    assert len(held._messages) <= 2 * (held.count + arriving)
+
+
+# --- the two accounts in a whole chain: window, buffers, two outputs
+
+
+class Outputs:
+    """Two outputs behind a chain, one of them as slow as it is told."""
+
+    def __init__(self, clock, seconds):
+        self._clock, self._seconds = clock, seconds
+        self.written, self.waiting, self.most_waiting = [], deque(), 0
+        self._arrived = asyncio.Event()
+
+    def take(self, delivery):
+        delivery.share(2)
+        delivery.done()  # the quick one
+        self.waiting.append(delivery)
+        self.most_waiting = max(self.most_waiting, len(self.waiting))
+        self._arrived.set()
+
+    async def write(self):
+        while True:
+            await self._arrived.wait()
+            self._arrived.clear()
+            while self.waiting:
+                await self._clock.sleep(self._seconds)
+                delivery = self.waiting.popleft()
+                self.written += delivery.batch
+                delivery.done()
+
+
+class Chain:
+    """An input with a window of 16, some buffers, and outputs."""
+
+    def __init__(self, *buffers, writing):
+        self.clock = Clock(asyncio.get_running_loop())
+        self.broker = Broker(Window(16))
+        self.outputs = Outputs(self.clock, writing)
+        self.ctx = StubContext()
+        self.sent = self.most_used = 0
+        self._source = Subject()
+        operators = [buffer.operator(self.ctx) for buffer in buffers]
+        self._source.pipe(*operators).subscribe(self.outputs.take, scheduler=self.clock.scheduler)
+        self._writing = asyncio.ensure_future(self.outputs.write())
+
+    async def pump(self, total, every=0.0):
+        window = self.broker.window
+        for number in range(total):
+            await window.room()
+            self._source.on_next(self.broker.deliver([number]))
+            self.sent += 1
+            self.most_used = max(self.most_used, window.used)
+            await self.clock.sleep(every)
+        self._source.on_completed()
+
+    async def finish(self, total):
+        while len(self.broker.acknowledged) < total:
+            await self.clock.sleep(1)
+        self._writing.cancel()
+
+
+@virtual
+async def test_a_buffer_of_1000_behind_a_window_of_16_does_not_wait_for_itself():
+    chain = Chain(Buffer(size=1000), writing=0)
+
+    await chain.pump(5000)
+    await chain.finish(5000)
+
+    assert chain.outputs.written == list(range(5000))
+    assert chain.broker.acknowledged == [[number] for number in range(5000)]
+    assert chain.broker.window.used == 0
+
+
+@virtual
+async def test_an_output_that_blocks_stops_the_pump_and_the_buffer_stops_filling():
+    chain = Chain(Buffer(seconds=1, max_messages=10_000), writing=1e9)
+
+    pumping = asyncio.ensure_future(chain.pump(10**6, every=0.01))
+    await chain.clock.sleep(600)
+
+    # Sixteen releases of a second's messages fill the window; what came meanwhile is held.
+    assert chain.outputs.most_waiting == 16
+    assert chain.sent <= 17 * 101
+    assert sum(count() for count in chain.ctx.holding) == 0
+    assert chain.broker.acknowledged == []
+    pumping.cancel()
+    chain._writing.cancel()
+
+
+@virtual
+async def test_the_window_goes_above_its_size_by_no_more_than_what_was_held():
+    chain = Chain(Buffer(size=3), Buffer(seconds=1, max_messages=100), writing=1.0)
+
+    await chain.pump(300, every=0.01)
+    await chain.finish(300)
+
+    assert chain.outputs.written == list(range(300))
+    assert chain.most_used <= 17
+    assert len(chain.broker.acknowledged) == 300
+    assert chain.broker.window.used == 0
+
+
+@virtual
+async def test_two_outputs_both_have_to_be_done_with_every_message():
+    chain = Chain(Buffer(size=7), writing=0.5)
+
+    await chain.pump(20)
+    await chain.finish(20)
+
+    assert chain.broker.acknowledged == [[number] for number in range(20)]
+    assert together([chain.broker.window]) is chain.broker.window
+
+
+def test_nothing_of_rx_is_loaded_before_a_pipeline_is_built():
+    code = "import headrace.operators.buffer, sys; print('reactivex' in sys.modules)"
+
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert found.stdout.strip() == "False"

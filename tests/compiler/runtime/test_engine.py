@@ -1,0 +1,506 @@
+"""Pipelines as a whole, over stand-in ends and in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from headrace.compiler.clock import Clock, run_virtual
+from headrace.compiler.edges import InlineSink
+from headrace.compiler.errors import (
+    BatchFailed,
+    BuildRefused,
+    Ended,
+    PipelineExists,
+    Refused,
+    UnknownPipeline,
+    Unreachable,
+)
+from headrace.compiler.language.config import Program
+from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.inputbuffers import Static
+from headrace.compiler.runtime.engine import Engine
+from headrace.operators.buffer import Buffer
+from tests.stand_ins import Awaiting, Kept, Slow, Told, batches, does, pipeline, reads, run, takes
+
+
+def engine() -> Engine:
+    return Engine(Clock(asyncio.get_running_loop()))
+
+
+def running(it: Engine, id: str):
+    return next(view for view in it.pipelines() if view.id == id)
+
+
+def test_every_resulting_batch_goes_to_every_output():
+    async def main():
+        it = engine()
+        source, one, two = Told(it.clock, [batches([1], [2])]), Kept(), Kept()
+
+        await run(
+            it, pipeline("p", [reads(source)], [does(lambda b: [b, b])], [takes(one), takes(two)])
+        )
+
+        assert one.batches == two.batches == [[1], [1], [2], [2]]
+        assert (running(it, "p").counters.inbound, running(it, "p").counters.outbound) == (2, 4)
+        await it.close()
+
+    run_virtual(main)
+
+
+def test_inputs_are_merged_and_a_busy_one_does_not_starve_a_timed_one():
+    async def main():
+        it = engine()
+        busy = Told(it.clock, [batches(["busy"])] * 5000)
+        timed = Told(it.clock, [0.01, batches(["timed"])])
+        kept = Kept()
+        await run(it, pipeline("p", [reads(busy), reads(timed)], [], [takes(kept)]))
+
+        await it.clock.sleep(1)
+
+        assert kept.batches.count(["timed"]) == 1
+        assert len(kept.batches) == 5001
+        await it.close()
+
+    run_virtual(main)
+
+
+def test_a_failing_batch_is_dropped_and_reported_and_the_next_goes_on():
+    async def main():
+        it = engine()
+
+        def step(batch):
+            if batch == [2]:
+                raise BatchFailed("two is not allowed")
+            return [batch]
+
+        source, kept = Told(it.clock, [batches([1], [2], [3], [2])]), Kept()
+        await run(it, pipeline("p", [reads(source)], [does(step)], [takes(kept)]))
+
+        assert kept.batches == [[1], [3]]
+        [failure] = running(it, "p").failures.signatures()
+        assert (failure.stage, failure.component, failure.message, failure.count) == (
+            "transform",
+            0,
+            "two is not allowed",
+            2,
+        )
+        assert running(it, "p").in_flight == 0
+        await it.close()
+
+    run_virtual(main)
+
+
+def test_a_failing_output_does_not_keep_the_others_from_writing():
+    async def main():
+        it = engine()
+        bad, good = Kept(fails=True), Kept()
+        source = Told(it.clock, [batches([1], [2])])
+        await run(
+            it,
+            pipeline(
+                "p",
+                [reads(source, acknowledges=True, ack="on_delivery")],
+                [],
+                [takes(bad), takes(good)],
+            ),
+        )
+
+        assert good.batches == [[1], [2]]
+        assert source.acknowledged == [
+            0,
+            1,
+        ]  # a failing output does not hold up the acknowledgement
+        [failure] = running(it, "p").failures.signatures()
+        assert (failure.stage, failure.component, failure.count) == ("output", 0, 2)
+        await it.close()
+
+    run_virtual(main)
+
+
+def test_one_failing_input_is_survived_and_the_last_one_ends_the_pipeline():
+    async def main():
+        it = engine()
+        first = Told(it.clock, [Ended("the device is gone")])
+        second = Told(it.clock, [1.0, batches([1])], stays=False)
+        kept = Kept()
+        await run(it, pipeline("p", [reads(first), reads(second)], [], [takes(kept)]))
+        assert running(it, "p").status == "running"
+
+        await it.clock.sleep(2)
+
+        assert running(it, "p").status == "failed"
+        assert kept.batches == [[1]]
+        assert kept.finished == 1
+        assert {each.message for each in running(it, "p").failures.signatures()} == {
+            "the device is gone",
+            "the last input ended",
+        }
+        await it.close()
+        assert kept.finished == 1
+
+    run_virtual(main)
+
+
+def test_a_lost_connection_is_opened_again_on_the_backoff():
+    async def main():
+        it = engine()
+        source = Told(it.clock, [OSError("refused"), OSError("refused"), batches([1])])
+        kept = Kept(it.clock)
+        await run(it, pipeline("p", [reads(source)], [], [takes(kept)]))
+
+        await it.clock.sleep(5)
+
+        assert source.lives == 3
+        assert kept.batches == [[1]]
+        assert 0.75 * 0.8 <= kept.times[0] <= 0.75 * 1.2 + 0.01  # 250 ms, then 500 ms, each +-20 %
+        [failure] = running(it, "p").failures.signatures()
+        assert (failure.stage, failure.component, failure.message, failure.count) == (
+            "input",
+            None,
+            "refused",
+            2,
+        )
+        await it.close()
+
+    run_virtual(main)
+
+
+def test_a_full_window_stops_the_pump_and_nothing_is_lost():
+    async def main():
+        it = engine()
+        source = Told(it.clock, [batches(*([n] for n in range(100)))])
+        slow = Slow(it.clock, 1.0)
+        await run(it, pipeline("p", [reads(source)], [], [takes(slow)]))
+
+        await it.clock.sleep(10)
+        assert running(it, "p").in_flight == 16
+        await it.clock.sleep(200)
+
+        assert slow.batches == [[n] for n in range(100)]
+        assert running(it, "p").in_flight == 0
+        await it.close()
+
+    run_virtual(main)
+
+
+def test_outputs_run_beside_each_other_each_in_its_own_order():
+    async def main():
+        it = engine()
+        source = Told(it.clock, [batches(*([n] for n in range(10)))])
+        slow, fast = Slow(it.clock, 5.0), Slow(it.clock, 0.0)
+        await run(it, pipeline("p", [reads(source)], [], [takes(slow), takes(fast)]))
+
+        assert fast.batches == [[n] for n in range(10)]
+        await it.clock.sleep(60)
+        assert slow.batches == fast.batches
+        await it.close()
+
+    run_virtual(main)
+
+
+def test_while_a_backoff_is_open_batches_fail_at_once():
+    async def main():
+        it = engine()
+        source = Told(it.clock, [batches([1], [2], [3]), 60.0, batches([4])])
+        sink = Slow(it.clock, 0.0, [Unreachable("nobody answers")])
+        await run(it, pipeline("p", [reads(source)], [], [takes(sink)]))
+        assert sink.tried == 1
+
+        await it.clock.sleep(61)
+
+        assert sink.batches == [[4]]
+        assert {each.message: each.count for each in running(it, "p").failures.signatures()} == {
+            "nobody answers": 1,
+            "nobody answers (not tried again yet)": 2,
+        }
+        await it.close()
+
+    run_virtual(main)
+
+
+def test_a_refused_batch_opens_no_backoff():
+    async def main():
+        it = engine()
+        source = Told(it.clock, [batches([1], [2])])
+        sink = Slow(it.clock, 0.0, [BatchFailed("status 400")])
+        await run(it, pipeline("p", [reads(source)], [], [takes(sink)]))
+
+        assert sink.batches == [[2]]
+        await it.close()
+
+    run_virtual(main)
+
+
+def test_held_messages_are_released_through_the_rest_of_the_chain_before_the_outputs_finish():
+    async def main():
+        it = engine()
+        source, kept = Told(it.clock, [batches([1], [2], [3])]), Kept()
+        config = pipeline(
+            "p",
+            [reads(source, buffer=Static(size=2))],
+            [Buffer(seconds=60, max_messages=100), does(lambda b: [[sum(b)]])],
+            [takes(kept)],
+        )
+        await run(it, config)
+        assert (kept.batches, running(it, "p").held) == (
+            [],
+            3,
+        )  # two in the transform, one before it
+
+        await it.dispose("p")
+
+        assert (kept.batches, kept.finished) == ([[6]], 1)
+        assert source.is_closed
+
+    run_virtual(main)
+
+
+def test_stopping_ends_in_time_even_when_an_output_hangs():
+    async def main():
+        it = engine()
+        source, stuck = Told(it.clock, [batches([1])]), Slow(it.clock, 1e9)
+        await run(it, pipeline("p", [reads(source)], [], [takes(stuck)]))
+        began = it.clock.monotonic()
+
+        await it.dispose("p")
+
+        assert it.clock.monotonic() - began <= 6.1
+        assert stuck.finished == 1
+
+    run_virtual(main)
+
+
+def test_an_awaiting_step_keeps_the_order_and_is_waited_for_at_the_end():
+    async def main():
+        it = engine()
+        waits = {1: 3.0, 2: 1.0, 3: 0.0}
+
+        async def step(batch):
+            await it.clock.sleep(waits[batch[0]])
+            return [batch]
+
+        source, kept = Told(it.clock, [batches([1], [2], [3])]), Kept()
+        await run(it, pipeline("p", [reads(source)], [does(step, Awaiting)], [takes(kept)]))
+
+        await it.dispose("p")
+
+        assert kept.batches == [[1], [2], [3]]
+
+    run_virtual(main)
+
+
+class TestCustody:
+    """Acknowledged when the last part of a delivery has left the outputs, and never before."""
+
+    def acknowledged(self, transforms, outputs, script, seconds=0.0, buffer=None):
+        async def main():
+            it = engine()
+            source = Told(it.clock, script)
+            given = reads(source, acknowledges=True, ack="on_delivery", buffer=buffer)
+            made = [make(it.clock) for make in outputs]
+            await run(it, pipeline("p", [given], transforms, [takes(each) for each in made]))
+            await it.clock.sleep(seconds)
+            seen = list(source.acknowledged)
+            await it.close()
+            return seen, source.acknowledged
+
+        return run_virtual(main)
+
+    def test_what_is_filtered_to_nothing_is_acknowledged(self):
+        seen, _ = self.acknowledged([does(lambda b: [])], [lambda _: Kept()], [batches([1], [2])])
+
+        assert seen == [0, 1]
+
+    def test_a_failed_batch_is_acknowledged(self):
+        def fails(_):
+            raise BatchFailed("no")
+
+        seen, _ = self.acknowledged([does(fails)], [lambda _: Kept()], [batches([1])])
+
+        assert seen == [0]
+
+    def test_a_split_delivery_waits_for_its_last_part(self):
+        split = does(lambda b: [[m] for m in b])
+        script = [batches([1, 2, 3])]
+
+        early, _ = self.acknowledged([split], [lambda c: Slow(c, 1.0)], script, 2.5)
+        late, _ = self.acknowledged([split], [lambda c: Slow(c, 1.0)], script, 3.5)
+
+        assert (early, late) == ([], [0])
+
+    def test_the_slowest_output_decides(self):
+        outputs = [lambda c: Slow(c, 1.0), lambda c: Slow(c, 5.0)]
+
+        early, _ = self.acknowledged([], outputs, [batches([1])], 2.0)
+        late, _ = self.acknowledged([], outputs, [batches([1])], 6.0)
+
+        assert (early, late) == ([], [0])
+
+    def test_what_a_buffer_holds_is_not_acknowledged(self):
+        held = [Buffer(seconds=10, max_messages=100)]
+
+        early, end = self.acknowledged(held, [lambda _: Kept()], [batches([1], [2])], 9.0)
+        late, _ = self.acknowledged(held, [lambda _: Kept()], [batches([1], [2])], 11.0)
+
+        assert (early, late, end) == ([], [0, 1], [0, 1])
+
+    def test_a_cut_acknowledges_each_delivery_with_its_own_last_message(self):
+        seen, _ = self.acknowledged(
+            [Buffer(size=3)], [lambda _: Kept()], [batches([1, 2], [3, 4], [5])]
+        )
+
+        assert seen == [0]
+
+    def test_what_an_input_buffer_holds_is_not_acknowledged(self):
+        seen, end = self.acknowledged(
+            [], [lambda _: Kept()], [batches([1], [2], [3])], buffer=Static(size=2)
+        )
+
+        assert (seen, end) == ([0, 1], [0, 1, 2])
+
+    def test_a_buffer_larger_than_the_window_does_not_deadlock(self):
+        seen, _ = self.acknowledged(
+            [Buffer(size=1000)],
+            [lambda c: Slow(c, 0.0)],
+            [batches(*([n] for n in range(3000)))],
+            10.0,
+        )
+
+        assert sorted(seen) == list(range(3000))
+
+    def test_on_receipt_acknowledges_before_anything_is_written(self):
+        async def main():
+            it = engine()
+            source = Told(it.clock, [batches([1])])
+            slow = Slow(it.clock, 100.0)
+            await run(it, pipeline("p", [reads(source, acknowledges=True)], [], [takes(slow)]))
+            seen = list(source.acknowledged)
+            await it.close()
+            return seen
+
+        assert run_virtual(main) == [0]
+
+
+def test_an_output_blocked_for_ever_bounds_what_waits():
+    async def main():
+        it = engine()
+        source = Told(it.clock, [x for n in range(20000) for x in (batches([n]), 0.001)])
+        stuck = Slow(it.clock, 1e9)
+        config = pipeline(
+            "p", [reads(source)], [Buffer(seconds=1, max_messages=10000)], [takes(stuck)]
+        )
+        await run(it, config)
+
+        await it.clock.sleep(600)
+
+        view = running(it, "p")
+        assert view.in_flight <= 17
+        assert view.counters.inbound < 20000
+        await it.close()
+
+    run_virtual(main)
+
+
+def test_a_sink_that_refuses_refuses_the_pipeline_and_starts_nothing():
+    class Refusing(Kept):
+        async def start(self):
+            raise BuildRefused(Fault("credential", "wrong password"))
+
+    async def main():
+        it = engine()
+        source, other = Told(it.clock, [batches([1])]), Kept()
+
+        with pytest.raises(Refused, match=r"pipeline 'p' could not be started: .*wrong password"):
+            await it.compile(pipeline("p", [reads(source)], [], [takes(Refusing()), takes(other)]))
+
+        assert it.pipelines() == []
+        assert (source.lives, other.finished) == (0, 1)
+        assert source.is_closed
+
+    run_virtual(main)
+
+
+def test_a_sink_that_does_not_answer_leaves_the_pipeline_starting_until_it_does():
+    class Late(Kept):
+        async def start(self):
+            if clock.monotonic() < 20:
+                raise OSError("connection refused")
+
+    async def main():
+        nonlocal clock
+        it = engine()
+        clock = it.clock
+        source, late = Told(it.clock, [batches([1])]), Late()
+
+        view = await it.compile(pipeline("p", [reads(source)], [], [takes(late)]))
+        assert (view.status, source.lives) == ("starting", 0)
+        await it.clock.sleep(60)
+
+        assert running(it, "p").status == "running"
+        assert late.batches == [[1]]
+        await it.close()
+        assert late.finished == 1
+
+    clock: Clock
+    run_virtual(main)
+
+
+def test_a_sink_that_hangs_is_answered_as_starting_after_five_seconds():
+    class Hanging(Kept):
+        async def start(self):
+            await asyncio.get_running_loop().create_future()
+
+    async def main():
+        it = engine()
+        view = await it.compile(pipeline("p", [reads(Told(it.clock, []))], [], [takes(Hanging())]))
+
+        assert (view.status, it.clock.monotonic()) == ("starting", 5.0)
+        await it.close()
+
+    run_virtual(main)
+
+
+def test_an_id_that_runs_is_refused_and_a_missing_one_generated():
+    async def main():
+        it = engine()
+        await it.compile(pipeline("p", [reads(Told(it.clock, []))]))
+
+        with pytest.raises(PipelineExists, match="a pipeline named 'p' is already running"):
+            await it.compile(pipeline("p", [reads(Told(it.clock, []))]))
+        generated = await it.compile(pipeline(None, [reads(Told(it.clock, []))]))
+
+        assert len(generated.id.split("-")) == 3
+        await it.close()
+
+    run_virtual(main)
+
+
+def test_deleting_nobody_is_an_error():
+    async def main():
+        with pytest.raises(UnknownPipeline, match="no pipeline named 'x'"):
+            await engine().dispose("x")
+
+    run_virtual(main)
+
+
+def test_a_file_with_one_refusal_starts_nothing():
+    class Refusing(InlineSink):
+        def write(self, batch): ...
+
+        async def start(self):
+            raise BuildRefused(Fault("credential", "wrong password"))
+
+    async def main():
+        it = engine()
+        source = Told(it.clock, [batches([1])])
+        good = pipeline("good", [reads(source)])
+        bad = pipeline("bad", [reads(Told(it.clock, []))], [], [takes(Refusing())])
+
+        with pytest.raises(Refused, match="wrong password"):
+            await it.load(Program((good, bad)))
+
+        assert (it.pipelines(), source.lives) == ([], 0)
+
+    run_virtual(main)

@@ -1,0 +1,69 @@
+"""Counts of failures are exact; the log and the events are throttled."""
+
+from __future__ import annotations
+
+import asyncio
+
+from headrace.compiler.clock import Clock, run_virtual
+from headrace.compiler.runtime.backoff import Backoff
+from headrace.compiler.runtime.failures import Failures
+
+
+def test_counts_are_exact_and_tellings_are_throttled(caplog):
+    async def main():
+        clock, told = Clock(asyncio.get_running_loop()), []
+        failures = Failures("p", clock, lambda *what: told.append(what))
+        for _ in range(10):
+            failures.report("output", 0, "full")
+            await clock.sleep(0.1)
+        failures.report("output", 1, "full")
+
+        first, second = failures.signatures()
+        assert (first.component, first.count, second.count) == (1, 1, 10)
+        assert (second.first_seen, second.last_seen) == (1767225600000, 1767225600900)
+        assert len(told) == 5  # at 0, 0.3, 0.6 and 0.9 s, and the other component
+        assert failures.by_stage == {"input": 0, "transform": 0, "output": 11}
+
+    run_virtual(main)
+    assert caplog.text.count("pipeline 'p' outputs[0]: full") == 4
+
+
+def test_the_signature_seen_longest_ago_makes_room_for_a_65th():
+    async def main():
+        clock = Clock(asyncio.get_running_loop())
+        failures = Failures("p", clock, lambda *_: None)
+        for n in range(64):
+            failures.report("transform", 0, f"fault {n}")
+        await clock.sleep(1)
+        failures.report("transform", 0, "fault 0")
+        failures.report("transform", 0, "fault 64")
+
+        messages = {each.message for each in failures.signatures()}
+        assert len(messages) == 64
+        assert "fault 0" in messages
+        assert "fault 1" not in messages
+        assert failures.dropped_signatures == 1
+
+    run_virtual(main)
+
+
+def test_a_message_is_one_line_of_at_most_2048_bytes():
+    async def main():
+        failures = Failures("p", Clock(asyncio.get_running_loop()), lambda *_: None)
+        failures.report("input", None, "a\n  b" + "ä" * 3000)
+
+        [failure] = failures.signatures()
+        assert failure.message.startswith("a b")
+        assert len(failure.message.encode()) <= 2048 + len("…".encode())
+
+    run_virtual(main)
+
+
+def test_the_backoff_doubles_to_its_cap_and_starts_over_after_a_success():
+    backoff = Backoff()
+    delays = [backoff.next() for _ in range(10)]
+    backoff.reset()
+
+    for delay, plain in zip(delays, [0.25, 0.5, 1, 2, 4, 8, 16, 30, 30, 30], strict=True):
+        assert plain * 0.8 <= delay <= plain * 1.2
+    assert backoff.next() <= 0.3

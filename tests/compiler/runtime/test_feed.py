@@ -1,0 +1,139 @@
+"""What the live feed shows, what it leaves out, and that it says so."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from headrace.compiler.clock import Clock, run_virtual
+from headrace.compiler.errors import BatchFailed
+from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.runtime.feed import Lagged, preview
+from headrace.operators.buffer import Buffer
+from tests.stand_ins import Told, batches, does, pipeline, reads, run
+
+
+def watched(script, transforms=(), *, seconds=0.0, before=0.0):
+    """Return the events of a run, decoded; the listener comes after ``before`` seconds."""
+
+    async def main():
+        it = Engine(Clock(asyncio.get_running_loop()))
+        listener = it.observe() if not before else None
+        await run(it, pipeline("p", [reads(Told(it.clock, script))], transforms))
+        if listener is None:
+            await it.clock.sleep(before)
+            listener = it.observe()
+        await it.clock.sleep(seconds)
+        return await read(listener, it.clock)
+
+    return run_virtual(main)
+
+
+async def read(listener, clock):
+    events = []
+
+    async def collect():
+        async for event in listener:
+            events.append(event if isinstance(event, Lagged) else json.loads(event.data))
+
+    task = asyncio.ensure_future(collect())
+    await clock.sleep(0.001)
+    task.cancel()
+    return events
+
+
+def test_a_pass_is_an_input_event_and_an_output_event_per_resulting_batch():
+    events = watched([batches([{"n": 1}])], [does(lambda b: [b, b])])
+
+    assert events == [
+        {
+            "pipeline_id": "p",
+            "stage": stage,
+            "ts": 1767225600000,
+            "seq": seq,
+            "component": None,
+            "payload": {"batch": {"messages": ['{"n":1}'], "total": 1, "skipped_messages": 0}},
+        }
+        for seq, stage in ((1, "input"), (2, "output"), (3, "output"))
+    ]
+
+
+def test_one_pass_in_100_ms_is_reported_and_the_rest_is_counted():
+    script = [batches([1]), batches([2, 3]), batches([4]), 0.2, batches([5])]
+
+    events = watched(script, seconds=1.0)
+
+    assert [
+        (e["stage"], e["payload"]["batch"]["messages"], e["payload"]["batch"]["skipped_messages"])
+        for e in events
+    ] == [("input", ["1"], 0), ("output", ["1"], 0), ("input", ["5"], 3), ("output", ["5"], 3)]
+    assert [e["seq"] for e in events] == [1, 2, 3, 4]
+
+
+def test_a_new_listener_starts_with_fresh_counts():
+    script = [batches([1], [2], [3]), 10.0, batches([4])]
+
+    events = watched(script, before=5.0, seconds=10.0)
+
+    assert [e["payload"]["batch"]["skipped_messages"] for e in events] == [0, 0]
+
+
+def test_a_release_by_a_timer_is_an_output_event_alone():
+    events = watched([batches([1], [2])], [Buffer(seconds=5, max_messages=9)], seconds=6.0)
+
+    assert [(e["stage"], e["payload"]["batch"]["total"]) for e in events] == [
+        ("input", 1),
+        ("output", 2),
+    ]
+
+
+def test_errors_are_throttled_per_component_and_never_null_in_seq():
+    def fails(_):
+        raise BatchFailed("no")
+
+    events = watched([batches([1], [2]), 0.3, batches([3])], [does(fails)], seconds=1.0)
+
+    assert [
+        (e["seq"], e["stage"], e["component"], e["payload"])
+        for e in events
+        if "error" in e["payload"]
+    ] == [
+        (2, "transform", 0, {"error": "no"}),
+        (4, "transform", 0, {"error": "no"}),
+    ]
+
+
+def test_a_slow_listener_loses_the_oldest_and_is_told_how_many():
+    script = [each for n in range(700) for each in (batches([n]), 0.2)]
+
+    events = watched(script, seconds=200.0)
+
+    assert isinstance(events[0], Lagged)
+    assert events[0].count == 700 * 2 - 1024
+    assert events[-1]["payload"]["batch"]["messages"] == ["699"]
+
+
+def test_a_closed_feed_ends_every_stream():
+    async def main():
+        it = Engine(Clock(asyncio.get_running_loop()))
+        listener = it.observe()
+        reading = asyncio.ensure_future(read_all(listener))
+        await it.clock.sleep(1)
+
+        it.hush()
+
+        assert await reading == []
+        assert await read_all(it.observe()) == []
+
+    run_virtual(main)
+
+
+async def read_all(listener):
+    return [event async for event in listener]
+
+
+def test_a_preview_cuts_messages_in_number_and_in_bytes_at_a_character():
+    wide = preview(["é" * 3000] * 150, 7)
+
+    assert (wide["total"], wide["skipped_messages"], len(wide["messages"])) == (150, 7, 100)
+    assert wide["messages"][0] == '"' + "é" * 1023 + "…"

@@ -1,0 +1,153 @@
+"""The pump over raw payloads: decoding, skipping, coalescing, envelopes, acknowledging, stopping."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from headrace.compiler.clock import Clock, run_virtual
+from headrace.compiler.language.envelopes import Merge, Wrap
+from headrace.compiler.runtime.engine import Engine
+from tests.stand_ins import Kept, RawTold, Slow, Told, batches, does, pipeline, reads, run, takes
+
+
+def engine() -> Engine:
+    return Engine(Clock(asyncio.get_running_loop()))
+
+
+def payloads(*bodies: bytes):
+    return list(zip(bodies, range(len(bodies)), strict=True))
+
+
+def fed(script, *, max_batch=1, **options):
+    """Return what an output gets, and what was acknowledged, for raw arrivals."""
+
+    async def main():
+        it = engine()
+        source, kept = RawTold(it.clock, script), Kept()
+        source.max_batch = max_batch
+        source.describe = lambda origin: {"topic": "t", "offset": origin}
+        await run(
+            it, pipeline("p", [reads(source, acknowledges=True, **options)], [], [takes(kept)])
+        )
+        await it.close()
+        return kept.batches, source.acknowledged
+
+    return run_virtual(main)
+
+
+def test_each_payload_is_a_batch_of_its_own_by_default():
+    assert fed([payloads(b"1", b"[2]", b'{"n":3}')]) == ([[1], [[2]], [{"n": 3}]], [0, 1, 2])
+
+
+def test_what_has_arrived_is_coalesced_up_to_max_batch_and_never_waited_for():
+    got, _ = fed([payloads(b"1", b"2", b"3"), 1.0, payloads(b"4")], max_batch=2)
+
+    assert got == [[1, 2], [3]]  # 4 comes a second later, and nobody waits for it
+
+
+@pytest.mark.parametrize("ack", ["on_receipt", "on_delivery"])
+def test_an_unreadable_payload_is_skipped_with_one_warning_and_acknowledged(ack, caplog):
+    got, acknowledged = fed([payloads(b"1", b"{", b"{", b"4")], max_batch=10, ack=ack)
+
+    assert (got, acknowledged) == ([[1, 4]], [0, 1, 2, 3])
+    assert sum("is not JSON" in record.message for record in caplog.records) == 1
+
+
+def test_nothing_readable_is_acknowledged_all_the_same():
+    assert fed([payloads(b"{", b"")], max_batch=10, ack="on_delivery") == ([], [0, 1])
+
+
+def test_merge_adds_the_metadata_as_one_more_field():
+    [[message]], _ = fed([payloads(b'{"temp":21.5}')], envelope=Merge())
+
+    assert list(message) == ["temp", "_meta"]
+    received = message["_meta"].pop("received_at")
+    assert message == {
+        "temp": 21.5,
+        "_meta": {"pipeline": "p", "input": "acknowledging", "topic": "t", "offset": 0},
+    }
+    assert received == "2026-01-01T00:00:00.000000+00:00"
+
+
+def test_merge_skips_what_is_no_object_and_acknowledges_it(caplog):
+    got, acknowledged = fed([payloads(b"1", b'{"a":1}')], max_batch=5, envelope=Merge())
+
+    assert ([list(message) for [message] in got], acknowledged) == ([["a", "_meta"]], [0, 1])
+    assert "skipped a message that is not an object" in caplog.text
+
+
+def test_merge_replaces_a_field_of_that_name_and_says_so_once(caplog):
+    got, _ = fed([payloads(b'{"_meta":1}', b'{"_meta":2}')], envelope=Merge())
+
+    assert [message["_meta"]["offset"] for [message] in got] == [0, 1]
+    assert caplog.text.count("have a field '_meta' of their own") == 1
+
+
+def test_wrap_puts_any_payload_beside_the_metadata():
+    [[message]], _ = fed([payloads(b"[1]")], envelope=Wrap(meta="about", payload="  "))
+
+    assert list(message) == ["about", "value"]
+    assert message["value"] == [1]
+
+
+def test_a_source_that_hands_out_nothing_readable_of_its_own_keeps_running():
+    async def main():
+        it = engine()
+        source, kept = Told(it.clock, [[], batches([]), batches([1])]), Kept()
+        await run(it, pipeline("p", [reads(source)], [], [takes(kept)]))
+        await it.close()
+        return kept.batches
+
+    assert run_virtual(main) == [[1]]
+
+
+def test_what_was_read_before_a_stop_still_goes_through():
+    async def main():
+        it = engine()
+        source = Told(it.clock, [batches(*([n] for n in range(40)))])
+        slow = Slow(it.clock, 0.01)
+        await run(it, pipeline("p", [reads(source)], [], [takes(slow)]))
+
+        await it.dispose("p")
+
+        return slow.batches
+
+    assert run_virtual(main) == [[n] for n in range(40)]
+
+
+def test_a_stop_does_not_wait_for_a_backoff():
+    async def main():
+        it = engine()
+        source = Told(it.clock, [OSError("refused")] * 20)
+        await run(it, pipeline("p", [reads(source)]))
+        await it.clock.sleep(60)
+        began = it.clock.monotonic()
+
+        await it.dispose("p")
+
+        assert it.clock.monotonic() == began
+        assert source.is_closed
+
+    run_virtual(main)
+
+
+def test_a_fault_in_a_step_is_reported_with_its_kind_and_ends_nothing():
+    async def main():
+        it = engine()
+        source, kept = Told(it.clock, [batches([1], [2])]), Kept()
+        faults = [ZeroDivisionError("by zero")]
+
+        def step(batch):
+            if faults:
+                raise faults.pop()
+            return [batch]
+
+        await run(it, pipeline("p", [reads(source)], [does(step)], [takes(kept)]))
+        [view] = it.pipelines()
+        [failure] = view.failures.signatures()
+        await it.close()
+        return kept.batches, failure.message
+
+    assert run_virtual(main) == ([[2]], "ZeroDivisionError: by zero")

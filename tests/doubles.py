@@ -1,0 +1,125 @@
+"""Doubles of what a component is handed, and what a config object that is refused says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from marshmallow import ValidationError
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.edges import Source
+from headrace.compiler.errors import UnknownConnection
+from headrace.compiler.language.connections import connection_fault
+from headrace.compiler.language.context import AwaitingStep, Ingress, Operator, Step
+from headrace.compiler.language.diagnostics import path_text
+from headrace.compiler.language.families import Connection
+from headrace.compiler.language.records import Record, faults_of
+from headrace.compiler.language.secrets import Secret, Secrets
+from headrace.compiler.lowering.lifting import awaiting, per_batch
+
+_C = TypeVar("_C", bound=Connection)
+
+
+class StubContext:
+    """A `Context` made of what a test hands in; keeps what the component says.
+
+    The clock is that of the running loop, so it is virtual in a test that is. References are
+    looked up in ``secrets`` alone, never in the environment.
+    """
+
+    def __init__(
+        self,
+        *,
+        pipeline: str = "p1",
+        place: str = "outputs[0]",
+        clock: Clock | None = None,
+        data_dir: Path | None = None,
+        connections: Mapping[str, Connection] | None = None,
+        secrets: Mapping[str, str] | None = None,
+        upstreams: Mapping[str, Source] | None = None,
+    ) -> None:
+        self.pipeline, self.place, self.index, self.data_dir = pipeline, place, 0, data_dir
+        self._clock = clock
+        self._connections = connections or {}
+        self._secrets = Secrets(secrets or {}, {})
+        self._upstreams = upstreams or {}
+        self._values: dict[str, str] = {}
+        self.warnings: list[str] = []
+        self.failures: list[str] = []
+        self.ingress: Ingress | None = None
+        self.holding: list[Callable[[], int]] = []
+        self.closing: list[Callable[[], Awaitable[None]]] = []
+
+    @cached_property
+    def clock(self) -> Clock:
+        """The clock handed in, or one over the running loop."""
+        return self._clock or Clock(asyncio.get_running_loop())
+
+    def connection(self, kind: type[_C], name: str) -> _C:
+        found = self._connections.get(name)
+        if isinstance(found, kind):
+            return found
+        fault = connection_fault(name, kind.kind, self._connections)
+        assert fault is not None
+        raise UnknownConnection(fault, name, kind.kind, self._connections)
+
+    def resolve(self, secret: Secret) -> str:
+        value = self._secrets.resolve(secret)
+        if secret.names():
+            self._values[value] = secret.template
+        return value
+
+    def redact(self, text: str) -> str:
+        for value, template in self._values.items():
+            text = text.replace(value, template)
+        return text
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
+
+    def warn_once(self, text: str) -> None:
+        if text not in self.warnings:
+            self.warnings.append(text)
+
+    def fail(self, message: str) -> None:
+        self.failures.append(message)
+
+    def report(self, cause: BaseException) -> None:
+        """Keep what the component raised among its failures."""
+        self.failures.append(str(cause) or type(cause).__name__)
+
+    def lift(self, step: Step) -> Operator:
+        return per_batch(step, self.report)
+
+    def lift_awaiting(self, step: AwaitingStep) -> Operator:
+        return awaiting(step, self.report)
+
+    def admit(self, ingress: Ingress) -> None:
+        self.ingress = ingress
+
+    def attach(self, upstream: str) -> Source:
+        return self._upstreams[upstream]
+
+    def holds(self, count: Callable[[], int]) -> None:
+        self.holding.append(count)
+
+    def on_finish(self, action: Callable[[], Awaitable[None]]) -> None:
+        self.closing.append(action)
+
+    async def finish(self) -> None:
+        """Do what the component wanted done at the end of its pipeline."""
+        for action in self.closing:
+            await action()
+
+
+def refusals(record: type[Record], document: dict[str, Any]) -> list[str]:
+    """Return why a config object is refused, as ``path: message``; empty when it loads."""
+    try:
+        record.load(document)
+    except ValidationError as error:
+        return [f"{path_text(fault.path)}: {fault.message}" for fault in faults_of(error)]
+    return []
