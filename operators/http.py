@@ -1,0 +1,66 @@
+"""Replacing a batch by what an HTTP server makes of it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from headrace.compiler.delivery import Batch
+from headrace.compiler.errors import BatchFailed
+from headrace.compiler.jsontext import NotJson, decode, encode
+from headrace.compiler.language.context import Context, Operator
+from headrace.compiler.language.families import Transform
+from headrace.compiler.language.fields import Choice
+from headrace.compiler.language.records import option
+from headrace.compiler.language.urls import Address, HttpUrl
+from headrace.compiler.runtime.httpclient import HttpClient
+
+MOST_REPLY_BYTES = 16 * 1024 * 1024
+
+
+class HttpTransform(Transform, kind="http", listed=2):
+    """Post each batch to a server and go on with the array that it answers.
+
+    The batch is posted as a JSON array, also when it holds one message; the reply must be a JSON
+    array of at most 16 MiB and is one batch, dropped when it is empty. Batches are posted one at a
+    time and in order. A batch fails when no answer comes within 30 s, when the answer is not 2xx,
+    or when it is not an array.
+
+    User info in the url is sent as Basic authentication and never shown.
+
+    Shape: n messages in, one batch of as many as the server answers out.
+    """
+
+    is_gathering: ClassVar[bool] = True
+
+    url: Address = option(HttpUrl(), "Where to post: an absolute http or https url.")
+    verb: str = option(
+        Choice("GET", "POST", "PUT", "PATCH", "DELETE"),
+        "Required, but not honoured: every request is a POST.",
+    )
+
+    def operator(self, ctx: Context) -> Operator:
+        """Return the operator; its session is closed when the pipeline has ended."""
+        client = HttpClient(self.url, clock=ctx.clock, redact=ctx.redact)
+        ctx.on_finish(client.close)
+
+        async def replace(batch: Batch) -> list[Batch]:
+            if not batch:
+                return []
+            reply = await client.ask(encode(batch), MOST_REPLY_BYTES)
+            return [answered] if (answered := self.batch_of(reply)) else []
+
+        return ctx.lift_awaiting(replace)
+
+    def batch_of(self, reply: bytes) -> Batch:
+        """Return the batch that a reply holds.
+
+        Raises:
+            BatchFailed: the reply is not a JSON array.
+        """
+        try:
+            batch = decode(reply)
+        except NotJson as cause:
+            raise BatchFailed(f"POST {self.url}: the reply is not JSON: {cause}") from cause
+        if not isinstance(batch, list):
+            raise BatchFailed(f"POST {self.url}: the reply is not an array")
+        return batch

@@ -1,0 +1,70 @@
+"""Constants and operands as a `map` spells them: objects tagged by `type`."""
+
+from __future__ import annotations
+
+from headrace.compiler.delivery import JsonValue
+from headrace.compiler.language.fields import Boolean, DottedPath, Number, Tagged, Text
+from headrace.compiler.language.records import option
+
+
+class Literal(Tagged):
+    """A constant."""
+
+    @property
+    def constant(self) -> JsonValue:
+        """The value it stands for."""
+        return getattr(self, "value", None)
+
+
+class TextLiteral(Literal, tag="text"):
+    """A string."""
+
+    value: str = option(Text(), "The string.")
+
+
+class NumberLiteral(Literal, tag="number"):
+    """A number, written as it is spelled: 5 stays 5."""
+
+    value: float = option(Number(), "The number.")
+
+
+class BooleanLiteral(Literal, tag="boolean"):
+    """A boolean."""
+
+    value: bool = option(Boolean(), "The boolean.")
+
+
+class NullLiteral(Literal, tag="null"):
+    """Null."""
+
+
+class Operand(Tagged):
+    """One side of an arithmetic mapping."""
+
+
+class FieldOperand(Operand, tag="field"):
+    """The number in a field."""
+
+    field: str = option(DottedPath(), "Field that holds the number.")
+
+
+class ValueOperand(Operand, tag="value"):
+    """A number."""
+
+    value: float = option(Number(), "The number.")
+
+
+class Part(Tagged):
+    """One part of a concatenation."""
+
+
+class FieldPart(Part, tag="field"):
+    """A field: a string as it is, a number or boolean as JSON writes it."""
+
+    field: str = option(DottedPath(), "Field that holds the part.")
+
+
+class ValuePart(Part, tag="value"):
+    """A string."""
+
+    value: str = option(Text(), "The string.")

@@ -1,0 +1,186 @@
+"""The `reducer` transform: one message per group of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from headrace.compiler.delivery import Batch, JsonValue
+from headrace.compiler.errors import BatchFailed
+from headrace.compiler.language.context import Context, Step
+from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.families import Transform
+from headrace.compiler.language.fieldflow import FieldUse, Passing
+from headrace.compiler.language.fields import Choice, DottedPath, ListOf, Name, RecordOf
+from headrace.compiler.language.records import Record, option
+from headrace.compiler.lowering.code import fuse
+from headrace.compiler.lowering.paths import MISSING
+from headrace.compiler.lowering.paths import DottedPath as At
+from headrace.operators.accumulation import accumulate
+from headrace.operators.aggregations import FUNCTIONS, Function, exact
+
+MISSED = "missing from a message, or null"
+
+
+class Aggregation(Record):
+    """One value made of the messages of a group."""
+
+    function: str = option(
+        Choice(*FUNCTIONS),
+        "What is made of them. `sum`, `avg`, `median` and `stddev` (of all values, not of a sample) "
+        "take numbers only, `min` and `max` numbers only or strings only.",
+    )
+    as_: str = option(Name(), "Field of the result; a dot in it means nothing.")
+    field: str | None = option(
+        DottedPath(),
+        "Field whose values are taken. Only `count` can do without: then it counts messages, "
+        "and with it those that carry the field.",
+        default=None,
+    )
+
+    def rules(self) -> Iterator[Fault]:
+        """Refuse a function without the field it needs."""
+        if self.field is None and self.function != "count":
+            yield Fault(
+                "missing-key",
+                f"'{self.function}' needs a 'field' to take values from; only 'count' does without",
+                expected="a dotted path",
+                path=("field",),
+            )
+
+    @property
+    def known(self) -> Function:
+        """The function itself."""
+        return FUNCTIONS[self.function]
+
+    def of(self, messages: Batch, *, may_miss: bool) -> JsonValue:
+        """Return the value.
+
+        Raises:
+            BatchFailed: a message lacks the field and may not, or its value is of a wrong type.
+        """
+        if self.field is None:
+            return len(messages)
+        values = [
+            value for each in messages if (value := present(At(self.field), each)) is not None
+        ]
+        if len(values) < len(messages) and not may_miss and self.function != "count":
+            raise BatchFailed(MISSED)
+        return self.known.fold(values)
+
+
+class Reducer(Transform, kind="reducer", listed=4):
+    """Reduce each batch to one message per group.
+
+    Messages with the same values in the `group_by` fields are one group; without `group_by` the whole
+    batch is one. The result carries the group fields, under the names as they are written there, and
+    the aggregations; groups come in the order in which they were first seen. A reducer sees one batch
+    at a time: put a `buffer` before it, or an input with one.
+
+    `1`, `1.0`, `"1"` and `true` are four different values; objects are the same when their content
+    is. Null is missing. Integers stay integers of any size in `sum`, `min` and `max`; the other
+    functions of numbers give doubles, and null where the result would not be finite or where there
+    is no value. A value of a wrong type fails the batch.
+    """
+
+    wants_batches = True
+
+    aggregations: tuple[Aggregation, ...] = option(
+        ListOf(RecordOf(Aggregation), at_least=1, noun="aggregation"), "What is made of each group."
+    )
+    group_by: tuple[str, ...] = option(
+        ListOf(DottedPath()), "Fields whose values make a group.", default=()
+    )
+    on_missing: str = option(
+        Choice("error", "skip", never_absent=True),
+        "For a message that lacks a field: `error` fails the batch; `skip` leaves it out, of "
+        "everything if it is a group field, else of that aggregation.",
+        default="error",
+    )
+
+    def rules(self) -> Iterator[Fault]:
+        """Refuse two values under one name."""
+        taken: dict[str, str] = {}
+        for index, path in enumerate(self.group_by):
+            if path in taken:
+                yield _twice(path, taken[path], ("group_by", index))
+            taken.setdefault(path, f"group_by[{index}]")
+        for index, each in enumerate(self.aggregations):
+            if each.as_ in taken:
+                yield _twice(each.as_, taken[each.as_], ("aggregations", index, "as"))
+            taken.setdefault(each.as_, f"aggregations[{index}]")
+
+    def field_use(self) -> FieldUse:
+        """It reads what it groups by and takes values from, and hands on nothing else."""
+        taken = [
+            (each.function, each.field) for each in self.aggregations if each.field is not None
+        ]
+        needed = [field for function, field in taken if function != "count"]
+        return FieldUse.of(
+            reads=[*self.group_by, *(field for _, field in taken)],
+            keys=[*self.group_by, *(each.as_ for each in self.aggregations)],
+            keeps=False,
+            drops_without=[*self.group_by, *(needed if self.on_missing == "error" else ())],
+        )
+
+    def passes(self, before: Passing) -> Passing:
+        """One message comes after it where the whole batch is one group."""
+        after = before.after(self.field_use())
+        return after if self.group_by else after.at_most(1)
+
+    def step(self, ctx: Context) -> Step:
+        """Return the generated form; what it does not understand, `reduce` does or explains."""
+        quick = fuse([partial(accumulate, self)], f"{ctx.pipeline} {ctx.place}")
+
+        def reduced(batch: Batch) -> list[Batch]:
+            try:
+                return quick(batch)
+            except Exception:  # told below, by the plain form
+                pass
+            return self.reduce(batch)
+
+        return reduced
+
+    def reduce(self, batch: Batch) -> list[Batch]:
+        """Return one batch with a message per group: the plain form, slow and exact.
+
+        Shape: n messages in, one batch of 1 to n out, or none when every message was left out.
+
+        Raises:
+            BatchFailed: a message lacks a field under ``error``, or a value is of a wrong type.
+        """
+        groups: dict[tuple[bytes, ...], Batch] = {}
+        for message in batch:
+            values = [present(At(path), message) for path in self.group_by]
+            if None not in values:
+                groups.setdefault(tuple(map(exact, values)), []).append(message)
+            elif self.on_missing == "error":
+                path = self.group_by[values.index(None)]
+                raise BatchFailed(f"group_by '{path}': {MISSED}")
+        return [[self._result(messages) for messages in groups.values()]] if groups else []
+
+    def _result(self, messages: Batch) -> dict[str, JsonValue]:
+        result = {path: At(path).read(messages[0]) for path in self.group_by}
+        for index, each in enumerate(self.aggregations):
+            try:
+                result[each.as_] = each.of(messages, may_miss=self.on_missing == "skip")
+            except BatchFailed as cause:
+                named = f"aggregation {index} ('{each.function}' of '{each.field}')"
+                raise BatchFailed(f"{named}: {cause}") from cause
+        return result
+
+
+def present(at: At, message: JsonValue) -> JsonValue:
+    """Return the value at a path, or None where it is null or missing: to a reducer the same."""
+    value = at.read(message)
+    return None if value is MISSING else value
+
+
+def _twice(name: str, by: str, path: tuple[str | int, ...]) -> Fault:
+    return Fault(
+        "duplicate",
+        f"'{name}' is written by {by} already",
+        found=name,
+        expected="a name of its own",
+        path=path,
+    )

@@ -1,0 +1,44 @@
+"""The `splitter` transform: batches of one size."""
+
+from __future__ import annotations
+
+from headrace.compiler.delivery import Batch
+from headrace.compiler.language.context import Context, Step
+from headrace.compiler.language.families import Transform
+from headrace.compiler.language.fieldflow import FieldUse, Passing
+from headrace.compiler.language.fields import Integer
+from headrace.compiler.language.records import option
+
+
+class Splitter(Transform, kind="splitter", listed=3):
+    """Cut each batch into batches of exactly ``out_size`` messages.
+
+    Messages left over after the last whole chunk are dropped, so four messages with ``out_size`` 3
+    become one batch of three, and two become none. Chunks never span batches: put a `buffer` with
+    ``size`` in its place where nothing may be lost.
+    """
+
+    out_size: int = option(Integer(min=1), "Messages in each emitted batch.")
+
+    def field_use(self) -> FieldUse:
+        """It looks at no field."""
+        return FieldUse.of()
+
+    def passes(self, before: Passing) -> Passing:
+        """Batches that are always shorter than a chunk never make one."""
+        if before.largest is not None and before.largest < self.out_size:
+            why = f"{before.by} needs {self.out_size} messages in a batch"
+            return before.stop(f"{why}, and at most {before.largest} come in one")
+        return before.at_most(self.out_size)
+
+    def step(self, ctx: Context) -> Step:
+        """Return the cutting itself."""
+        return self.chunks
+
+    def chunks(self, batch: Batch) -> list[Batch]:
+        """Return the whole chunks of ``batch``, in order.
+
+        Shape: n messages in, ``n // out_size`` batches of ``out_size`` messages out.
+        """
+        whole = len(batch) - len(batch) % self.out_size
+        return [batch[start : start + self.out_size] for start in range(0, whole, self.out_size)]
