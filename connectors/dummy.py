@@ -1,0 +1,98 @@
+"""Generated messages, to try a pipeline with."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from typing import ClassVar
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.delivery import JsonValue
+from headrace.compiler.edges import Arrival, Source
+from headrace.compiler.language.context import Context
+from headrace.compiler.language.families import Input
+from headrace.compiler.language.fields import Choice, Integer, Number
+from headrace.compiler.language.records import option
+
+WORDS = (
+    *("a", "above", "after", "along", "and", "below", "bridge", "clear", "cold", "dam", "deep"),
+    *("field", "flow", "gate", "high", "hill", "in", "into", "level", "lock", "mill", "near"),
+    *("of", "over", "pond", "pours", "rain", "rises", "river", "runs", "slow", "spring", "still"),
+    *("stone", "stream", "that", "the", "through", "toward", "turns", "under", "valley", "wheel"),
+)
+
+
+class DummyInput(Input, kind="dummy", listed=1):
+    """Generate one message per interval, with `value` and `current_time`.
+
+    The first one comes after the first interval. `value` is a sine over time, or a random sentence;
+    `current_time` is RFC 3339 in UTC. An interval that falls into a stall is left out, not made up
+    for.
+
+    Units: seconds.
+    """
+
+    duration: int = option(Integer(min=1, max=10**9), "Seconds between two messages.")
+    amplitude: float = option(
+        Number(min=-1e300, max=1e300), "Peak of the sine (payload `number`).", default=1
+    )
+    payload: str = option(
+        Choice("number", "text"),
+        "What `value` is: a sine over time, or a random sentence.",
+        default="number",
+    )
+    period: float = option(
+        Number(max=1e300),
+        "Seconds that one turn of the sine takes; with 0 or less the value is always 0.",
+        default=60,
+    )
+
+    def source(self, ctx: Context) -> Source:
+        """Start the sine."""
+        return Dummy(self, ctx.clock)
+
+    def hands_on(self) -> Iterable[str]:
+        """Return the two fields."""
+        return ("current_time", "value")
+
+
+class Dummy(Source):
+    """A message whenever an interval is over."""
+
+    is_raw: ClassVar[bool] = False
+
+    def __init__(self, config: DummyInput, clock: Clock) -> None:
+        self._config = config
+        self._clock = clock
+        self._built_at = clock.monotonic()
+
+    async def read(self) -> AsyncGenerator[Sequence[Arrival], None]:
+        """Yield one message per interval, on a grid that no delay shifts."""
+        clock, interval = self._clock, self._config.duration
+        due = clock.monotonic() + interval
+        while True:
+            await clock.sleep(max(0.0, due - clock.monotonic()))
+            yield [([{"current_time": clock.timestamp(), "value": self._value()}], None)]
+            due += interval * max(1, math.ceil((clock.monotonic() - due) / interval))
+
+    def _value(self) -> JsonValue:
+        if self._config.payload == "text":
+            return sentence()
+        return sine(
+            self._clock.monotonic() - self._built_at, self._config.amplitude, self._config.period
+        )
+
+
+def sine(seconds: float, amplitude: float, period: float) -> float:
+    """Return the sine at a moment; 0 when it has no period."""
+    if period <= 0:
+        return 0.0
+    # The turns that are over say nothing; with them a tiny period would overflow.
+    return amplitude * math.sin(math.tau * (math.fmod(seconds, period) / period))
+
+
+def sentence() -> str:
+    """Return six to twelve random words: a capital first letter and a full stop."""
+    words = random.choices(WORDS, k=random.randint(6, 12))
+    return " ".join(words).capitalize() + "."

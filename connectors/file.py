@@ -1,0 +1,325 @@
+"""Files: the connection that names a directory, and the output that writes parts under it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from asyncio import Future, TimerHandle
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from headrace.compiler.delivery import Batch
+from headrace.compiler.edges import AwaitingSink
+from headrace.compiler.errors import BatchFailed, OutsideRoot
+from headrace.compiler.language.context import Context
+from headrace.compiler.language.diagnostics import Fault, shown
+from headrace.compiler.language.families import Connection, Output
+from headrace.compiler.language.fields import Choice, ConnectionName, Name, RecordOf, refused
+from headrace.compiler.language.records import option
+from headrace.connectors.parts import FORMATS, PartFormat, Rotation, part_name
+
+CLOSING = 4
+"""Parts that may be synced to disk at a time; the next batch waits for one of them."""
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class FilePath(Name):
+    """A path as a file system takes it."""
+
+    @property
+    def expects(self) -> str:
+        """A path."""
+        return "a path"
+
+    def read(self, value: Any) -> str:
+        """Take a path without the one character that ends it for the system."""
+        path: str = super().read(value)
+        if "\0" in path:
+            raise refused(
+                "control-character", "a path holds no NUL character", expected=self.expects
+            )
+        return path
+
+
+class InnerPath(FilePath):
+    """A path that stays under the directory it is relative to, links aside."""
+
+    @property
+    def expects(self) -> str:
+        """A path without ways out."""
+        return "a relative path without '.' and '..'"
+
+    def read(self, value: Any) -> str:
+        """Take a relative path that only descends."""
+        path = super().read(value)
+        if path.startswith("/") or {".", ".."} & set(path.split("/")):
+            raise refused(
+                "outside-root",
+                f"expected {self.expects}, found {shown(path)}",
+                found=path,
+                expected=self.expects,
+            )
+        return path
+
+
+class FileConnection(Connection, kind="file", listed=5):
+    """A directory that file outputs write under.
+
+    It has to lie inside the directory that the server was started with as ``--data-dir``.
+    """
+
+    root: str = option(
+        FilePath(), "The directory; a relative one is taken from the server's working directory."
+    )
+
+
+class FileOutput(Output, kind="file", listed=2):
+    """Write messages to files in a directory, one part after the other.
+
+    A part is named for the moment it was opened and numbered within the run:
+    ``2026-03-01T08-00-00Z-000001.ndjson``. It is opened by the first batch, so a run without
+    messages leaves no file, and it is closed as `rotate` says and when the pipeline ends. Every
+    batch is with the operating system before the next one is taken; a part that is closed is on
+    the disk. A ``json_array`` is whole after every batch.
+
+    When a batch cannot be written (no space left, no permission), nothing of it stays in the
+    part, the batch is lost and reported, and the next batch is tried again.
+    """
+
+    connection: str = option(ConnectionName("file"), "Connection that names the directory.")
+    path: str = option(
+        InnerPath(), "Directory under the connection's root; made when it is not there."
+    )
+    format: str = option(
+        Choice(*FORMATS),
+        "How messages are written: one a line, or as one array per part.",
+        default="ndjson",
+    )
+    rotate: Rotation | None = option(
+        RecordOf(Rotation), "When a part is closed; absent, at the end of the run.", default=None
+    )
+
+    def open(self, ctx: Context) -> AwaitingSink:
+        """Make sure that the directory stays inside ``--data-dir``. Makes and opens nothing."""
+        root = ctx.connection(FileConnection, self.connection).root
+        if ctx.data_dir is None:
+            raise OutsideRoot(
+                Fault(
+                    "outside-root",
+                    "this server writes no files: it was started without --data-dir",
+                    expected="--data-dir DIRECTORY on the command line",
+                )
+            )
+        return FileSink(self, ctx, self._folder(root, ctx.data_dir))
+
+    def _folder(self, root: str, data_dir: Path) -> Folder:
+        base, top = os.path.realpath(data_dir), os.path.realpath(root)
+        if not _is_inside(top, base):
+            raise OutsideRoot(
+                Fault(
+                    "outside-root",
+                    f"the root '{root}' of connection '{self.connection}' leads out of --data-dir",
+                    found=root,
+                    expected=f"a directory inside '{data_dir}'",
+                    path=("connection",),
+                )
+            )
+        target = os.path.realpath(os.path.join(top, self.path))
+        if not _is_inside(target, top):
+            raise OutsideRoot(
+                Fault(
+                    "outside-root",
+                    f"a link leads '{self.path}' out of the root of connection '{self.connection}'",
+                    found=self.path,
+                    expected=f"a directory inside '{root}'",
+                    path=("path",),
+                )
+            )
+        return Folder(base, tuple(Path(target).relative_to(base).parts))
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    return os.path.commonpath((path, folder)) == folder
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A directory below another one, both without links on the way."""
+
+    base: str
+    steps: tuple[str, ...]
+
+    def open(self) -> int:
+        """Return a descriptor of it; what is missing is made.
+
+        Every step refuses a link: the way was checked when the pipeline was built, and a link that
+        was put there since could lead anywhere.
+        """
+        descriptor = os.open(self.base, _DIRECTORY)
+        for step in self.steps:
+            outer = descriptor
+            try:
+                descriptor = _enter(step, outer)
+            finally:
+                os.close(outer)
+        return descriptor
+
+
+def _enter(step: str, outer: int) -> int:
+    flags = _DIRECTORY | os.O_NOFOLLOW
+    try:
+        return os.open(step, flags, dir_fd=outer)
+    except FileNotFoundError:
+        with suppress(FileExistsError):  # another output was faster
+            os.mkdir(step, dir_fd=outer)
+        return os.open(step, flags, dir_fd=outer)
+
+
+class Part:
+    """One file being written: a batch is in it whole, or not at all.
+
+    What ends the format is written with each batch and overwritten by the next, so the file is
+    whole whenever nobody is writing, and closing it needs no room on the disk.
+    """
+
+    def __init__(self, folder: int, name: str, form: PartFormat) -> None:
+        """Create the file; the descriptor of its folder is the part's from then on.
+
+        Raises:
+            FileExistsError: the name is taken, be it by a link.
+        """
+        self._file = os.open(name, _NEW_FILE, 0o666, dir_fd=folder)
+        self._folder, self._name, self._form = folder, name, form
+        self._length = 0
+        self._is_torn = False
+        self.rows = 0
+
+    def append(self, batch: Batch) -> None:
+        """Write one batch behind the others."""
+        form = self._form
+        body = (form.between if self.rows else form.begin) + form.rows(batch)
+        try:
+            _write(self._file, body + form.end, self._length)
+        except OSError:
+            self._is_torn = True
+            with suppress(OSError):  # tried again before it is closed
+                self._mend()
+            raise
+        self._length += len(body)
+        self.rows += len(batch)
+
+    def _mend(self) -> None:
+        """Cut off what is left of a batch that was not written."""
+        os.ftruncate(self._file, self._length)
+        if self.rows:
+            _write(self._file, self._form.end, self._length)
+        self._is_torn = False
+
+    def close(self) -> None:
+        """Put the file on the disk and close it; one without messages is removed. Takes its time."""
+        try:
+            if self._is_torn:
+                self._mend()
+            if self.rows:
+                os.fsync(self._file)
+            else:
+                os.unlink(self._name, dir_fd=self._folder)
+            os.fsync(self._folder)  # the name is on the disk only now
+        finally:
+            os.close(self._file)
+            os.close(self._folder)
+
+
+def _write(file: int, text: bytes, offset: int) -> None:
+    rest = memoryview(text)
+    while rest:
+        written = os.pwrite(file, rest, offset)
+        rest, offset = rest[written:], offset + written
+
+
+class FileSink(AwaitingSink):
+    """Writes one part after the other.
+
+    Writing is inline: it fills the page cache. Syncing a part that is closed is not, a thread does
+    it; only when four are being synced does a batch wait, because a disk that does not keep up has
+    to hold up its own pipeline and no other.
+    """
+
+    def __init__(self, config: FileOutput, ctx: Context, folder: Folder) -> None:
+        self._path = config.path
+        self._form = FORMATS[config.format]
+        self._rotation = config.rotate or Rotation()
+        self._folder = folder
+        self._ctx = ctx
+        self._sequence = 0
+        self._part: Part | None = None
+        self._timer: TimerHandle | None = None
+        self._closing: set[Future[None]] = set()
+
+    async def write(self, batch: Batch) -> None:
+        """Append the batch to the part, and close that when it is full."""
+        if not batch:
+            return
+        while len(self._closing) >= CLOSING:
+            await asyncio.wait(self._closing, return_when=asyncio.FIRST_COMPLETED)
+        try:
+            part = self._part or self._open()
+            part.append(batch)
+        except OSError as cause:
+            raise BatchFailed(self._say("writing to", cause)) from cause
+        if self._rotation.is_full(part.rows):
+            self._close()
+
+    async def finish(self) -> None:
+        """Close the part, and wait until everything is on the disk."""
+        if self._part is not None:
+            self._close()
+        if self._closing:
+            await asyncio.wait(self._closing)
+
+    def _open(self) -> Part:
+        """Open the next part, under the next number that is free; its time runs from now."""
+        clock = self._ctx.clock
+        self._part = self._create()
+        if (interval := self._rotation.interval_secs) is not None:
+            self._timer = clock.call_at(clock.monotonic() + interval, self._close)
+        return self._part
+
+    def _create(self) -> Part:
+        opened, folder = self._ctx.clock.now(), self._folder.open()
+        try:
+            for sequence in count(self._sequence + 1):
+                name = part_name(opened, sequence, self._form.extension)
+                with suppress(FileExistsError):
+                    part = Part(folder, name, self._form)
+                    self._sequence = sequence
+                    return part
+        except OSError:
+            os.close(folder)
+            raise
+        raise AssertionError("numbers do not end")
+
+    def _close(self) -> None:
+        """Let go of the part; a thread closes it."""
+        assert self._part is not None
+        part, self._part = self._part, None
+        if self._timer is not None:
+            self._timer.cancel()
+        closing = asyncio.get_running_loop().run_in_executor(None, part.close)
+        self._closing.add(closing)
+        closing.add_done_callback(self._closed)
+
+    def _closed(self, closing: Future[None]) -> None:
+        self._closing.discard(closing)
+        if (cause := closing.exception()) is not None:
+            self._ctx.fail(self._say("closing a part of", cause))
+
+    def _say(self, what: str, cause: BaseException) -> str:
+        number = cause.errno if isinstance(cause, OSError) else None
+        reason = os.strerror(number).lower() if number else str(cause)
+        return f"{what} '{self._path}': {reason}"

@@ -1,0 +1,361 @@
+"""HTTP: the credential both sides share, the input that is posted to, the output that posts."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import re
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from headrace.compiler.delivery import Batch
+from headrace.compiler.edges import Arrival, AwaitingSink, Source
+from headrace.compiler.errors import BuildRefused, UnresolvedSecret
+from headrace.compiler.jsontext import encode
+from headrace.compiler.language.context import Context
+from headrace.compiler.language.diagnostics import Fault, shown
+from headrace.compiler.language.families import Input, Output
+from headrace.compiler.language.fields import (
+    Choice,
+    Integer,
+    Name,
+    Number,
+    SecretText,
+    Tagged,
+    VariantOf,
+    refused,
+)
+from headrace.compiler.language.records import option
+from headrace.compiler.language.secrets import Secret
+from headrace.compiler.language.urls import Address, HttpUrl
+from headrace.compiler.runtime.httpclient import HttpClient
+
+PASSED_ON = ("content-type", "user-agent", "x-request-id", "x-correlation-id", "traceparent")
+"""Headers of a post that an envelope shows. A credential may not be one of them."""
+_PASSED_ON = frozenset(name.encode() for name in PASSED_ON)
+FRAMING = ("connection", "content-length", "content-type", "expect", "host", "transfer-encoding")
+"""Headers of a request that the output writes itself."""
+
+CHUNK = 16
+"""Posts handed to the pump at once: what has left the queue and is not in the pipeline yet."""
+
+Origin = tuple[str, str | None, Iterable[tuple[bytes, bytes]]]
+"""Method, ``ip:port`` when it is known, and the headers of a post, names in lower case."""
+
+# Source: RFC 9110, section 5.6.2 (tokens) and 5.5 (field values).
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_NOT_IN_A_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]|^[ \t]|[ \t]$")
+
+
+class HeaderName(Name):
+    """The name of an HTTP header."""
+
+    @property
+    def expects(self) -> str:
+        """A header name."""
+        return "a header name: letters, digits and !#$%&'*+.^_`|~-"
+
+    def read(self, value: Any) -> str:
+        """Take a name that HTTP allows."""
+        name: str = super().read(value)
+        if not _TOKEN.fullmatch(name):
+            raise refused(
+                "illegal-header",
+                f"{shown(name)} cannot be the name of a header",
+                found=name,
+                expected=self.expects,
+            )
+        return name
+
+
+class Auth(Tagged):
+    """A credential that is presented in a header."""
+
+    def header(self, ctx: Context) -> tuple[str, str]:
+        """Return name and value of the header, with the credential in it.
+
+        Raises:
+            BuildRefused: it does not resolve, or to nothing, or to what no header carries.
+        """
+        raise NotImplementedError
+
+    def presented(self, value: str) -> str:
+        """Return the credential that a received header presents; empty when it presents none."""
+        raise NotImplementedError
+
+
+class Bearer(Auth, tag="bearer"):
+    """``Authorization: Bearer <token>``."""
+
+    token: Secret = option(SecretText(), "The token, usually a ${NAME} reference.")
+
+    def header(self, ctx: Context) -> tuple[str, str]:
+        """Return the Authorization header."""
+        return "Authorization", "Bearer " + _credential(ctx, self.token, "token")
+
+    def presented(self, value: str) -> str:
+        """Return what follows the scheme, which is written in any case."""
+        scheme, _, token = value.partition(" ")
+        return f"Bearer {token.lstrip(' ')}" if scheme.lower() == "bearer" else ""
+
+
+class Header(Auth, tag="header"):
+    """A header of your choice with an exact value."""
+
+    name: str = option(HeaderName(), "Name of the header; the case does not matter.")
+    value: Secret = option(SecretText(), "The exact value, usually a ${NAME} reference.")
+
+    def header(self, ctx: Context) -> tuple[str, str]:
+        """Return the header as configured."""
+        return self.name, _credential(ctx, self.value, "value")
+
+    def presented(self, value: str) -> str:
+        """Return the whole value."""
+        return value
+
+
+def _credential(ctx: Context, secret: Secret, key: str) -> str:
+    """Return the value of a secret of ``auth`` that can stand in a header."""
+    path = ("auth", key)
+    try:
+        value = ctx.resolve(secret)
+    except UnresolvedSecret as cause:
+        raise UnresolvedSecret(replace(cause.fault, path=path)) from cause
+    if not value:
+        raise BuildRefused(Fault("empty-credential", f"'{key}' resolves to nothing", path=path))
+    if _NOT_IN_A_VALUE.search(value):
+        raise BuildRefused(
+            Fault(
+                "illegal-header",
+                f"'{key}' resolves to what no header can carry",
+                expected="no line breaks or control characters, and no blanks around it",
+                path=path,
+            )
+        )
+    return value
+
+
+class HttpInput(Input, kind="http", listed=2):
+    """Accept messages posted to ``/api/pipelines/{id}/messages``.
+
+    The body is one JSON message, or an array of messages that travel as one batch. An accepted
+    post (202) is queued, not yet processed. When the queue is full nothing is taken, the answer
+    is 503, and the post should be sent again. Without ``auth`` whatever reaches the endpoint may
+    post. A pipeline has at most one input of this kind.
+    """
+
+    is_only = True
+    attaches: ClassVar = {
+        "method": "HTTP method of the post.",
+        "remote_addr": "Address and port it came from, or null.",
+        "headers": "Those of " + ", ".join(PASSED_ON) + " that the post had.",
+    }
+
+    auth: Auth | None = option(
+        VariantOf(Auth), "What a post has to present; absent, everybody may post.", default=None
+    )
+    capacity: int = option(
+        Integer(min=1), "Posts that may wait; further ones are answered with 503.", default=1024
+    )
+
+    def rules(self) -> Iterator[Fault]:
+        """Refuse a credential that an envelope would show."""
+        if isinstance(self.auth, Header) and self.auth.name.lower() in PASSED_ON:
+            yield Fault(
+                "conflict",
+                f"an envelope shows the header '{self.auth.name}', so it cannot carry a credential",
+                found=shown(self.auth.name),
+                expected="a header other than " + ", ".join(PASSED_ON),
+                path=("auth", "name"),
+            )
+
+    def source(self, ctx: Context) -> Source:
+        """Open the pipeline's way in; posts are taken from now on."""
+        posts = Posts(self.capacity, _door(self.auth, ctx), wants_origin=self.envelope is not None)
+        ctx.admit(posts)
+        return posts
+
+    def is_batching(self) -> bool:
+        """Return True: an array is one batch."""
+        return True
+
+
+Door = Callable[[Callable[[str], str | None]], bool]
+"""Says whether somebody may post; is given what looks a header up."""
+
+
+def _door(auth: Auth | None, ctx: Context) -> Door:
+    """Return what checks the credential. It takes as long for a wrong one as for a missing one."""
+    if auth is None:
+        return lambda headers: True
+    name, value = auth.header(ctx)
+    name, wanted = name.lower(), value.encode()
+
+    def admits(headers: Callable[[str], str | None]) -> bool:
+        presented = auth.presented(headers(name) or "")
+        return hmac.compare_digest(_octets(presented), wanted)
+
+    return admits
+
+
+def _octets(value: str) -> bytes:
+    """Return a header value as it came over the wire; a server reads the octets as Latin-1."""
+    return value.encode("latin-1", "replace")
+
+
+class Posts(Source):
+    """The queue between the endpoint and the pump: a source, and the pipeline's `Ingress`.
+
+    It is bounded by ``capacity`` posts. The pump takes up to 16 at once and works them off one by
+    one, so at most ``capacity`` + 16 are accepted and not yet in the pipeline.
+    """
+
+    is_raw: ClassVar[bool] = False
+
+    def __init__(self, capacity: int, door: Door, *, wants_origin: bool) -> None:
+        self.admits = door
+        self.wants_origin = wants_origin
+        self._room = capacity
+        self._queue: deque[Arrival] = deque()
+        self._reader: asyncio.Future[None] | None = None
+        self._is_stopping = False
+
+    def offer(self, batch: Batch, origin: Any) -> bool:
+        """Queue one post; False when there is no room or the pipeline is ending."""
+        queue = self._queue
+        if len(queue) >= self._room:
+            return False
+        queue.append((batch, origin))
+        if self._reader is not None:
+            self._wake()
+        return True
+
+    async def read(self) -> AsyncGenerator[Sequence[Arrival], None]:
+        """Yield what is queued, a few posts at a time; return when stopped and empty."""
+        queue = self._queue
+        while queue or not self._is_stopping:
+            if queue:
+                yield [queue.popleft() for _ in range(min(len(queue), CHUNK))]
+            else:
+                self._reader = asyncio.get_running_loop().create_future()
+                await self._reader
+
+    def describe(self, origin: Origin) -> dict[str, Any]:
+        """Return what an envelope shows of a post."""
+        method, remote_addr, headers = origin
+        passed = {name.decode(): _text(value) for name, value in headers if name in _PASSED_ON}
+        return {"method": method, "remote_addr": remote_addr, "headers": passed}
+
+    def stop(self) -> bool:
+        """Refuse posts from now on; what was accepted is read out, because it was answered 202."""
+        self._is_stopping, self._room = True, 0
+        self._wake()
+        return True
+
+    def close(self) -> None:
+        """Refuse posts, and forget those that nobody will read."""
+        self.stop()
+        self._queue.clear()
+
+    def _wake(self) -> None:
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
+        self._reader = None
+
+
+def _text(value: bytes) -> str:
+    """Return a header value; empty when it is no text."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return ""
+
+
+class Verb(Choice):
+    """A method whose request has a body."""
+
+    def read(self, value: Any) -> str:
+        """Take a method; tell why the others will not do."""
+        if value in ("GET", "DELETE"):
+            raise refused(
+                "not-a-choice",
+                f"a {value} request has no body to put the messages in",
+                found=value,
+                expected=self.expects,
+            )
+        return super().read(value)
+
+
+class HttpOutput(Output, kind="http", listed=10):
+    """Send each batch, or each message, to an HTTP server as JSON.
+
+    Any answer but 2xx fails the batch; the reply is discarded. After a failed connection, a
+    timeout, a 429 or a 5xx the next try waits: 250 ms at first, twice as long each time, at most
+    30 s; batches that arrive meanwhile fail. Any other refusal costs only its own batch. A 307 or
+    308 within the same server is followed; every other redirect is a failure.
+
+    User info in the url is sent as Basic authentication and never shown.
+    """
+
+    url: Address = option(HttpUrl(), "Where to send: an absolute http or https url.")
+    auth: Auth | None = option(VariantOf(Auth), "Credential to present.", default=None)
+    body: str = option(
+        Choice("batch", "message"),
+        "One request per batch, an array; or one per message, in order, up to the first failure.",
+        default="batch",
+    )
+    timeout_seconds: float = option(
+        Number(above=0, max=86400), "Seconds that one request may take.", default=30
+    )
+    verb: str = option(Verb("POST", "PUT", "PATCH"), "HTTP method.", default="POST")
+
+    def rules(self) -> Iterator[Fault]:
+        """Refuse headers that would be sent twice."""
+        name = self.auth.name.lower() if isinstance(self.auth, Header) else "authorization"
+        if name in FRAMING:
+            yield Fault(
+                "conflict",
+                f"every request already has a '{name}' header",
+                found=shown(name),
+                expected="a header other than " + ", ".join(FRAMING),
+                path=("auth", "name"),
+            )
+        if self.auth and self.url.user is not None and name == "authorization":
+            yield Fault(
+                "conflict",
+                "'auth' and the user info in 'url' would both be the Authorization header",
+                expected="one of them",
+                path=("auth",),
+            )
+
+    def open(self, ctx: Context) -> AwaitingSink:
+        """Resolve the credential. The first batch connects."""
+        credential = dict([self.auth.header(ctx)] if self.auth else [])
+        client = HttpClient(
+            self.url,
+            clock=ctx.clock,
+            redact=ctx.redact,
+            verb=self.verb,
+            timeout_seconds=self.timeout_seconds,
+            headers=credential,
+        )
+        return HttpSink(client, is_single=self.body == "message")
+
+
+class HttpSink(AwaitingSink):
+    """Sends batches one after the other over one session."""
+
+    def __init__(self, client: HttpClient, *, is_single: bool) -> None:
+        self._client = client
+        self._is_single = is_single
+
+    async def write(self, batch: Batch) -> None:
+        """Send the batch, or its messages in order until one is refused."""
+        for body in batch if self._is_single else [batch]:
+            await self._client.send(encode(body))
+
+    async def finish(self) -> None:
+        """Close the session."""
+        await self._client.close()

@@ -1,0 +1,176 @@
+"""Standard output: one line of JSON per batch."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import socket
+import stat
+import sys
+import threading
+from asyncio import AbstractEventLoop, Future
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from queue import SimpleQueue
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.delivery import Batch
+from headrace.compiler.edges import AwaitingSink
+from headrace.compiler.errors import BatchFailed
+from headrace.compiler.jsontext import encode
+from headrace.compiler.language.context import Context
+from headrace.compiler.language.families import Output
+
+_Push = Callable[[memoryview], int]
+"""Writes as much as is taken at once and returns how much that was; 0: it would have to wait."""
+_Job = tuple[memoryview, AbstractEventLoop, "Future[None]"]
+
+
+class StdoutOutput(Output, kind="stdout", listed=1):
+    """Print each batch on the server's standard output, as one line of JSON.
+
+    The line holds the time, the pipeline, the number of messages and the messages:
+    ``{"ts":"2026-03-01T08:00:00.000Z","pipeline":"p1","count":1,"batch":[{"n":1}]}``. It is written
+    as soon as the batch arrives. While nobody reads the server's output, pipelines that print wait
+    with their next batch, and nothing else does.
+    """
+
+    def open(self, ctx: Context) -> AwaitingSink:
+        """Return a sink that shares standard output with those of other pipelines."""
+        return StdoutSink(ctx.pipeline, ctx.clock, standard_output())
+
+
+class StdoutSink(AwaitingSink):
+    """Prints the batches of one pipeline."""
+
+    def __init__(self, pipeline: str, clock: Clock, lines: Lines) -> None:
+        self._pipeline, self._clock, self._lines = pipeline, clock, lines
+
+    async def write(self, batch: Batch) -> None:
+        """Print one line."""
+        if not batch:
+            return
+        line = {
+            "ts": self._clock.timestamp()[:23] + "Z",
+            "pipeline": self._pipeline,
+            "count": len(batch),
+            "batch": batch,
+        }
+        try:
+            with self._clock.outside():
+                await self._lines.write(encode(line) + b"\n")
+        except OSError as cause:
+            reason = os.strerror(cause.errno or 0).lower()
+            raise BatchFailed(f"writing to standard output: {reason}") from cause
+
+
+@cache
+def standard_output() -> Lines:
+    """Return the one writer of this process's standard output."""
+    if sys.__stdout__ is None:  # closed by whoever started us; the number may be another file's now
+        return Lines(-1)
+    sys.__stdout__.flush()  # what was printed before comes first
+    return Lines(sys.__stdout__.fileno())
+
+
+class Lines:
+    """Writes lines whole and in order, for everybody who prints, and never holds up the loop.
+
+    A write to a pipe, a socket or a terminal that nobody reads does not return. So what is taken
+    at once is written at once, and the rest by a thread; whoever wrote it waits, and so does
+    whoever comes after. Making the descriptor non-blocking is no way out: it would become so for
+    every process that shares it, such as the shell.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._push = _pushing(descriptor)
+        self._jobs: SimpleQueue[_Job] = SimpleQueue()
+        self._waiting = 0
+        self._thread: threading.Thread | None = None
+
+    async def write(self, line: bytes) -> None:
+        """Write one line; return when all of it has been taken."""
+        rest = memoryview(line)
+        if not self._waiting:
+            while rest and (taken := self._push(rest)):
+                rest = rest[taken:]
+        if rest:
+            await self._write_later(rest)
+
+    def _write_later(self, rest: memoryview) -> Future[None]:
+        """Leave it to the thread; the queue is bounded by the outputs, one line each."""
+        loop = asyncio.get_running_loop()
+        written: Future[None] = loop.create_future()
+        self._waiting += 1
+        self._jobs.put((rest, loop, written))
+        if self._thread is None:
+            # A daemon, or a process whose output nobody reads could not end.
+            self._thread = threading.Thread(target=self._work, name="stdout", daemon=True)
+            self._thread.start()
+        return written
+
+    def _work(self) -> None:
+        while True:
+            rest, loop, written = self._jobs.get()
+            cause: OSError | None = None
+            try:
+                while rest:
+                    rest = rest[os.write(self._descriptor, rest) :]
+            except OSError as raised:
+                cause = raised
+            with suppress(RuntimeError):  # the loop is closed, so nobody waits
+                loop.call_soon_threadsafe(self._written, written, cause)
+
+    def _written(self, written: Future[None], cause: OSError | None) -> None:
+        self._waiting -= 1
+        if written.done():  # its pipeline did not wait for it
+            return
+        if cause is None:
+            written.set_result(None)
+        else:
+            written.set_exception(cause)
+
+
+def _pushing(descriptor: int) -> _Push:
+    """Return how to write to a descriptor without waiting for its reader."""
+    try:
+        mode = os.fstat(descriptor).st_mode
+    except OSError:
+        mode = stat.S_IFREG  # writing will tell what is wrong with it
+    if stat.S_ISREG(mode) or _is_null(descriptor):
+        return lambda rest: os.write(descriptor, rest)
+    if stat.S_ISFIFO(mode):
+        return _into_pipe(descriptor)
+    if stat.S_ISSOCK(mode):
+        return _into_socket(descriptor)
+    return lambda rest: 0  # a terminal says that it is writable, and takes less than a line
+
+
+def _is_null(descriptor: int) -> bool:
+    return os.path.samestat(os.fstat(descriptor), os.stat(os.devnull))
+
+
+def _into_pipe(descriptor: int) -> _Push:
+    room = select.poll()
+    room.register(descriptor, select.POLLOUT)
+
+    def push(rest: memoryview) -> int:
+        # POSIX: a pipe that is writable takes PIPE_BUF bytes without waiting.
+        return os.write(descriptor, rest[: select.PIPE_BUF]) if room.poll(0) else 0
+
+    return push
+
+
+def _into_socket(descriptor: int) -> _Push:
+    peer = socket.socket(fileno=os.dup(descriptor))
+
+    def push(rest: memoryview) -> int:
+        try:
+            return peer.send(rest, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return 0
+
+    return push

@@ -1,0 +1,385 @@
+"""The `http` input: its queue, its credential and what an envelope shows. The endpoint is the web's."""
+
+import asyncio
+
+import pytest
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.errors import BuildRefused
+from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.envelopes import Merge
+from headrace.compiler.runtime.engine import Engine
+from headrace.connectors.http import HttpInput, Posts
+from tests.doubles import StubContext, refusals
+from tests.stand_ins import Kept, Slow, pipeline, run, takes
+from tests.virtual import virtual
+
+BEARER = {"type": "bearer", "token": "${TOKEN}"}
+HEADER = {"type": "header", "name": "X-Key", "value": "${KEY}"}
+
+
+def posts(options: dict, **secrets: str) -> Posts:
+    """Return the built source, which is the ingress as well."""
+    ctx = StubContext(secrets=secrets)
+    source = HttpInput.load(options).source(ctx)
+    assert ctx.ingress is source
+    return source
+
+
+def admitted(source: Posts, **headers: str) -> bool:
+    """Return whether a post with these headers is admitted."""
+    return source.admits(lambda name: headers.get(name.replace("-", "_")))
+
+
+def test_without_auth_everybody_may_post():
+    assert admitted(posts({}))
+
+
+@pytest.mark.parametrize(
+    ("authorization", "is_admitted"),
+    [
+        ("Bearer s3cret", True),
+        ("bearer s3cret", True),
+        ("BEARER s3cret", True),
+        ("Bearer    s3cret", True),
+        ("Bearer S3cret", False),
+        ("Bearer s3cret ", False),
+        ("Bearer s3cre", False),
+        ("Bearer", False),
+        ("Bearer ", False),
+        ("Bearers3cret", False),
+        ("Bearer\ts3cret", False),
+        ("Basic s3cret", False),
+        ("s3cret", False),
+        ("", False),
+        ("Bearer s3cret\u20ac", False),
+        (None, False),
+    ],
+)
+def test_a_bearer_token_is_exact_its_scheme_in_any_case_after_one_or_more_spaces(
+    authorization, is_admitted
+):
+    source = posts({"auth": BEARER}, TOKEN="s3cret")
+
+    headers = {} if authorization is None else {"authorization": authorization}
+    assert admitted(source, **headers) is is_admitted
+
+
+@pytest.mark.parametrize(
+    ("value", "is_admitted"),
+    [("two words", True), ("Two words", False), ("two", False), ("", False), (None, False)],
+)
+def test_a_header_has_a_name_in_any_case_and_an_exact_value(value, is_admitted):
+    source = posts({"auth": HEADER}, KEY="two words")
+
+    assert admitted(source, **({} if value is None else {"x_key": value})) is is_admitted
+
+
+def test_a_credential_beyond_ascii_is_compared_as_it_came_over_the_wire():
+    source = posts({"auth": HEADER}, KEY="schlüssel")
+
+    assert admitted(source, x_key="schlüssel".encode().decode("latin-1"))
+
+
+@pytest.mark.parametrize("missing", [{}, {"authorization": "Bearer wrong"}])
+def test_a_missing_credential_is_compared_as_a_wrong_one_is(missing, monkeypatch):
+    compared = []
+    monkeypatch.setattr(
+        "headrace.connectors.http.hmac.compare_digest", lambda *pair: compared.append(pair)
+    )
+    source = posts({"auth": BEARER}, TOKEN="s3cret")
+
+    admitted(source, **missing)
+
+    assert [wanted for _, wanted in compared] == [b"Bearer s3cret"]
+
+
+@pytest.mark.parametrize(
+    ("auth", "secrets", "fault"),
+    [
+        (
+            BEARER,
+            {"TOKEN": ""},
+            Fault("empty-credential", "'token' resolves to nothing", path=("auth", "token")),
+        ),
+        (
+            HEADER,
+            {"KEY": ""},
+            Fault("empty-credential", "'value' resolves to nothing", path=("auth", "value")),
+        ),
+        (
+            {"type": "bearer", "token": ""},
+            {},
+            Fault("empty-credential", "'token' resolves to nothing", path=("auth", "token")),
+        ),
+        (
+            BEARER,
+            {"TOKEN": "s3cret\n"},
+            Fault(
+                "illegal-header",
+                "'token' resolves to what no header can carry",
+                expected="no line breaks or control characters, and no blanks around it",
+                path=("auth", "token"),
+            ),
+        ),
+        (
+            HEADER,
+            {"KEY": " blank"},
+            Fault(
+                "illegal-header",
+                "'value' resolves to what no header can carry",
+                expected="no line breaks or control characters, and no blanks around it",
+                path=("auth", "value"),
+            ),
+        ),
+        (
+            HEADER,
+            {},
+            Fault(
+                "unresolved-secret",
+                "nothing resolves '${KEY}': looked in the environment and the secrets file",
+                found="${KEY}",
+                expected="an environment variable KEY or an entry in the --secrets file",
+                path=("auth", "value"),
+            ),
+        ),
+    ],
+)
+def test_a_credential_that_nobody_could_present_is_refused_at_build(auth, secrets, fault):
+    ctx = StubContext(secrets=secrets)
+
+    with pytest.raises(BuildRefused) as refused:
+        HttpInput.load({"auth": auth}).source(ctx)
+
+    assert refused.value.fault == fault
+    assert ctx.ingress is None
+
+
+@pytest.mark.parametrize(
+    ("options", "refusal"),
+    [
+        ({"capacity": 0}, "capacity: expected an integer of at least 1, found 0"),
+        (
+            {"auth": {**HEADER, "name": "  "}},
+            "auth.name: this must not be blank",
+        ),
+        (
+            {"auth": {**HEADER, "name": "x key"}},
+            'auth.name: "x key" cannot be the name of a header',
+        ),
+        (
+            {"auth": {**HEADER, "name": "x-key\r\nx-other"}},
+            'auth.name: "x-key\\r\\nx-other" cannot be the name of a header',
+        ),
+        *(
+            (
+                {"auth": {**HEADER, "name": name}},
+                f"auth.name: an envelope shows the header '{name}', "
+                "so it cannot carry a credential",
+            )
+            for name in (
+                "content-type",
+                "User-Agent",
+                "x-request-id",
+                "X-Correlation-Id",
+                "traceparent",
+            )
+        ),
+        ({"auth": {"type": "bearer"}}, "auth.token: this key is required"),
+        (
+            {"auth": {"type": "bearer", "token": 12345}},
+            "auth.token: expected a string, usually a ${NAME} reference, found a number",
+        ),
+        ({"auth": {"type": "basic"}}, 'auth.type: unknown type "basic"'),
+    ],
+)
+def test_what_it_refuses(options, refusal):
+    assert refusals(HttpInput, options) == [refusal]
+
+
+def test_the_name_of_a_header_is_trimmed():
+    source = posts({"auth": {**HEADER, "name": " X-Key "}}, KEY="k")
+
+    assert admitted(source, x_key="k")
+
+
+def test_a_full_queue_takes_nothing():
+    source = posts({"capacity": 2})
+
+    answers = [source.offer([n], None) for n in range(4)]
+
+    assert answers == [True, True, False, False]
+
+
+def test_a_pipeline_has_only_one_and_its_batches_may_be_large():
+    assert HttpInput.is_only
+    assert HttpInput().is_batching()
+    assert HttpInput().capacity == 1024
+
+
+@virtual
+async def test_posts_are_read_in_order_and_few_at_a_time():
+    source = posts({})
+    for n in range(40):
+        source.offer([n], f"origin {n}")
+
+    reader = source.read()
+    chunks = [await anext(reader) for _ in range(3)]
+    await reader.aclose()
+
+    assert [len(chunk) for chunk in chunks] == [16, 16, 8]
+    assert [arrival for chunk in chunks for arrival in chunk] == [
+        ([n], f"origin {n}") for n in range(40)
+    ]
+
+
+@virtual
+async def test_a_reader_that_waits_is_woken_by_a_post():
+    source = posts({})
+    reader = source.read()
+    waiting = asyncio.ensure_future(anext(reader))
+    await asyncio.sleep(0)
+
+    source.offer(["a"], None)
+    source.offer(["b"], None)
+
+    assert await waiting == [(["a"], None), (["b"], None)]
+    await reader.aclose()
+
+
+@virtual
+async def test_a_reader_that_was_cancelled_is_not_in_the_way():
+    source = posts({})
+    waiting = asyncio.ensure_future(anext(source.read()))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.sleep(0)
+
+    assert source.offer(["a"], None)
+    assert await anext(source.read()) == [(["a"], None)]
+
+
+@virtual
+async def test_when_stopped_it_refuses_and_hands_out_what_it_accepted():
+    source = posts({})
+    for n in range(20):
+        source.offer([n], None)
+
+    owes = source.stop()
+    late = source.offer(["late"], None)
+    read = [batch async for arrivals in source.read() for batch, _ in arrivals]
+
+    assert (owes, late, read) == (True, False, [[n] for n in range(20)])
+
+
+@virtual
+async def test_a_reader_that_waits_ends_when_it_is_stopped():
+    source = posts({})
+    waiting = asyncio.ensure_future(anext(source.read(), "ended"))
+    await asyncio.sleep(0)
+
+    source.stop()
+
+    assert await waiting == "ended"
+
+
+@virtual
+async def test_when_closed_it_forgets_what_nobody_will_read():
+    source = posts({})
+    source.offer([1], None)
+
+    source.close()
+
+    assert not source.offer([2], None)
+    assert [arrivals async for arrivals in source.read()] == []
+
+
+def test_it_asks_where_a_post_came_from_only_for_an_envelope():
+    assert not posts({}).wants_origin
+    assert posts({"envelope": {"type": "wrap"}}).wants_origin
+
+
+def test_metadata_is_the_method_the_address_and_few_of_the_headers():
+    headers = [
+        (b"host", b"example.org"),
+        (b"authorization", b"Bearer s3cret"),
+        (b"cookie", b"session=1"),
+        (b"content-type", b"application/json"),
+        (b"user-agent", b"probe/1.0 \xff"),
+        (b"x-request-id", b"r1"),
+        (b"x-correlation-id", b"c1"),
+        (b"x-correlation-id", b"c2"),
+        (b"traceparent", "zürich".encode()),
+    ]
+
+    about = posts({}).describe(("POST", "10.0.0.7:50123", headers))
+
+    assert about == {
+        "method": "POST",
+        "remote_addr": "10.0.0.7:50123",
+        "headers": {
+            "content-type": "application/json",
+            "user-agent": "",  # not text
+            "x-request-id": "r1",
+            "x-correlation-id": "c2",  # a repeated header keeps the last
+            "traceparent": "zürich",
+        },
+    }
+    assert set(about) == set(HttpInput.attaches)
+
+
+def test_a_post_whose_address_is_unknown_says_so():
+    assert posts({}).describe(("POST", None, [])) == {
+        "method": "POST",
+        "remote_addr": None,
+        "headers": {},
+    }
+
+
+@virtual
+async def test_posts_run_through_a_pipeline_with_their_metadata():
+    it, kept = Engine(Clock(asyncio.get_running_loop())), Kept()
+    config = HttpInput.load({"envelope": {"type": "merge", "meta": "_m"}})
+    assert isinstance(config.envelope, Merge)
+    await run(it, pipeline("p", [config], [], [takes(kept)]))
+
+    it.ingress("p").offer([{"n": 1}], ("POST", "10.0.0.7:1", [(b"x-request-id", b"r")]))
+    await it.clock.sleep(1)
+
+    assert kept.batches == [
+        [
+            {
+                "n": 1,
+                "_m": {
+                    "pipeline": "p",
+                    "input": "http",
+                    "method": "POST",
+                    "remote_addr": "10.0.0.7:1",
+                    "headers": {"x-request-id": "r"},
+                    "received_at": "2026-01-01T00:00:00.001000+00:00",
+                },
+            }
+        ]
+    ]
+    await it.close()
+
+
+@virtual
+async def test_what_waits_is_bounded_and_what_was_accepted_is_delivered_before_the_end():
+    it = Engine(Clock(asyncio.get_running_loop()))
+    slow = Slow(it.clock, 0.01)
+    await run(it, pipeline("p", [HttpInput.load({"capacity": 50})], [], [takes(slow)]))
+    ingress = it.ingress("p")
+
+    accepted = []
+    for n in range(500):
+        if ingress.offer([n], None):
+            accepted.append([n])
+        await asyncio.sleep(0)
+    delivered_meanwhile = len(slow.batches)
+    await it.dispose("p")
+
+    # The queue, the chunk that the pump works on, and the window.
+    assert len(accepted) - delivered_meanwhile <= 50 + 16 + 16
+    assert len(accepted) < 500
+    assert slow.batches == accepted
