@@ -23,12 +23,18 @@ class Builder:
     """Builds the parts of one pipeline and collects every refusal on the way."""
 
     def __init__(
-        self, config: PipelineConfig, parts: Parts, world: World, failures: Failures
+        self,
+        config: PipelineConfig,
+        parts: Parts,
+        world: World,
+        failures: Failures,
+        broke: Callable[[Exception], None],
     ) -> None:
         self._config = config
         self._parts = parts
         self._world = world
         self._failures = failures
+        self._broke = broke
         self.refused: list[Diagnostic] = []
 
     def build(self) -> None:
@@ -76,6 +82,7 @@ class Builder:
                 warn_once=place.warn_once,
             ),
             report=place.report,
+            broke=self._broke,
             warn_once=place.warn_once,
         )
         arriving = pump.observable()

@@ -96,6 +96,9 @@ class Place:
             self._said.add(text)
             self.warn(text)
 
+    def has_warned(self, text: str) -> bool:
+        return text in self._said
+
     def fail(self, message: str) -> None:
         component = None if self._stage == "input" else self.index
         self._failures.report(self._stage, component, self.redact(message))

@@ -83,11 +83,14 @@ class Engine:
             raise PipelineExists(id)
         pipeline = self._make(id, config)
         self._pipelines[id] = pipeline  # reserved while its outputs come up
-        refused = pipeline.build() or await pipeline.open(OPENING_SECONDS)
-        if refused:
-            del self._pipelines[id]
+        try:
+            if refused := pipeline.build() or await pipeline.open(OPENING_SECONDS):
+                raise Refused(refused, f"pipeline '{id}' could not be started")
+        except BaseException:
+            if self._pipelines.get(id) is pipeline:
+                del self._pipelines[id]
             await pipeline.stop(ENDING_SECONDS)
-            raise Refused(refused, f"pipeline '{id}' could not be started")
+            raise
         pipeline.run()
         return _view(pipeline)
 

@@ -72,31 +72,34 @@ class Pipeline:
 
     def build(self) -> list[Diagnostic]:
         """Make every component; return why it is refused, or nothing."""
-        builder = Builder(self.config, self.parts, self._world, self.failures)
+        builder = Builder(self.config, self.parts, self._world, self.failures, self._broke)
         builder.build()
         return builder.refused
 
-    async def open(self, seconds: float) -> list[Diagnostic]:
-        """Start the sinks, within ``seconds``; return the refusals.
+    async def open(self, seconds: float | None = None) -> list[Diagnostic]:
+        """Start the sinks that are not started, all at once; return the refusals.
 
-        A sink that does not answer is no refusal: `run` brings it up on the backoff.
+        A sink that does not answer, or not within ``seconds``, is no refusal: `run` brings it up.
         """
-        try:
-            async with self._world.clock.timeout(seconds):
-                return await self._start_sinks()
-        except TimeoutError:
+        waiting = {
+            asyncio.ensure_future(each.start()): (index, each)
+            for index, each in enumerate(self.parts.writers)
+            if not each.is_started
+        }
+        if not waiting:
             return []
-
-    async def _start_sinks(self) -> list[Diagnostic]:
-        """Start every sink that is not started, all at once."""
-        tried = [(i, each) for i, each in enumerate(self.parts.writers) if not each.is_started]
-        results = await asyncio.gather(*(each.start() for _, each in tried), return_exceptions=True)
+        try:
+            done, _ = await asyncio.wait(waiting, timeout=seconds)
+        finally:
+            for task in waiting:
+                task.cancel()
         refused = []
-        for (index, one), result in zip(tried, results, strict=True):
-            if isinstance(result, BuildRefused):
-                refused.append(self.config.diagnose(result.fault, ("outputs", index)))
-            elif isinstance(result, Exception):
-                one.report(result)
+        for task, (index, writer) in waiting.items():
+            cause = task.exception() if task in done else None
+            if isinstance(cause, BuildRefused):
+                refused.append(self.config.diagnose(cause.fault, ("outputs", index)))
+            elif cause is not None:
+                writer.report(cause)
         return refused
 
     @property
@@ -104,7 +107,9 @@ class Pipeline:
         return all(each.is_started for each in self.parts.writers)
 
     def run(self) -> None:
-        """Subscribe now, or as soon as every sink has answered."""
+        """Subscribe now, or as soon as every sink has answered; not when it was stopped meanwhile."""
+        if self._stopping:
+            return
         if not self._is_up:
             self._bringing = asyncio.ensure_future(self._bring_up())
         else:
@@ -114,16 +119,17 @@ class Pipeline:
         backoff = Backoff()
         while not self._is_up:
             await self._world.clock.sleep(backoff.next())
-            if refused := await self._start_sinks():
-                await self._refuse(refused)
+            if refused := await self.open():
+                self._refuse(refused)
                 return
         self._subscribe()
 
-    async def _refuse(self, refused: list[Diagnostic]) -> None:
+    def _refuse(self, refused: list[Diagnostic]) -> None:
         """A sink that came up late says no: there is nobody left to tell but the failures."""
         for diagnostic in refused:
             self.failures.report("output", None, diagnostic.message)
         self._bringing = None
+        self._discard()
         self._end("failed")
 
     def _subscribe(self) -> None:
@@ -157,9 +163,11 @@ class Pipeline:
             take(delivery)
 
     def _broke(self, cause: Exception) -> None:
-        """An operator ended the stream with an error: a fault of ours, so it is logged whole."""
+        """An operator raised or ended the stream: a fault of ours, so it is logged whole."""
         log.error("pipeline '%s' broke", self.id, exc_info=cause)
         self.failures.report("transform", None, f"{type(cause).__name__}: {cause}")
+        if self._subscription is not None:
+            self._subscription.dispose()
         self._end("failed")
 
     def _completed(self) -> None:
@@ -182,7 +190,10 @@ class Pipeline:
         await asyncio.gather(*(each.finish() for each in self.parts.writers))
         closing, self.parts.closing = self.parts.closing, []
         for action in closing:
-            await action()
+            try:
+                await action()
+            except Exception as cause:
+                self.failures.report("transform", None, f"{type(cause).__name__}: {cause}")
         self._feed.drop(self._watch)
 
     async def stop(self, seconds: float) -> None:
@@ -210,9 +221,12 @@ class Pipeline:
         if self._bringing is not None:
             self._bringing.cancel()
         self.status = "stopped"
+        self._discard()
+        await self._close()
+
+    def _discard(self) -> None:
         for pump in self.parts.pumps:
             pump.discard()
-        await self._close()
 
     async def _force(self) -> None:
         if self._subscription is not None:

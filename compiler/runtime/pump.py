@@ -44,6 +44,7 @@ class Pump:
         on_delivery: bool,
         enclose: Enclose | None,
         report: Callable[[BaseException], None],
+        broke: Callable[[Exception], None],
         warn_once: Callable[[str], None],
     ) -> None:
         self.window = Window()
@@ -53,6 +54,7 @@ class Pump:
         self._on_delivery = on_delivery
         self._enclose = enclose
         self._report = report
+        self._broke = broke
         self._warn_once = warn_once
         self._stopping = self._drains = False
         self._interruptible = False
@@ -142,7 +144,11 @@ class Pump:
             if not batch:
                 continue
             window.take()
-            emit(Delivery(batch, window, custody))
+            try:
+                emit(Delivery(batch, window, custody))
+            except Exception as cause:  # steps and sinks report their own: an operator is broken
+                self._broke(cause)
+                raise Ended("the chain broke") from cause
             if monotonic() > self._turn_ends:
                 await asyncio.sleep(0)
                 self._turn_ends = monotonic() + TURN_SECONDS

@@ -350,6 +350,18 @@ async def test_two_outputs_both_have_to_be_done_with_every_message():
     assert together([chain.broker.window]) is chain.broker.window
 
 
+@virtual
+async def test_without_a_scheduler_at_subscription_the_clock_of_the_context_is_kept():
+    ctx, source, seen = StubContext(), Subject(), []
+    buffer = Buffer(seconds=3600, max_messages=10).operator(ctx)
+    source.pipe(buffer).subscribe(lambda delivery: seen.append(ctx.clock.monotonic()))
+
+    source.on_next(Broker().deliver([1]))
+    await ctx.clock.sleep(7200)
+
+    assert seen == [3600.0]
+
+
 def test_nothing_of_rx_is_loaded_before_a_pipeline_is_built():
     code = "import headrace.operators.buffer, sys; print('reactivex' in sys.modules)"
 

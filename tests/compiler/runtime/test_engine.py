@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from reactivex import Observable
 
 from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.edges import InlineSink
@@ -22,7 +23,19 @@ from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.inputbuffers import Static
 from headrace.compiler.runtime.engine import Engine
 from headrace.operators.buffer import Buffer
-from tests.stand_ins import Awaiting, Kept, Slow, Told, batches, does, pipeline, reads, run, takes
+from tests.stand_ins import (
+    Awaiting,
+    Doing,
+    Kept,
+    Slow,
+    Told,
+    batches,
+    does,
+    pipeline,
+    reads,
+    run,
+    takes,
+)
 
 
 def engine() -> Engine:
@@ -502,5 +515,126 @@ def test_a_file_with_one_refusal_starts_nothing():
             await it.load(Program((good, bad)))
 
         assert (it.pipelines(), source.lives) == ([], 0)
+
+    run_virtual(main)
+
+
+def test_a_refusal_is_told_although_another_sink_hangs():
+    class Hanging(Kept):
+        async def start(self):
+            await asyncio.get_running_loop().create_future()
+
+    class Refusing(Kept):
+        async def start(self):
+            raise BuildRefused(Fault("credential", "wrong password"))
+
+    async def main():
+        it = engine()
+        with pytest.raises(Refused, match="wrong password"):
+            await it.compile(
+                pipeline(
+                    "p", [reads(Told(it.clock, []))], [], [takes(Hanging()), takes(Refusing())]
+                )
+            )
+
+    run_virtual(main)
+
+
+def test_a_sink_that_refuses_late_fails_the_pipeline_and_frees_its_source():
+    class Late(Kept):
+        async def start(self):
+            if clock.monotonic() < 20:
+                raise OSError("connection refused")
+            raise BuildRefused(Fault("credential", "wrong password"))
+
+    async def main():
+        nonlocal clock
+        it = engine()
+        clock = it.clock
+        source = Told(it.clock, [batches([1])])
+        await it.compile(pipeline("p", [reads(source)], [], [takes(Late())]))
+
+        await it.clock.sleep(60)
+
+        view = running(it, "p")
+        assert (view.status, source.lives, source.is_closed) == ("failed", 0, True)
+        assert "wrong password" in {each.message for each in view.failures.signatures()}
+        await it.dispose("p")
+
+    clock: Clock
+    run_virtual(main)
+
+
+def test_a_pipeline_that_is_deleted_while_it_starts_never_runs():
+    class Slowly(Kept):
+        async def start(self):
+            await clock.sleep(3)
+
+    async def main():
+        nonlocal clock
+        it = engine()
+        clock = it.clock
+        source = Told(it.clock, [batches([1])])
+        creating = asyncio.ensure_future(
+            it.compile(pipeline("p", [reads(source)], [], [takes(Slowly())]))
+        )
+        await it.clock.sleep(1)
+
+        await it.dispose("p")
+        view = await creating
+        await it.clock.sleep(10)
+
+        assert (view.status, source.lives, it.pipelines()) == ("stopped", 0, [])
+
+    clock: Clock
+    run_virtual(main)
+
+
+def test_an_operator_that_raises_ends_its_pipeline_and_no_other():
+    class Breaking(Doing, kind="breaking"):
+        def operator(self, ctx):
+            def operate(source):
+                return Observable(lambda observer, scheduler=None: source.subscribe(breaks))
+
+            def breaks(_):
+                raise MemoryError("out of memory")
+
+            return operate
+
+    async def main():
+        it = engine()
+        source, kept, other = Told(it.clock, [batches([1], [2])]), Kept(), Kept()
+        await run(it, pipeline("p", [reads(source)], [Breaking()], [takes(kept)]))
+        await run(it, pipeline("q", [reads(Told(it.clock, [batches([3])]))], [], [takes(other)]))
+
+        await it.clock.sleep(60)
+
+        assert (running(it, "p").status, kept.finished, source.is_closed) == ("failed", 1, True)
+        assert "MemoryError: out of memory" in {
+            each.message for each in running(it, "p").failures.signatures()
+        }
+        assert (running(it, "q").status, other.batches) == ("running", [[3]])
+        await it.close()
+
+    run_virtual(main)
+
+
+def test_a_fault_at_the_end_of_a_transform_is_reported_and_holds_nothing_up():
+    class Untidy(Doing, kind="untidy"):
+        def step(self, ctx):
+            async def close():
+                raise OSError("already gone")
+
+            ctx.on_finish(close)
+            return lambda batch: [batch]
+
+    async def main():
+        it = engine()
+        began, kept = it.clock.monotonic(), Kept()
+        await run(it, pipeline("p", [reads(Told(it.clock, []))], [Untidy()], [takes(kept)]))
+
+        await it.dispose("p")
+
+        assert (kept.finished, it.clock.monotonic() - began < 1) == (1, True)
 
     run_virtual(main)
