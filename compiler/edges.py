@@ -8,7 +8,8 @@ worker's. Both live in `headrace.compiler.runtime`, once.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from headrace.compiler.delivery import Batch
@@ -18,6 +19,10 @@ Arrival = tuple[Any, Any]
 
 First the payload: ``bytes`` for a source that `is_raw` (one message), a batch otherwise. Then its
 origin: whatever the source needs to `describe` or `acknowledge` it; None when it needs nothing."""
+
+
+Rest = Callable[[], Awaitable[None]]
+"""What is left of a write that has begun: called once, and awaited."""
 
 
 class Source(ABC):
@@ -94,3 +99,10 @@ class AwaitingSink(Sink):
             Unreachable: the other side does not answer; opens the backoff.
             Exception: anything else fails this batch only.
         """
+
+    def begin(self, batch: Batch) -> Rest | None:
+        """Begin to write, in the pass itself; return what finishes it, or None when it is written.
+
+        Override where most batches wait for nobody. Raises what `write` does.
+        """
+        return partial(self.write, batch)

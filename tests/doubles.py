@@ -82,8 +82,11 @@ class StubContext:
         self.warnings.append(text)
 
     def warn_once(self, text: str) -> None:
-        if text not in self.warnings:
+        if not self.has_warned(text):
             self.warnings.append(text)
+
+    def has_warned(self, text: str) -> bool:
+        return text in self.warnings
 
     def fail(self, message: str) -> None:
         self.failures.append(message)

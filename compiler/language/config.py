@@ -15,17 +15,17 @@ from headrace.compiler.language.diagnostics import (
     Diagnostic,
     Fault,
     Path,
-    Severity,
     in_file_order,
 )
 from headrace.compiler.language.documents import Document
-from headrace.compiler.language.drafts import Draft, Part, Site, draft_of, loaded
+from headrace.compiler.language.drafts import Draft, Part, Site, draft_of, is_refused, loaded
 from headrace.compiler.language.families import Component, Input, Output, Transform
-from headrace.compiler.language.fields import AnyJson, ListOf, settings
+from headrace.compiler.language.fields import AnyJson, ListOf
 from headrace.compiler.language.records import Record, json_type, option
 from headrace.compiler.language.remarks import remarks
 from headrace.compiler.language.rules import by_dependency, upstreams, wrong_between, wrong_within
 from headrace.compiler.language.secrets import Secrets
+from headrace.compiler.language.settings import settings_of
 
 _C = TypeVar("_C", bound=Component)
 
@@ -59,17 +59,10 @@ class PipelineConfig:
         """Return a fault found at ``path`` of the pipeline, with its place in the file."""
         return self.site.inside(*path).diagnose(fault)
 
-    def components(self) -> Iterator[tuple[Path, Component]]:
-        """Yield its components, each with its path in the pipeline."""
-        for name in ("inputs", "transforms", "outputs"):
-            for index, component in enumerate(getattr(self, name)):
-                yield (name, index), component
-
     @property
     def upstreams(self) -> list[str]:
         """The pipelines it reads from."""
-        found = (settings(type(each), each.values()) for each in self.inputs)
-        return [upstream for each in found for _, upstream in upstreams(each)]
+        return [name for each in self.inputs for _, name in upstreams(settings_of(each))]
 
     def dump(self, id: str | None = None) -> dict[str, Any]:
         """Return the config as the API echoes it and a save writes it, under the ``id`` it runs."""
@@ -107,7 +100,7 @@ def load_program(
     said += [*wrong, *wrong_between(drafts), *_named(drafts, connections, secrets)]
     order = by_dependency(drafts)
     said += remarks(drafts, order)
-    if _is_refused(said):
+    if is_refused(said):
         return None, in_file_order(said)
     return Program(tuple(_built(drafts[place]) for place in order)), in_file_order(said)
 
@@ -121,7 +114,7 @@ def load_pipeline(
     """
     draft, said = draft_of(document.value, Site(document), catalogue)
     said += [*wrong_within(draft), *wrong_between([draft], running), *remarks([draft], [0])]
-    config = None if _is_refused(said) else _built(draft)
+    config = None if is_refused(said) else _built(draft)
     return config, in_file_order(said)
 
 
@@ -163,10 +156,6 @@ def _named(
             yield from map(part.site.diagnose, misnamed(part.settings(), connections))
         if secrets is not None:
             yield from map(part.site.diagnose, unresolved(part.settings(), secrets))
-
-
-def _is_refused(said: Iterable[Diagnostic]) -> bool:
-    return any(diagnostic.severity is Severity.ERROR for diagnostic in said)
 
 
 def _built(draft: Draft) -> PipelineConfig:

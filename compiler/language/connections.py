@@ -11,17 +11,17 @@ from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.diagnostics import (
     Diagnostic,
     Fault,
-    Path,
     Severity,
     in_file_order,
     shown,
 )
 from headrace.compiler.language.documents import Document
-from headrace.compiler.language.drafts import Part, Site, part_of
+from headrace.compiler.language.drafts import Part, Site, is_refused, part_of
 from headrace.compiler.language.families import Connection
-from headrace.compiler.language.fields import ConnectionName, Strict, settings
+from headrace.compiler.language.fields import ConnectionName
 from headrace.compiler.language.records import Record, json_type, not_an_object
 from headrace.compiler.language.secrets import Secret, Secrets
+from headrace.compiler.language.settings import Setting, settings_of
 from headrace.compiler.language.suggest import did_you_mean
 
 
@@ -47,13 +47,12 @@ def load_connections(
     With ``secrets``, references that nothing answers are warned of.
     """
     parts, said = _filed(document, catalogue)
-    wrong = bool(said)
     if secrets is not None:
         for part in parts.values():
             said += map(part.site.diagnose, unresolved(part.settings(), secrets))
     built = {name: part.built for name, part in parts.items()}
     connections = {name: each for name, each in built.items() if isinstance(each, Connection)}
-    return None if wrong else connections, in_file_order(said)
+    return None if is_refused(said) else connections, in_file_order(said)
 
 
 def filed(document: Document, catalogue: Catalogue) -> dict[str, Filed]:
@@ -71,19 +70,17 @@ def load_secrets(document: Document) -> tuple[dict[str, str] | None, list[Diagno
 
 def connection_faults(component: Record, connections: Mapping[str, Filed]) -> Iterator[Fault]:
     """Yield what is wrong with the connections that a component names."""
-    yield from misnamed(settings(type(component), component.values()), connections)
+    yield from misnamed(settings_of(component), connections)
 
 
 def secret_faults(component: Record, secrets: Secrets) -> Iterator[Fault]:
     """Yield the references in a component, or in a connection, that nothing answers."""
-    for path, _, value in settings(type(component), component.values()):
+    for path, _, value in settings_of(component):
         if isinstance(value, Secret):
             yield from (replace(fault, path=path) for fault in secrets.faults(value))
 
 
-def misnamed(
-    found: Iterable[tuple[Path, Strict, Any]], connections: Mapping[str, Filed]
-) -> Iterator[Fault]:
+def misnamed(found: Iterable[Setting], connections: Mapping[str, Filed]) -> Iterator[Fault]:
     """Yield the settings that name a connection which is not filed, or one of another kind."""
     for path, field, name in found:
         if isinstance(field, ConnectionName):
@@ -109,7 +106,7 @@ def connection_fault(name: str, wanted: str, connections: Mapping[str, Filed]) -
     )
 
 
-def unresolved(found: Iterable[tuple[Path, Strict, Any]], secrets: Secrets) -> Iterator[Fault]:
+def unresolved(found: Iterable[Setting], secrets: Secrets) -> Iterator[Fault]:
     """Yield the secrets that do not resolve: a warning, unless they never can."""
     for path, _, value in found:
         if isinstance(value, Secret):

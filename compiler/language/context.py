@@ -71,6 +71,9 @@ class Context(Protocol):
     def warn_once(self, text: str) -> None:
         """Log a warning, the first time only: for what every message may repeat."""
 
+    def has_warned(self, text: str) -> bool:
+        """Return whether `warn_once` was told this already."""
+
     def fail(self, message: str) -> None:
         """Count and report a failure of this component that no batch carries (a timer's write)."""
 

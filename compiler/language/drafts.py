@@ -6,26 +6,25 @@ everything is told at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from marshmallow import ValidationError
 
 from headrace.compiler.language.catalogue import FAMILIES, Catalogue
-from headrace.compiler.language.diagnostics import Diagnostic, Fault, Path, path_text
+from headrace.compiler.language.diagnostics import Diagnostic, Fault, Path, Severity, path_text
 from headrace.compiler.language.documents import Document
 from headrace.compiler.language.families import Component
 from headrace.compiler.language.fields import (
     ComponentOf,
     Identifier,
     ListOf,
-    Strict,
-    settings,
     untagged,
     variant_named,
 )
 from headrace.compiler.language.records import Record, faults_of, option
+from headrace.compiler.language.settings import Setting, settings
 
 _R = TypeVar("_R", bound=Record)
 
@@ -109,7 +108,7 @@ class Part:
     values: Mapping[str, Any]
     built: Component | None
 
-    def settings(self) -> Iterator[tuple[Path, Strict, Any]]:
+    def settings(self) -> Iterator[Setting]:
         """Yield its single settings: path, field, value."""
         return settings(self.component, self.values)
 
@@ -163,6 +162,11 @@ def part_of(
         return Part(site, Component, {}, None), said
     built, values, faults = loaded(component, untagged(value))
     return Part(site, component, values, built), [site.diagnose(fault) for fault in faults]
+
+
+def is_refused(said: Iterable[Diagnostic]) -> bool:
+    """Return whether one of the diagnostics is more than a warning."""
+    return any(diagnostic.severity is Severity.ERROR for diagnostic in said)
 
 
 def loaded(record: type[_R], value: Any) -> tuple[_R | None, Mapping[str, Any], list[Fault]]:

@@ -43,9 +43,9 @@ class Merge(Envelope, tag="merge"):
 
     def enclose(self, fields: Shape, metadata: Shape, *, is_added: bool) -> Shape:
         """Return the fields with the metadata under one of them."""
-        enclosed, there = fields.copy(), fields.below(self.meta_field)
-        enclosed.keys[self.meta_field] = either(metadata, there) if is_added else metadata
-        return enclosed
+        there = fields.below(self.meta_field)
+        about = either(metadata, there) if is_added else metadata
+        return fields.with_key(self.meta_field, about)
 
 
 class Wrap(Envelope, tag="wrap"):

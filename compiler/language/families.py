@@ -117,8 +117,8 @@ class Transform(Component, family="transform"):
         return ctx.lift(self.step(ctx))
 
 
-class PerMessage(Transform):
-    """A transform that looks at one message at a time and remembers nothing.
+class Fusible(Transform):
+    """A pure transform that can write what it does as source, one message after the other.
 
     Neighbours are fused into one generated loop per batch. `step` stays the plain, slow truth: it is
     what a batch is run through again when the loop raises, and what a dry run shows.
@@ -127,6 +127,14 @@ class PerMessage(Transform):
     def generate(self, code: Code, ctx: Context) -> None:
         """Write the source for one message."""
         raise NotImplementedError
+
+
+class PerMessage(Fusible):
+    """A transform that looks at one message at a time and remembers nothing."""
+
+
+class PerBatch(Fusible):
+    """A transform that gathers the messages of one batch into another: the last of a fused loop."""
 
 
 class Output(Component, family="output"):

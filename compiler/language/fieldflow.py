@@ -10,7 +10,7 @@ that lead down through objects.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -18,6 +18,10 @@ from headrace.compiler.language.values import Values
 
 _DEEPEST = 32
 """Segments of a path that are looked at; what lies deeper is not told apart."""
+_MOST_KEYS = 1000
+"""Keys of an object that are told apart."""
+_MOST_VALUES = 20
+"""Fields of which something is known, and how much of each: older knowledge is forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,38 +107,35 @@ Who = tuple[str, ...]
 """The components that saw to it that something is not there, in words for a message."""
 
 
+@dataclass(frozen=True, slots=True)
 class Shape:
     """Which keys an object can have. Whether there is an object at all is not known.
 
     ``keys`` has the shape below each key that is told apart, or whoever took that key away. Others
-    are possible if it ``is_open``; if not, ``closed_by`` saw to it.
+    are possible if it ``is_open``; if not, ``closed_by`` saw to it. So many keys that nobody would
+    write them are no longer told apart.
     """
 
-    __slots__ = ("closed_by", "is_open", "keys")
-
-    def __init__(
-        self, keys: Mapping[str, Shape | Who], *, is_open: bool = False, closed_by: Who = ()
-    ) -> None:
-        self.keys = dict(keys)
-        self.is_open = is_open
-        self.closed_by = closed_by
+    keys: Mapping[str, Shape | Who]
+    is_open: bool = False
+    closed_by: Who = ()
 
     @classmethod
-    def anything(cls) -> Self:
+    def anything(cls) -> Shape:
         """Return the shape of what nothing is known of."""
-        return cls({}, is_open=True)
+        return _ANYTHING
 
     @classmethod
     def of(cls, keys: Iterable[str], by: str) -> Self:
         """Return the shape of an object that has no other keys."""
-        return cls({key: Shape.anything() for key in keys}, closed_by=(by,))
+        return cls(dict.fromkeys(keys, _ANYTHING), closed_by=(by,))
 
     def below(self, key: str) -> Shape | Who:
         """Return the shape below a key, or who saw to it that it is not there."""
         known = self.keys.get(key)
         if known is not None:
             return known
-        return Shape.anything() if self.is_open else self.closed_by
+        return _ANYTHING if self.is_open else self.closed_by
 
     def missing(self, steps: Iterable[str]) -> Who | None:
         """Return who saw to it that these keys lead nowhere; None if they may lead somewhere."""
@@ -146,35 +147,37 @@ class Shape:
             shape = below
         return None
 
-    def write(self, steps: tuple[str, ...]) -> None:
-        """Note that something may be written there, objects on the way included."""
-        key, rest = steps[0], steps[1:]
+    def with_key(self, key: str, below: Shape | Who) -> Shape:
+        """Return the shape with something else below one key."""
+        if key not in self.keys and len(self.keys) >= _MOST_KEYS:
+            return _ANYTHING
+        return replace(self, keys={**self.keys, key: below})
+
+    def written(self, steps: Sequence[str]) -> Shape:
+        """Return the shape when something may be written there, objects on the way included."""
+        key, *rest = steps
         if not rest:
-            self.keys[key] = Shape.anything()
-            return
+            return self.with_key(key, _ANYTHING)
         below = self.below(key)
         # An object made for the purpose holds nothing else, and who took away the rest still did.
-        shape = below if isinstance(below, Shape) else Shape({}, closed_by=below)
-        shape.write(rest)
-        self.keys[key] = shape
+        made = below if isinstance(below, Shape) else Shape({}, closed_by=below)
+        return self.with_key(key, made.written(rest))
 
-    def remove(self, steps: tuple[str, ...], by: str) -> None:
-        """Note that what is there is taken out."""
-        key, rest = steps[0], steps[1:]
+    def without(self, steps: Sequence[str], by: str) -> Shape:
+        """Return the shape when what is there is taken out."""
+        key, *rest = steps
         below = self.below(key)
         if not isinstance(below, Shape):
-            return
-        if rest:
-            below.remove(rest, by)
-        self.keys[key] = below if rest else (by,)
+            return self
+        return self.with_key(key, below.without(rest, by) if rest else (by,))
 
-    def copy(self, blaming: Who | None = None) -> Shape:
-        """Return a copy to change, with ``blaming`` in place of everybody who took something."""
+    def blamed_on(self, who: Who) -> Shape:
+        """Return the shape with somebody else in place of everybody who took something."""
         keys: dict[str, Shape | Who] = {
-            key: below.copy(blaming) if isinstance(below, Shape) else blaming or below
+            key: below.blamed_on(who) if isinstance(below, Shape) else who
             for key, below in self.keys.items()
         }
-        return Shape(keys, is_open=self.is_open, closed_by=blaming or self.closed_by)
+        return Shape(keys, self.is_open, who)
 
     def listed(self, before: str = "") -> Iterator[str]:
         """Yield the paths that are told apart and may be there."""
@@ -184,6 +187,9 @@ class Shape:
                 yield from below.listed(f"{before}{key}.")
 
 
+_ANYTHING = Shape({}, is_open=True)
+
+
 def either(one: Shape | Who, other: Shape | Who) -> Shape | Who:
     """Return what is possible where two streams meet."""
     if not isinstance(one, Shape) or not isinstance(other, Shape):
@@ -191,6 +197,8 @@ def either(one: Shape | Who, other: Shape | Who) -> Shape | Who:
             return one
         return other if isinstance(other, Shape) else (*dict.fromkeys((*one, *other)),)
     keys = dict.fromkeys((*one.keys, *other.keys))
+    if _ANYTHING in (one, other) or len(keys) > _MOST_KEYS:
+        return _ANYTHING
     return Shape(
         {key: either(one.below(key), other.below(key)) for key in keys},
         is_open=one.is_open or other.is_open,
@@ -208,7 +216,7 @@ class Passing:
     looked at, in words.
     """
 
-    fields: Shape = field(default_factory=Shape.anything)
+    fields: Shape = _ANYTHING
     largest: int | None = None
     cut_by: str | None = None
     values: Mapping[str, tuple[tuple[str, Values], ...]] = field(default_factory=dict)
@@ -227,30 +235,34 @@ class Passing:
         for path in sorted(use.drops_without):
             if self.missing(path) is not None:
                 return self.stop(f"{self.by} hands on nothing without '{path}'")
+        return replace(self, fields=self._shape(use), values=self._values(use))
+
+    def _values(self, use: FieldUse) -> Mapping[str, tuple[tuple[str, Values], ...]]:
+        if not use.keeps or not self.values:
+            return {}
         touched = Paths(use.writes | use.removes | use.keys)
-        values = {path: told for path, told in self.values.items() if path not in touched}
-        return replace(self, fields=self._shape(use), values=values if use.keeps else {})
+        return {path: told for path, told in self.values.items() if path not in touched}
 
     def _shape(self, use: FieldUse) -> Shape:
-        fields = self.fields.copy() if use.keeps else Shape({}, closed_by=(self.by,))
-        if use.keeps:
-            for path in use.removes:
-                self._remove(path, fields)
-        for path in use.writes:
+        fields = self.fields if use.keeps else Shape({}, closed_by=(self.by,))
+        for path in sorted(use.removes) if use.keeps else ():
+            fields = self._without(path, fields)
+        for path in sorted(use.writes):
             if fields.missing((path,)) is None:
-                fields.write((path,))
-            fields.write(_segments(path))
-        for key in use.keys:
-            fields.write((key,))
+                fields = fields.written((path,))
+            fields = fields.written(_segments(path))
+        for key in sorted(use.keys):
+            fields = fields.written((key,))
         return fields
 
-    def _remove(self, path: str, fields: Shape) -> None:
+    def _without(self, path: str, fields: Shape) -> Shape:
         segments = path.split(".")
         is_literal = fields.missing((path,)) is None
-        fields.remove((path,), self.by)
+        fields = fields.without((path,), self.by)
         # Where both are there, only the literal key goes.
-        if not is_literal and len(segments) <= _DEEPEST:
-            fields.remove(tuple(segments), self.by)
+        if is_literal or len(segments) > _DEEPEST:
+            return fields
+        return fields.without(segments, self.by)
 
     def at_most(self, largest: int | None) -> Passing:
         """Return the same with batches of so many messages; None: nobody knows how many."""
@@ -262,8 +274,9 @@ class Passing:
         for by, others in self.values.get(path, ()):
             if values.excludes(others):
                 return self.stop(f"{self.by} drops every message that {by} hands on")
-        told = (*self.values.get(path, ()), (self.by, values))
-        return replace(self, values={**self.values, path: told})
+        told = (*self.values.get(path, ()), (self.by, values))[-_MOST_VALUES:]
+        kept = self.values if len(self.values) < _MOST_VALUES else {}
+        return replace(self, values={**kept, path: told})
 
     def stop(self, why: str) -> Passing:
         """Return the same with nothing coming through at all."""

@@ -8,13 +8,14 @@ says what it takes (`expects`), its readable name (`type_name`) and its wire des
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, TypeVar
 
 import marshmallow
 from marshmallow import ValidationError
 
-from headrace.compiler.language.diagnostics import Fault, Path, shown
+from headrace.compiler.jsontext import MAX_DEPTH
+from headrace.compiler.language.diagnostics import Fault, shown
 from headrace.compiler.language.records import Record, json_type, not_an_object
 from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.suggest import did_you_mean
@@ -221,6 +222,18 @@ class DottedPath(Name):
     """The place of a field in a message: a literal key, or keys joined by dots."""
 
     field_type = "message_field"
+
+    def read(self, value: Any) -> Any:
+        """Take a path that is no deeper than a message can be."""
+        path: str = super().read(value)
+        if (segments := path.count(".") + 1) > MAX_DEPTH:
+            raise refused(
+                "too-deep",
+                f"a path of {segments} segments leads nowhere: messages nest at most {MAX_DEPTH} deep",
+                found=path,
+                expected=f"at most {MAX_DEPTH} segments",
+            )
+        return path
 
 
 class PipelineId(Identifier):
@@ -460,6 +473,8 @@ def variant_named(value: Any, variants: Mapping[str, type[_R]]) -> type[_R]:
     if "type" not in value:
         raise refused("missing-key", "'type' is required", expected=f"one of {words}")
     kind = value["type"]
+    if kind is None and "null" in variants:
+        kind = "null"  # unquoted in YAML
     if type(kind) is str and kind in variants:
         return variants[kind]
     fault = Fault(
@@ -471,28 +486,6 @@ def variant_named(value: Any, variants: Mapping[str, type[_R]]) -> type[_R]:
         path=("type",),
     )
     raise ValidationError([fault])
-
-
-def settings(
-    record: type[Record], values: Mapping[str, Any], path: Path = ()
-) -> Iterator[tuple[Path, Strict, Any]]:
-    """Yield every single setting of a record, also inside what it holds: path, field, value.
-
-    ``values`` by wire name; what is absent is left out.
-    """
-    for wire, known in record.options().items():
-        if values.get(wire) is not None:
-            yield from _settings(known.field, values[wire], (*path, wire))
-
-
-def _settings(field: Any, value: Any, path: Path) -> Iterator[tuple[Path, Strict, Any]]:
-    if isinstance(value, Record):
-        yield from settings(type(value), value.values(), path)
-    elif isinstance(field, ListOf) and isinstance(value, tuple):
-        for index, item in enumerate(value):
-            yield from _settings(field.inner, item, (*path, index))
-    else:
-        yield path, field, value
 
 
 def _each(values: Iterable[Any], read: Callable[[Any], Any]) -> list[Any]:

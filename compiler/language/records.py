@@ -195,7 +195,9 @@ class RecordSchema(marshmallow.Schema):
         unknown = [f for f in faults if isinstance(f, UnknownKey) and len(f.path) == 1]
         if len(unknown) == len(faults):
             faults += self._said_by_rules(error.valid_data)
-        misspelt = {(fault.meant,) for fault in unknown}
+        misspelt: set[tuple[str | None, ...]] = {(fault.meant,) for fault in unknown}
+        if any(fault.meant in getattr(self.record, "one_of", ()) for fault in unknown):
+            misspelt.add(())  # one of the variants is there
         kept = [f for f in faults if f.code != "missing-key" or f.path not in misspelt]
         raise ValidationError(kept, data=data, valid_data=error.valid_data)
 

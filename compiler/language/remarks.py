@@ -5,17 +5,22 @@ Each is certain: it follows from the config alone, whatever messages come.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
-from headrace.compiler.language.diagnostics import Diagnostic, Fault, Severity, shown
+from headrace.compiler.language.diagnostics import Diagnostic, Fault, Path, Severity, shown
 from headrace.compiler.language.drafts import Draft, Part
 from headrace.compiler.language.envelopes import SHARED_METADATA
-from headrace.compiler.language.families import Input, Output, Transform
+from headrace.compiler.language.families import Input, Transform
 from headrace.compiler.language.fieldflow import FieldUse, Passing, Shape, Who, merged
 from headrace.compiler.language.fields import SecretText, Text
+from headrace.compiler.language.records import dumped
 from headrace.compiler.language.rules import upstreams
 from headrace.compiler.language.suggest import did_you_mean
+
+_MOST_LISTED = 50
+"""Fields that are listed as handed on, where one is missed."""
 
 
 def remarks(drafts: Sequence[Draft], order: Sequence[int]) -> Iterator[Diagnostic]:
@@ -32,11 +37,11 @@ def remarks(drafts: Sequence[Draft], order: Sequence[int]) -> Iterator[Diagnosti
 
 def _literal_references(part: Part) -> Iterator[Diagnostic]:
     for path, field, value in part.settings():
-        if isinstance(field, Text) and not isinstance(field, SecretText) and "${" in value:
+        if isinstance(field, Text) and not isinstance(field, SecretText) and "${" in dumped(value):
             fault = Fault(
                 "literal-reference",
                 "'${' is taken as it stands here: only secrets resolve references",
-                found=shown(value),
+                found=shown(str(value)),  # of a url, without its user info
                 path=path,
                 severity=Severity.WARNING,
             )
@@ -48,6 +53,7 @@ class _Chain:
 
     def __init__(self, ends: dict[str, Passing]) -> None:
         self._ends = ends
+        self._is_told = False
         self.end = Passing()
 
     def remarks(self, draft: Draft) -> Iterator[Diagnostic]:
@@ -57,17 +63,22 @@ class _Chain:
             if passing.stopped:
                 yield _never_reached(part, passing.stopped)
         passing = merged(arriving)
-        is_told = passing.stopped is not None
-        for part in (*draft.transforms, *draft.outputs):
-            if passing.stopped is not None:
-                if not is_told:
-                    yield _never_reached(part, passing.stopped)
-                is_told = True
-                continue
-            yield from _missing_fields(part, passing)
-            yield from _nothing_batches(part, passing)
+        self._is_told = passing.stopped is not None
+        for part in draft.transforms:
+            yield from self._on(part, passing)
             passing = _behind(part, passing)
         self.end = passing
+        for part in draft.outputs:
+            yield from self._on(part, passing)
+
+    def _on(self, part: Part, passing: Passing) -> Iterator[Diagnostic]:
+        """Yield what can be said about one component, and only once that nothing comes so far."""
+        if passing.stopped is None:
+            yield from _missing_fields(part, passing)
+            yield from _nothing_batches(part, passing)
+        elif not self._is_told:
+            self._is_told = True
+            yield _never_reached(part, passing.stopped)
 
     def _arriving(self, part: Part) -> Passing:
         """Return what is known of the batches of one input."""
@@ -96,7 +107,7 @@ def _of_others(ends: Mapping[str, Passing], read: Sequence[str], who: str) -> Pa
     """Return what is known of what other pipelines hand on, as that of the input that reads it."""
     passing = merged(ends.get(upstream, Passing()) for upstream in read)
     return Passing(
-        passing.fields.copy(blaming=(who,)),
+        passing.fields.blamed_on((who,)),
         passing.largest,
         None,
         {path: tuple((who, values) for _, values in told) for path, told in passing.values.items()},
@@ -105,37 +116,47 @@ def _of_others(ends: Mapping[str, Passing], read: Sequence[str], who: str) -> Pa
 
 
 def _behind(part: Part, passing: Passing) -> Passing:
-    """Return what is known after a component: of a transform, or of what goes to every output."""
-    if isinstance(part.built, Transform):
-        return part.built.passes(passing.seen_by(str(part)))
-    return passing if isinstance(part.built, Output) else Passing()
+    """Return what is known after a transform: nothing, if it could not be read."""
+    if passing.stopped is not None:
+        return passing
+    if not isinstance(part.built, Transform):
+        return Passing()
+    return part.built.passes(passing.seen_by(str(part)))
 
 
 def _missing_fields(part: Part, passing: Passing) -> Iterator[Diagnostic]:
     """Yield what a component reads and cannot find."""
     use = part.built.field_use() if part.built is not None else FieldUse.unknown()
-    for path in sorted(use.asks):
-        if (who := passing.missing(path)) is not None:
-            yield _not_handed_on(part, path, who, passing)
+    missing = {path: passing.missing(path) for path in sorted(use.asks)}
+    lost = {path: who for path, who in missing.items() if who is not None}
+    known = [] if passing.fields.is_open else [*islice(passing.fields.listed(), _MOST_LISTED)]
+    spelt = _spelt(part, lost)
+    for path, who in lost.items():
+        # It is about the component, and shown where that spells the field.
+        place = part.site.inside(*spelt.get(path, ())).position()
+        diagnostic = part.site.diagnose(_not_handed_on(path, who, known))
+        yield replace(diagnostic, line=place and place[0], column=place and place[1])
 
 
-def _not_handed_on(part: Part, path: str, who: Who, passing: Passing) -> Diagnostic:
-    known = [] if passing.fields.is_open else [*passing.fields.listed()]
-    diagnostic = part.site.diagnose(
-        Fault(
-            "not-handed-on",
-            f"reads '{path}', which {' and '.join(who)} {'does' if len(who) == 1 else 'do'}"
-            " not hand on",
-            found=shown(path),
-            expected="one of " + ", ".join(known) if known else None,
-            suggestion=did_you_mean(path, known),
-            severity=Severity.WARNING,
-        )
+def _spelt(part: Part, fields: Collection[str]) -> Mapping[str, Path]:
+    """Return where in a component each of some fields is named first."""
+    spelt: dict[str, Path] = {}
+    for path, _, value in part.settings() if fields else ():
+        if isinstance(value, str) and value in fields:
+            spelt.setdefault(value, path)
+    return spelt
+
+
+def _not_handed_on(path: str, who: Who, known: Sequence[str]) -> Fault:
+    do = "does" if len(who) == 1 else "do"
+    return Fault(
+        "not-handed-on",
+        f"reads '{path}', which {' and '.join(who)} {do} not hand on",
+        found=shown(path),
+        expected="one of " + ", ".join(known) if known else None,
+        suggestion=did_you_mean(path, known),
+        severity=Severity.WARNING,
     )
-    # It is about the component, and shown where that spells the field.
-    spelt = next((at for at, _, value in part.settings() if value == path), ())
-    place = part.site.inside(*spelt).position()
-    return replace(diagnostic, line=place and place[0], column=place and place[1])
 
 
 def _nothing_batches(part: Part, passing: Passing) -> Iterator[Diagnostic]:

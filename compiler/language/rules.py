@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
-from typing import Any
 
 from headrace.compiler.language.diagnostics import Diagnostic, Fault, Path, shown
 from headrace.compiler.language.drafts import Draft, Part
 from headrace.compiler.language.families import Input
-from headrace.compiler.language.fields import PipelineId, Strict
+from headrace.compiler.language.fields import PipelineId
+from headrace.compiler.language.settings import Setting
 from headrace.compiler.language.suggest import did_you_mean
 
 
@@ -35,7 +35,7 @@ def wrong_between(drafts: Sequence[Draft], running: Collection[str] = ()) -> Ite
         yield _told(drafts, ring)
 
 
-def upstreams(found: Iterable[tuple[Path, Strict, Any]]) -> Iterator[tuple[Path, str]]:
+def upstreams(found: Iterable[Setting]) -> Iterator[tuple[Path, str]]:
     """Yield the pipelines that settings name, each with its path."""
     for path, field, value in found:
         if isinstance(field, PipelineId):
@@ -122,10 +122,11 @@ def _missing_upstreams(drafts: Sequence[Draft], running: Collection[str]) -> Ite
     ids = [draft.id for draft in drafts if draft.id is not None]
     known = {*ids, *running}
     for draft in drafts:
+        others: list[str] = []
         for part in draft.inputs:
             for path, upstream in upstreams(part.settings()):
                 if upstream not in known:
-                    others = sorted(known - {draft.id})
+                    others = others or sorted(known - {draft.id})
                     fault = replace(missing_upstream(upstream, others), path=path)
                     yield part.site.diagnose(fault)
 

@@ -27,8 +27,10 @@ class Address:
     def __init__(self, text: str) -> None:
         """Take a url that `HttpUrl` accepts."""
         parts = urlsplit(text)
+        user_info, at, _ = parts.netloc.rpartition("@")
+        host = len(parts.scheme + "://")
         self.text = text
-        self.location = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+        self.location = text[:host] + text[host + len(user_info + at) :]
         self.user = None if parts.username is None else unquote(parts.username)
         self.password = unquote(parts.password or "")
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import groupby
 from typing import Protocol, TypeVar
 
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.context import Context, Operator
-from headrace.compiler.language.families import PerMessage, Transform
+from headrace.compiler.language.families import Fusible, PerMessage, Transform
 from headrace.compiler.lowering.code import fuse
 from headrace.compiler.lowering.lifting import fused
 
@@ -33,15 +32,30 @@ Refusals = list[tuple[int, BuildRefused]]
 
 
 def lower(stages: Sequence[Stage], refusals: Refusals) -> list[Operator]:
-    """Return the operators of a chain, neighbouring per-message transforms fused into one.
+    """Return the operators of a chain, neighbours that can be one loop fused.
 
     Whatever cannot be built is added to ``refusals``; the chain is not to be used then.
     """
     return [
         operator
-        for is_pure, run in groupby(stages, key=lambda stage: isinstance(stage[0], PerMessage))
-        for operator in (_fuse if is_pure else plainly)(list(run), refusals)
+        for run in _runs(stages)
+        for operator in (_fuse if isinstance(run[0][0], Fusible) else plainly)(run, refusals)
     ]
+
+
+def _runs(stages: Sequence[Stage]) -> Iterator[list[Stage]]:
+    """Yield what becomes one operator each: a fused run ends behind what gathers messages."""
+    run: list[Stage] = []
+    for stage in stages:
+        if run and not isinstance(stage[0], Fusible):
+            yield run
+            run = []
+        run.append(stage)
+        if not isinstance(stage[0], PerMessage):
+            yield run
+            run = []
+    if run:
+        yield run
 
 
 def plainly(stages: Sequence[Stage], refusals: Refusals) -> list[Operator]:
@@ -56,7 +70,7 @@ def _fuse(run: Sequence[Stage], refusals: Refusals) -> list[Operator]:
     parts = [
         partial(transform.generate, ctx=ctx)
         for transform, ctx in run
-        if isinstance(transform, PerMessage)
+        if isinstance(transform, Fusible)
     ]
     return [fused(fuse(parts, _named(run)), plain)]
 
@@ -74,5 +88,7 @@ def _each(
 def _named(run: Sequence[Stage]) -> str:
     """Return what a traceback calls the loop: the pipeline and the places it was made from."""
     first, last = run[0][1], run[-1][1]
-    places = first.place if first is last else f"{first.place}..{last.index}"
+    places = first.place
+    if last is not first:
+        places = f"{first.place.removesuffix(']')}..{last.index}]"
     return f"{first.pipeline} {places}"

@@ -13,7 +13,9 @@ the plain steps, which say what is wrong. So nothing here reports, but nothing m
     code.own(); code.write(path, double); code.remove(path)    # copied first, and only once
     code.replace(f"{{'f': {double}}}")      # the message is this new object from here on
     code.message                            # the name of the message, all writes done
-    code.before("groups = {}"); code.returns("finish(groups)")  # for a reducer
+    code.before("groups = {}"); code.returns("finish(groups)")  # for what gathers messages
+    code.let_go()                           # ... and has read all it needs of one
+    code.know(code.is_number(temp))         # what a condition above implies is not tested again
 
 Every part is written twice. The hopeful source (``code.is_hopeful``) reads with ``m["temp"]``, a
 quarter faster than ``m.get``; a KeyError or TypeError leads to the careful source, which reads None
@@ -76,9 +78,12 @@ class Code:
         # A plain path is remembered by its segments, a dotted one by its text: the segments of a
         # dotted one stand for the way down alone, without the literal key.
         self._known: dict[str | tuple[str, ...], str] = {}
+        self._facts: set[str] = set()
         self._unwritten: dict[str, str] = {}
         self._is_owned = False
         self._is_object = False
+        self.may_have_dropped = False
+        """Whether fewer messages get here than the batch has."""
 
     @property
     def message(self) -> str:
@@ -112,18 +117,31 @@ class Code:
 
     def keep_if(self, condition: str) -> None:
         """Drop the message unless the condition holds."""
+        self.may_have_dropped = True
         self._emit(f"if not ({condition}):", f"{_INDENT}continue")
         if self._clauses is not None:
             self._clauses.append(f"if ({condition})")
 
     def give_up_unless(self, condition: str) -> None:
         """Leave the batch to the plain steps unless the condition holds."""
+        if condition in self._facts:
+            return
         self._clauses = None
         self._emit(f"if not ({condition}):", f"{_INDENT}raise GiveUp")
+        self._facts.add(condition)
+
+    def know(self, condition: str) -> None:
+        """Take for granted what follows from what is written so far."""
+        self._facts.add(condition)
 
     def drop(self) -> None:
         """Drop the message."""
+        self.may_have_dropped = True
         self.line("continue")
+
+    def let_go(self) -> None:
+        """Hand the message on to nobody: what was written and put off need not be done."""
+        self._unwritten.clear()
 
     def line(self, *lines: str) -> None:
         """Write statements as they are."""
@@ -135,7 +153,8 @@ class Code:
     def block(self, header: str) -> Iterator[None]:
         """Indent what is written inside under ``header``; what only holds inside is forgotten."""
         self.line(header)
-        known, is_owned, is_object = dict(self._known), self._is_owned, self._is_object
+        known, facts = dict(self._known), set(self._facts)
+        is_owned, is_object = self._is_owned, self._is_object
         start = len(self._lines)
         self._depth += 1
         yield
@@ -144,6 +163,7 @@ class Code:
             self._emit("pass")
         self._depth -= 1
         self._known = dict(known.items() & self._known.items())
+        self._facts = facts
         self._is_owned = is_owned and self._is_owned
         self._is_object = is_object and self._is_object
 

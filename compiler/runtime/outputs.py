@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Delivery
-from headrace.compiler.edges import AwaitingSink, InlineSink, Sink
+from headrace.compiler.edges import AwaitingSink, InlineSink, Rest, Sink
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.runtime.backoff import Backoff
 
@@ -72,7 +72,10 @@ class InlineWriter(Writer):
 
 
 class QueuedWriter(Writer):
-    """Writes one batch after the other; while a backoff is open, batches fail at once."""
+    """Writes one batch after the other; while a backoff is open, batches fail at once.
+
+    What has nothing to wait for is written in the pass. The worker runs only while something waits.
+    """
 
     def __init__(self, sink: AwaitingSink, report: Report, clock: Clock) -> None:
         super().__init__(sink, report)
@@ -85,10 +88,11 @@ class QueuedWriter(Writer):
         self._cause = ""
 
     def take(self, delivery: Delivery) -> None:
-        """Queue it; the worker runs only while there is something to write."""
-        self._queue.append(delivery)
-        if self._task is None:
-            self._task = asyncio.ensure_future(self._work())
+        """Write it, or queue it behind what is being written."""
+        if self._task is not None:
+            self._queue.append(delivery)
+        elif (rest := self._begin(delivery)) is not None:
+            self._task = asyncio.ensure_future(self._work(delivery, rest))
 
     async def drain(self) -> None:
         """Wait for the worker."""
@@ -101,29 +105,55 @@ class QueuedWriter(Writer):
             self._task.cancel()
             self.report(TimeoutError("stopped before everything was written"))
 
-    async def _work(self) -> None:
+    def _begin(self, delivery: Delivery) -> Rest | None:
+        """Begin to write a delivery; return what finishes it, or None when it is done."""
+        rest = None
+        if self._closed_until and self._clock.monotonic() < self._closed_until:
+            # The same text: one outage is one failure, counted.
+            self.report(Unreachable(self._cause))
+        else:
+            try:
+                rest = self._awaiting.begin(delivery.batch)
+            except Exception as cause:
+                self._failed(cause)
+            else:
+                if rest is None:
+                    self._succeeded()
+        if rest is None:
+            delivery.done()
+        return rest
+
+    async def _work(self, delivery: Delivery, rest: Rest) -> None:
         try:
+            await self._end(delivery, rest)
             while self._queue:
                 delivery = self._queue.popleft()
-                try:
-                    await self._write(delivery)
-                except Exception as cause:
-                    self.report(cause)
-                finally:
-                    delivery.done()
+                if (begun := self._begin(delivery)) is not None:
+                    await self._end(delivery, begun)
         finally:
             self._task = None
 
-    async def _write(self, delivery: Delivery) -> None:
-        if self._clock.monotonic() < self._closed_until:
-            raise Unreachable(f"{self._cause} (not tried again yet)")
+    async def _end(self, delivery: Delivery, rest: Rest) -> None:
         try:
-            await self._awaiting.write(delivery.batch)
-        except Unreachable as cause:
+            await rest()
+        except Exception as cause:
+            self._failed(cause)
+        else:
+            self._succeeded()
+        finally:
+            delivery.done()
+
+    def _succeeded(self) -> None:
+        if self._closed_until:
+            self._closed_until = 0.0
+            self._backoff.reset()
+
+    def _failed(self, cause: Exception) -> None:
+        """Report a lost batch; nobody answering opens the backoff."""
+        if isinstance(cause, Unreachable):
             self._cause = str(cause)
             self._closed_until = self._clock.monotonic() + self._backoff.next()
-            raise
-        self._backoff.reset()
+        self.report(cause)
 
 
 def writer(sink: Sink, report: Report, clock: Clock) -> Writer:

@@ -5,7 +5,9 @@ acknowledgement are here, once, and in no connector. Back-pressure is the window
 their way the pump stops reading.
 
 A pass through the chain is synchronous, so a pump with always something to read would starve the
-rest of the server; it gives the loop a turn after about a millisecond of work.
+rest of the server; it gives the loop a turn after about a millisecond of work, or as much as the
+others took when they had theirs: with many clients that post, a millisecond among theirs would fill
+the queue of an input that could well keep up.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.envelope import Enclose
 
 TURN_SECONDS = 0.001
+LONGEST_TURN_SECONDS = 0.005
+"""However long the others take, they are not kept waiting for longer."""
 SUSPENDED_SECONDS = 0.00005
 """A read that took longer than this has let others run; one that did not took a microsecond."""
 
@@ -150,8 +154,14 @@ class Pump:
                 self._broke(cause)
                 raise Ended("the chain broke") from cause
             if monotonic() > self._turn_ends:
-                await asyncio.sleep(0)
-                self._turn_ends = monotonic() + TURN_SECONDS
+                await self._give_way()
+
+    async def _give_way(self) -> None:
+        """Give everybody else on the loop a turn, and have one as long as theirs."""
+        began = self._clock.monotonic()
+        await asyncio.sleep(0)
+        now = self._clock.monotonic()
+        self._turn_ends = now + min(max(now - began, TURN_SECONDS), LONGEST_TURN_SECONDS)
 
     def _custody(self, batch: Batch, origins: Sequence[Any]) -> Acknowledgement | None:
         """Acknowledge what arrived, or say how: when all of the batch has left the outputs."""

@@ -23,7 +23,6 @@ from headrace.compiler.language.fields import (
     Tagged,
     Text,
     VariantOf,
-    settings,
 )
 from headrace.compiler.language.records import Record, faults_of, option
 from headrace.compiler.language.secrets import Secret
@@ -311,16 +310,3 @@ def test_fields_say_what_they_are_for_the_reference():
     assert {name: field.type_name for name, field in fields.items()} == {
         name: name for name in fields
     }
-
-
-def test_the_settings_of_a_record_are_found_wherever_they_are():
-    shed = Shed(tool=Saw(teeth=30), tools=(Rope(), Saw(teeth=9)), labels=("a", "b"))
-
-    found = [(path, value) for path, _, value in settings(Shed, shed.values())]
-
-    assert found == [
-        (("tool", "teeth"), 30),
-        (("tools", 1, "teeth"), 9),
-        (("labels", 0), "a"),
-        (("labels", 1), "b"),
-    ]

@@ -35,7 +35,7 @@ def test_an_upstream_that_is_missing_is_told_with_the_known_ids():
         - {id: press, inputs: [{type: spring}]}
         - {id: oven, inputs: [{type: pipe, upstream: pres}]}
         """
-    ) == ["3:52: pipelines[1].inputs[0].upstream: there is no pipeline 'pres' to read from"]
+    ) == ["3:54: pipelines[1].inputs[0].upstream: there is no pipeline 'pres' to read from"]
     fault = missing_upstream("pres", ["oven", "press"])
     assert (fault.code, fault.found, fault.expected, fault.suggestion) == (
         "missing-upstream",
@@ -64,7 +64,7 @@ def test_a_ring_is_named_in_the_direction_of_the_messages_from_the_first_in_the_
         - {id: b, inputs: [{type: pipe, upstream: a}]}
         """
     ) == [
-        "3:65: pipelines[1].inputs[1].upstream:"
+        "3:67: pipelines[1].inputs[1].upstream:"
         " these pipelines feed each other in a circle: a -> b -> c -> a"
     ]
 
@@ -78,11 +78,11 @@ def test_every_ring_is_told_once():
         - {id: d, inputs: [{type: pipe, upstream: d}]}
         """
     ) == [
-        "2:49: pipelines[0].inputs[0].upstream:"
+        "2:51: pipelines[0].inputs[0].upstream:"
         " these pipelines feed each other in a circle: a -> b -> a",
-        "3:76: pipelines[1].inputs[1].upstream:"
+        "3:78: pipelines[1].inputs[1].upstream:"
         " these pipelines feed each other in a circle: b -> c -> b",
-        "5:49: pipelines[3].inputs[0].upstream: 'd' reads its own output",
+        "5:51: pipelines[3].inputs[0].upstream: 'd' reads its own output",
     ]
 
 

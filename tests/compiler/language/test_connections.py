@@ -1,0 +1,238 @@
+"""The files beside a config, and the names that lead into them."""
+
+from pathlib import Path
+
+import pytest
+
+from headrace.compiler.language.connections import (
+    companion,
+    connection_fault,
+    connection_faults,
+    filed,
+    load_connections,
+    load_secrets,
+    secret_faults,
+)
+from headrace.compiler.language.documents import read
+from headrace.compiler.language.secrets import Secret, Secrets
+from tests.compiler.language.components import (
+    CATALOGUE,
+    Bucket,
+    Gate,
+    Mill,
+    Spring,
+    Well,
+    Wheel,
+    plain,
+    written,
+)
+
+FILED = {"yard": Well(host="a"), "barn": Well(host="b"), "brook": Mill(host="c")}
+
+
+def told(text, secrets=None):
+    connections, diagnostics = load_connections(written(text), CATALOGUE, secrets)
+    return connections, plain(diagnostics)
+
+
+@pytest.mark.parametrize(
+    ("config", "beside"),
+    [
+        ("config.json", "config.connections.json"),
+        ("plant.yaml", "plant.connections.yaml"),
+        ("plant.yml", "plant.connections.yaml"),
+        ("PLANT.YML", "PLANT.connections.yaml"),
+        ("flows", "flows.connections.json"),
+        (".yaml", ".yaml.connections.json"),
+        ("plant.v2.yaml", "plant.v2.connections.yaml"),
+        ("conf/plant.toml", "conf/plant.connections.json"),
+    ],
+)
+def test_the_connections_are_beside_the_config_in_its_format(config, beside):
+    assert companion(Path(config), "connections") == Path(beside)
+
+
+def test_a_connections_file_is_an_object_from_name_to_connection():
+    connections, diagnostics = told(
+        """
+        yard: {type: well, host: a, password: "${PASS}", depth: 3}
+        brook: {type: mill, host: c}
+        """
+    )
+
+    assert diagnostics == []
+    assert connections == {
+        "yard": Well(host="a", depth=3, password=Secret("${PASS}")),
+        "brook": Mill(host="c"),
+    }
+
+
+def test_there_may_be_no_connection():
+    assert told("{}") == ({}, [])
+
+
+def test_everything_that_is_wrong_with_the_connections_is_told():
+    assert told(
+        """
+        yard: {type: well, depth: 100, hots: a}
+        barn: {type: wel, host: a}
+        " ": {type: mill, host: c}
+        shed: {host: c}
+        loft: nats://app:s3cret@bus
+        attic: {type: well, host: a, password: 12345}
+        gate: {type: spring}
+        brook: {type: mill, host: c}
+        """
+    ) == (
+        None,
+        [
+            "2:35: yard.depth: expected an integer of at least 1 and of at most 99, found 100",
+            "2:40: yard.hots: unknown key 'hots'",
+            '3:22: barn.type: unknown type "wel"',
+            '4:9: [" "]: the name of a connection must not be blank',
+            "5:15: shed: 'type' is required",
+            "6:15: loft: expected an object, found a string",
+            "7:48: attic.password: expected a string, usually a ${NAME} reference, found a number",
+            '8:22: gate.type: unknown type "spring"',
+        ],
+    )
+
+
+@pytest.mark.parametrize("text", ["[]", "null", "s3cret", "3"])
+def test_a_connections_file_that_is_no_object_is_refused(text):
+    connections, (diagnostic,) = told(text)
+
+    assert connections is None
+    assert diagnostic.startswith("1:1: : expected an object, found ")
+    assert "s3cret" not in diagnostic
+
+
+def test_references_in_connections_are_warned_of_and_broken_ones_refused():
+    warned = told("yard: {type: well, host: a, password: '${A}${B}'}", Secrets({"A": "a"}, {}))
+    refused = told("yard: {type: well, host: a, password: '${'}", Secrets.none())
+
+    assert warned == (
+        {"yard": Well(host="a", password=Secret("${A}${B}"))},
+        [
+            "1:39: yard.password: warning:"
+            " nothing resolves '${B}': looked in the environment and the secrets file"
+        ],
+    )
+    assert refused == (
+        None,
+        ["1:39: yard.password: '${' holds a '${' that starts no reference"],
+    )
+
+
+def test_what_is_filed_is_known_although_it_has_faults():
+    known = filed(
+        written("{yard: {type: well}, brook: {type: mill, host: c}, barn: {type: wel}, loft: 3}"),
+        CATALOGUE,
+    )
+
+    assert {name: each.kind for name, each in known.items()} == {
+        "yard": "well",
+        "brook": "mill",
+        "barn": "",
+        "loft": "",
+    }
+
+
+def test_a_connection_of_the_right_kind_is_fine():
+    assert [*connection_faults(Bucket(connection="yard"), FILED)] == []
+    assert [*connection_faults(Spring(), FILED)] == []
+
+
+def test_a_name_that_is_not_filed_lists_those_of_the_right_kind():
+    (fault,) = connection_faults(Bucket(connection="yrad"), FILED)
+
+    assert (
+        fault.path,
+        fault.code,
+        fault.message,
+        fault.found,
+        fault.expected,
+        fault.suggestion,
+    ) == (
+        ("connection",),
+        "unknown-connection",
+        "there is no well connection 'yrad'",
+        '"yrad"',
+        "one of barn, yard",
+        "did you mean 'yard'?",
+    )
+
+
+def test_a_name_of_another_kind_says_which_it_is_and_which_is_needed():
+    (fault,) = connection_faults(Wheel(connection="yard"), FILED)
+
+    assert (fault.message, fault.expected, fault.suggestion) == (
+        "'yard' is a well connection, and a mill connection is needed",
+        "one of brook",
+        None,
+    )
+
+
+def test_with_none_of_the_kind_filed_there_is_none_to_name():
+    fault = connection_fault("brook", "mill", {"yard": Well(host="a")})
+
+    assert fault is not None
+    assert (fault.message, fault.expected) == (
+        "there is no mill connection 'brook'",
+        "a mill connection; none is filed",
+    )
+
+
+def test_a_connection_whose_kind_is_unknown_is_not_held_against_its_readers():
+    known = filed(written("{yard: {type: wel}}"), CATALOGUE)
+
+    assert [*connection_faults(Bucket(connection="yard"), known)] == []
+
+
+def test_secrets_that_do_not_resolve_are_told_with_their_path():
+    component = Gate(token=Secret("${A}${B}"))
+
+    faults = [*secret_faults(component, Secrets({"A": "a"}, {}))]
+
+    assert [(fault.path, fault.message) for fault in faults] == [
+        (
+            ("token",),
+            "nothing resolves '${B}': looked in the environment and the secrets file",
+        )
+    ]
+    assert [*secret_faults(component, Secrets({"A": "", "B": ""}, {}))] == []
+
+
+def test_a_secrets_file_is_one_flat_object_of_strings():
+    document = read('{"NATS_USER": "app", "NATS_PASS": ""}', "s.json", "json")
+
+    assert load_secrets(document) == ({"NATS_USER": "app", "NATS_PASS": ""}, [])
+
+
+def test_no_value_of_a_secrets_file_is_ever_told():
+    document = read(
+        '{"A": "s3cret",\n "B": 12345678,\n "C": {"D": "s3cret"},\n "E": null}', "s.json", "json"
+    )
+
+    secrets, diagnostics = load_secrets(document)
+
+    assert secrets is None
+    assert plain(diagnostics) == [
+        "2:7: B: expected a string, found a number",
+        "3:7: C: expected a string, found an object",
+        "4:7: E: expected a string, found null",
+    ]
+    assert [(each.found, each.expected) for each in diagnostics] == [
+        ("a number", "a string"),
+        ("an object", "a string"),
+        ("null", "a string"),
+    ]
+
+
+def test_a_secrets_file_that_is_no_object_is_refused_without_a_word_of_it():
+    document = read('["s3cret"]', "s.json", "json")
+
+    secrets, diagnostics = load_secrets(document)
+
+    assert secrets is None
+    assert plain(diagnostics) == ["1:1: : expected an object, found a list"]
