@@ -12,7 +12,7 @@
             raise GiveUp
         group[1] += temp_3
         group[2] += 1
-    return [[{'machine': slot0, 'mean': slot1 / slot2, ...} for [slot0, slot1, slot2] in groups.values()]]
+    return [{'machine': slot0, 'mean': slot1 / slot2, ...} for [slot0, slot1, slot2] in groups.values()]
 
 Where it gives up, the plain form decides. Columns first (a list of values per field and group, summed
 by the library) is as fast for ten groups in a thousand messages, and three times slower for a thousand.
@@ -20,7 +20,7 @@ by the library) is as fast for ten groups in a thousand messages, and three time
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from headrace.compiler.lowering.code import Code
@@ -49,21 +49,34 @@ class _Accumulation:
         needs = dict.fromkeys(need for each in reducer.aggregations for need in self._needs(each))
         if not reducer.group_by:
             needs.pop((None, COUNT), None)
+            if code.may_have_dropped:  # the batch has more messages than get here
+                needs[(None, COUNT)] = None
         self._slots = {need: at for at, need in enumerate(needs, start=len(reducer.group_by))}
 
     def write(self) -> None:
         """Write all of it."""
-        if self._reducer.group_by:
-            self._find_group()
+        groups = self._groups()
+        for field in self._fields:
+            self._read(field)
+        self._code.let_go()
+        if groups:
+            self._find_group(groups)
         else:
             initials = (f"slot{at} = {slot.initial}" for (_, slot), at in self._slots.items())
             self._code.before(*initials)
-        for field in dict.fromkeys(field for field, _ in self._slots):
-            if field is None:
-                self._code.line(*self._updates(None, ""))
-            else:
-                self._count_in(field)
+        if updates := self._updates(None, ""):
+            self._code.line(*updates)
+        for field in self._fields:
+            self._count_in(field)
         self._code.returns(self._results())
+
+    @property
+    def _fields(self) -> Iterable[str]:
+        """The fields whose values are taken."""
+        return dict.fromkeys(field for field, _ in self._slots if field is not None)
+
+    def _read(self, field: str) -> str:
+        return self._code.read(DottedPath(field), optional=self._may_be_missing(field))
 
     def _needs(self, each: Aggregation) -> Iterable[Need]:
         """Yield what one aggregation keeps of a group."""
@@ -79,15 +92,20 @@ class _Accumulation:
             each.function == "count" for each in self._reducer.aggregations if each.field == field
         )
 
-    def _find_group(self) -> None:
-        """Write how the state of a message's group is found, or made."""
+    def _groups(self) -> list[str]:
+        """Write which group a message belongs to."""
         code = self._code
-        code.before("groups = {}")
         values = [
             code.read(DottedPath(path), optional=self._may_miss) for path in self._reducer.group_by
         ]
         for value in values:
             (code.keep_if if self._may_miss else code.give_up_unless)(f"{value} is not None")
+        return values
+
+    def _find_group(self, values: Sequence[str]) -> None:
+        """Write how the state of a message's group is found, or made."""
+        code = self._code
+        code.before("groups = {}")
         keys = [self._key(value) for value in values]
         key = keys[0] if len(keys) == 1 else code.let(f"({', '.join(keys)})", "key")
         state = ", ".join([*values, *(slot.initial for _, slot in self._slots)])
@@ -108,7 +126,7 @@ class _Accumulation:
         """Write what is kept of a field's value, where there is one."""
         code = self._code
         may_miss = self._may_be_missing(field)
-        value = code.read(DottedPath(field), optional=may_miss)
+        value = self._read(field)
         check = self._check(field, value)
         if not may_miss:
             code.give_up_unless(check or f"{value} is not None")
@@ -143,15 +161,21 @@ class _Accumulation:
         values = [f"{each.as_!r}: {self._result(each)}" for each in self._reducer.aggregations]
         message = "{" + ", ".join(group_by + values) + "}"
         if not self._reducer.group_by:
-            return f"[[{message}]] if batch else []"
+            return f"[{message}] if {self._messages} else []"
         state = ", ".join(f"slot{at}" for at in range(len(group_by) + len(self._slots)))
-        return f"[[{message} for [{state}] in groups.values()]] if groups else []"
+        return f"[{message} for [{state}] in groups.values()]"
+
+    @property
+    def _messages(self) -> str:
+        """The expression for how many messages there were, where all of them are one group."""
+        at = self._slots.get((None, COUNT))
+        return "len(batch)" if at is None else f"slot{at}"
 
     def _result(self, each: Aggregation) -> str:
         """Return the expression for one aggregation, over the slots as they are in the end."""
         known = each.known
         slots = [
-            f"slot{self._slots[need]}" if need in self._slots else "len(batch)"
+            f"slot{self._slots[need]}" if need in self._slots else self._messages
             for need in self._needs(each)
         ]
         fold = self._code.constant(known.fold, each.function)

@@ -17,12 +17,12 @@ from headrace.compiler.lowering.holding import Holding, holding
 class Buffer(Transform, kind="buffer", listed=1):
     """Hold messages and release them together, on a trigger.
 
-    Triggers compose, any one is enough. ``size`` hands on batches of exactly that many as they fill,
-    and the remainder stays held. ``seconds`` releases everything held, as one batch, so long after
-    the first held message came; after a batch of ``size`` has left, the remainder counts from its
+    Triggers compose, any one is enough. `size` hands on batches of exactly that many as they fill,
+    and the remainder stays held. `seconds` releases everything held, as one batch, so long after
+    the first held message came; after a batch of `size` has left, the remainder counts from its
     own first message. While nothing is held no clock runs.
 
-    ``max_messages`` bounds what is held: reaching it releases everything, and is warned about once.
+    `max_messages` bounds what is held: reaching it releases everything, and is warned about once.
     What is still held when the pipeline ends goes through the rest of the chain before the outputs
     finish. A message is acknowledged to its broker when it has left the outputs, not when it is held.
     """

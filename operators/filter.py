@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
 
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.language.context import Context, Step
@@ -13,7 +13,8 @@ from headrace.compiler.language.fieldflow import FieldUse, Passing
 from headrace.compiler.language.fields import Choice, DottedPath, Number, RecordOf, Text
 from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.values import Values
-from headrace.compiler.lowering import paths
+from headrace.compiler.lowering.code import GiveUp
+from headrace.compiler.lowering.paths import DottedPath as Path
 
 if TYPE_CHECKING:
     from headrace.compiler.lowering.code import Code
@@ -28,16 +29,16 @@ class Numeric(Record):
     operator: str = option(Choice("greater_than", "less_than", "equal_to"), "How to compare.")
     value: float = option(Number(), "Number to compare with.")
 
-    wanted = "a number"
+    wanted: ClassVar = "a number"
 
     @property
     def matching(self) -> Values:
         """The numbers that match."""
         if self.operator == "greater_than":
             return Values(above=self.value)
-        return (
-            Values(below=self.value) if self.operator == "less_than" else Values(equal=self.value)
-        )
+        if self.operator == "less_than":
+            return Values(below=self.value)
+        return Values(equal=self.value)
 
     def matches(self, found: JsonValue) -> bool | None:
         """Return whether a value matches; None when it is no number."""
@@ -67,7 +68,7 @@ class String(Record):
     operator: str = option(Choice("equal_to", "contains"), "How to compare.")
     value: str = option(Text(), "String to compare with.")
 
-    wanted = "a string"
+    wanted: ClassVar = "a string"
 
     @property
     def matching(self) -> Values:
@@ -107,15 +108,11 @@ class Filter(PerMessage, kind="filter", listed=5):
 
     def rules(self) -> Iterator[Fault]:
         """Refuse both variants at once, and none."""
-        given = [
-            name for name, value in (("Numeric", self.numeric), ("String", self.string)) if value
-        ]
-        if len(given) != 1:
-            yield Fault(
-                "conflict" if given else "missing-key",
-                "a filter takes one condition, not both" if given else "a filter needs a condition",
-                expected="exactly one of Numeric, String",
-            )
+        expected = "exactly one of " + ", ".join(self.one_of)
+        if self.numeric is None and self.string is None:
+            yield Fault("missing-key", "a filter needs a condition", expected=expected)
+        elif self.numeric is not None and self.string is not None:
+            yield Fault("conflict", "a filter has one condition, not both", expected=expected)
 
     @property
     def condition(self) -> Numeric | String:
@@ -123,42 +120,47 @@ class Filter(PerMessage, kind="filter", listed=5):
         return self.numeric or self.string  # type: ignore[return-value]  # rules() saw to it
 
     def field_use(self) -> FieldUse:
-        """It reads one field and changes nothing."""
-        field = self.condition.field
-        return FieldUse.of(reads=[field], drops_without=[field])
+        """It reads one field, which every message it hands on has, and changes nothing."""
+        return FieldUse.of(reads=[self.condition.field], drops_without=[self.condition.field])
 
     def passes(self, before: Passing) -> Passing:
-        """Nothing but values that match come after it."""
-        condition = self.condition
-        return before.after(self.field_use()).where(condition.field, condition.matching)
+        """Return the same, narrowed to the values it lets through."""
+        return super().passes(before).where(self.condition.field, self.condition.matching)
 
     def step(self, ctx: Context) -> Step:
         """Return the plain form: look at one message after the other."""
-        path, condition = paths.DottedPath(self.condition.field), self.condition
-        mismatch = self._mismatch(ctx)
+        path, condition, mismatch = Path(self.condition.field), self.condition, self._mismatch
 
-        def matching(batch: Batch) -> list[Batch]:
+        def filtered(batch: Batch) -> list[Batch]:
             kept = []
             for message in batch:
                 matches = condition.matches(path.read(message))
-                if mismatch() if matches is None else matches:
+                if matches is None:
+                    ctx.warn_once(mismatch)
+                elif matches:
                     kept.append(message)
             return [kept] if kept else []
 
-        return matching
+        return filtered
 
     def generate(self, code: Code, ctx: Context) -> None:
         """Write the condition."""
-        found = code.read(paths.DottedPath(self.condition.field))
-        mismatch = code.constant(self._mismatch(ctx), "mismatch")
-        code.keep_if(self.condition.source(code, found, f"{mismatch}()"))
 
-    def _mismatch(self, ctx: Context) -> Callable[[], bool]:
-        """Return what a message without the wanted value meets: one warning, and it is dropped."""
-        text = f"dropped a message whose '{self.condition.field}' is not {self.condition.wanted}"
-
-        def mismatch() -> bool:
-            ctx.warn_once(text)
+        def is_mismatch() -> bool:
+            # Only what is surely not the first one is dropped here: the plain form warns, in the
+            # order of messages and components, and not at all if the batch fails before.
+            if not ctx.has_warned(text):
+                raise GiveUp
             return False
 
-        return mismatch
+        text = self._mismatch
+        found = code.read(Path(self.condition.field))
+        mismatch = code.constant(is_mismatch, "mismatch")
+        code.keep_if(self.condition.source(code, found, f"{mismatch}()"))
+        if self.numeric:
+            code.know(code.is_number(found))
+
+    @property
+    def _mismatch(self) -> str:
+        """What is said of a message without the wanted value, the first time."""
+        return f"dropped a message whose '{self.condition.field}' is not {self.condition.wanted}"

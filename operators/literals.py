@@ -1,4 +1,4 @@
-"""Constants and operands as a `map` spells them: objects tagged by `type`."""
+"""Constants, operands and parts as a `map` spells them: objects tagged by `type`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,21 @@ class NullLiteral(Literal, tag="null"):
     """Null."""
 
 
-class Operand(Tagged):
+class _FieldOrConstant:
+    """What is either read from a field or known now."""
+
+    @property
+    def path(self) -> str | None:
+        """The field it is read from; None for a constant."""
+        return getattr(self, "field", None)
+
+    @property
+    def constant(self) -> JsonValue:
+        """The constant, if it is one."""
+        return getattr(self, "value", None)
+
+
+class Operand(_FieldOrConstant, Tagged):
     """One side of an arithmetic mapping."""
 
 
@@ -54,7 +68,7 @@ class ValueOperand(Operand, tag="value"):
     value: float = option(Number(), "The number.")
 
 
-class Part(Tagged):
+class Part(_FieldOrConstant, Tagged):
     """One part of a concatenation."""
 
 

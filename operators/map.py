@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import BatchFailed
@@ -14,13 +13,14 @@ from headrace.compiler.language.families import PerMessage
 from headrace.compiler.language.fieldflow import FieldUse, Paths
 from headrace.compiler.language.fields import Choice, ListOf, VariantOf
 from headrace.compiler.language.records import option
-from headrace.compiler.lowering.paths import MISSING, DottedPath
-from headrace.operators.mappings import Drop, Formula, Mapping
+from headrace.compiler.lowering.paths import MISSING, DottedPath, Missing, ScalarInTheWay
+from headrace.operators.mappings import Drop, Mapping, Writing, present
 
 if TYPE_CHECKING:
     from headrace.compiler.lowering.code import Code
 
-_LARGEST = 1.7976931348623157e308
+Kept = tuple[DottedPath, str, str]
+"""What a mapping wrote, as source: where, the name of the value, when ('' for always)."""
 
 
 class Map(PerMessage, kind="map", listed=8):
@@ -46,62 +46,50 @@ class Map(PerMessage, kind="map", listed=8):
         default="error",
     )
 
+    @property
+    def writings(self) -> list[tuple[int, Writing]]:
+        """The mappings that write something, with their places."""
+        return [(n, each) for n, each in enumerate(self.mappings) if isinstance(each, Writing)]
+
     def rules(self) -> Iterator[Fault]:
         """Refuse what cannot be meant: two writers of one field, a write below a scalar."""
-        written: dict[str, int] = {}
         for index, mapping in enumerate(self.mappings):
-            if mapping.target is None:
-                if self.keep == "mapped":
-                    yield Fault(
-                        "conflict",
-                        "a drop under 'keep: mapped' drops nothing: only what is mapped is kept",
-                        expected="'keep: all', or no drop",
-                        path=("mappings", index),
-                    )
-                continue
-            if mapping.target in written:
-                first = written[mapping.target]
-                yield Fault(
-                    "duplicate",
-                    f"'{mapping.target}' is written twice: mappings[{first}] writes it already",
-                    found=mapping.target,
-                    expected="a field of its own for every mapping",
-                    path=("mappings", index),
-                )
-            written.setdefault(mapping.target, index)
-        yield from self._scalars_in_the_way(written)
-
-    def _scalars_in_the_way(self, written: dict[str, int]) -> Iterator[Fault]:
-        for target, index in written.items():
-            for parent, by in written.items():
-                if target.startswith(parent + ".") and self.mappings[by].is_never_object:
-                    yield Fault(
-                        "scalar-in-the-way",
-                        f"cannot write '{target}': mappings[{by}] ({self.mappings[by].tag}) makes "
-                        f"'{parent}' a value that is no object",
-                        found=target,
-                        expected=f"a field that is not below '{parent}'",
-                        path=("mappings", index),
-                    )
+            if isinstance(mapping, Drop) and self.keep == "mapped":
+                yield _idle_drop(index)
+        first: dict[str, int] = {}
+        for index, mapping in self.writings:
+            if first.setdefault(mapping.target, index) != index:
+                yield _written_twice(index, mapping, first[mapping.target])
+            for by, other in self.writings:
+                if mapping.target.startswith(other.target + ".") and other.is_never_object:
+                    yield _scalar_in_the_way(index, mapping, by, other)
 
     def field_use(self) -> FieldUse:
         """Every source is read, every target may be written, what is dropped is gone."""
-        dropped = [path for each in self.mappings if isinstance(each, Drop) for path in each.from_]
-        asked, written = set[str](), Paths()
-        for each in self.mappings:
-            asked.update(path for path in each.sources if path not in written)
-            if each.target is not None:
-                written.add(each.target)
+        targets = [DottedPath(each.target) for _, each in self.writings]
+        # What lies on the way to a target decides whether it can be written.
+        ways = [
+            way for each in targets if not each.is_plain for way in (each.text, each.segments[0])
+        ]
         return FieldUse.of(
-            reads=[path for each in self.mappings for path in each.sources],
-            asks=asked,
-            writes=[each.target for each in self.mappings if each.target is not None],
-            removes=dropped,
+            reads=[*ways, *(path for _, each in self.writings for path in each.sources)],
+            writes=[each.text for each in targets],
+            removes=[
+                path for each in self.mappings if isinstance(each, Drop) for path in each.from_
+            ],
             keeps=self.keep == "all",
+            asks=self._asked(),
         )
 
+    def _asked(self) -> Iterator[str]:
+        """Yield the sources that no earlier mapping can have written."""
+        written = Paths()
+        for _, mapping in self.writings:
+            yield from (path for path in mapping.sources if path not in written)
+            written.add(mapping.target)
+
     def step(self, ctx: Context) -> Step:
-        """Return the plain form: one mapping after the other, one message after the other."""
+        """Return the plain form: one message after the other, one mapping after the other."""
 
         def rewritten(batch: Batch) -> list[Batch]:
             return [[self._rewritten(message, ctx) for message in batch]]
@@ -110,107 +98,149 @@ class Map(PerMessage, kind="map", listed=8):
 
     def _rewritten(self, message: JsonValue, ctx: Context) -> JsonValue:
         if type(message) is not dict:
-            ctx.warn_once("a message that is not an object passes unchanged")
+            ctx.warn_once("passed on a message that is not an object, unchanged")
             return message
-        written: dict[str, JsonValue] = {}
+        made: dict[str, Any] = {}
         for index, mapping in enumerate(self.mappings):
             try:
-                if isinstance(mapping, Drop):
-                    for path in mapping.from_:
-                        message = DottedPath(path).remove(message)
-                    continue
-                value = self._value(mapping, message)
-                if value is not MISSING and mapping.target is not None:
-                    target = DottedPath(mapping.target)
-                    message, written = target.write(message, value), target.write(written, value)
-            except (ValueError, BatchFailed) as cause:
+                message, made = self._applied(mapping, message, made)
+            except (BatchFailed, ScalarInTheWay) as cause:
                 raise BatchFailed(f"mapping {index} ('{mapping.tag}'): {cause}") from cause
-        return written if self.keep == "mapped" else message
+        return made if self.keep == "mapped" else message
 
-    def _value(self, mapping: Mapping, message: JsonValue) -> JsonValue:
+    def _applied(
+        self, mapping: Mapping, message: dict[str, Any], made: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the message after one mapping, and what is made of it if only that is kept."""
+        if isinstance(mapping, Drop):
+            return mapping.without(message), made
+        assert isinstance(mapping, Writing)
+        value = self._value(mapping, message)
+        if value is MISSING:
+            return message, made
+        target = DottedPath(mapping.target)
+        message = target.write(message, value)
+        return message, target.write(made, value) if self.keep == "mapped" else made
+
+    def _value(self, mapping: Writing, message: JsonValue) -> JsonValue | Missing:
         value = mapping.value(message)
         if value is not MISSING:
             return value
         if mapping.fallback is not None:
             return mapping.fallback.constant
         if self.on_missing == "error":
-            names = " and ".join(f"'{path}'" for path in mapping.sources)
-            raise BatchFailed(f"{names} is missing")
+            absent = [path for path in mapping.sources if present(path, message) is MISSING]
+            raise BatchFailed(f"{_named(absent)} missing or null")
         return None if self.on_missing == "null" else MISSING
 
     def generate(self, code: Code, ctx: Context) -> None:
         """Write every mapping; whatever fails is left to the plain form."""
-        if self.on_missing == "omit":
-            code.own()  # else every conditional write copies
-        kept: list[tuple[str, str, str]] = []
-        for mapping in self.mappings:
-            if isinstance(mapping, Drop):
+        kept: list[Kept] = []
+        for index, mapping in enumerate(self.mappings):
+            if isinstance(mapping, Writing):
+                kept.append(self._write(index, mapping, code))
+            elif isinstance(mapping, Drop):
                 for path in mapping.from_:
                     code.remove(DottedPath(path))
-                continue
-            assert mapping.target is not None
-            name, condition = self._let(mapping, code)
-            kept.append((mapping.target, name, condition))
-            if condition:
-                with code.block(f"if {condition}:"):
-                    code.write(DottedPath(mapping.target), name)
-            else:
-                code.write(DottedPath(mapping.target), name)
         if self.keep == "mapped":
-            self._keep_mapped(code, kept)
+            _replace(kept, code)
 
-    def _let(self, mapping: Mapping, code: Code) -> tuple[str, str]:
-        """Bind a mapping's value; return its name, and when it is written ('' for always)."""
-        is_lenient = mapping.fallback is not None or self.on_missing != "error"
-        formula = mapping.source(code, is_lenient)
-        there = " and ".join(f"{name} is not None" for name in formula.names)
-        if not is_lenient or not there:
-            if guard := formula.guard or there:
-                code.give_up_unless(guard)
-            name = code.let(formula.expression, "value")
-            if formula.must_be_finite:
-                code.give_up_unless(f"-{_LARGEST} <= {name} <= {_LARGEST}")
-            return name, ""
-        otherwise = mapping.fallback.constant if mapping.fallback is not None else None
-        name = code.let(
-            f"{_guarded(formula, code)} if {there} else {code.constant(otherwise)}", "value"
-        )
-        writes_always = mapping.fallback is not None or self.on_missing == "null"
-        return name, "" if writes_always else there
+    def _write(self, index: int, mapping: Writing, code: Code) -> Kept:
+        """Write one mapping as source."""
+        target, fallback = DottedPath(mapping.target), mapping.fallback
+        is_lenient = fallback is not None or self.on_missing != "error"
+        formula = mapping.source(code, optional=is_lenient)
+        condition = formula.there if fallback is None and self.on_missing == "omit" else ""
+        if condition and self._is_seen(index, target):
+            code.own()  # else every such block copies
+            with code.block(f"if {condition}:"):
+                value = formula.write(code)
+                code.write(target, value)
+            return target, value, condition
+        if is_lenient:
+            value = formula.write_or(None if fallback is None else fallback.constant, code)
+        else:
+            value = formula.write_demanding(code)
+        if self._is_seen(index, target):
+            code.write(target, value)
+        return target, value, condition
 
-    @staticmethod
-    def _keep_mapped(code: Code, kept: list[tuple[str, str, str]]) -> None:
-        if all("." not in target and not condition for target, _, condition in kept):
-            code.replace("{" + ", ".join(f"{target!r}: {name}" for target, name, _ in kept) + "}")
-            return
-        made = code.let("{}", "made")
-        for target, name, condition in kept:
-            path = DottedPath(target)
-            write = f"{made}[{target!r}] = {name}"
-            if not path.is_plain:
-                # The variable holds an object of ours; binding it again is safe in a statement.
-                write = f"{made} = {code.constant(path, 'path')}.write({made}, {name})"
-            code.line(f"if {condition}: {write}" if condition else write)
-        code.replace(made)
+    def _is_seen(self, index: int, target: DottedPath) -> bool:
+        """Return whether anything can tell that a mapping wrote to the message itself.
+
+        If only what is mapped is kept: whether a later mapping looks there, or something in the
+        message may be in the way.
+        """
+        if self.keep == "all" or not target.is_plain:
+            return True
+        later = [each for n, each in self.writings if n > index]
+        looked_at = [path for each in later for path in (*each.sources, each.target)]
+        return any(DottedPath(path).segments[0] == target.text for path in looked_at)
 
 
-def _guarded(formula: Formula, code: Code) -> str:
-    """Return the expression of a formula with its guards inside it."""
-    expression = f"({formula.expression})"
-    if formula.must_be_finite:
-        expression = f"{code.constant(_finite, 'finite')}{expression}"
-    if formula.guard:
-        expression = (
-            f"({expression} if {formula.guard} else {code.constant(_give_up, 'give_up')}())"
-        )
-    return expression
+def _replace(kept: Sequence[Kept], code: Code) -> None:
+    """Put an object with all that was written in the place of the message."""
+    values = {target.segments: value for target, value, _ in kept}
+    is_nested = any(
+        other[: len(each)] == each for each in values for other in values if other != each
+    )
+    if not is_nested and not any(condition for _, _, condition in kept):
+        code.replace(_display(values))
+        return
+    made = code.let("{}", "made")
+    for target, value, condition in kept:
+        write = f"{made}[{target.text!r}] = {value}"
+        if not target.is_plain:
+            write = f"{made} = {code.constant(target, 'path')}.write({made}, {value})"
+        code.line(f"if {condition}: {write}" if condition else write)
+    code.replace(made)
 
 
-def _finite(number: float) -> float:
-    if type(number) is float and not math.isfinite(number):
-        raise OverflowError
-    return number
+def _display(values: dict[tuple[str, ...], str]) -> str:
+    """Return the source of an object that has these values at these segments."""
+    below: dict[str, dict[tuple[str, ...], str]] = {}
+    for segments, value in values.items():
+        below.setdefault(segments[0], {})[segments[1:]] = value
+    members = (f"{key!r}: {inner.get(()) or _display(inner)}" for key, inner in below.items())
+    return "{" + ", ".join(members) + "}"
 
 
-def _give_up() -> None:
-    raise TypeError
+def _idle_drop(index: int) -> Fault:
+    return Fault(
+        "conflict",
+        "a drop under 'keep: mapped' drops nothing: only what is mapped is kept",
+        expected="'keep: all', or no drop",
+        path=("mappings", index),
+    )
+
+
+def _written_twice(index: int, mapping: Writing, by: int) -> Fault:
+    return Fault(
+        "duplicate",
+        f"'{mapping.target}' is written twice: mappings[{by}] writes it already",
+        found=mapping.target,
+        expected="a field of its own for every mapping",
+        path=_target_place(index, mapping),
+    )
+
+
+def _scalar_in_the_way(index: int, mapping: Writing, by: int, other: Writing) -> Fault:
+    return Fault(
+        "scalar-in-the-way",
+        f"cannot write '{mapping.target}': mappings[{by}] ({other.tag}) makes '{other.target}' "
+        "a value that is no object",
+        found=mapping.target,
+        expected=f"a field that is not below '{other.target}'",
+        path=_target_place(index, mapping),
+    )
+
+
+def _target_place(index: int, mapping: Writing) -> tuple[str | int, ...]:
+    """Return where a mapping spells its target."""
+    return "mappings", index, "as" if getattr(mapping, "as_", None) else "from"
+
+
+def _named(fields: Sequence[str]) -> str:
+    """Return fields as the subject of a sentence."""
+    names = ", ".join(f"'{field}'" for field in fields)
+    return f"field {names} is" if len(fields) == 1 else f"fields {names} are"

@@ -21,15 +21,7 @@ from headrace.compiler.language.records import json_type, option
 from headrace.compiler.lowering.paths import MISSING, Missing
 from headrace.compiler.lowering.paths import DottedPath as Path
 from headrace.operators.casts import CASTS, CastError
-from headrace.operators.literals import (
-    FieldOperand,
-    FieldPart,
-    Literal,
-    Operand,
-    Part,
-    ValueOperand,
-    ValuePart,
-)
+from headrace.operators.literals import Literal, Operand, Part
 
 if TYPE_CHECKING:
     from headrace.compiler.lowering.code import Code
@@ -68,7 +60,12 @@ class Formula:
     @property
     def there(self) -> str:
         """The condition that none of the names is None; empty if there are none."""
-        return " and ".join(f"{name} is not None" for name in self.names)
+        return " and ".join(f"{name} is not None" for name in dict.fromkeys(self.names))
+
+    @property
+    def absent(self) -> str:
+        """The condition that one of the names is None."""
+        return " or ".join(f"{name} is None" for name in dict.fromkeys(self.names))
 
     def write(self, code: Code) -> str:
         """Write it for a place where none of the names is None; return the name of the value."""
@@ -79,6 +76,8 @@ class Formula:
         value = code.let(self.expression, "value")
         if self.may_overflow:
             code.give_up_unless(_in_range(value))
+        if self.guard:
+            code.know(code.is_number(value))  # calculated from numbers
         return value
 
     def write_demanding(self, code: Code) -> str:
@@ -91,13 +90,12 @@ class Formula:
         """Write it, with a constant in its place where one of the names is None."""
         if not self.there:
             return self.write(code)
-        absent = " or ".join(f"{name} is None" for name in self.names)
         if self.guard:
-            code.give_up_unless(f"{self.guard} or {absent}")
+            code.give_up_unless(f"{self.guard} or {self.absent}")
         known = code.constant(otherwise, "default")
         value = code.let(f"{self.expression} if {self.there} else {known}", "value")
         if self.may_overflow:
-            code.give_up_unless(f"{absent} or {_in_range(value)}")
+            code.give_up_unless(f"{self.absent} or {_in_range(value)}")
         return value
 
 
@@ -109,18 +107,22 @@ def _in_range(name: str) -> str:
 class Mapping(Tagged):
     """Writes one field of the message, or drops some."""
 
+
+class Writing(Mapping):
+    """A mapping that writes one field."""
+
     is_never_object: ClassVar[bool] = False
     """Whether what it writes surely is no object, so that nothing can be written below it."""
-
-    @property
-    def target(self) -> str | None:
-        """The path it writes; None when it writes nothing."""
-        return getattr(self, "as_", None) or Path(self.sources[0]).segments[-1]
 
     @property
     def sources(self) -> Sequence[str]:
         """The paths it reads."""
         return ()
+
+    @property
+    def target(self) -> str:
+        """The path it writes."""
+        return getattr(self, "as_", None) or Path(self.sources[0]).segments[-1]
 
     @property
     def fallback(self) -> Literal | None:
@@ -139,7 +141,7 @@ class Mapping(Tagged):
         raise NotImplementedError
 
 
-class Copy(Mapping, tag="copy"):
+class Copy(Writing, tag="copy"):
     """Copies a field."""
 
     from_: str = option(DottedPath(), "Field to copy.")
@@ -165,7 +167,7 @@ class Copy(Mapping, tag="copy"):
         return Formula(found, [found])
 
 
-class Constant(Mapping, tag="constant"):
+class Constant(Writing, tag="constant"):
     """Writes a constant."""
 
     is_never_object = True
@@ -182,7 +184,7 @@ class Constant(Mapping, tag="constant"):
         return Formula(code.constant(self.value_.constant, "constant"))
 
 
-class Coalesce(Mapping, tag="coalesce"):
+class Coalesce(Writing, tag="coalesce"):
     """Writes the first of several fields that is there."""
 
     from_: tuple[str, ...] = option(ListOf(DottedPath(), at_least=2), "Fields to try, in order.")
@@ -209,7 +211,7 @@ class Coalesce(Mapping, tag="coalesce"):
         return Formula(name, [name])
 
 
-class Cast(Mapping, tag="cast"):
+class Cast(Writing, tag="cast"):
     """Converts a field; a value that will not convert fails the batch."""
 
     from_: str = option(DottedPath(), "Field to convert.")
@@ -243,8 +245,8 @@ class Cast(Mapping, tag="cast"):
         return Formula(f"{cast}({found})", [found], raises_on_none=True)
 
 
-class Concat(Mapping, tag="concat"):
-    """Joins strings. A missing part makes the whole value missing."""
+class Concat(Writing, tag="concat"):
+    """Joins strings; a number or boolean is one as JSON writes it. A missing part leaves nothing."""
 
     is_never_object = True
 
@@ -256,7 +258,7 @@ class Concat(Mapping, tag="concat"):
     @property
     def sources(self) -> Sequence[str]:
         """The fields among the parts."""
-        return [part.field for part in self.parts if isinstance(part, FieldPart)]
+        return [part.path for part in self.parts if part.path is not None]
 
     def value(self, message: JsonValue) -> JsonValue | Missing:
         """Return the parts, joined."""
@@ -265,20 +267,19 @@ class Concat(Mapping, tag="concat"):
             return MISSING
         texts = {path: converted(found, "text", path) for path, found in fields.items()}
         return "".join(
-            texts[part.field] if isinstance(part, FieldPart) else part.constant
-            for part in self.parts
+            part.constant if part.path is None else texts[part.path] for part in self.parts
         )
 
     def source(self, code: Code, *, optional: bool) -> Formula:
-        """Add strings up; anything else has to be made one."""
+        """Add strings up; anything else has to become one first."""
         names, pieces, text = [], [], code.constant(CASTS["text"], "text")
         for part in self.parts:
-            if isinstance(part, FieldPart):
-                name = code.read(Path(part.field), optional=optional)
+            if part.path is None:
+                pieces.append(code.constant(part.constant, "part"))
+            else:
+                name = code.read(Path(part.path), optional=optional)
                 names.append(name)
                 pieces.append(f"({name} if {name}.__class__ is str else {text}({name}))")
-            else:
-                pieces.append(code.constant(part.constant, "part"))
         return Formula(" + ".join(pieces), names, raises_on_none=True)
 
 
@@ -292,7 +293,7 @@ _NEVER_TIPS = 1e290
 """Less than half the distance between the two largest doubles: adding it cannot overflow."""
 
 
-class Arithmetic(Mapping, tag="arithmetic"):
+class Arithmetic(Writing, tag="arithmetic"):
     """Calculates with two numbers. Integers stay integers, but for `divide`, which gives a double."""
 
     is_never_object = True
@@ -304,15 +305,11 @@ class Arithmetic(Mapping, tag="arithmetic"):
 
     def rules(self) -> Iterator[Fault]:
         """Refuse a zero divisor that can be seen."""
-        if (
-            self.operator == "divide"
-            and isinstance(self.right, ValueOperand)
-            and not self.right.value
-        ):
+        if self.operator == "divide" and self.right.path is None and not self.right.constant:
             yield Fault(
                 "zero-divisor",
                 "cannot divide by zero",
-                found=str(self.right.value),
+                found=str(self.right.constant),
                 expected="a number other than zero",
                 path=("right", "value"),
             )
@@ -320,58 +317,69 @@ class Arithmetic(Mapping, tag="arithmetic"):
     @property
     def sources(self) -> Sequence[str]:
         """The fields among the operands."""
-        return [side.field for side in (self.left, self.right) if isinstance(side, FieldOperand)]
+        return [side.path for side in (self.left, self.right) if side.path is not None]
 
     def value(self, message: JsonValue) -> JsonValue | Missing:
         """Return the result."""
-        left, right = self._side(self.left, message), self._side(self.right, message)
+        left, right = (
+            side.constant if side.path is None else present(side.path, message)
+            for side in (self.left, self.right)
+        )
         if left is MISSING or right is MISSING:
             return MISSING
-        for side, value in ((self.left, left), (self.right, right)):
-            if type(value) not in (int, float):
-                name = getattr(side, "field", "")
-                raise BatchFailed(f"'{name}' holds {kind_of(value)}: expected a number")
+        self._check(self.left, left)
+        self._check(self.right, right)
         if self.operator == "divide" and not right:
-            raise BatchFailed("division by zero")
+            raise BatchFailed(f"field '{self.right.path}' is zero: nothing can be divided by it")
         try:
             result = _OPERATORS[self.operator][1](left, right)
-        except OverflowError:
+        except OverflowError:  # an integer that no double holds, where one is needed
             result = math.inf
         if type(result) is float and not math.isfinite(result):
-            raise BatchFailed(f"the result of {self.operator} is out of range")
+            sides = " and ".join(map(_named, (self.left, self.right)))
+            raise BatchFailed(f"{self.operator} of {sides} leaves the range of doubles")
         return result
 
     def source(self, code: Code, *, optional: bool) -> Formula:
         """Calculate; whatever is unusual is left to the plain form."""
         names, sides = [], []
         for side in (self.left, self.right):
-            if isinstance(side, FieldOperand):
-                names.append(code.read(Path(side.field), optional=optional))
+            if side.path is None:
+                sides.append(code.constant(side.constant, "operand"))
+            else:
+                names.append(code.read(Path(side.path), optional=optional))
                 sides.append(names[-1])
-            elif isinstance(side, ValueOperand):
-                sides.append(code.constant(side.value, "operand"))
-        result = f"{sides[0]} {_OPERATORS[self.operator][0]} {sides[1]}"
-        guard = " and ".join(code.is_number(name) for name in names)
-        return Formula(names, result, guard, must_be_finite=not self._cannot_overflow)
+        return Formula(
+            f"{sides[0]} {_OPERATORS[self.operator][0]} {sides[1]}",
+            names,
+            guard=" and ".join(map(code.is_number, dict.fromkeys(names))),
+            raises_on_none=True,
+            may_overflow=not self._stays_in_range,
+        )
 
     @property
-    def _cannot_overflow(self) -> bool:
+    def _stays_in_range(self) -> bool:
         """Whether one side is a constant that keeps every finite double finite."""
-        sides = [side.value for side in (self.left, self.right) if isinstance(side, ValueOperand)]
-        if not sides:
+        left: float | None = self.left.constant
+        right: float | None = self.right.constant
+        known = left if right is None else right
+        if known is None:
             return False
         if self.operator in ("add", "subtract"):
-            return abs(sides[0]) < _NEVER_TIPS
+            return abs(known) < _NEVER_TIPS
         if self.operator == "multiply":
-            return abs(sides[0]) <= 1
-        return isinstance(self.right, ValueOperand) and abs(sides[-1]) >= 1
+            return abs(known) <= 1
+        return right is not None and abs(right) >= 1
 
     @staticmethod
-    def _side(side: Operand, message: JsonValue) -> JsonValue | Missing:
-        if isinstance(side, FieldOperand):
-            return present(side.field, message)
-        assert isinstance(side, ValueOperand)
-        return side.value
+    def _check(side: Operand, value: JsonValue) -> None:
+        if type(value) is not int and type(value) is not float:
+            raise BatchFailed(f"field '{side.path}' is {json_type(value)}: expected a number")
+
+
+def _named(side: Operand) -> str:
+    """Return what an error calls a side: a field by its name, a constant by itself."""
+    return str(side.constant) if side.path is None else f"'{side.path}'"
 
 
 class Drop(Mapping, tag="drop"):
@@ -379,7 +387,8 @@ class Drop(Mapping, tag="drop"):
 
     from_: tuple[str, ...] = option(ListOf(DottedPath(), at_least=1), "Fields to remove.")
 
-    @property
-    def target(self) -> str | None:
-        """It writes nothing."""
-        return None
+    def without(self, message: JsonValue) -> JsonValue:
+        """Return the message without the fields."""
+        for path in self.from_:
+            message = Path(path).remove(message)
+        return message

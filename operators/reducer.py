@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from typing import TYPE_CHECKING
 
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.language.context import Context, Step
 from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.families import Transform
+from headrace.compiler.language.families import PerBatch
 from headrace.compiler.language.fieldflow import FieldUse, Passing
 from headrace.compiler.language.fields import Choice, DottedPath, ListOf, Name, RecordOf
 from headrace.compiler.language.records import Record, option
-from headrace.compiler.lowering.code import fuse
 from headrace.compiler.lowering.paths import MISSING
 from headrace.compiler.lowering.paths import DottedPath as At
 from headrace.operators.accumulation import accumulate
 from headrace.operators.aggregations import FUNCTIONS, Function, exact
+
+if TYPE_CHECKING:
+    from headrace.compiler.lowering.code import Code
 
 MISSED = "missing from a message, or null"
 
@@ -61,15 +63,14 @@ class Aggregation(Record):
         """
         if self.field is None:
             return len(messages)
-        values = [
-            value for each in messages if (value := present(At(self.field), each)) is not None
-        ]
+        at = At(self.field)
+        values = [value for each in messages if (value := present(at, each)) is not None]
         if len(values) < len(messages) and not may_miss and self.function != "count":
             raise BatchFailed(MISSED)
         return self.known.fold(values)
 
 
-class Reducer(Transform, kind="reducer", listed=4):
+class Reducer(PerBatch, kind="reducer", listed=4):
     """Reduce each batch to one message per group.
 
     Messages with the same values in the `group_by` fields are one group; without `group_by` the whole
@@ -77,7 +78,7 @@ class Reducer(Transform, kind="reducer", listed=4):
     the aggregations; groups come in the order in which they were first seen. A reducer sees one batch
     at a time: put a `buffer` before it, or an input with one.
 
-    `1`, `1.0`, `"1"` and `true` are four different values; objects are the same when their content
+    ``1``, ``1.0``, ``"1"`` and ``true`` are four different values; objects are the same when their content
     is. Null is missing. Integers stay integers of any size in `sum`, `min` and `max`; the other
     functions of numbers give doubles, and null where the result would not be finite or where there
     is no value. A value of a wrong type fails the batch.
@@ -129,29 +130,25 @@ class Reducer(Transform, kind="reducer", listed=4):
         return after if self.group_by else after.at_most(1)
 
     def step(self, ctx: Context) -> Step:
-        """Return the generated form; what it does not understand, `reduce` does or explains."""
-        quick = fuse([partial(accumulate, self)], f"{ctx.pipeline} {ctx.place}")
+        """Return the plain form."""
+        return self.reduce
 
-        def reduced(batch: Batch) -> list[Batch]:
-            try:
-                return quick(batch)
-            except Exception:  # told below, by the plain form
-                pass
-            return self.reduce(batch)
-
-        return reduced
+    def generate(self, code: Code, ctx: Context) -> None:
+        """Write how a message is counted in."""
+        accumulate(self, code)
 
     def reduce(self, batch: Batch) -> list[Batch]:
-        """Return one batch with a message per group: the plain form, slow and exact.
+        """Return one batch with a message per group: slow and exact.
 
         Shape: n messages in, one batch of 1 to n out, or none when every message was left out.
 
         Raises:
             BatchFailed: a message lacks a field under ``error``, or a value is of a wrong type.
         """
+        places = [At(path) for path in self.group_by]
         groups: dict[tuple[bytes, ...], Batch] = {}
         for message in batch:
-            values = [present(At(path), message) for path in self.group_by]
+            values = [present(place, message) for place in places]
             if None not in values:
                 groups.setdefault(tuple(map(exact, values)), []).append(message)
             elif self.on_missing == "error":
