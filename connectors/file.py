@@ -7,12 +7,13 @@ import os
 from asyncio import Future, TimerHandle
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from headrace.compiler.delivery import Batch
-from headrace.compiler.edges import AwaitingSink
+from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BatchFailed, OutsideRoot
 from headrace.compiler.language.context import Context
 from headrace.compiler.language.diagnostics import Fault, shown
@@ -261,12 +262,23 @@ class FileSink(AwaitingSink):
         self._timer: TimerHandle | None = None
         self._closing: set[Future[None]] = set()
 
+    def begin(self, batch: Batch) -> Rest | None:
+        """Append the batch at once, unless the disk does not keep up."""
+        if len(self._closing) >= CLOSING:
+            return partial(self.write, batch)
+        self._append(batch)
+        return None
+
     async def write(self, batch: Batch) -> None:
+        """Append the batch as soon as the disk keeps up."""
+        while len(self._closing) >= CLOSING:
+            await asyncio.wait(self._closing, return_when=asyncio.FIRST_COMPLETED)
+        self._append(batch)
+
+    def _append(self, batch: Batch) -> None:
         """Append the batch to the part, and close that when it is full."""
         if not batch:
             return
-        while len(self._closing) >= CLOSING:
-            await asyncio.wait(self._closing, return_when=asyncio.FIRST_COMPLETED)
         try:
             part = self._part or self._open()
             part.append(batch)

@@ -12,12 +12,12 @@ import threading
 from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from queue import SimpleQueue
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Batch
-from headrace.compiler.edges import AwaitingSink
+from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import encode
 from headrace.compiler.language.context import Context
@@ -48,10 +48,10 @@ class StdoutSink(AwaitingSink):
     def __init__(self, pipeline: str, clock: Clock, lines: Lines) -> None:
         self._pipeline, self._clock, self._lines = pipeline, clock, lines
 
-    async def write(self, batch: Batch) -> None:
-        """Print one line."""
+    def begin(self, batch: Batch) -> Rest | None:
+        """Print what is taken at once of the line; return the wait for the rest."""
         if not batch:
-            return
+            return None
         line = {
             "ts": self._clock.timestamp()[:23] + "Z",
             "pipeline": self._pipeline,
@@ -59,11 +59,27 @@ class StdoutSink(AwaitingSink):
             "batch": batch,
         }
         try:
-            with self._clock.outside():
-                await self._lines.write(encode(line) + b"\n")
+            written = self._lines.begin(encode(line) + b"\n")
         except OSError as cause:
-            reason = os.strerror(cause.errno or 0).lower()
-            raise BatchFailed(f"writing to standard output: {reason}") from cause
+            raise _failed(cause) from cause
+        return None if written is None else partial(self._wait_for, written)
+
+    async def write(self, batch: Batch) -> None:
+        """Print one line."""
+        if (rest := self.begin(batch)) is not None:
+            await rest()
+
+    async def _wait_for(self, written: Future[None]) -> None:
+        try:
+            with self._clock.outside():
+                await written
+        except OSError as cause:
+            raise _failed(cause) from cause
+
+
+def _failed(cause: OSError) -> BatchFailed:
+    reason = os.strerror(cause.errno or 0).lower()
+    return BatchFailed(f"writing to standard output: {reason}")
 
 
 @cache
@@ -93,12 +109,16 @@ class Lines:
 
     async def write(self, line: bytes) -> None:
         """Write one line; return when all of it has been taken."""
+        if (written := self.begin(line)) is not None:
+            await written
+
+    def begin(self, line: bytes) -> Future[None] | None:
+        """Write what is taken at once of one line; return the wait for the rest, if there is one."""
         rest = memoryview(line)
         if not self._waiting:
             while rest and (taken := self._push(rest)):
                 rest = rest[taken:]
-        if rest:
-            await self._write_later(rest)
+        return self._write_later(rest) if rest else None
 
     def _write_later(self, rest: memoryview) -> Future[None]:
         """Leave it to the thread; the queue is bounded by the outputs, one line each."""
