@@ -1,0 +1,243 @@
+"""One case per response of the endpoint table; each body is what the served description says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import jsonschema
+import pytest
+
+from headrace.compiler.language.catalogue import Catalogue
+from headrace.compiler.runtime.engine import Engine
+from headrace.web.access import Access, Forbidden, check
+from headrace.web.app import Application
+from headrace.web.endpoints import ENDPOINTS, Endpoint
+from headrace.web.openapi import described
+from headrace.web.service import Service
+from tests.web.exchange import Exchange
+
+POST = {"id": "post", "inputs": [{"type": "http", "capacity": 1}]}
+LOCKED = {
+    "id": "locked",
+    "inputs": [{"type": "http", "auth": {"type": "bearer", "token": "sesame"}}],
+}
+MUTE = {"id": "mute", "inputs": [{"type": "dummy", "duration": 3600}]}
+NEW = {"id": "new", "inputs": [{"type": "dummy", "duration": 3600}]}
+
+JSON = {"Content-Type": "application/json"}
+LONG = {"Content-Length": str(2**30)}
+
+
+@dataclass
+class Case:
+    """A request that gets one response, sent while `POST`, `LOCKED` and `MUTE` run."""
+
+    operation: str
+    status: int
+    path: str
+    method: str = "GET"
+    body: Any = None
+    headers: dict[str, str] = field(default_factory=dict)
+    service: dict[str, Any] = field(default_factory=dict)
+    """What is different about the service."""
+
+    def exchange(self, application: Application) -> Exchange:
+        return Exchange(
+            application,
+            self.method,
+            self.path,
+            headers=[(name.lower().encode(), text.encode()) for name, text in self.headers.items()],
+            body=[self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()],
+            leaves=self.operation == "streamEvents",
+        )
+
+
+class Broken(Engine):
+    """An engine with a fault of its own."""
+
+    async def compile(self, config: Any) -> Any:
+        raise ZeroDivisionError("a secret is in here")
+
+    async def dispose(self, pipeline: str) -> None:
+        raise ZeroDivisionError("a secret is in here")
+
+    def ingress(self, pipeline: str) -> Any:
+        raise ZeroDivisionError("a secret is in here")
+
+
+def create(status: int, body: Any, headers: dict[str, str] = JSON, **service: Any) -> Case:
+    return Case("createPipeline", status, "/api/pipelines", "POST", body, headers, service)
+
+
+def ingest(status: int, pipeline: str, body: Any = 1, **rest: Any) -> Case:
+    path = f"/api/pipelines/{pipeline}/messages"
+    return Case("ingestMessages", status, path, "POST", body, **rest)
+
+
+def delete(status: int, pipeline: str, **service: Any) -> Case:
+    return Case("deletePipeline", status, f"/api/pipelines/{pipeline}", "DELETE", b"", {}, service)
+
+
+CASES = [
+    Case("listPipelines", 200, "/api/pipelines"),
+    create(201, NEW),
+    create(400, b'{"id": '),
+    create(409, POST),
+    create(413, NEW, LONG),
+    create(415, NEW, {"Content-Type": "text/plain"}),
+    create(422, {"id": "new", "inputs": []}),
+    create(500, NEW, engine=Broken),
+    delete(204, "mute"),
+    delete(404, "nobody"),
+    delete(500, "mute", engine=Broken),
+    ingest(202, "post"),
+    ingest(400, "post", b"{"),
+    ingest(401, "locked"),
+    ingest(404, "mute"),
+    ingest(413, "post", headers=LONG),
+    ingest(500, "post", service={"engine": Broken}),
+    ingest(503, "post"),
+    Case("streamEvents", 200, "/events"),
+    Case("listComponents", 200, "/api/docs"),
+    Case("getOpenApi", 200, "/api/openapi.json"),
+    Case("apiReference", 200, "/api/reference"),
+    Case("referenceAsset", 200, "/api/reference/start.js"),
+    Case("referenceAsset", 404, "/api/reference/..%2Findex.html"),
+    Case("getLiveness", 200, "/livez"),
+    Case("getReadiness", 200, "/readyz"),
+    Case("getReadiness", 503, "/readyz", service={"is_ready": False}),
+    Case("getMetrics", 200, "/metrics"),
+]
+ROWS = {endpoint.operation: endpoint for endpoint in ENDPOINTS}
+
+
+@pytest.fixture(scope="module")
+def description(components: Catalogue) -> dict[str, Any]:
+    return described(components)
+
+
+def test_every_response_of_the_table_has_a_case() -> None:
+    promised = {(row.operation, status) for row in ENDPOINTS for status in row.responses}
+
+    assert {(case.operation, case.status) for case in CASES} == promised
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.operation}-{case.status}")
+async def test_the_response(
+    case: Case, service: Service, client: Any, description: dict[str, Any]
+) -> None:
+    for config in (POST, LOCKED, MUTE):
+        await client.simulate_post("/api/pipelines", json=config)
+    given = Service(service.engine, service.catalogue, service.clock, is_ready=True)
+    for name, value in case.service.items():
+        setattr(given, name, value(service.clock) if value is Broken else value)
+
+    application = Application(given)
+    if case.status == 503 and case.operation == "ingestMessages":
+        await case.exchange(application).run()  # nothing yields, so the queue stays full
+    exchange = case.exchange(application)
+    async with asyncio.timeout(5):
+        await exchange.run()
+
+    assert exchange.status == case.status, exchange.body
+    _assert_described(exchange, ROWS[case.operation], description)
+
+
+def _assert_described(exchange: Exchange, row: Endpoint, description: dict[str, Any]) -> None:
+    answer = row.responses[exchange.status]
+    if answer.schema is None:
+        assert exchange.body == b""
+        return
+    assert exchange.headers["content-type"].partition(";")[0] in (
+        answer.media_type,
+        "text/javascript",
+    )
+    if answer.media_type == "application/json":
+        schema = {"$ref": f"#/components/schemas/{answer.schema}", **description}
+        for body in exchange.json if answer.is_list else [exchange.json]:
+            jsonschema.validate(body, schema)
+    if answer.schema == "ApiError":
+        assert "\n" not in exchange.json["error"]
+        assert "secret" not in exchange.json["error"]
+
+
+def test_an_endpoint_without_an_access_level_keeps_the_server_from_starting(service) -> None:
+    open_door = Endpoint(
+        method="GET",
+        path="/open",
+        operation="openDoor",
+        tag="health",
+        access=None,  # type: ignore[arg-type]
+        summary="",
+        responses={},
+        respond=ENDPOINTS[0].respond,
+    )
+
+    with pytest.raises(TypeError, match="openDoor has no access level"):
+        Application(service, [open_door])
+
+
+@pytest.mark.parametrize("row", ENDPOINTS, ids=lambda row: row.operation)
+@pytest.mark.parametrize("held", Access)
+def test_a_caller_gets_through_with_the_level_of_the_table_or_a_higher_one(
+    row: Endpoint, held: Access
+) -> None:
+    if held >= row.access:
+        check(row, held)
+    else:
+        with pytest.raises(Forbidden, match=f"{row.operation}: needs '{row.access.name.lower()}'"):
+            check(row, held)
+
+
+@pytest.mark.parametrize("row", ENDPOINTS, ids=lambda row: row.operation)
+async def test_every_path_names_its_methods(row: Endpoint, client: Any) -> None:
+    path = row.path.replace("{pipeline_id}", "p").replace("{asset}", "start.js")
+
+    refused = await client.simulate_request("PATCH", path)
+    options = await client.simulate_options(path)
+
+    assert refused.status_code == 405
+    assert row.method in refused.headers["Allow"].split(", ")
+    assert refused.json["error"].startswith(f"PATCH {path}: the path takes ")
+    assert options.status_code == 200
+    assert row.method in options.headers["Allow"].split(", ")
+    assert options.content == b""
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in ENDPOINTS if row.method == "GET"], ids=lambda row: row.operation
+)
+async def test_head_is_get_without_the_body(row: Endpoint, client: Any) -> None:
+    path = row.path.replace("{asset}", "start.js")
+
+    head = await client.simulate_head(path)
+
+    assert head.status_code == 200
+    assert head.content == b""
+    if row.ahead:
+        assert "Content-Length" not in head.headers  # nobody knows how long a stream is
+    else:
+        got = await client.simulate_get(path)
+        assert head.headers == got.headers
+
+
+async def test_head_of_what_is_only_posted_is_refused(client: Any) -> None:
+    for path in ("/api/pipelines/p/messages",):
+        assert (await client.simulate_head(path)).status_code == 405
+        assert (await client.simulate_get(path)).status_code == 405
+
+
+async def test_an_unknown_path_is_an_api_error(client: Any) -> None:
+    for path in ("/", "/api", "/api/docs/", "/nope", "/api/pipelines/p/messages/x"):
+        answer = await client.simulate_get(path)
+        assert answer.status_code == 404
+        assert answer.json == {"error": f"GET {path}: no such path"}
+
+
+async def test_no_answer_is_sniffed(client: Any) -> None:
+    for path in ("/livez", "/nope", "/api/reference", "/api/reference/swagger-ui-bundle.js"):
+        answer = await client.simulate_get(path)
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"

@@ -1,0 +1,166 @@
+"""The event stream: what goes over the wire, and how a stream ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.runtime.feed import MOST_WAITING, Event, Lagged
+from headrace.web.app import Application
+from headrace.web.events import EventStream, frame
+from headrace.web.service import Service
+from tests.virtual import virtual
+from tests.web.exchange import Exchange
+
+
+class Told:
+    """An engine whose listeners hear what they are told, and nothing else."""
+
+    def __init__(self) -> None:
+        self.events = asyncio.Queue[Event | Lagged | None]()
+        self.listening = 0
+
+    def observe(self) -> Told:
+        self.listening += 1
+        return self
+
+    def close(self) -> None:
+        self.listening -= 1
+
+    def tell(self, *events: Event | Lagged | None) -> None:
+        for event in events:
+            self.events.put_nowait(event)
+
+    async def __aiter__(self) -> AsyncIterator[Event | Lagged]:
+        while (event := await self.events.get()) is not None:
+            yield event
+
+
+class Stream:
+    """A running stream over a `Told` engine."""
+
+    def __init__(self) -> None:
+        clock = Clock(asyncio.get_running_loop())
+        self.engine = Told()
+        service = Service(self.engine, None, clock)  # type: ignore[arg-type]
+        self.exchange = Exchange(EventStream(service), "GET", "/events", body=[b"", b""])
+        self.task = asyncio.ensure_future(self.exchange.run())
+
+    async def next(self) -> bytes:
+        return await self.exchange.next_body()
+
+
+def test_an_event_is_one_data_line() -> None:
+    assert frame(Event(b'{"seq":1}')) == b'data: {"seq":1}\n\n'
+
+
+def test_missed_events_are_a_named_event() -> None:
+    assert frame(Lagged(12)) == b"event: lagged\ndata: 12\n\n"
+
+
+@virtual
+async def test_a_comment_is_sent_at_once_and_events_as_they_come() -> None:
+    stream = Stream()
+
+    assert await stream.next() == b":\n\n"
+    assert stream.exchange.status == 200
+    assert stream.exchange.headers["content-type"] == "text/event-stream"
+    assert stream.exchange.headers["cache-control"] == "no-store"
+
+    stream.engine.tell(Event(b"1"), Lagged(3), Event(b"2"))
+    assert await stream.next() == b"data: 1\n\n"
+    assert await stream.next() == b"event: lagged\ndata: 3\n\n"
+    assert await stream.next() == b"data: 2\n\n"
+
+    stream.exchange.leave()
+    await stream.task
+
+
+@virtual
+async def test_a_comment_keeps_an_idle_stream_alive() -> None:
+    loop = asyncio.get_running_loop()
+    stream = Stream()
+
+    times = []
+    for _ in range(4):
+        assert await stream.next() == b":\n\n"
+        times.append(loop.time())
+
+    assert times == [0, 15, 30, 45]
+    stream.exchange.leave()
+    await stream.task
+
+
+@virtual
+async def test_a_client_that_leaves_is_forgotten_at_once() -> None:
+    loop = asyncio.get_running_loop()
+    stream = Stream()
+    await stream.next()
+    assert stream.engine.listening == 1
+
+    stream.exchange.leave()
+    await stream.task
+
+    assert stream.engine.listening == 0
+    assert loop.time() == 0
+
+
+@virtual
+async def test_the_end_of_the_feed_ends_the_stream() -> None:
+    stream = Stream()
+    await stream.next()
+
+    stream.engine.tell(Event(b"1"), None)
+    await stream.task
+
+    assert stream.exchange.messages[-1] == {"type": "http.response.body"}
+    assert stream.exchange.body.endswith(b"data: 1\n\n")
+    assert stream.engine.listening == 0
+
+
+@virtual
+async def test_a_fault_of_the_feed_is_logged_and_ends_the_stream(caplog) -> None:
+    stream = Stream()
+    await stream.next()
+
+    stream.engine.tell("no event")  # type: ignore[arg-type]
+    await stream.task
+
+    assert stream.engine.listening == 0
+    assert "an event stream broke" in caplog.text
+    assert stream.exchange.messages[-1] == {"type": "http.response.body"}
+
+
+async def test_a_batch_and_its_pipeline_are_seen(client, service) -> None:
+    config = {"id": "p", "inputs": [{"type": "http"}]}
+    await client.simulate_post("/api/pipelines", json=config)
+    exchange = Exchange(Application(service), "GET", "/events", body=[b"", b""])
+    task = asyncio.ensure_future(exchange.run())
+    await exchange.next_body()
+
+    await client.simulate_post("/api/pipelines/p/messages", json={"n": 1})
+
+    event = json.loads((await exchange.next_body()).removeprefix(b"data: "))
+    assert list(event) == ["pipeline_id", "stage", "ts", "seq", "component", "payload"]
+    assert (event["pipeline_id"], event["stage"], event["seq"]) == ("p", "input", 1)
+    assert event["payload"]["batch"]["messages"] == ['{"n":1}']
+    exchange.leave()
+    await task
+
+
+async def test_a_client_that_stops_reading_loses_events_and_is_told_how_many(
+    client, service, engine
+) -> None:
+    await client.simulate_post("/api/pipelines", json={"id": "p", "inputs": [{"type": "http"}]})
+    listener = engine.observe()
+    watch = Event(b"1")
+
+    for _ in range(MOST_WAITING + 7):
+        engine._feed.publish(watch)
+
+    told = aiter(listener)
+    assert await anext(told) == Lagged(7)
+    assert await anext(told) == watch
+    listener.close()

@@ -1,0 +1,270 @@
+"""Posting messages: what is queued, what is refused, and before which byte of the body."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from headrace.compiler.runtime.feed import Event
+from headrace.web.app import Application
+from headrace.web.ingest import LARGEST
+from headrace.web.service import Service
+from tests.web.exchange import Exchange
+
+PATH = "/api/pipelines/p/messages"
+
+
+class Asked:
+    """An engine with one way in that keeps what it is offered."""
+
+    wants_origin = True
+    has_room = True
+    needs: str | None = None
+
+    def __init__(self) -> None:
+        self.offered: list[tuple[list[Any], Any]] = []
+
+    def ingress(self, pipeline: str) -> Asked:
+        self.pipeline = pipeline
+        return self
+
+    def admits(self, headers: Any) -> bool:
+        return self.needs is None or headers("x-key") == self.needs
+
+    def offer(self, batch: list[Any], origin: Any) -> bool:
+        if self.has_room:
+            self.offered.append((batch, origin))
+        return self.has_room
+
+
+@pytest.fixture
+def asked() -> Asked:
+    return Asked()
+
+
+@pytest.fixture
+def application(asked: Asked) -> Application:
+    return Application(Service(asked, None, None))  # type: ignore[arg-type]
+
+
+async def post(application: Application, *body: bytes, path: str = PATH, **rest: Any) -> Exchange:
+    exchange = Exchange(application, "POST", path, body=body, **rest)
+    await exchange.run()
+    return exchange
+
+
+@pytest.mark.parametrize(
+    ("body", "batch"),
+    [
+        (b'{"n": 1}', [{"n": 1}]),
+        (b'[{"n": 1}, {"n": 2}]', [{"n": 1}, {"n": 2}]),
+        (b"[[1], 2]", [[1], 2]),
+        (b"null", [None]),
+        (b"42", [42]),
+        (b'"text"', ["text"]),
+        (b" true ", [True]),
+    ],
+)
+async def test_an_array_is_one_batch_and_anything_else_one_message(
+    application, asked, body, batch
+) -> None:
+    exchange = await post(application, body)
+
+    assert exchange.status == 202
+    assert exchange.json == {"accepted": len(batch)}
+    assert [offered for offered, _ in asked.offered] == [batch]
+
+
+async def test_an_empty_array_is_accepted_and_nothing_is_queued(application, asked) -> None:
+    exchange = await post(application, b"[]")
+
+    assert exchange.status == 202
+    assert exchange.json == {"accepted": 0}
+    assert asked.offered == []
+
+
+async def test_a_body_may_come_in_pieces(application, asked) -> None:
+    exchange = await post(application, b'[{"n"', b": 1}", b"", b", 2]")
+
+    assert exchange.json == {"accepted": 2}
+    assert [offered for offered, _ in asked.offered] == [[{"n": 1}, 2]]
+
+
+async def test_the_origin_is_method_peer_and_headers(application, asked) -> None:
+    headers = [(b"user-agent", b"test")]
+
+    await post(application, b"1", headers=headers)
+    await post(application, b"1", headers=headers, client=("::1", 80))
+    await post(application, b"1", headers=headers, client=None)
+
+    assert [origin for _, origin in asked.offered] == [
+        ("POST", "192.0.2.1:4711", headers),
+        ("POST", "[::1]:80", headers),
+        ("POST", None, headers),
+    ]
+
+
+async def test_an_origin_that_nobody_wants_is_not_made(application, asked) -> None:
+    asked.wants_origin = False
+
+    await post(application, b"1")
+
+    assert asked.offered == [([1], None)]
+
+
+@pytest.mark.parametrize(
+    ("path", "id"),
+    [
+        ("p", "p"),
+        ("a%2Fb", "a/b"),
+        ("a%252Fb", "a%2Fb"),
+        ("gr%C3%BCn", "grün"),
+        ("a+b", "a+b"),
+        ("dry-run", "dry-run"),
+        ("%20", " "),
+    ],
+)
+async def test_an_id_is_percent_decoded_once(application, asked, path, id) -> None:
+    exchange = await post(application, b"1", path=f"/api/pipelines/{path}/messages")
+
+    assert exchange.status == 202
+    assert asked.pipeline == id
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"", "Input data was truncated"),
+        (b'{"n": 1', "Input data was truncated"),
+        (b'{"n": 1} x', "trailing"),
+        (b"[" * 100_000 + b"]" * 100_000, "nested deeper than 128"),
+        (b"[" * 129 + b"]" * 129, "nested deeper than 128"),
+        (b"1e400", "range"),
+        (b"[NaN]", "invalid character"),
+        (b"[Infinity]", "invalid character"),
+        (b'"\\ud800"', "not JSON"),
+        (b'"\xff"', "UTF-8"),
+        ('"wide"'.encode("utf-16"), "not JSON"),
+        (b"\xef\xbb\xbf1", "not JSON"),
+        (b"1" * 5000, "not JSON"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value[:8].hex(),
+)
+async def test_what_is_not_json_is_refused_with_the_reason(
+    application, asked, body, reason
+) -> None:
+    exchange = await post(application, body)
+
+    assert exchange.status == 400
+    assert exchange.json["error"].startswith("the body is not JSON: ")
+    assert reason.lower() in exchange.json["error"].lower()
+    assert asked.offered == []
+
+
+async def test_a_credential_is_asked_for_before_the_body(application, asked) -> None:
+    asked.needs = "s3cret"
+
+    missing = await post(application, b"1")
+    wrong = await post(application, b"1", headers=[(b"x-key", b"else")])
+    right = await post(application, b"1", headers=[(b"x-key", b"s3cret")])
+
+    assert [missing.status, wrong.status, right.status] == [401, 401, 202]
+    assert not missing.was_asked_for_body
+    assert missing.json == wrong.json
+    assert "www-authenticate" not in missing.headers
+    assert asked.offered[0][0] == [1]
+
+
+async def test_a_length_beyond_the_limit_is_refused_before_the_body(application, asked) -> None:
+    length = str(LARGEST + 1).encode()
+
+    exchange = await post(application, b"1", headers=[(b"content-length", length)])
+
+    assert exchange.status == 413
+    assert exchange.headers["connection"] == "close"
+    assert not exchange.was_asked_for_body
+    assert asked.offered == []
+
+
+async def test_a_body_without_a_length_is_counted(application, asked) -> None:
+    half = b" " * (LARGEST // 2)
+
+    fits = await post(application, half, half[1:], b"1")
+    too_large = Exchange(application, "POST", PATH, body=[half, half, b" ", b"1", b"1"])
+    await too_large.run()
+
+    assert fits.status == 202
+    assert too_large.status == 413
+    assert too_large.json == {"error": "the body is larger than 16777216 bytes"}
+    assert len(asked.offered) == 1
+
+
+async def test_a_client_that_leaves_in_the_middle_has_posted_nothing(application, asked) -> None:
+    for body in ([], [b"1"], [b"[1,", b"2]"]):
+        exchange = Exchange(application, "POST", PATH, body=body, leaves=True)
+        await exchange.run()
+
+        assert exchange.messages == []
+    assert asked.offered == []
+
+
+async def test_a_full_queue_takes_nothing(application, asked) -> None:
+    asked.has_room = False
+
+    exchange = await post(application, b"[1, 2]")
+
+    assert exchange.status == 503
+    assert exchange.headers["retry-after"] == "1"
+    assert exchange.json == {"error": "pipeline 'p': the queue is full, nothing was taken"}
+
+
+async def test_whatever_the_content_type_says_the_body_is_parsed(application, asked) -> None:
+    exchange = await post(application, b"1", headers=[(b"content-type", b"text/csv")])
+
+    assert exchange.status == 202
+
+
+async def test_the_two_kinds_of_not_found_are_told_apart(client) -> None:
+    config = {"id": "mute", "inputs": [{"type": "dummy", "duration": 3600}]}
+    await client.simulate_post("/api/pipelines", json=config)
+
+    mute = await client.simulate_post("/api/pipelines/mute/messages", body="{")
+    nobody = await client.simulate_post("/api/pipelines/nobody/messages", body="{")
+
+    assert (mute.status_code, nobody.status_code) == (404, 404)
+    assert mute.json == {"error": "pipeline 'mute' has no http input"}
+    assert nobody.json == {"error": "no pipeline named 'nobody'"}
+
+
+async def test_what_is_posted_runs_through_the_pipeline(client, service: Service) -> None:
+    config = {
+        "id": "a/b",
+        "inputs": [{"type": "http", "envelope": {"type": "wrap"}}],
+        "transforms": [
+            {
+                "type": "map",
+                "keep": "mapped",
+                "mappings": [
+                    {"type": "copy", "from": "_meta.headers.x-request-id", "as": "id"},
+                    {"type": "copy", "from": "value.n", "as": "n"},
+                ],
+            }
+        ],
+    }
+    await client.simulate_post("/api/pipelines", json=config)
+    listener = service.engine.observe()
+
+    exchange = await post(
+        Application(service),
+        b'[{"n": 1}]',
+        path="/api/pipelines/a%2Fb/messages",
+        headers=[(b"x-request-id", b"r1")],
+    )
+
+    assert exchange.json == {"accepted": 1}
+    told = aiter(listener)
+    events = [await anext(told), await anext(told)]
+    assert isinstance(events[1], Event)
+    assert rb'"messages":["{\"id\":\"r1\",\"n\":1}"]' in events[1].data
+    listener.close()

@@ -1,0 +1,69 @@
+"""The figures that Prometheus reads."""
+
+from __future__ import annotations
+
+import pytest
+from prometheus_client import REGISTRY
+from prometheus_client.parser import text_string_to_metric_families
+
+from headrace.web.app import Application
+from tests.web.exchange import Exchange
+
+CONFIG = {
+    "id": 'p "1"',
+    "inputs": [{"type": "http"}],
+    "transforms": [
+        {"type": "filter", "Numeric": {"field": "n", "operator": "greater_than", "value": 0}},
+        {"type": "buffer", "size": 2},
+    ],
+}
+
+
+def figures(text: str) -> dict[str, dict[tuple[str, ...], float]]:
+    """Return what a scrape reads, by name and labels."""
+    return {
+        family.name: {tuple(sample.labels.values()): sample.value for sample in family.samples}
+        for family in text_string_to_metric_families(text)
+    }
+
+
+async def test_every_figure_is_there_for_every_pipeline(client, service) -> None:
+    await client.simulate_post("/api/pipelines", json=CONFIG)
+    listener = service.engine.observe()
+    exchange = Exchange(
+        Application(service),
+        "POST",
+        "/api/pipelines/p%20%221%22/messages",
+        body=[b'[{"n": 0}, {"n": 1}, {"n": 2}, {"n": 3}]'],
+    )
+    await exchange.run()
+    told = aiter(listener)
+    [await anext(told) for _ in ("input", "output")]
+    listener.close()
+
+    scraped = await client.simulate_get("/metrics")
+
+    assert scraped.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    id = 'p "1"'
+    assert figures(scraped.text) == {
+        "headrace_messages": {(id, "input"): 4, (id, "output"): 2},
+        "headrace_failures": {(id, "input"): 0, (id, "transform"): 0, (id, "output"): 0},
+        "headrace_messages_held": {(id,): 1},
+        "headrace_batches_in_flight": {(id,): 0},
+        "headrace_pipeline_status": {(id, "running"): 1},
+    }
+
+
+async def test_nothing_is_left_in_the_registry_of_the_process(client) -> None:
+    before = list(REGISTRY.collect())
+
+    await client.simulate_get("/metrics")
+
+    assert [family.name for family in REGISTRY.collect()] == [family.name for family in before]
+
+
+async def test_a_server_without_pipelines_has_figures_as_well(client) -> None:
+    scraped = await client.simulate_get("/metrics")
+
+    assert scraped.status_code == 200
+    assert all(not samples for samples in figures(scraped.text).values())

@@ -1,0 +1,109 @@
+"""What the server says of itself."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import openapi_spec_validator
+import pytest
+
+from headrace.web.access import Access
+from headrace.web.endpoints import ENDPOINTS
+from headrace.web.reference import ASSETS
+
+
+@pytest.fixture
+async def document(client) -> dict[str, Any]:
+    got = await client.simulate_get("/api/openapi.json")
+    described: dict[str, Any] = got.json
+    return described
+
+
+async def test_the_description_is_valid_openapi_3_1(document) -> None:
+    assert document["openapi"] == "3.1.0"
+
+    openapi_spec_validator.validate(document)
+
+
+async def test_every_row_of_the_table_is_described(document) -> None:
+    described = {
+        (path, method.upper()): operation
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+    }
+
+    assert set(described) == {(row.path, row.method) for row in ENDPOINTS}
+    for row in ENDPOINTS:
+        operation = described[row.path, row.method]
+        assert operation["operationId"] == row.operation
+        assert operation["tags"] == [row.tag]
+        assert operation["x-headrace-access"] == row.access.name.lower()
+
+
+async def test_public_operations_need_no_credential_and_others_say_what_is_refused(
+    document,
+) -> None:
+    for row in ENDPOINTS:
+        operation = document["paths"][row.path][row.method.lower()]
+        refused = {"401", "403"} & set(operation["responses"])
+        match row.access:
+            case Access.PUBLIC:
+                assert operation["security"] == []
+                assert refused <= {str(status) for status in row.responses}
+            case Access.READ:
+                assert refused == {"401"}
+            case Access.ADMIN:
+                assert refused == {"401", "403"}
+
+
+async def test_the_ways_in_are_named(document) -> None:
+    assert document["components"]["securitySchemes"] == {
+        "basicAuth": {"type": "http", "scheme": "basic"},
+        "cookieAuth": {"type": "apiKey", "in": "cookie", "name": "headrace_session"},
+        "bearerAuth": {"type": "http", "scheme": "bearer"},
+    }
+
+
+async def test_the_components_are_those_of_the_catalogue(client, components) -> None:
+    got = await client.simulate_get("/api/docs")
+
+    assert [(doc["family"], doc["kind"]) for doc in got.json] == [
+        (component.family, component.kind) for component in components
+    ]
+
+
+async def test_the_page_loads_only_what_is_served_here(client) -> None:
+    page = await client.simulate_get("/api/reference")
+
+    assert page.headers["Content-Type"].startswith("text/html")
+    loaded = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+    assert sorted(loaded) == ["data:,", *sorted(f"reference/{name}" for name in ASSETS)]
+    for url in loaded:
+        if not url.startswith("data:"):
+            asset = await client.simulate_get(f"/api/{url}")
+            assert asset.status_code == 200
+            assert asset.content
+    assert "<script>" not in page.text
+
+
+async def test_the_page_may_ask_no_other_host(client) -> None:
+    page = await client.simulate_get("/api/reference")
+    start = await client.simulate_get("/api/reference/start.js")
+
+    policy = dict(
+        directive.split(" ", 1)
+        for directive in page.headers["Content-Security-Policy"].split("; ")
+    )
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == policy["connect-src"] == "'self'"
+    assert not re.search(r"https?:", page.headers["Content-Security-Policy"])
+    assert not re.search(r"https?:|//", page.text + start.text)
+    assert "validatorUrl: null" in start.text
+
+
+@pytest.mark.parametrize("name", ["nope.js", "..%2F..%2Fapp.py", "%2e%2e", "index.html", ""])
+async def test_no_other_file_is_served(client, name) -> None:
+    got = await client.simulate_get(f"/api/reference/{name}")
+
+    assert got.status_code == 404

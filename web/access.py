@@ -1,0 +1,43 @@
+"""Who may call what: every endpoint names the level it needs, and one function compares.
+
+A server without accounts checks nothing, so everybody holds the highest level.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from headrace.compiler.errors import HeadraceError
+
+if TYPE_CHECKING:
+    from headrace.web.endpoints import Endpoint
+
+
+class Access(enum.IntEnum):
+    """What an endpoint needs and what a caller holds; a higher level includes the lower ones."""
+
+    PUBLIC = 0
+    READ = 1
+    ADMIN = 2
+
+
+class Forbidden(HeadraceError):
+    """The caller's level is too low for the endpoint."""
+
+
+def held_by(scope: Mapping[str, Any]) -> Access:
+    """Return what the sender of a request may do: everything, as there are no accounts."""
+    return Access.ADMIN
+
+
+def check(endpoint: Endpoint, held: Access) -> None:
+    """Let a caller with this level through.
+
+    Raises:
+        Forbidden: the table asks for more.
+    """
+    if held < endpoint.access:
+        needed, has = endpoint.access.name.lower(), held.name.lower()
+        raise Forbidden(f"{endpoint.operation}: needs '{needed}', the caller has '{has}'")

@@ -1,0 +1,114 @@
+"""The composition root: the table of endpoints folded into one ASGI application.
+
+ingest, events      answered ahead, from the raw path
+everything else     falcon: routes, HEAD, OPTIONS, 404, 405
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterable, Sequence
+from itertools import groupby
+from typing import Any
+from urllib.parse import unquote
+
+import falcon
+import falcon.asgi
+
+from headrace.web import access, errors
+from headrace.web.asgi import Asgi, Message, Receive, Send, respond
+from headrace.web.endpoints import ENDPOINTS, Endpoint
+from headrace.web.service import Service
+
+_CAPTURE = re.compile(r"\{\w+\}")
+
+
+class Application:
+    """An ASGI application that serves a table of endpoints."""
+
+    def __init__(self, service: Service, table: Sequence[Endpoint] = ENDPOINTS) -> None:
+        for endpoint in table:
+            if not isinstance(endpoint.access, access.Access):
+                raise TypeError(f"{endpoint.operation} has no access level: anybody could call it")
+        self._routed = _routed(service, table)
+        self._ahead = [_ahead(service, endpoint) for endpoint in table if endpoint.ahead]
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] == "http":
+            raw: bytes = scope["raw_path"]
+            for pattern, endpoint, application in self._ahead:
+                if (match := pattern.fullmatch(raw)) and scope["method"] == endpoint.method:
+                    try:
+                        if endpoint.access:
+                            access.check(endpoint, access.held_by(scope))
+                        return await application(scope, receive, send, *match.groups())
+                    except Exception as cause:
+                        return await respond(send, *errors.answer(cause, endpoint.operation))
+            # As it came, so that `a%2Fb` stays one segment; what a path captures is decoded later.
+            scope["path"] = raw.decode("latin-1")
+        await self._routed(scope, receive, send)
+
+
+def _ahead(service: Service, endpoint: Endpoint) -> tuple[re.Pattern[bytes], Endpoint, Asgi]:
+    assert endpoint.ahead is not None
+    literal = map(re.escape, _CAPTURE.split(endpoint.path))
+    return re.compile("([^/]+)".join(literal).encode()), endpoint, endpoint.ahead(service)
+
+
+def _routed(service: Service, table: Iterable[Endpoint]) -> falcon.asgi.App[Any, Any]:
+    app = falcon.asgi.App(middleware=[NoSniffing()])
+    errors.install(app)
+    in_order = sorted(table, key=lambda endpoint: endpoint.path)
+    for path, endpoints in groupby(in_order, key=lambda endpoint: endpoint.path):
+        app.add_route(path, Route(service, endpoints))
+    return app
+
+
+class Route:
+    """One path as falcon wants it: an ``on_`` responder for every method that the table has."""
+
+    def __init__(self, service: Service, endpoints: Iterable[Endpoint]) -> None:
+        for endpoint in endpoints:
+            answer = _responder(service, endpoint)
+            setattr(self, f"on_{endpoint.method.lower()}", answer)
+            if endpoint.method == "GET":
+                self.on_head = answer  # falcon leaves the body out
+
+
+def _responder(service: Service, endpoint: Endpoint) -> Any:
+    respond = endpoint.respond or _headers_only(endpoint)
+
+    async def on_method(
+        req: falcon.asgi.Request, resp: falcon.asgi.Response, **captured: str
+    ) -> None:
+        access.check(endpoint, access.held_by(req.scope))
+        decoded = {name: unquote(value) for name, value in captured.items()}
+        await respond(service, req, resp, **decoded)
+
+    return on_method
+
+
+def _headers_only(endpoint: Endpoint) -> Any:
+    """Stand in falcon's table for what is answered ahead: its path has a 405, OPTIONS and HEAD."""
+
+    async def respond(_service: Service, _req: Any, resp: falcon.asgi.Response) -> None:
+        resp.content_type = endpoint.responses[200].media_type
+        resp.stream = _endless()
+
+    return respond
+
+
+async def _endless() -> AsyncIterator[bytes]:
+    """Stand for the body of a stream: falcon then states no length, and HEAD reads nothing of it."""
+    yield b""
+
+
+class NoSniffing:
+    """Middleware that has browsers take every answer for what it says it is."""
+
+    async def process_response(
+        self, req: Any, resp: falcon.asgi.Response, resource: Any, req_succeeded: bool
+    ) -> None:
+        """Set the header."""
+        resp.set_header("X-Content-Type-Options", "nosniff")

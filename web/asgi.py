@@ -1,0 +1,28 @@
+"""The few words of ASGI for what is answered ahead of the framework.
+
+Source: https://asgi.readthedocs.io/en/stable/specs/www.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+Message = dict[str, Any]
+"""A scope, something received or something sent."""
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Asgi = Callable[..., Awaitable[None]]
+"""An application: scope, receive, send; for an endpoint also what its path captures, as bytes."""
+
+
+def starting(status: int, length: int, *headers: tuple[bytes, bytes]) -> Message:
+    """Return the message that starts a JSON answer of so many bytes."""
+    described = [(b"content-type", b"application/json"), (b"content-length", b"%d" % length)]
+    return {"type": "http.response.start", "status": status, "headers": [*described, *headers]}
+
+
+async def respond(send: Send, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
+    """Send a whole JSON answer."""
+    await send(starting(status, len(body), *headers))
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,52 @@
+"""Request bodies: how much of one is read, and what it has to be before anybody looks inside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import falcon
+import falcon.asgi
+
+from headrace.compiler.errors import HeadraceError
+from headrace.compiler.language.diagnostics import Diagnostic
+
+LARGEST = 2 * 1024 * 1024
+"""Bytes of a body on every endpoint but ingest; beyond it the request is refused, read no further."""
+
+
+class MalformedBody(HeadraceError):
+    """A body is not JSON: nobody gets to ask what it means."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        reasons = "; ".join(f"line {d.line}, column {d.column}: {d.message}" for d in diagnostics)
+        super().__init__(f"the body is not JSON: {reasons}")
+        self.diagnostics = diagnostics
+
+
+async def read_json_body(req: falcon.asgi.Request) -> bytes:
+    """Return the bytes of a JSON body. A body without a content type is taken for JSON.
+
+    Raises:
+        falcon.HTTPUnsupportedMediaType: it says that it is something else.
+        falcon.HTTPContentTooLarge: it is, or says that it is, larger than `LARGEST`.
+    """
+    media_type = (req.content_type or falcon.MEDIA_JSON).partition(";")[0].strip().lower()
+    if media_type != falcon.MEDIA_JSON:
+        raise falcon.HTTPUnsupportedMediaType(
+            description=f"the body has to be {falcon.MEDIA_JSON}, not {media_type}"
+        )
+    if (req.content_length or 0) > LARGEST:
+        raise too_large(LARGEST)
+    body = bytearray()
+    async for chunk in req.stream:
+        body += chunk
+        if len(body) > LARGEST:
+            raise too_large(LARGEST)
+    return bytes(body)
+
+
+def too_large(most: int) -> falcon.HTTPContentTooLarge:
+    """Return the refusal of a body; the connection ends with it, because the rest is not read."""
+    return falcon.HTTPContentTooLarge(
+        description=f"the body is larger than {most} bytes", headers={"Connection": "close"}
+    )

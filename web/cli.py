@@ -1,0 +1,116 @@
+"""The command line: `headrace serve`, `headrace check`, and the bare `headrace --config FILE`.
+
+Exit codes: 0 fine, 1 the config is refused or the server cannot start, 2 usage. Only click is
+imported here; each command imports what it needs, so that `check` never waits for a web server.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+_ADDRESS = "127.0.0.1:6767"
+_FILE = click.Path(path_type=Path)
+
+
+class Address(click.ParamType[tuple[str, int]]):
+    """``HOST:PORT``; an IPv6 host stands in brackets."""
+
+    name = "host:port"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        """Return host and port."""
+        host, _, port = str(value).rpartition(":")
+        if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+            self.fail(f"{value!r} is not HOST:PORT", param, ctx)
+        return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+class Commands(click.Group):
+    """A group whose command, when none is named, is `serve`: the established form."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put `serve` before options that are its own."""
+        of_group = {name for param in self.get_params(ctx) for name in param.opts}
+        if not args or (args[0].startswith("-") and args[0] not in of_group):
+            args = ["serve", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="headrace", message="headrace %(version)s")
+def commands() -> None:
+    """Run data pipelines that a config describes.
+
+    Without a command the server is run: `headrace --config FILE` is `headrace serve --config FILE`.
+    """
+
+
+@commands.command()
+@click.option("--config", type=_FILE, help="Pipelines to start with; JSON, or YAML by extension.")
+@click.option(
+    "--connections", type=_FILE, help="Connections, if not in the file beside the config."
+)
+@click.option(
+    "--secrets", type=_FILE, help="What ${NAME} stands for where the environment is silent."
+)
+@click.option("--data-dir", type=_FILE, help="Root of all files that are written.")
+@click.option(
+    "--listen",
+    type=Address(),
+    default=_ADDRESS,
+    show_default=True,
+    envvar="HEADRACE_LISTEN",
+    show_envvar=True,
+    help="Address to serve on.",
+)
+@click.option("--debug", is_flag=True, help="Log more.")
+def serve(
+    config: Path | None,
+    connections: Path | None,
+    secrets: Path | None,
+    data_dir: Path | None,
+    listen: tuple[str, int],
+    debug: bool,
+) -> None:
+    """Run the server."""
+    from headrace.web.reading import Files
+    from headrace.web.serve import Options
+    from headrace.web.serve import serve as run
+
+    files = Files(config, connections, secrets)
+    sys.exit(run(Options(files, *listen, data_dir=data_dir, is_debug=debug)))
+
+
+@commands.command()
+@click.argument("files", nargs=-1, required=True, type=_FILE)
+@click.option(
+    "--connections", type=_FILE, help="Connections, if not in the file beside each config."
+)
+@click.option(
+    "--secrets", type=_FILE, help="What ${NAME} stands for where the environment is silent."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Text for people, or one JSON array.",
+)
+def check(files: Sequence[Path], connections: Path | None, secrets: Path | None, form: str) -> None:
+    """Tell all that is wrong with configs, offline."""
+    from headrace.web.check import check as run
+
+    sys.exit(run(files, connections, secrets, is_json=form == "json"))
+
+
+def main() -> None:
+    """Run the command line."""
+    commands(prog_name="headrace")

@@ -1,0 +1,56 @@
+"""`python -m headrace.web.docs`: write the generated parts of docs/, or tell which are out of date."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from headrace.web.docs import api, components, errors, transcripts
+from headrace.web.docs.regions import Parts, filled
+from headrace.web.reading import catalogue
+
+
+@click.command()
+@click.option("--check", is_flag=True, help="Write nothing; name what is out of date and exit 1.")
+@click.option(
+    "--docs",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default="docs",
+    show_default=True,
+    help="The folder of the pages.",
+)
+def main(check: bool, docs: Path) -> None:
+    """Write the generated parts of the pages again."""
+    stale = dict(out_of_date(docs))
+    for page, text in stale.items():
+        click.echo(f"{page}: {'out of date' if check else 'written'}")
+        if not check:
+            page.parent.mkdir(parents=True, exist_ok=True)
+            page.write_text(text)
+    if check and stale:
+        raise SystemExit(1)
+
+
+def out_of_date(docs: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the pages that do not read as they should, each with how it should."""
+    for name, parts in sorted(generated(docs).items()):
+        page = docs / name
+        text = page.read_text() if page.exists() else f"# {page.stem}\n"
+        if (written := filled(text, parts)) != text or not page.exists():
+            yield page, written
+
+
+def generated(docs: Path) -> dict[str, Parts]:
+    """Return the generated parts of all pages, by path."""
+    return {
+        **components.pages(catalogue()),
+        **errors.pages(docs / "errors"),
+        **transcripts.pages(docs),
+        **api.pages(),
+    }
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m headrace.web.docs")

@@ -1,0 +1,79 @@
+"""The tables of the API page: endpoints, limits and figures, from what serves, keeps and counts them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from headrace.compiler import jsontext
+from headrace.compiler.runtime import engine, failures, feed, inbox
+from headrace.web import bodies, events, ingest, server
+from headrace.web.docs.markdown import code, table
+from headrace.web.docs.regions import Parts
+from headrace.web.endpoints import ENDPOINTS, Endpoint
+from headrace.web.metrics import Scrape
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
+LIMITS = (
+    ("body of an ingest request", f"{ingest.LARGEST // 2**20} MiB"),
+    ("any other request body", f"{bodies.LARGEST // 2**20} MiB"),
+    ("lists and objects inside each other", str(jsontext.MAX_DEPTH)),
+    ("batches in the inbox of a `pipeline` input", str(inbox.CAPACITY)),
+    ("outputs coming up before a create answers `starting`", f"{engine.OPENING_SECONDS:g} s"),
+    ("a pipeline ending", f"{engine.ENDING_SECONDS:g} s"),
+    ("requests finishing at shutdown", f"{server.REQUEST_SECONDS} s"),
+    ("an idle connection", f"{server.IDLE_SECONDS} s"),
+    ("distinct failures kept per pipeline", str(failures.MOST_SIGNATURES)),
+    ("a failure's text", f"{failures.MOST_BYTES} bytes"),
+    ("messages in a batch event", str(feed.MESSAGES_PER_BATCH)),
+    ("a message in a batch event", f"{failures.MOST_BYTES} bytes"),
+    ("batch events of one pipeline", f"one pass per {feed.QUIET_SECONDS * 1000:g} ms"),
+    ("error events of one component", f"one per {failures.QUIET_SECONDS * 1000:g} ms"),
+    ("events waiting for one listener", str(feed.MOST_WAITING)),
+    ("comments that keep an event stream alive", f"every {events.KEEP_ALIVE_SECONDS:g} s"),
+)
+"""What a client meets, and the bound it has."""
+
+
+def pages() -> dict[str, Parts]:
+    """Return the generated parts of the page."""
+    endpoints = table(("request", "operation", "access", "what it does"), map(_row, ENDPOINTS))
+    answers = [row for endpoint in ENDPOINTS for row in _answers(endpoint)]
+    figures = [_figure(family) for family in Scrape([]).collect()]
+    return {
+        "api.md": {
+            "endpoints": endpoints,
+            "answers": table(("request", "status", "meaning"), answers),
+            "limits": table(("what", "limit"), LIMITS),
+            "metrics": table(("name", "type", "labels", "meaning"), figures),
+        }
+    }
+
+
+def _row(endpoint: Endpoint) -> tuple[str, str, str, str]:
+    access = endpoint.access.name.lower()
+    return _request(endpoint), code(endpoint.operation), access, endpoint.summary
+
+
+def _answers(endpoint: Endpoint) -> Iterator[tuple[str, str, str]]:
+    for status, answer in endpoint.responses.items():
+        if status != HTTPStatus.INTERNAL_SERVER_ERROR:  # which any of them may answer
+            yield _request(endpoint), str(status), answer.meaning
+
+
+def _request(endpoint: Endpoint) -> str:
+    return code(f"{endpoint.method} {endpoint.path}")
+
+
+def _figure(family: Metric) -> tuple[str, str, str, str]:
+    # The text format adds this to the name of a counter.
+    name = family.name + ("_total" if family.type == "counter" else "")
+    return code(name), family.type, ", ".join(map(code, _labels(family))), family.documentation
+
+
+def _labels(family: Metric) -> tuple[str, ...]:
+    labels: tuple[str, ...] = getattr(family, "_labelnames")  # noqa: B009  # has no public name
+    return labels

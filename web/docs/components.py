@@ -1,0 +1,170 @@
+"""A component's page: its description, its keys, what they hold, and its metadata.
+
+All of it is asked of the component's class, as the API's own reference is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from headrace.compiler.language import fields
+from headrace.compiler.language.catalogue import FAMILIES, Catalogue
+from headrace.compiler.language.drafts import PipelineShape
+from headrace.compiler.language.families import Component, Input
+from headrace.compiler.language.records import Option, Record, dumped
+from headrace.compiler.language.reference import component_doc, listed_options, prose
+from headrace.web.docs.markdown import anchor, code, link, table
+from headrace.web.docs.regions import Parts
+
+HEAD = ("key", "type", "default", "meaning")
+
+_ADDITION = "*(An addition: the established format has no such key.)*"
+_NOTHING_TO_ACKNOWLEDGE = "It has nobody to acknowledge to, so `ack: on_delivery` is refused."
+
+
+def pages(catalogue: Catalogue) -> dict[str, Parts]:
+    """Return the generated parts of every component's page and of their index, by path."""
+    index = {"": _index(catalogue), "pipeline": Sections().table(PipelineShape.options().values())}
+    return {
+        "components/README.md": index,
+        **{path_of(component): {"": described(component)} for component in catalogue},
+    }
+
+
+def path_of(component: type[Component]) -> str:
+    """Return where the page of a component is."""
+    return f"components/{component.family}/{component.kind}.md"
+
+
+def described(component: type[Component]) -> str:
+    """Return what a component's page says by itself."""
+    sections = Sections()
+    blocks = [prose(component) or ""]
+    if issubclass(component, Input) and not component.acknowledges:
+        blocks.append(_NOTHING_TO_ACKNOWLEDGE)
+    blocks += ["## Keys", *sections.all_keys(component), *sections.mentioned()]
+    if metadata := component_doc(component)["metadata"]:
+        rows = [(code(each["name"]), each["description"]) for each in metadata]
+        blocks += ["## Metadata", "What an envelope attaches.", table(("key", "meaning"), rows)]
+    return "\n\n".join(blocks)
+
+
+class Sections:
+    """The tables of one page. What a key holds gets a section of its own, once, and is linked to."""
+
+    def __init__(self) -> None:
+        self._mentioned: dict[type[Record], None] = {}
+
+    def all_keys(self, component: type[Component]) -> Iterator[str]:
+        """Yield the keys of a component, those of which exactly one is given apart."""
+        if component.one_of:
+            options = [component.options()[wire] for wire in component.one_of]
+            yield "Exactly one of these."
+            yield self.table(options)
+        if listed_options(component):
+            yield self.keys(component)
+        elif not component.one_of:
+            yield "It has none."
+
+    def keys(self, record: type[Record]) -> str:
+        """Return the table of a record's keys."""
+        return self.table(listed_options(record))
+
+    def table(self, options: Iterable[Option]) -> str:
+        """Return a table of keys."""
+        return table(HEAD, map(self._row, options))
+
+    def mentioned(self) -> Iterator[str]:
+        """Yield a section for everything that a table links to."""
+        for record in _growing(self._mentioned):
+            yield f"### {noun(record)}"
+            if said := prose(record):
+                yield said
+            if issubclass(record, fields.Tagged):
+                yield from self._variants(record)
+            else:
+                yield self.keys(record)
+
+    def _variants(self, root: type[fields.Tagged]) -> Iterator[str]:
+        yield "One of these, by its `type`:"
+        for tag, variant in root.variants.items():
+            yield f"**{code(tag)}**: {prose(variant)}"
+            if variant.options():
+                yield self.keys(variant)
+
+    def _row(self, option: Option) -> tuple[str, str, str, str]:
+        meaning = f"{option.doc} {_ADDITION}" if option.additive else option.doc
+        return code(option.wire), self._type(option.field), _default(option), meaning
+
+    def _type(self, field: Any) -> str:
+        """Return what a key takes, in words."""
+        match field:
+            case fields.ListOf():
+                return f"list of {self._type(field.inner)}"
+            case fields.RecordOf():
+                return self._linked(field.record)
+            case fields.VariantOf():
+                return self._linked(field.union)
+            case fields.Choice():
+                return " | ".join(map(code, field.words))
+            case fields.Number():
+                return " ".join([field.type_name, *_bounds(field)])
+            case fields.ConnectionName():
+                return link(field.type_name, f"../connection/{field.connection_kind}.md")
+            case fields.SecretText():
+                return "string, may hold `${NAME}`"
+            case fields.DottedPath():
+                return "dotted path"
+        return str(field.type_name)
+
+    def _linked(self, record: type[Record]) -> str:
+        self._mentioned[record] = None
+        return link(noun(record), anchor(noun(record)))
+
+
+def noun(record: type[Record]) -> str:
+    """Return what a record is called: ``input buffer``."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", record.__name__).lower()
+
+
+def _growing(records: dict[type[Record], None]) -> Iterator[type[Record]]:
+    """Yield what is mentioned, also what is mentioned on the way."""
+    done = 0
+    while done < len(records):
+        yield [*records][done]
+        done += 1
+
+
+def _default(option: Option) -> str:
+    if option.required:
+        return "required"
+    if option.default in (None, ()):
+        return "-"
+    value = dumped(option.default)
+    return code(value if isinstance(value, str) else json.dumps(value))
+
+
+def _bounds(field: fields.Number) -> Iterator[str]:
+    signs = (("≥", field.min), (">", field.above), ("≤", field.max))
+    told = [f"{sign} {json.dumps(bound)}" for sign, bound in signs if bound is not None]
+    if told:
+        yield ", ".join(told)
+
+
+def _index(catalogue: Catalogue) -> str:
+    blocks = []
+    for family in FAMILIES:
+        rows = [
+            (link(kind, f"{family}/{kind}.md"), _first_sentence(component))
+            for kind, component in catalogue.family(family).items()
+        ]
+        blocks += [f"## {family.capitalize()}s", table(("kind", "what it does"), rows)]
+    return "\n\n".join(blocks)
+
+
+def _first_sentence(component: type[Component]) -> str:
+    said = " ".join((prose(component) or "").split())
+    return re.split(r"(?<=\.)\s", said, maxsplit=1)[0]

@@ -1,0 +1,133 @@
+"""The page of diagnostics: every code with its meaning, an example, and what is printed for it.
+
+An example is `docs/errors/<code>.yaml` or `.json`; or, where such a file cannot well be kept, the
+commands in `docs/errors/<code>.sh` that make one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import chdir
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.errors import Refused
+from headrace.compiler.language.connections import companion
+from headrace.compiler.language.diagnostics import CODES, Diagnostic
+from headrace.compiler.language.documents import Unreadable, read_file
+from headrace.compiler.runtime.engine import Engine
+from headrace.web.docs.markdown import fenced
+from headrace.web.docs.regions import Parts
+from headrace.web.docs.transcripts import checked, listed, refused
+from headrace.web.reading import Files, Loaded, catalogue, load
+
+GROUPS = {
+    "unreadable": "Reading a file",
+    "refused": "What the file says",
+    "remarked": "Warnings",
+}
+"""What becomes of the file, as a heading of the page."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A config that earns a code, and what it is told."""
+
+    code: str
+    group: str
+    told: frozenset[str]
+    """The codes of all that it is told: its own and no other, if it is a good example."""
+    text: str
+    """The files and the transcript, as the page shows them."""
+
+
+def pages(folder: Path) -> dict[str, Parts]:
+    """Return the generated part of the page, from a folder of examples."""
+    return {"errors.md": {"": "\n\n".join(_blocks(examples(folder)))}}
+
+
+def examples(folder: Path) -> list[Example]:
+    """Return the examples in a folder, in the order of the table of codes."""
+    with TemporaryDirectory() as scratch:
+        here = shutil.copytree(folder, Path(scratch, "examples"))
+        with chdir(here):  # a diagnostic names its file as the command line does
+            return [_example(code) for code in CODES if _source(code)]
+
+
+def _blocks(found: Sequence[Example]) -> Iterator[str]:
+    for group, heading in GROUPS.items():
+        yield f"## {heading}"
+        for example in found:
+            if example.group == group:
+                yield f"### {example.code}"
+                yield CODES[example.code]
+                yield example.text
+
+
+def _source(code: str) -> Path | None:
+    """Return the file that is, or makes, the example of a code."""
+    kinds = (Path(f"{code}.{kind}") for kind in ("yaml", "json", "sh"))
+    return next((path for path in kinds if path.exists()), None)
+
+
+def _example(code: str) -> Example:
+    source = _source(code)
+    assert source is not None
+    config, shown = _made(code, source) if source.suffix == ".sh" else (source, listed(source))
+    beside = companion(config, "connections")
+    blocks = [shown]
+    if beside.exists():
+        blocks += [f"Beside it, `{beside}`:", listed(beside)]
+    loaded = load(Files(config), catalogue())
+    refusals = [] if loaded.is_refused else _refusals(loaded)
+    if loaded.diagnostics:
+        blocks.append(checked(config))
+    if refusals:
+        blocks.append(refused(config, loaded, refusals))
+    told = frozenset(one.code for one in (*loaded.diagnostics, *refusals))
+    return Example(code, _group(config, loaded, refusals), told, "\n\n".join(blocks))
+
+
+def _made(code: str, commands: Path) -> tuple[Path, str]:
+    """Run the commands that make an example; return its name and the commands."""
+    subprocess.run(["sh", commands], check=True)
+    text = commands.read_text()
+    name = re.search(rf"{code}\.(yaml|json)", text)
+    assert name is not None, f"{commands} makes no {code}.yaml or {code}.json"
+    return Path(name[0]), fenced("sh", text)
+
+
+def _refusals(loaded: Loaded) -> list[Diagnostic]:
+    """Return why the pipelines cannot be built, which only a start tells."""
+
+    async def started() -> list[Diagnostic]:
+        engine = Engine(
+            Clock(asyncio.get_running_loop()),
+            connections=loaded.connections,
+            secrets=loaded.secrets,
+            data_dir=Path.cwd(),
+        )
+        assert loaded.program is not None
+        try:
+            await engine.load(loaded.program)
+        except Refused as refused:
+            return refused.diagnostics
+        finally:
+            await engine.close()
+        return []
+
+    return asyncio.run(started())
+
+
+def _group(config: Path, loaded: Loaded, refusals: Sequence[Diagnostic]) -> str:
+    try:
+        read_file(config)
+    except Unreadable:
+        return "unreadable"
+    return "refused" if loaded.is_refused or refusals else "remarked"

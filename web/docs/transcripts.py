@@ -1,0 +1,59 @@
+"""Commands and what they print, for pages: run again with every `make docs`."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from pathlib import Path
+
+from headrace.compiler.language.diagnostics import Diagnostic
+from headrace.compiler.language.render import render
+from headrace.web.check import check
+from headrace.web.docs.markdown import fenced
+from headrace.web.docs.regions import Parts
+from headrace.web.reading import Loaded
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def pages(docs: Path) -> dict[str, Parts]:
+    """Return the generated parts of the guide: configs, and what is said of them."""
+    broken, daily = Path(docs.name, "getting-started", "broken.yaml"), Path("daily.yaml")
+    with chdir(docs.parent):
+        said_of_broken = checked(broken, command=".venv/bin/headrace")
+    with chdir(docs / "concepts"):
+        said_of_daily = f"{listed(daily)}\n\n{checked(daily)}"
+    return {"getting-started.md": {"": said_of_broken}, "concepts.md": {"": said_of_daily}}
+
+
+def listed(config: Path) -> str:
+    """Return a config as it stands."""
+    return fenced(config.suffix.removeprefix("."), config.read_text())
+
+
+def checked(config: Path, *, command: str = "headrace") -> str:
+    """Return `headrace check` of a config and what it prints on a terminal."""
+    terminal = _Terminal()
+    with redirect_stdout(terminal), redirect_stderr(terminal):
+        check([config])
+    return _transcript(f"{command} check {config}", terminal.getvalue())
+
+
+def refused(config: Path, loaded: Loaded, refusals: Sequence[Diagnostic]) -> str:
+    """Return `headrace serve` of a config and the refusal that it prints on a terminal."""
+    said = render(refusals, style="terminal", sources=loaded.sources)
+    return _transcript(f"headrace serve --config {config}", said)
+
+
+class _Terminal(io.StringIO):
+    """Takes what is printed for people."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def _transcript(command: str, said: str) -> str:
+    plain = [line.rstrip() for line in _COLOUR.sub("", said).splitlines()]
+    return fenced("console", "\n".join([f"$ {command}", *plain]))

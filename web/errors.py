@@ -1,0 +1,90 @@
+"""The one table from error class to status, and the one shape of every refusal.
+
+    {"error": "pipeline 'line-1' could not be started: inputs[0].topic: this key is required"}
+
+One line, the context before the cause. A refused config adds `diagnostics`, the very objects that a
+start-up refusal prints. What nobody foresaw is logged with its traceback and answered without.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import falcon
+import falcon.asgi
+
+from headrace.compiler.errors import HeadraceError, PipelineExists, Refused, UnknownPipeline
+from headrace.compiler.jsontext import encode
+from headrace.web.access import Forbidden
+from headrace.web.bodies import MalformedBody
+
+STATUS: Mapping[type[Exception], int] = MappingProxyType(
+    {
+        MalformedBody: 400,
+        Forbidden: 403,
+        UnknownPipeline: 404,
+        PipelineExists: 409,
+        Refused: 422,
+        Exception: 500,
+    }
+)
+"""The status of every error; of several that fit, the most specific class counts."""
+
+_MOST_PATH = 200
+
+log = logging.getLogger("headrace.web")
+
+
+def status_of(cause: Exception) -> int:
+    """Return the status an error is answered with."""
+    return next(STATUS[kind] for kind in type(cause).__mro__ if kind in STATUS)
+
+
+def answer(cause: Exception, context: str) -> tuple[int, bytes]:
+    """Return status and body for what went wrong while ``context`` was asked for."""
+    if isinstance(cause, HeadraceError):
+        return status_of(cause), api_error(str(cause), getattr(cause, "diagnostics", ()))
+    log.error("%s: unexpected %s", context, type(cause).__name__, exc_info=cause)
+    # The cause's own words stay in the log: nobody has looked at what they may reveal.
+    said = f"{context}: unexpected {type(cause).__name__}, the server's log says more"
+    return status_of(cause), api_error(said)
+
+
+def api_error(text: str, diagnostics: Any = ()) -> bytes:
+    """Return an ApiError, its text on one line."""
+    details = {"diagnostics": [one.as_json() for one in diagnostics]} if diagnostics else {}
+    return encode({"error": " ".join(text.split()), **details})
+
+
+def install(app: falcon.asgi.App[Any, Any]) -> None:
+    """Have falcon answer everything that fails in this shape, its own refusals included."""
+    app.set_error_serializer(_serialize)
+    app.add_error_handler(Exception, _handle)
+
+
+async def _handle(
+    req: falcon.asgi.Request, resp: falcon.asgi.Response, cause: Exception, _params: Any
+) -> None:
+    resp.status, resp.data = answer(cause, _asked(req))
+    resp.content_type = falcon.MEDIA_JSON
+
+
+def _serialize(
+    req: falcon.asgi.Request, resp: falcon.asgi.Response, refusal: falcon.HTTPError
+) -> None:
+    match refusal:
+        case falcon.HTTPRouteNotFound():
+            reason = "no such path"
+        case falcon.HTTPMethodNotAllowed():
+            reason = f"the path takes {refusal.headers['Allow']}"  # type: ignore[index]
+        case _:
+            reason = refusal.description or refusal.title
+    resp.data = api_error(f"{_asked(req)}: {reason}")
+    resp.content_type = falcon.MEDIA_JSON
+
+
+def _asked(req: falcon.asgi.Request) -> str:
+    return f"{req.method} {req.path[:_MOST_PATH]}"

@@ -1,0 +1,79 @@
+"""The endpoints of the running graph: what runs, one more, one less."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import falcon
+import falcon.asgi
+
+from headrace.compiler.errors import Refused
+from headrace.compiler.jsontext import encode
+from headrace.compiler.language.config import load_pipeline
+from headrace.compiler.language.diagnostics import Diagnostic, in_file_order, printable
+from headrace.compiler.language.documents import Document, Unreadable, read
+from headrace.compiler.runtime.engine import PipelineView
+from headrace.web.bodies import MalformedBody, read_json_body
+from headrace.web.service import Service
+
+_MOST_ID = 100
+
+log = logging.getLogger("headrace.web")
+
+
+async def list_pipelines(
+    service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
+) -> None:
+    """Answer what runs now: the runtime, not a file."""
+    resp.data = encode([pipeline_dto(view) for view in service.engine.pipelines()])
+
+
+async def create_pipeline(
+    service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
+) -> None:
+    """Build and start one pipeline; nothing is left of one that is refused."""
+    document, twice = _read(await read_json_body(req))
+    running = [view.id for view in service.engine.pipelines()]
+    config, diagnostics = load_pipeline(document, service.catalogue, running=running)
+    if config is None or twice:
+        raise Refused(in_file_order([*twice, *diagnostics]), _subject(document.value))
+    view = await service.engine.compile(config)
+    for diagnostic in diagnostics:
+        log.warning("pipeline '%s' %s: %s", view.id, diagnostic.path, diagnostic.message)
+    resp.status = falcon.HTTP_201
+    resp.data = encode(pipeline_dto(view))
+
+
+async def delete_pipeline(
+    service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response, *, pipeline_id: str
+) -> None:
+    """End one pipeline; what it wrote is complete when the answer is there."""
+    await service.engine.dispose(pipeline_id)
+    resp.status = falcon.HTTP_204
+
+
+def pipeline_dto(view: PipelineView) -> dict[str, Any]:
+    """Return a pipeline as the API shows it, its secrets as templates."""
+    return {"id": view.id, "config": view.config.dump(view.id), "status": view.status}
+
+
+def _read(body: bytes) -> tuple[Document, list[Diagnostic]]:
+    """Return the document of a body, and the keys that are given twice in it.
+
+    Raises:
+        MalformedBody: it is not JSON.
+    """
+    try:
+        return read(body, None, "json"), []
+    except Unreadable as cause:
+        if cause.document is None:
+            raise MalformedBody(cause.diagnostics) from cause
+        return cause.document, cause.diagnostics
+
+
+def _subject(value: Any) -> str:
+    """Return what the refusal of a config starts with, in the words of the engine's own."""
+    id = value.get("id") if isinstance(value, dict) else None
+    named = f"pipeline '{printable(id[:_MOST_ID])}'" if isinstance(id, str) else "the pipeline"
+    return f"{named} could not be started"

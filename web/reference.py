@@ -1,0 +1,108 @@
+"""What the server says of itself: its components, its API, and a page that renders the latter.
+
+The page is Swagger UI from its package. It asks no other host: the scripts are served here, the
+content security policy allows nothing else, and the online validator is switched off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import falcon
+import falcon.asgi
+
+from headrace.web.service import Service
+
+# Swagger UI writes style attributes, hence 'unsafe-inline' for styles alone; its icons are data urls.
+_POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'self'",
+    ]
+)
+
+# Relative, so that the page also works where a proxy puts the server below a path.
+_PAGE = b"""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>headrace API</title>
+<link rel="stylesheet" href="reference/swagger-ui.css">
+<link rel="icon" href="data:,">
+<body style="margin: 0">
+<div id="reference"></div>
+<script src="reference/swagger-ui-bundle.js"></script>
+<script src="reference/start.js"></script>
+</body>
+</html>
+"""
+_START = b"""SwaggerUIBundle({
+  url: "openapi.json",
+  dom_id: "#reference",
+  deepLinking: true,
+  validatorUrl: null,
+});
+"""
+
+_JAVASCRIPT = "text/javascript; charset=utf-8"
+
+
+def _bundled(name: str) -> Callable[[], bytes]:
+    def content() -> bytes:
+        from swagger_ui_bundle import swagger_ui_path
+
+        return Path(str(swagger_ui_path)).joinpath(name).read_bytes()
+
+    return content
+
+
+ASSETS: Mapping[str, tuple[str, Callable[[], bytes]]] = MappingProxyType(
+    {
+        "start.js": (_JAVASCRIPT, lambda: _START),
+        "swagger-ui-bundle.js": (_JAVASCRIPT, _bundled("swagger-ui-bundle.js")),
+        "swagger-ui.css": ("text/css; charset=utf-8", _bundled("swagger-ui.css")),
+    }
+)
+"""What the page loads: name to media type and content."""
+
+
+async def list_components(
+    service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
+) -> None:
+    """Answer every component the server can build."""
+    resp.data = service.component_docs
+
+
+async def get_openapi(
+    service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
+) -> None:
+    """Answer the description of the served routes."""
+    resp.data = service.openapi
+
+
+async def api_reference(
+    service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
+) -> None:
+    """Answer the page."""
+    resp.data = _PAGE
+    resp.content_type = falcon.MEDIA_HTML
+    resp.set_header("Content-Security-Policy", _POLICY)
+
+
+async def reference_asset(
+    service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response, *, asset: str
+) -> None:
+    """Answer a file of the page. Names are looked up, never joined to a path as they come."""
+    if asset not in ASSETS:
+        raise falcon.HTTPRouteNotFound
+    resp.content_type, content = ASSETS[asset]
+    resp.data = content()
+    resp.cache_control = ["max-age=600"]

@@ -1,0 +1,182 @@
+"""`headrace serve`: load the files, start the pipelines, serve, and end everything in order."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import ipaddress
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from urllib.parse import quote
+
+import uvloop
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.errors import HeadraceError, Refused
+from headrace.compiler.language.catalogue import Catalogue
+from headrace.compiler.language.config import Program
+from headrace.compiler.language.diagnostics import Diagnostic, in_file_order
+from headrace.compiler.language.render import render
+from headrace.compiler.runtime.engine import Engine
+from headrace.web.app import Application
+from headrace.web.check import style_for
+from headrace.web.log import configure
+from headrace.web.reading import Files, Loaded, catalogue, load
+from headrace.web.server import Server
+from headrace.web.service import Service
+
+log = logging.getLogger("headrace.web")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line says."""
+
+    files: Files
+    host: str
+    port: int
+    data_dir: Path | None = None
+    is_debug: bool = False
+
+
+class NotStarted(HeadraceError):
+    """Something the server needs from the machine is not to be had."""
+
+
+def serve(options: Options) -> int:
+    """Run the server until a signal ends it; return the exit code."""
+    configure(is_debug=options.is_debug)
+    known = catalogue()
+    loaded = load(options.files, known)
+    try:
+        if loaded.program is None or loaded.is_refused:
+            raise Refused(loaded.diagnostics)
+        _warn(loaded.diagnostics)
+        listener = _bound(options.host, options.port)
+        data_dir = _made(options.data_dir)
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_run(loaded, loaded.program, known, listener, data_dir))
+    except Refused as cause:
+        style = style_for(sys.stderr)
+        said = in_file_order(cause.diagnostics)
+        print(render(said, style=style, sources=loaded.sources), file=sys.stderr)
+        return 1
+    except NotStarted as cause:
+        print(f"headrace: {cause}", file=sys.stderr)
+        return 1
+    return 0
+
+
+async def _run(
+    loaded: Loaded,
+    program: Program,
+    known: Catalogue,
+    listener: socket.socket,
+    data_dir: Path | None,
+) -> None:
+    loop = asyncio.get_running_loop()
+    clock = Clock(loop)
+    engine = Engine(
+        clock, connections=loaded.connections, secrets=loaded.secrets, data_dir=data_dir
+    )
+    service = Service(engine, known, clock)
+
+    def ready() -> None:
+        service.is_ready = True
+        gc.freeze()  # what a start has made stays: no later collection need look through it
+        _announce(engine, listener)
+
+    def stopping() -> None:
+        service.is_ready = False
+        engine.hush()
+
+    server = Server(Application(service), clock, on_ready=ready, on_stopping=stopping)
+    _end_on_signal(loop, server)
+    await engine.load(program)
+    try:
+        await server.serve(sockets=[listener])
+    except OSError as cause:  # somebody else began to listen after we were bound
+        host, port = listener.getsockname()[:2]
+        raise _not_free(host, port, cause) from cause
+    finally:
+        await engine.close()
+
+
+def _end_on_signal(loop: asyncio.AbstractEventLoop, server: Server) -> None:
+    """Have the first SIGTERM or SIGINT end the server in order, and the second at once."""
+
+    def ended(number: signal.Signals) -> None:
+        if server.should_exit:
+            os._exit(128 + number)
+        server.stop()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, partial(ended, number))
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """Return a socket bound to the address, before anything is started that would have to end."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError as cause:
+        raise _not_free(host, port, cause) from cause
+    return listener
+
+
+def _not_free(host: str, port: int, cause: OSError) -> NotStarted:
+    return NotStarted(f"cannot listen on {host}:{port}: {cause.strerror or cause}")
+
+
+def _made(data_dir: Path | None) -> Path | None:
+    """Return the data directory, absolute and there."""
+    if data_dir is None:
+        return None
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        return data_dir.resolve()
+    except OSError as cause:
+        raise NotStarted(f"--data-dir '{data_dir}': {cause.strerror or cause}") from cause
+
+
+def _warn(diagnostics: Iterable[Diagnostic]) -> None:
+    """Log what is odd about the files. What a build decides, a build says."""
+    for diagnostic in diagnostics:
+        if diagnostic.code != "unresolved-secret":
+            log.warning("%s", render([diagnostic], style="plain"))
+
+
+def _announce(engine: Engine, listener: socket.socket) -> None:
+    """Print where the server is, and two things to try with what it runs."""
+    host, port = listener.getsockname()[:2]
+    if not ipaddress.ip_address(host).is_loopback:
+        log.warning("there are no accounts: whoever reaches %s:%d may do everything", host, port)
+    url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    running = engine.pipelines()
+    lines = [
+        f"headrace runs {len(running)} pipeline{'' if len(running) == 1 else 's'} at {url}, try:",
+        f"  curl -N {url}/events",
+        f"  curl {_open_door(engine, url) or f'{url}/api/pipelines'}",
+    ]
+    print("\n".join(lines), file=sys.stderr, flush=True)
+
+
+def _open_door(engine: Engine, url: str) -> str | None:
+    """Return how to post to the first pipeline that anybody may post to."""
+    for view in engine.pipelines():
+        ingress = engine.ingress(view.id)
+        if ingress is not None and ingress.admits(lambda name: None):
+            path = f"/api/pipelines/{quote(view.id, safe='')}/messages"
+            return f"""-d '{{"value": 42}}' {url}{path}"""
+    return None

@@ -1,0 +1,106 @@
+"""The HTTP server: uvicorn, with its end in our hands.
+
+On SIGTERM uvicorn waits for open responses before anything else, and an event stream never ends by
+itself. So the streams are ended first, and a stream whose client no longer reads is cut off.
+
+Source: https://www.uvicorn.org/server-behavior/#graceful-process-shutdown
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from headrace.compiler.clock import Clock
+from headrace.web.asgi import Asgi
+from headrace.web.endpoints import EVENTS_PATH
+from headrace.web.errors import api_error
+
+REQUEST_SECONDS = 10
+"""What requests get to finish, once no new ones are accepted."""
+STREAM_SECONDS = 1.0
+"""What event streams get to take their end."""
+IDLE_SECONDS = 75
+"""How long a connection may idle. Longer than proxies and clients keep theirs, so that it is they
+who close it: a post that crosses our own close would be lost without an answer."""
+
+
+class Protocol(HttpToolsProtocol):
+    """HTTP/1.1, with the refusal of what is not HTTP in the shape of all others."""
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer and close."""
+        body = api_error(f"the request is not HTTP: {msg}")
+        head = b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n"
+        self.transport.write(
+            b"%bcontent-length: %d\r\nconnection: close\r\n\r\n%b" % (head, len(body), body)
+        )
+        self.transport.close()
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether it is answering with an event stream."""
+        return self.cycle is not None and self.cycle.scope["path"] == EVENTS_PATH
+
+
+class Server(uvicorn.Server):
+    """Serves one application on one socket until `stop` is called."""
+
+    def __init__(
+        self,
+        application: Asgi,
+        clock: Clock,
+        *,
+        on_ready: Callable[[], None],
+        on_stopping: Callable[[], None],
+    ) -> None:
+        super().__init__(
+            uvicorn.Config(
+                application,
+                http=Protocol,
+                ws="none",
+                lifespan="off",  # pipelines are started and ended around the server
+                interface="asgi3",
+                log_config=None,
+                access_log=False,  # it costs more than what it logs
+                server_header=False,
+                # `remote_addr` is the peer we see. Who sent a request on behalf of whom is a claim
+                # that any client can make; a proxy's own headers are not read.
+                proxy_headers=False,
+                timeout_keep_alive=IDLE_SECONDS,
+                timeout_graceful_shutdown=REQUEST_SECONDS,
+            )
+        )
+        self._clock = clock
+        self._on_ready, self._on_stopping = on_ready, on_stopping
+
+    def stop(self) -> None:
+        """Stop accepting, let requests finish, return from `serve`."""
+        self.should_exit = True
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals alone: they are the process's, and uvicorn would raise them again."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to accept."""
+        await super().startup(sockets)
+        self._on_ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the event streams, then everything else."""
+        self._on_stopping()
+        cut_off = self._clock.call_later(STREAM_SECONDS, self._cut_off_streams)
+        await super().shutdown(sockets)
+        cut_off.cancel()
+
+    def _cut_off_streams(self) -> None:
+        """Drop the streams that are still open: nobody takes what was sent."""
+        for connection in self.server_state.connections:
+            if isinstance(connection, Protocol) and connection.is_streaming:
+                connection.transport.abort()
