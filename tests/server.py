@@ -1,0 +1,398 @@
+"""The installed command as a process: started on a port of its own, watched, ended by its id.
+
+    with serving(tmp_path, config) as server:
+        server.post("p1", {"n": 1})
+
+The server runs in a session of its own and ends with the block, whatever happens in it. Nothing
+here sleeps: threads read what the server prints, and whoever waits is woken by its next line.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
+from time import monotonic
+from typing import IO, Any
+from urllib.parse import quote
+
+COMMAND = Path(sys.executable).with_name("headrace")
+HOST = "127.0.0.1"
+PATIENCE = 30.0
+"""Seconds after which something that should have happened is given up: generous, as a busy machine
+is slow and a test that passes never waits for it."""
+
+_ANNOUNCED = re.compile(r"headrace runs .* at http://.+:(?P<port>\d+), try:")
+_LIBC = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG = 1
+
+
+class Gone(AssertionError):
+    """What was waited for can no longer come, or has not come in time."""
+
+
+class Lines:
+    """What a process prints on one of its streams, line by line, as it comes."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._news = threading.Condition()
+        self._lines: list[str] = []
+        self._is_over = False
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        with self._stream:
+            for line in self._stream:
+                self._add(line.decode("utf-8", "backslashreplace").rstrip("\n"))
+        with self._news:
+            self._is_over = True
+            self._news.notify_all()
+
+    def _add(self, line: str) -> None:
+        with self._news:
+            self._lines.append(line)
+            self._news.notify_all()
+
+    def wait(self, count: int = 1, seconds: float = PATIENCE) -> list[str]:
+        """Return all lines, as soon as there are so many."""
+        return self._until(lambda: len(self._lines) >= count, f"{count} lines", seconds)
+
+    def find(self, pattern: re.Pattern[str], seconds: float = PATIENCE) -> re.Match[str]:
+        """Return the first match in a line, as soon as there is one."""
+        found: list[re.Match[str]] = []
+
+        def seek() -> bool:
+            found.extend(match for line in self._lines if (match := pattern.search(line)))
+            return bool(found)
+
+        self._until(seek, f"a line with '{pattern.pattern}'", seconds)
+        return found[0]
+
+    def all(self, seconds: float = PATIENCE) -> list[str]:
+        """Return all lines, when the process has closed the stream."""
+        self._reader.join(seconds)
+        return list(self._lines)
+
+    def _until(self, is_there: Callable[[], bool], what: str, seconds: float) -> list[str]:
+        with self._news:
+            self._news.wait_for(lambda: is_there() or self._is_over, seconds)
+            if not is_there():
+                raise Gone(f"{what}: not printed {'at all' if self._is_over else 'in time'}")
+            return list(self._lines)
+
+    def __str__(self) -> str:
+        with self._news:
+            return "\n".join(self._lines)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a request was answered with."""
+
+    status: int
+    headers: Mapping[str, str]
+    """By lower-case name."""
+    body: bytes
+
+    @classmethod
+    def of(cls, response: HTTPResponse) -> Answer:
+        """Read a response to its end."""
+        body = response.read()
+        headers = {name.lower(): value for name, value in response.getheaders()}
+        return cls(response.status, headers, body)
+
+    @property
+    def value(self) -> Any:
+        """The body as JSON."""
+        return json.loads(self.body)
+
+
+class Client:
+    """One connection that is kept; every request of it goes over the same socket."""
+
+    def __init__(self, port: int, seconds: float = PATIENCE) -> None:
+        self._connection = HTTPConnection(HOST, port, timeout=seconds)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Send a request and read its answer. A connection that was closed is not opened again."""
+        if self._connection.sock is None:
+            self._connection.connect()
+        self._connection.auto_open = 0
+        # A body that is refused is read no further: the answer is there before all of it is sent.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self._connection.request(method, path, body, dict(headers or {}))
+        return Answer.of(self._connection.getresponse())
+
+    def post(self, pipeline: str, value: Any) -> Answer:
+        """Post a message, or a list of them."""
+        return self.request("POST", messages_of(pipeline), json.dumps(value).encode())
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def messages_of(pipeline: str) -> str:
+    """Return the path that messages for a pipeline are posted to."""
+    return f"/api/pipelines/{quote(pipeline, safe='')}/messages"
+
+
+class Events:
+    """An open `/events` stream, read as it comes."""
+
+    def __init__(self, port: int, seconds: float = PATIENCE) -> None:
+        self._connection = HTTPConnection(HOST, port, timeout=seconds)
+        self._connection.request("GET", "/events")
+        self._socket = self._connection.sock
+        self._response = self._connection.getresponse()
+        assert self._response.status == 200
+        self._response.readline()  # the first comment: from here on nothing is missed
+
+    def lines(self, seconds: float = PATIENCE) -> Iterator[bytes]:
+        """Yield the lines that are sent, until the server ends the stream."""
+        until = monotonic() + seconds
+        while True:
+            # The comments that keep it alive would keep a wait alive as well.
+            self._socket.settimeout(max(until - monotonic(), 0.001))
+            try:
+                line = self._response.readline()
+            except TimeoutError:
+                raise Gone(f"the event stream went on without it for {seconds} s") from None
+            if not line:
+                return
+            yield line.rstrip()
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Yield events until the server ends the stream."""
+        for line in self.lines():
+            if line.startswith(b"data: {"):
+                yield json.loads(line.removeprefix(b"data: "))
+
+    def next(self, **wanted: Any) -> dict[str, Any]:
+        """Return the next event with these fields."""
+        for event in self:
+            if wanted.items() <= event.items():
+                return event
+        raise Gone(f"the stream ended without an event that has {wanted}")
+
+    def read_out(self) -> list[dict[str, Any]]:
+        """Return what else comes until the server ends the stream."""
+        return list(self)
+
+    def close(self) -> None:
+        """Leave."""
+        self._connection.close()
+
+
+class Server:
+    """A running `headrace serve`."""
+
+    def __init__(self, process: subprocess.Popen[bytes], started_at: float) -> None:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self.process = process
+        self.started_at = started_at
+        self.out, self.err = Lines(process.stdout), Lines(process.stderr)
+        self.port = 0
+        self._clients: list[Client | Events] = []
+
+    def wait_until_ready(self) -> None:
+        """Wait for the line that says where it serves."""
+        self.port = int(self.err.find(_ANNOUNCED)["port"])
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the process was started."""
+        return monotonic() - self.started_at
+
+    def client(self) -> Client:
+        """Return a connection of its own."""
+        client = Client(self.port)
+        self._clients.append(client)
+        return client
+
+    def events(self) -> Events:
+        """Return an open event stream."""
+        events = Events(self.port)
+        self._clients.append(events)
+        return events
+
+    def request(self, method: str, path: str, body: bytes | None = None) -> Answer:
+        """Send one request over a connection of its own."""
+        client = Client(self.port)
+        try:
+            return client.request(method, path, body)
+        finally:
+            client.close()
+
+    def get(self, path: str) -> Answer:
+        """Ask for something."""
+        return self.request("GET", path)
+
+    def post(self, pipeline: str, value: Any) -> Answer:
+        """Post a message, or a list of them."""
+        return self.request("POST", messages_of(pipeline), json.dumps(value).encode())
+
+    def metric(self, name: str, **labels: str) -> float:
+        """Return one figure of `/metrics`; 0 where it is not told."""
+        wanted = {f'{key}="{value}"' for key, value in labels.items()}
+        for line in self.get("/metrics").body.decode().splitlines():
+            said, _, figure = line.rpartition(" ")
+            family, _, described = said.partition("{")
+            if family == name and wanted <= set(described.removesuffix("}").split(",")):
+                return float(figure)
+        return 0.0
+
+    def signal(self, number: signal.Signals = signal.SIGTERM) -> None:
+        """Send a signal."""
+        self.process.send_signal(number)
+
+    def ended(self, seconds: float = PATIENCE) -> int:
+        """Wait for the end of the process and return its exit code."""
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise Gone(f"the server did not end within {seconds} s") from None
+
+    def stop(self) -> int:
+        """End it in order and return its exit code."""
+        self.signal()
+        return self.ended()
+
+    def end(self) -> None:
+        """End it by all means, and everything that was opened to it."""
+        for client in self._clients:
+            client.close()
+        if self.process.poll() is None:
+            self.signal()
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def told(self) -> str:
+        """Return what it printed, for whoever reads why a test failed."""
+        parts = [("stdout", self.out), ("stderr", self.err)]
+        said = [f"--- {name} of the server\n{_short(str(lines))}" for name, lines in parts]
+        return "\n".join([*said, f"--- exit code: {self.process.poll()}"])
+
+
+@contextmanager
+def serving(
+    folder: Path,
+    config: Path | Any = None,
+    *options: str,
+    command: Sequence[str] = ("serve",),
+    setup: Callable[[], None] = lambda: None,
+) -> Iterator[Server]:
+    """Run the command on a config, a file or what is to stand in one, in a working directory.
+
+    ``setup`` runs in the new process before the command does. By its end the server must not have
+    logged a traceback.
+    """
+    named = [] if config is None else ["--config", str(written(folder, config))]
+    listen = ["--listen", f"{HOST}:0"]
+
+    def prepare() -> None:
+        end_with_parent()
+        setup()
+
+    started_at = monotonic()
+    process = subprocess.Popen(
+        [str(COMMAND), *command, *named, *listen, *options],
+        cwd=folder,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=prepare,
+    )
+    server = Server(process, started_at)
+    try:
+        server.wait_until_ready()
+        yield server
+        server.end()
+        assert "Traceback" not in "\n".join(server.err.all()), "the server logged a traceback"
+    except BaseException as cause:
+        server.end()
+        server.err.all()
+        server.out.all()
+        cause.add_note(server.told())
+        raise
+
+
+def end_with_parent() -> None:
+    """Have the system end this process when its parent dies: a killed test run leaves nobody."""
+    if sys.platform == "linux":
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end, with its output piped."""
+    return subprocess.run(
+        [str(COMMAND), *arguments],
+        cwd=folder,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        start_new_session=True,
+        check=False,
+    )
+
+
+def written(folder: Path, config: Path | Any) -> Path:
+    """Return a file that holds a config: the one given, or a new one."""
+    if isinstance(config, Path):
+        return config
+    file = folder / "config.json"
+    file.write_text(json.dumps(config))
+    return file
+
+
+def filed(folder: Path, root: str = "data") -> list[str]:
+    """Put a connections file with a file connection `disk` beside a config; return the options."""
+    (folder / "config.connections.json").write_text(
+        json.dumps({"disk": {"type": "file", "root": root}})
+    )
+    return ["--data-dir", root]
+
+
+def stored(folder: Path) -> list[Any]:
+    """Return the messages of all ndjson parts in a directory, in order."""
+    return [
+        json.loads(line)
+        for part in sorted(folder.glob("*.ndjson"))
+        for line in part.read_text().splitlines()
+    ]
+
+
+def environment() -> dict[str, str]:
+    """Return this process's environment without what would change the command's behaviour."""
+    ours = ("HEADRACE_", "FORCE_COLOR", "NO_COLOR")
+    return {key: value for key, value in os.environ.items() if not key.startswith(ours)}
+
+
+def _short(text: str, most: int = 20_000) -> str:
+    return text if len(text) <= most else f"{text[:most]}... ({len(text)} characters)"

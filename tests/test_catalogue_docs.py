@@ -1,0 +1,122 @@
+"""What holds for every component: words for whoever edits a config, and a config that loads."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from headrace.compiler.language.catalogue import Catalogue
+from headrace.compiler.language.config import load_program
+from headrace.compiler.language.connections import filed, load_connections
+from headrace.compiler.language.documents import Document, read
+from headrace.compiler.language.families import Component
+from headrace.compiler.language.fields import ListOf, RecordOf, VariantOf
+from headrace.compiler.language.records import Record
+from headrace.compiler.language.reference import component_doc, prose
+from headrace.compiler.language.schema import json_schema
+from headrace.web.docs.components import path_of
+from headrace.web.reading import catalogue
+
+DOCS = Path(__file__).parent.parent / "docs"
+COMPONENTS = [*catalogue()]
+
+CONFIG, CONNECTIONS = "config.yaml", "config.connections.yaml"
+FENCED = re.compile(
+    r"^```yaml\n(?:# (?P<file>\S+\.yaml)\n)?(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
+)
+
+every_component = pytest.mark.parametrize(
+    "component", COMPONENTS, ids=lambda component: f"{component.kind} {component.family}"
+)
+
+
+@cache
+def known() -> Catalogue:
+    return catalogue()
+
+
+def page(component: type[Component]) -> str:
+    """Return what somebody wrote about a component, without what is generated."""
+    return (DOCS / path_of(component)).read_text().partition("<!-- generated -->")[0]
+
+
+def examples(component: type[Component]) -> dict[str, Document]:
+    """Return the files that the page of a component shows."""
+    blocks = {found["file"] or CONFIG: found["text"] for found in FENCED.finditer(page(component))}
+    return {file: read(text, file, "yaml") for file, text in blocks.items()}
+
+
+def records(record: type[Record]) -> Iterator[type[Record]]:
+    """Yield a record and everything that it holds."""
+    yield record
+    for option in record.options().values():
+        field: Any = option.field
+        while isinstance(field, ListOf):
+            field = field.inner
+        if isinstance(field, RecordOf):
+            yield from records(field.record)
+        elif isinstance(field, VariantOf):
+            yield field.union
+            for variant in field.union.variants.values():
+                yield from records(variant)
+
+
+@every_component
+def test_a_component_has_a_docstring(component: type[Component]) -> None:
+    assert [record.__name__ for record in records(component) if not prose(record)] == []
+
+
+@every_component
+def test_a_field_has_a_sentence(component: type[Component]) -> None:
+    said = [option.doc for record in records(component) for option in record.options().values()]
+    said += [key["description"] for key in component_doc(component)["metadata"]]
+
+    assert [text for text in said if not re.fullmatch(r"\S.*[^.]\.", text)] == []
+
+
+@every_component
+def test_a_component_has_a_page_with_words_of_its_own(component: type[Component]) -> None:
+    title, *paragraphs = FENCED.sub("", page(component)).strip().split("\n\n")
+
+    assert title == f"# {component.kind} ({component.family})"
+    assert any(len(paragraph.split()) > 15 for paragraph in paragraphs)
+
+
+@every_component
+def test_the_config_of_a_page_loads_without_a_word(component: type[Component]) -> None:
+    files = examples(component)
+
+    connections, said = {}, []
+    if CONNECTIONS in files:
+        built, said = load_connections(files[CONNECTIONS], known())
+        connections = filed(files[CONNECTIONS], known())
+        assert built is not None
+    program, more = load_program(files[CONFIG], known(), connections=connections)
+
+    assert [*said, *more] == []
+    assert program is not None
+    used = [
+        each for one in program.pipelines for each in (*one.inputs, *one.transforms, *one.outputs)
+    ]
+    assert component in map(type, [*used, *connections.values()])
+
+
+@every_component
+def test_the_config_of_a_page_satisfies_the_json_schema(component: type[Component]) -> None:
+    schema = json_schema(known())
+    files = examples(component)
+
+    Draft202012Validator(schema).validate(files[CONFIG].value)
+    if CONNECTIONS in files:
+        of_connections = {"$ref": "#/$defs/Connections", "$defs": schema["$defs"]}
+        Draft202012Validator(of_connections).validate(files[CONNECTIONS].value)
+
+
+def test_there_is_no_page_of_a_component_that_is_gone() -> None:
+    pages = {path.relative_to(DOCS).as_posix() for path in DOCS.glob("components/*/*.md")}
+
+    assert pages == {path_of(component) for component in COMPONENTS}
