@@ -1,0 +1,88 @@
+"""The command: ``python -m bench [SCENARIO...] [--write]``."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from bench import ingest, memory, passes
+from bench.measuring import BRIEF, THOROUGH, Effort
+from bench.table import Row, machine, markdown
+
+Scenario = Callable[[Effort], list[Row]]
+
+RESULTS = Path(__file__).with_name("results.md")
+PAGE = """# Measured
+
+Written by `make bench`. Each figure is the middle one of {pairs} ratios, in brackets the lowest and the
+highest: both sides run turn and turn about in one run on one core, and what counts is CPU time.
+The limits are written by hand and make the same checks (`bench/limits.py`, `bench/bare.py`).
+
+{machine}
+
+{table}"""
+
+SCENARIOS: dict[str, list[Scenario]] = {
+    "batch1": [passes.batch1],
+    "batch10": [passes.batch10],
+    "batch100": [passes.batch100],
+    "batch1000": [passes.batch1000],
+    "filter1": [passes.filter1],
+    "filter5": [passes.filter5],
+    "map1": [passes.map1],
+    "pipelines10": [passes.pipelines10],
+    "pipelines100": [passes.pipelines100],
+    "pipelines1000": [passes.pipelines1000, memory.idle],
+    "depth3": [passes.depth3],
+    "watched": [passes.watched],
+    "chain": [passes.chain],
+    "ingest1": [ingest.ingest1],
+    "ingest100": [ingest.ingest100],
+    "overload": [memory.overload],
+}
+
+
+def main() -> None:
+    """Run scenarios, print the table, and write it down if that is wanted."""
+    parser = argparse.ArgumentParser("bench", description="Ratios against hand-written limits.")
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=", ".join(SCENARIOS))
+    parser.add_argument("--write", action="store_true", help=f"keep the table in {RESULTS.name}")
+    parser.add_argument("--brief", action="store_true", help="only see that everything runs")
+    given = parser.parse_args()
+    if strange := set(given.scenarios) - set(SCENARIOS):
+        parser.error(f"no such scenario: {', '.join(sorted(strange))}")
+    effort = BRIEF if given.brief else THOROUGH
+    rows = [row for name in given.scenarios or SCENARIOS for row in told(name, effort)]
+    table = markdown(rows)
+    print(f"\n{table}")
+    if given.write:
+        RESULTS.write_text(page(table))
+
+
+def told(name: str, effort: Effort) -> list[Row]:
+    """Return the rows of one scenario, printing each as it is there."""
+    rows = []
+    for scenario in SCENARIOS[name]:
+        for row in apart(scenario, effort):
+            print(row.scenario, row.figure, row.verdict, sep="\t", flush=True)
+            rows.append(row)
+    return rows
+
+
+def apart(scenario: Scenario, effort: Effort) -> list[Row]:
+    """Run a scenario in a process of its own, so that none finds what another left behind."""
+    fresh = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=fresh) as process:
+        return process.submit(scenario, effort).result()
+
+
+def page(table: str) -> str:
+    """Return what `results.md` says."""
+    return PAGE.format(pairs=THOROUGH.pairs, machine=machine(), table=table)
+
+
+if __name__ == "__main__":
+    main()

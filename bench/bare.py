@@ -1,0 +1,101 @@
+"""The limit for ingest: a bare ASGI app that decodes and appends, or runs the tight loop.
+
+It answers what the product answers, from the same server with the same settings. Run as a process
+of its own: ``python -m bench.bare PORT append|reduce``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import uvloop
+
+from bench import limits
+from bench.load import HOST
+from headrace.compiler.clock import Clock
+from headrace.web.server import Server
+
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+MOST_HELD = 1024
+MOST_WAITING = 64 * 1024
+
+
+def appending() -> Callable[[bytes], int]:
+    """Return what decodes a body and appends it, and says how many messages it had."""
+    held: list[Any] = []
+
+    def take(body: bytes) -> int:
+        batch = limits.decode(body)
+        if batch.__class__ is not list:
+            batch = [batch]
+        held.append(batch)
+        if len(held) > MOST_HELD:
+            held.clear()
+        return len(batch)
+
+    return take
+
+
+def reducing() -> Callable[[bytes], int]:
+    """Return what runs the tight loop on a body and writes the lines to standard output."""
+    waiting = bytearray()
+
+    def take(body: bytes) -> int:
+        nonlocal waiting
+        batch = limits.decode(body)
+        if batch.__class__ is not list:
+            batch = [batch]
+        waiting += limits.chain(batch)
+        if len(waiting) > MOST_WAITING:
+            sys.stdout.buffer.write(waiting)
+            sys.stdout.buffer.flush()
+            waiting.clear()
+        return len(batch)
+
+    return take
+
+
+def app(take: Callable[[bytes], int]) -> Any:
+    """Return an app that gives each body to ``take``."""
+    headers = [(b"content-type", b"application/json")]
+
+    async def answer(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        event = await receive()
+        body = event["body"] or b"[]"  # empty when it is asked whether it is there
+        while event["more_body"]:
+            event = await receive()
+            body += event["body"]
+        accepted = b'{"accepted":%d}' % take(body)
+        length = (b"content-length", b"%d" % len(accepted))
+        await send({"type": "http.response.start", "status": 202, "headers": [*headers, length]})
+        await send({"type": "http.response.body", "body": accepted})
+
+    return answer
+
+
+async def _serve(application: Any, port: int) -> None:
+    loop = asyncio.get_running_loop()
+    clock = Clock(loop)
+    server = Server(application, clock, on_ready=gc.freeze, on_stopping=lambda: None)
+    loop.add_signal_handler(signal.SIGTERM, server.stop)
+    with socket.create_server((HOST, port)) as listener:
+        await server.serve(sockets=[listener])
+
+
+def main(port: str, kind: str) -> None:
+    """Serve until told to end."""
+    application = app({"append": appending, "reduce": reducing}[kind]())
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(application, int(port)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

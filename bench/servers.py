@@ -1,0 +1,142 @@
+"""Processes: the installed command, the bare app, the client. Each ends with the block it is for."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any
+
+from bench.load import HOST, Outcome, Plan
+from bench.measuring import cores, cpu_of
+
+COMMAND = Path(sys.executable).with_name("headrace")
+READY_SECONDS = 20.0
+ENDING_SECONDS = 20.0
+
+
+class Server:
+    """A server process on a port of its own, pinned to the core of what is measured."""
+
+    def __init__(self, process: subprocess.Popen[bytes], port: int, log: IO[bytes]) -> None:
+        self._process = process
+        self._log = log
+        self.port = port
+
+    @property
+    def cpu(self) -> float:
+        """CPU seconds it has taken."""
+        return cpu_of(self._process.pid)
+
+    @property
+    def rss(self) -> int:
+        """Bytes of memory that are its own at the moment."""
+        told = Path(f"/proc/{self._process.pid}/statm").read_text().split()
+        return int(told[1]) * os.sysconf("SC_PAGESIZE")
+
+    def get(self, path: str) -> tuple[int, bytes]:
+        """Ask for something."""
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=5)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def wait_until_ready(self) -> None:
+        """Wait until it says that it is, or, for an app that says nothing, until it can be reached.
+
+        Raises:
+            RuntimeError: it ended instead, or does not come up.
+        """
+        until = time.monotonic() + READY_SECONDS
+        while self._process.poll() is None and time.monotonic() < until:
+            with suppress(OSError):
+                if self.get("/readyz")[0] != 503:
+                    return
+            time.sleep(0.02)
+        self._log.seek(0)
+        raise RuntimeError(f"the server does not come up: {self._log.read().decode()}")
+
+
+@contextmanager
+def headrace(config: Any, folder: Path) -> Iterator[Server]:
+    """Run the installed command on a config."""
+    file = folder / f"config-{len(list(folder.iterdir()))}.json"
+    file.write_text(json.dumps(config))
+    port = _free_port()
+    command = [str(COMMAND), "serve", "--config", str(file), "--listen", f"{HOST}:{port}"]
+    with _running(command, port) as server:
+        yield server
+
+
+@contextmanager
+def bare(kind: str) -> Iterator[Server]:
+    """Run the bare app."""
+    port = _free_port()
+    with _running([sys.executable, "-m", "bench.bare", str(port), kind], port) as server:
+        yield server
+
+
+def load(plan: Plan) -> Outcome:
+    """Run the client on the other core until it is through."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bench.load", json.dumps(asdict(plan))],
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        cwd=_root(),
+        preexec_fn=lambda: os.sched_setaffinity(0, {cores()[1]}),
+    )
+    told, _ = _ended(process, plan.seconds + 60)
+    return Outcome(**json.loads(told))
+
+
+@contextmanager
+def _running(command: Sequence[str], port: int) -> Iterator[Server]:
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+            start_new_session=True,
+            cwd=_root(),
+            preexec_fn=lambda: os.sched_setaffinity(0, {cores()[0]}),
+        )
+        try:
+            server = Server(process, port, log)
+            server.wait_until_ready()
+            yield server
+        finally:
+            process.terminate()
+            _ended(process, ENDING_SECONDS)
+
+
+def _ended(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes]:
+    """Wait for the end of a process, and end it where it does not."""
+    try:
+        return process.communicate(timeout=seconds)
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def _root() -> Path:
+    return Path(__file__).parent.parent

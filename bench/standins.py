@@ -1,0 +1,157 @@
+"""Stand-ins for the outside: inputs that have messages at hand, outputs that count them.
+
+They are components like any other, so what runs between them is what runs in production.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from itertools import cycle, islice, repeat
+from typing import Any, ClassVar
+
+from headrace.compiler.delivery import Batch
+from headrace.compiler.edges import Arrival, InlineSink, Sink, Source
+from headrace.compiler.jsontext import encode_lines
+from headrace.compiler.language.catalogue import Catalogue, scan
+from headrace.compiler.language.context import Context
+from headrace.compiler.language.families import Input, Output
+
+MOST_WAITING = 64 * 1024
+
+
+class Supply(Source):
+    """Hands out what it was given, as fast as it is read, each time it is asked to."""
+
+    is_raw: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        self._arrivals: list[Arrival] = []
+        self._wanted = 0
+        self._asked = asyncio.Event()
+
+    def give(self, batches: Sequence[Any]) -> None:
+        """Take what is handed out over and over: as many batches as a read gives at once."""
+        self._arrivals = [(batch, None) for batch in batches]
+
+    def hand_out(self, batches: int) -> None:
+        """Hand out so many batches more."""
+        self._wanted += batches
+        self._asked.set()
+
+    async def read(self) -> AsyncGenerator[Sequence[Arrival], None]:
+        """Yield chunk after chunk while more is wanted."""
+        while True:
+            await self._asked.wait()
+            self._asked.clear()
+            wanted, self._wanted = self._wanted, 0
+            for chunk in self._chunks(wanted):
+                yield chunk
+
+    def _chunks(self, batches: int) -> Iterator[Sequence[Arrival]]:
+        """Yield all there is, as often as it takes, and then the rest."""
+        rounds, rest = divmod(batches, len(self._arrivals))
+        yield from repeat(self._arrivals, rounds)
+        if rest:
+            yield self._arrivals[:rest]
+
+
+class RawSupply(Supply):
+    """Hands out payloads that are still to be decoded: those of one batch make a chunk."""
+
+    is_raw: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._payloads: list[list[Arrival]] = []
+
+    def give(self, batches: Sequence[Sequence[bytes]]) -> None:
+        """Take what is handed out over and over: the payloads of batches of one size."""
+        self._payloads = [[(payload, None) for payload in batch] for batch in batches]
+        self.max_batch = len(batches[0])
+
+    def _chunks(self, batches: int) -> Iterator[Sequence[Arrival]]:
+        """Yield one batch after the other."""
+        return islice(cycle(self._payloads), batches)
+
+
+class Counting(InlineSink):
+    """Counts the batches that reach it, and tells when it has seen as many as are expected."""
+
+    def __init__(self) -> None:
+        self.batches = 0
+        self._last = -1
+        self._seen = asyncio.Event()
+
+    def expect(self, batches: int) -> None:
+        """Look out for so many more."""
+        self._last = self.batches + batches
+        self._seen.clear()
+
+    async def expected(self) -> None:
+        """Wait until they are here."""
+        await self._seen.wait()
+
+    def write(self, batch: Batch) -> None:
+        """Count one."""
+        self.batches += 1
+        if self.batches == self._last:
+            self._seen.set()
+
+
+class Writing(Counting):
+    """Writes lines into memory, which is let go of in large pieces."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._waiting = bytearray()
+
+    def write(self, batch: Batch) -> None:
+        """Encode one batch, and count it."""
+        self._waiting += encode_lines(batch)
+        if len(self._waiting) > MOST_WAITING:
+            self._waiting.clear()
+        super().write(batch)
+
+
+supplies: dict[str, Supply] = {}
+"""What was built, by pipeline: who measures has to get hold of both ends."""
+sinks: dict[str, Counting] = {}
+
+
+class SupplyInput(Input, kind="supply"):
+    """Has batches at hand."""
+
+    def source(self, ctx: Context) -> Source:
+        """Build the supply."""
+        return supplies.setdefault(ctx.pipeline, Supply())
+
+
+class RawSupplyInput(Input, kind="raw_supply"):
+    """Has payloads at hand."""
+
+    def source(self, ctx: Context) -> Source:
+        """Build the supply."""
+        return supplies.setdefault(ctx.pipeline, RawSupply())
+
+
+class CountingOutput(Output, kind="counting"):
+    """Counts batches."""
+
+    def open(self, ctx: Context) -> Sink:
+        """Build the counter."""
+        return sinks.setdefault(ctx.pipeline, Counting())
+
+
+class WritingOutput(Output, kind="writing"):
+    """Encodes batches."""
+
+    def open(self, ctx: Context) -> Sink:
+        """Build the writer."""
+        return sinks.setdefault(ctx.pipeline, Writing())
+
+
+def catalogue() -> Catalogue:
+    """Return the real components and the stand-ins."""
+    own = [SupplyInput, RawSupplyInput, CountingOutput, WritingOutput]
+    return Catalogue([*scan("headrace.operators", "headrace.connectors"), *own])
