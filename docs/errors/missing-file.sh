@@ -1,0 +1,1 @@
+rm -f missing-file.yaml

@@ -1,0 +1,1 @@
+printf -- '- id: caf\351\n' > not-text.yaml # Latin-1

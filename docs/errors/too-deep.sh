@@ -1,0 +1,1 @@
+printf '[%.0s' $(seq 129) > too-deep.json

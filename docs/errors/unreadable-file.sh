@@ -1,0 +1,1 @@
+mkdir unreadable-file.yaml
