@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypeVar
 
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.config import PipelineConfig
+from headrace.compiler.language.connections import connection_faults, secret_faults
 from headrace.compiler.language.diagnostics import Diagnostic
-from headrace.compiler.language.families import Input, Output
+from headrace.compiler.language.families import Component, Input, Output, Transform
 from headrace.compiler.lowering.chain import Refusals, lower
 from headrace.compiler.runtime.context import Place, World
 from headrace.compiler.runtime.envelope import enclosing
@@ -17,6 +19,8 @@ from headrace.compiler.runtime.inputbuffer import input_buffer
 from headrace.compiler.runtime.outputs import writer
 from headrace.compiler.runtime.parts import Parts
 from headrace.compiler.runtime.pump import Pump
+
+_C = TypeVar("_C", bound=Component)
 
 
 class Builder:
@@ -39,11 +43,29 @@ class Builder:
 
     def build(self) -> None:
         """Build transforms, inputs, outputs, in this order."""
-        self._build_transforms()
-        for index, component in enumerate(self._config.inputs):
+        config = self._config
+        self._build_transforms(self._sound("transforms", config.transforms))
+        for index, component in self._sound("inputs", config.inputs):
             self._attempt("inputs", index, partial(self._build_input, component, index))
-        for index, output in enumerate(self._config.outputs):
+        for index, output in self._sound("outputs", config.outputs):
             self._attempt("outputs", index, partial(self._build_output, output, index))
+
+    def _sound(self, family: str, components: Sequence[_C]) -> list[tuple[int, _C]]:
+        """Return the components whose connections and secrets are there, with their indices.
+
+        The others are told with the option that names what is missing; building them could only
+        say the same again, without the option.
+        """
+        sound = []
+        for index, component in enumerate(components):
+            faults = [
+                *connection_faults(component, self._world.connections),
+                *secret_faults(component, self._world.secrets),
+            ]
+            if not faults:
+                sound.append((index, component))
+            self.refused += [self._config.diagnose(fault, (family, index)) for fault in faults]
+        return sound
 
     def _place(self, stage: Stage, index: int) -> Place:
         return Place(self._world, self._parts, self._failures, stage, index)
@@ -54,12 +76,9 @@ class Builder:
         except BuildRefused as cause:
             self.refused.append(self._config.diagnose(cause.fault, (family, index)))
 
-    def _build_transforms(self) -> None:
+    def _build_transforms(self, transforms: Sequence[tuple[int, Transform]]) -> None:
         refusals: Refusals = []
-        stages = [
-            (transform, self._place("transform", index))
-            for index, transform in enumerate(self._config.transforms)
-        ]
+        stages = [(each, self._place("transform", index)) for index, each in transforms]
         self._parts.operators = lower(stages, refusals)
         self.refused += [
             self._config.diagnose(cause.fault, ("transforms", index)) for index, cause in refusals

@@ -25,7 +25,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Acknowledgement, Batch, Delivery, Window
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.errors import Ended
-from headrace.compiler.jsontext import NotJson, decode, decode_each
+from headrace.compiler.jsontext import NotJson, decode, decode_usual
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.envelope import Enclose
 
@@ -191,9 +191,9 @@ class Pump:
         """Return the messages of some payloads; one that is not JSON is skipped with a warning."""
         if self._enclose is None:
             try:
-                return decode_each(payload for payload, _ in arrivals)
-            except NotJson:
-                pass  # told below, where it is known which
+                return [decode_usual(payload) for payload, _ in arrivals]
+            except ValueError:
+                pass  # one of them is unusual; told below, if it has to be
         return [message for payload, origin in arrivals for message in self._one(payload, origin)]
 
     def _one(self, payload: bytes, origin: Any) -> Batch:

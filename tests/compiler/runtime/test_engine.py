@@ -18,9 +18,12 @@ from headrace.compiler.errors import (
     UnknownPipeline,
     Unreachable,
 )
-from headrace.compiler.language.config import Program
+from headrace.compiler.language.catalogue import scan
+from headrace.compiler.language.config import Program, load_pipeline
 from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.documents import read
 from headrace.compiler.language.inputbuffers import Static
+from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import Engine
 from headrace.operators.buffer import Buffer
 from tests.stand_ins import (
@@ -637,3 +640,27 @@ def test_a_fault_at_the_end_of_a_transform_is_reported_and_holds_nothing_up():
         assert (kept.finished, it.clock.monotonic() - began < 1) == (1, True)
 
     run_virtual(main)
+
+
+def test_every_unresolved_secret_and_unknown_connection_is_refused_with_its_option():
+    document = read(
+        '{"id": "p", "inputs": [{"type": "http", "auth": {"type": "bearer", "token": "${NOBODY}"}}],'
+        ' "outputs": [{"type": "file", "connection": "disk", "path": "a"},'
+        ' {"type": "http", "url": "http://h/", "auth": {"type": "header", "name": "x",'
+        ' "value": "${NOR_ME}"}}]}',
+        None,
+        "json",
+    )
+
+    async def main():
+        config, said = load_pipeline(document, scan("headrace.operators", "headrace.connectors"))
+        assert said == []
+        with pytest.raises(Refused) as refused:
+            await Engine(Clock(asyncio.get_running_loop()), secrets=Secrets({}, {})).compile(config)
+        return [(each.path, each.code) for each in refused.value.diagnostics]
+
+    assert run_virtual(main) == [
+        ("inputs[0].auth.token", "unresolved-secret"),
+        ("outputs[0].connection", "unknown-connection"),
+        ("outputs[1].auth.value", "unresolved-secret"),
+    ]
