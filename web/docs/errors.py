@@ -24,7 +24,7 @@ from headrace.compiler.language.documents import Unreadable, read_file
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.docs.markdown import fenced
 from headrace.web.docs.regions import Parts
-from headrace.web.docs.transcripts import checked, listed, refused
+from headrace.web.docs.transcripts import checked, listed, not_started
 from headrace.web.reading import Files, Loaded, catalogue, load
 
 GROUPS = {
@@ -89,7 +89,7 @@ def _example(code: str) -> Example:
     if loaded.diagnostics:
         blocks.append(checked(config))
     if refusals:
-        blocks.append(refused(config, loaded, refusals))
+        blocks.append(not_started(config, loaded, refusals))
     told = frozenset(one.code for one in (*loaded.diagnostics, *refusals))
     return Example(code, _group(config, loaded, refusals), told, "\n\n".join(blocks))
 

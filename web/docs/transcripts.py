@@ -41,7 +41,7 @@ def checked(config: Path, *, command: str = "headrace") -> str:
     return _transcript(f"{command} check {config}", terminal.getvalue())
 
 
-def refused(config: Path, loaded: Loaded, refusals: Sequence[Diagnostic]) -> str:
+def not_started(config: Path, loaded: Loaded, refusals: Sequence[Diagnostic]) -> str:
     """Return `headrace serve` of a config and the refusal that it prints on a terminal."""
     said = render(refusals, style="terminal", sources=loaded.sources)
     return _transcript(f"headrace serve --config {config}", said)
