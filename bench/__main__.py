@@ -41,6 +41,7 @@ SCENARIOS: dict[str, list[Scenario]] = {
     "chain": [passes.chain],
     "ingest1": [ingest.ingest1],
     "ingest100": [ingest.ingest100],
+    "livez": [ingest.livez],
     "overload": [memory.overload],
 }
 

@@ -6,6 +6,9 @@ What counts is the CPU time the server takes per message, kernel included.
 from __future__ import annotations
 
 import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ from bench.servers import Server
 from bench.table import Row, ratio_row
 
 WARM_UP_POSTS = 500
+MOST_MS = 20
 LONGER = 3
 """A sample of processes is longer than one inside: it has the start and the end of a client in it."""
 
@@ -32,6 +36,30 @@ def ingest100(effort: Effort) -> list[Row]:
     compared = _beside(passes.CHAIN, [{"type": "stdout"}], "reduce", 100, effort)
     limit = "a bare app with the tight loop"
     return [ratio_row("ingest100", compared, limit, unit="msg/CPU s", least=0.8)]
+
+
+def livez(effort: Effort) -> list[Row]:
+    """How long a probe waits for its answer while the server is given all it can take."""
+    config = [pipeline("p1", passes.CHAIN, [{"type": "stdout"}])]
+    with tempfile.TemporaryDirectory() as folder, servers.headrace(config, Path(folder)) as server:
+        posts = _fitting(server, 100, effort)
+        with ThreadPoolExecutor(1) as beside:
+            load = beside.submit(servers.load, Plan(server.port, path("p1"), 100, posts))
+            waits = list(_probes(server, load))
+    p99 = sorted(waits)[int(len(waits) * 0.99)] * 1000
+    answered = f"{len(waits)} probes under ingest100"
+    bar = f"at most {MOST_MS} ms"
+    return [Row("livez", answered, "GET /livez", f"p99 {p99:.1f} ms", bar, p99 <= MOST_MS, p99)]
+
+
+def _probes(server: Server, load: Future[Any]) -> Iterator[float]:
+    """Yield what each probe took, in seconds, for as long as there is a load."""
+    while not load.done():
+        asked = time.monotonic()
+        server.get("/livez")
+        yield time.monotonic() - asked
+        time.sleep(0.002)
+    load.result()
 
 
 def pipeline(id: str, transforms: list[Any], outputs: list[Any]) -> Any:

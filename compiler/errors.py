@@ -34,13 +34,16 @@ class Refused(HeadraceError):
     """A config is refused; ``diagnostics`` lists every reason, in file order."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic], subject: str | None = None) -> None:
-        reasons = "; ".join(
-            f"{d.path}: {d.message}" if d.path else d.message
-            for d in diagnostics
-            if d.severity == "error"
-        )
+        reasons = "; ".join(_reason(d) for d in diagnostics if d.severity == "error")
         super().__init__(f"{subject}: {reasons}" if subject else reasons)
         self.diagnostics = list(diagnostics)
+
+
+def _reason(diagnostic: Diagnostic) -> str:
+    """Return where, what, and what would be accepted, unless the message says so itself."""
+    said = ": ".join(filter(None, (diagnostic.path, diagnostic.message)))
+    expected = diagnostic.expected
+    return said if not expected or expected in said else f"{said} (expected {expected})"
 
 
 class PipelineExists(Refused):

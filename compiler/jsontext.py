@@ -8,7 +8,6 @@ anything but UTF-8, a byte order mark, trailing text, integers of more than 4,30
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -41,6 +40,14 @@ _PLAIN = msgspec.json.Decoder()
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
+decode_usual = _SHALLOW.decode
+"""Return the value that a payload holds, for loops over many: `decode` without a call of ours.
+
+Raises:
+    ValueError: it is not JSON, or nests deeper than messages do. `decode` knows which.
+"""
+
+
 def decode(body: bytes | bytearray | memoryview) -> JsonValue:
     """Return the value that ``body`` holds.
 
@@ -51,19 +58,6 @@ def decode(body: bytes | bytearray | memoryview) -> JsonValue:
         return _SHALLOW.decode(body)
     except ValueError:
         return _decode_any(body)
-
-
-def decode_each(bodies: Iterable[bytes]) -> Batch:
-    """Return the values that ``bodies`` hold: `decode` for many, without a call for each.
-
-    Raises:
-        NotJson: one of them is not JSON as we take it. Which, `decode` tells.
-    """
-    shallow = _SHALLOW.decode
-    try:
-        return [shallow(body) for body in bodies]
-    except ValueError:
-        raise NotJson("one of several payloads") from None
 
 
 def _decode_any(body: bytes | bytearray | memoryview) -> JsonValue:

@@ -168,14 +168,13 @@ class Map(PerMessage, kind="map", listed=8):
     def _is_seen(self, index: int, target: DottedPath) -> bool:
         """Return whether anything can tell that a mapping wrote to the message itself.
 
-        If only what is mapped is kept: whether a later mapping looks there, or something in the
+        If only what is mapped is kept: whether a later mapping reads there, or something in the
         message may be in the way.
         """
         if self.keep == "all" or not target.is_plain:
             return True
-        later = [each for n, each in self.writings if n > index]
-        looked_at = [path for each in later for path in (*each.sources, each.target)]
-        return any(DottedPath(path).segments[0] == target.text for path in looked_at)
+        later = [path for n, each in self.writings if n > index for path in each.sources]
+        return any(DottedPath(path).segments[0] == target.text for path in later)
 
 
 def _replace(kept: Sequence[Kept], code: Code) -> None:

@@ -92,7 +92,11 @@ def _responder(service: Service, endpoint: Endpoint) -> Any:
 def _headers_only(endpoint: Endpoint) -> Any:
     """Stand in falcon's table for what is answered ahead: its path has a 405, OPTIONS and HEAD."""
 
-    async def respond(_service: Service, _req: Any, resp: falcon.asgi.Response) -> None:
+    async def respond(
+        _service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response, **_: str
+    ) -> None:
+        if req.method == endpoint.method:  # with a slash too many, which falcon does not mind
+            raise falcon.HTTPRouteNotFound
         resp.content_type = endpoint.responses[200].media_type
         resp.stream = _endless()
 

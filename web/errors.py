@@ -1,6 +1,6 @@
 """The one table from error class to status, and the one shape of every refusal.
 
-    {"error": "pipeline 'line-1' could not be started: inputs[0].topic: this key is required"}
+    {"error": "pipeline 'p1' could not be started: inputs[0].upstream: this key is required ..."}
 
 One line, the context before the cause. A refused config adds `diagnostics`, the very objects that a
 start-up refusal prints. What nobody foresaw is logged with its traceback and answered without.

@@ -5,6 +5,9 @@
     event: lagged
     data: 12
 
+    event: error
+    data: "pipeline 'hello' output: ..."
+
 A comment is sent at once, so that proxies pass the headers on, and every 15 seconds after. There is
 no `id:` and no replay: the stream is a live sample. A client that stops reading loses events and
 nothing else waits for it: what it has not taken is bounded by its listener and its socket.
@@ -75,6 +78,8 @@ def frame(event: Event | Lagged) -> bytes:
     """Return one event as it goes over the wire."""
     if isinstance(event, Lagged):
         return b"event: lagged\ndata: %d\n\n" % event.count
+    if event.name:
+        return b"event: %b\ndata: %b\n\n" % (event.name.encode(), event.data)
     return b"data: %b\n\n" % event.data
 
 

@@ -35,7 +35,9 @@ async def create_pipeline(
     """Build and start one pipeline; nothing is left of one that is refused."""
     document, twice = _read(await read_json_body(req))
     running = [view.id for view in service.engine.pipelines()]
-    config, diagnostics = load_pipeline(document, service.catalogue, running=running)
+    config, diagnostics = load_pipeline(
+        document, service.catalogue, running=running, connections=service.engine.connections
+    )
     if config is None or twice:
         raise Refused(in_file_order([*twice, *diagnostics]), _subject(document.value))
     view = await service.engine.compile(config)

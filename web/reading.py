@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from headrace.compiler.language.connections import (
     load_connections,
     load_secrets,
 )
+from headrace.compiler.language.decoding import Format
 from headrace.compiler.language.diagnostics import Diagnostic, Severity
 from headrace.compiler.language.documents import Document, Unreadable, read_file
 from headrace.compiler.language.families import Connection
@@ -38,8 +40,10 @@ class Files:
         """Return the connections file that counts: the named one, or the config's companion."""
         if self.connections is not None or self.config is None:
             return self.connections
+        if not self.config.name:  # `.` or `/`: reading it tells that it is no file
+            return None
         beside = companion(self.config, "connections")
-        return beside if beside.exists() else None
+        return beside if os.path.exists(beside) else None  # a name too long for a file has none
 
 
 @dataclass
@@ -81,7 +85,7 @@ def load(files: Files, catalogue: Catalogue) -> Loaded:
 def _load_secrets(file: Path | None, loaded: Loaded) -> Secrets | None:
     if file is None:
         return loaded.secrets
-    document = _read(file, loaded)
+    document = _read(file, loaded, "json")
     loaded.sources.pop(str(file), None)  # no line of it is ever shown
     values, said = load_secrets(document) if document else (None, [])
     loaded.diagnostics += said
@@ -105,10 +109,10 @@ def _load_connections(
     return filed(document, catalogue)
 
 
-def _read(file: Path, loaded: Loaded) -> Document | None:
+def _read(file: Path, loaded: Loaded, format: Format | None = None) -> Document | None:
     """Return what a file says if anything can be made of it."""
     try:
-        document = read_file(file)
+        document = read_file(file, format)
     except Unreadable as cause:
         loaded.sources[str(file)] = cause.text
         loaded.diagnostics += cause.diagnostics

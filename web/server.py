@@ -72,7 +72,9 @@ class Server(uvicorn.Server):
                 # that any client can make; a proxy's own headers are not read.
                 proxy_headers=False,
                 timeout_keep_alive=IDLE_SECONDS,
-                timeout_graceful_shutdown=REQUEST_SECONDS,
+                # Not what ends a request: it cancels, and logs a traceback for each. Those that are
+                # cut off end by themselves before it.
+                timeout_graceful_shutdown=REQUEST_SECONDS + 1,
             )
         )
         self._clock = clock
@@ -95,12 +97,22 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the event streams, then everything else."""
         self._on_stopping()
-        cut_off = self._clock.call_later(STREAM_SECONDS, self._cut_off_streams)
+        later = [
+            self._clock.call_later(STREAM_SECONDS, self._cut_off_streams),
+            self._clock.call_later(REQUEST_SECONDS, self._cut_off_all),
+        ]
         await super().shutdown(sockets)
-        cut_off.cancel()
+        for cut_off in later:
+            cut_off.cancel()
 
     def _cut_off_streams(self) -> None:
         """Drop the streams that are still open: nobody takes what was sent."""
         for connection in self.server_state.connections:
             if isinstance(connection, Protocol) and connection.is_streaming:
+                connection.transport.abort()
+
+    def _cut_off_all(self) -> None:
+        """Drop the requests that are still open: a client that does not go on has posted nothing."""
+        for connection in self.server_state.connections:
+            if isinstance(connection, Protocol):
                 connection.transport.abort()

@@ -15,6 +15,7 @@ from headrace.compiler.jsontext import encode
 from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.context import Ingress
+from headrace.compiler.language.families import Connection
 from headrace.compiler.runtime.engine import PipelineView
 from headrace.compiler.runtime.feed import Event, Lagged
 
@@ -31,6 +32,9 @@ class Listener(Protocol):
 
 class Engine(Protocol):
     """The running graph."""
+
+    connections: dict[str, Connection]
+    """The filed connections, by name."""
 
     async def compile(self, config: PipelineConfig) -> PipelineView:
         """Build one pipeline and run it, or raise `Refused`."""

@@ -106,14 +106,20 @@ def load_program(
 
 
 def load_pipeline(
-    document: Document, catalogue: Catalogue, *, running: Collection[str] = ()
+    document: Document,
+    catalogue: Catalogue,
+    *,
+    running: Collection[str] = (),
+    connections: Mapping[str, Filed] | None = None,
 ) -> tuple[PipelineConfig | None, list[Diagnostic]]:
     """Read one pipeline that is to run beside those that are ``running``.
 
-    Whether its own id is free is for whoever runs it to say.
+    Whether its own id is free is for whoever runs it to say. Names of connections are judged by
+    ``connections``, if they are given.
     """
     draft, said = draft_of(document.value, Site(document), catalogue)
     said += [*wrong_within(draft), *wrong_between([draft], running), *remarks([draft], [0])]
+    said += _named([draft], connections, None)
     config = None if is_refused(said) else _built(draft)
     return config, in_file_order(said)
 

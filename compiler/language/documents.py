@@ -91,8 +91,10 @@ def read(text: bytes | str, file: str | None, format: Format) -> Document:
     return document
 
 
-def read_file(path: pathlib.Path) -> Document:
+def read_file(path: pathlib.Path, format: Format | None = None) -> Document:
     """Read the document in a file: ``.yaml`` and ``.yml`` are YAML, all other names are JSON.
+
+    ``format`` is for files that are in one format whatever they are called.
 
     Raises: `Unreadable`, also for a file that is not there or cannot be read.
     """
@@ -105,7 +107,7 @@ def read_file(path: pathlib.Path) -> Document:
         reason = getattr(cause, "strerror", None) or str(cause)
         raise _unread(path, Fault("unreadable-file", f"cannot be read: {reason}")) from cause
     is_yaml = path.suffix.lower() in (".yaml", ".yml")
-    return read(text, str(path), "yaml" if is_yaml else "json")
+    return read(text, str(path), format or ("yaml" if is_yaml else "json"))
 
 
 def _reader(format: Format) -> Callable[[str, Building], None]:

@@ -23,6 +23,7 @@ from headrace.compiler.language.drafts import PipelineShape
 from headrace.compiler.language.families import Component
 from headrace.compiler.language.records import Record, RecordSchema, dumped
 from headrace.compiler.language.reference import prose
+from headrace.compiler.language.urls import HttpUrl
 
 Schema = dict[str, Any]
 
@@ -129,9 +130,14 @@ class _Converter(OpenAPIConverter):
     def _(self, field: fields.Text) -> Schema:
         return {"type": "string"}
 
-    @takes.register
-    def _(self, field: fields.Name) -> Schema:
+    @takes.register(fields.Name)
+    @takes.register(fields.Identifier)
+    def _(self, field: fields.Text) -> Schema:
         return {"type": "string", "pattern": r"\S"}
+
+    @takes.register
+    def _(self, field: HttpUrl) -> Schema:
+        return {"type": "string", "pattern": r"^\s*[Hh][Tt][Tt][Pp][Ss]?://"}
 
     @takes.register
     def _(self, field: fields.Choice) -> Schema:

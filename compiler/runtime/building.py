@@ -90,6 +90,7 @@ class Builder:
         pump = Pump(
             source,
             clock=self._world.clock,
+            turns=self._world.turns,
             acknowledges=component.acknowledges,
             on_delivery=component.ack == "on_delivery",
             enclose=enclosing(

@@ -20,6 +20,7 @@ from headrace.compiler.language.families import Connection
 from headrace.compiler.language.secrets import Secret, Secrets
 from headrace.compiler.lowering.lifting import awaiting, per_batch
 from headrace.compiler.runtime.failures import Failures, Stage
+from headrace.compiler.runtime.turns import Turns
 
 if TYPE_CHECKING:
     from headrace.compiler.runtime.parts import Parts
@@ -42,6 +43,7 @@ class World:
         attach: Callable[[str], Source],
     ) -> None:
         self.clock = clock
+        self.turns = Turns(clock)
         self.connections = connections
         self.secrets = secrets
         self.data_dir = data_dir
@@ -115,6 +117,7 @@ class Place:
         return per_batch(step, self.report)
 
     def lift_awaiting(self, step: AwaitingStep) -> Operator:
+        self._parts.awaits = True
         return awaiting(step, self.report)
 
     def admit(self, ingress: Ingress) -> None:

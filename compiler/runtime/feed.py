@@ -26,9 +26,13 @@ QUIET_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event, rendered once for all who listen: the JSON of a UiEvent."""
+    """One event, rendered once for all who listen: the JSON of a UiEvent.
+
+    One that could not be rendered has the name ``error`` and says why.
+    """
 
     data: bytes
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +150,14 @@ class Watch:
     __slots__ = (
         "_feed",
         "_inbound",
+        "_is_passing",
         "_outbound",
         "_pipeline",
         "_seq",
         "_timer",
         "counters",
         "is_due",
+        "lasts",
         "sees_output",
     )
 
@@ -161,6 +167,9 @@ class Watch:
         self.counters = counters
         self.is_due = False
         self.sees_output = False
+        self.lasts = False
+        """Whether a pass goes on after it has returned, because a transform waits for somebody."""
+        self._is_passing = False
         self._inbound = self._outbound = 0
         self._seq = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -179,24 +188,30 @@ class Watch:
 
     def entered(self, batch: Batch) -> None:
         """Report a batch that the pipeline takes in; the rest of this pass is reported as well."""
-        self.is_due = False
+        self.is_due, self._is_passing = False, True
         skipped = self.counters.inbound - self._inbound - len(batch)
         self._inbound = self.counters.inbound
-        self._publish("input", None, {"batch": preview(batch, skipped)})
+        self._show("input", batch, skipped)
         self._quiet()
 
     def passed(self) -> None:
-        """The reported pass is over: what leaves from now on belongs to others."""
-        self.sees_output = self.is_due
+        """The reported pass is over: what leaves from now on belongs to others, unless it lasts."""
+        self._is_passing = False
+        self.sees_output = self.is_due or self.lasts
 
     def left(self, batch: Batch) -> None:
         """Report a batch that leaves the transforms."""
         skipped = self.counters.outbound - self._outbound - len(batch)
         self._outbound = self.counters.outbound
-        self._publish("output", None, {"batch": preview(batch, skipped)})
-        if self.is_due:  # a release by a timer: a pass of its own
-            self.is_due = self.sees_output = False
+        self._show("output", batch, skipped)
+        if not self._is_passing:  # released by a timer, or waited for: it comes with all its parts
+            self.is_due, self._is_passing = False, True
+            self._feed.clock.call_later(0.0, self._released)
             self._quiet()
+
+    def _released(self) -> None:
+        self._is_passing = False
+        self.sees_output = self.is_due
 
     def failed(self, stage: Stage, component: int | None, message: str) -> None:
         """Report a failure, if anybody listens."""
@@ -210,6 +225,17 @@ class Watch:
     def _due(self) -> None:
         self._timer = None
         self.is_due = self.sees_output = True
+
+    def _show(self, stage: Stage, batch: Batch, skipped: int) -> None:
+        try:
+            payload = {"batch": preview(batch, skipped)}
+        except (ValueError, TypeError, RecursionError) as cause:
+            # What JSON cannot hold is for the outputs to refuse; watching must not end a pipeline.
+            self._seq += 1
+            said = f"pipeline '{self._pipeline}' {stage}: {type(cause).__name__}: {cause}"
+            self._feed.publish(Event(encode(said), "error"))
+        else:
+            self._publish(stage, None, payload)
 
     def _publish(self, stage: Stage, component: int | None, payload: dict[str, Any]) -> None:
         self._seq += 1

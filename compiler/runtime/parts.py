@@ -24,6 +24,8 @@ class Parts:
     pumps: list[Pump] = field(default_factory=list)
     inputs: list[Observable[Delivery]] = field(default_factory=list)
     operators: list[Operator] = field(default_factory=list)
+    awaits: bool = False
+    """Whether a transform waits for somebody: then batches leave after their pass."""
     writers: list[Writer] = field(default_factory=list)
     ingress: Ingress | None = None
     holding: list[Callable[[], int]] = field(default_factory=list)

@@ -76,11 +76,17 @@ class Pipeline:
         builder.build()
         return builder.refused
 
-    async def open(self, seconds: float | None = None) -> list[Diagnostic]:
+    async def open(self, seconds: float) -> list[Diagnostic]:
         """Start the sinks that are not started, all at once; return the refusals.
 
         A sink that does not answer, or not within ``seconds``, is no refusal: `run` brings it up.
         """
+        return [
+            self.config.diagnose(cause.fault, ("outputs", index))
+            for index, cause in await self._start_sinks(seconds)
+        ]
+
+    async def _start_sinks(self, seconds: float | None = None) -> list[tuple[int, BuildRefused]]:
         waiting = {
             asyncio.ensure_future(each.start()): (index, each)
             for index, each in enumerate(self.parts.writers)
@@ -97,7 +103,7 @@ class Pipeline:
         for task, (index, writer) in waiting.items():
             cause = task.exception() if task in done else None
             if isinstance(cause, BuildRefused):
-                refused.append(self.config.diagnose(cause.fault, ("outputs", index)))
+                refused.append((index, cause))
             elif cause is not None:
                 writer.report(cause)
         return refused
@@ -119,15 +125,15 @@ class Pipeline:
         backoff = Backoff()
         while not self._is_up:
             await self._world.clock.sleep(backoff.next())
-            if refused := await self.open():
+            if refused := await self._start_sinks():
                 self._refuse(refused)
                 return
         self._subscribe()
 
-    def _refuse(self, refused: list[Diagnostic]) -> None:
+    def _refuse(self, refused: list[tuple[int, BuildRefused]]) -> None:
         """A sink that came up late says no: there is nobody left to tell but the failures."""
-        for diagnostic in refused:
-            self.failures.report("output", None, diagnostic.message)
+        for index, cause in refused:
+            self.parts.writers[index].report(cause)
         self._bringing = None
         self._discard()
         self._end("failed")
@@ -135,6 +141,7 @@ class Pipeline:
     def _subscribe(self) -> None:
         self._bringing = None
         self.status = "running"
+        self._watch.lasts = self.parts.awaits
         self._feed.join(self._watch)
         self.rewire()
         chain = entering(self.parts.inputs, self.counters, self._watch).pipe(*self.parts.operators)

@@ -5,9 +5,7 @@ acknowledgement are here, once, and in no connector. Back-pressure is the window
 their way the pump stops reading.
 
 A pass through the chain is synchronous, so a pump with always something to read would starve the
-rest of the server; it gives the loop a turn after about a millisecond of work, or as much as the
-others took when they had theirs: with many clients that post, a millisecond among theirs would fill
-the queue of an input that could well keep up.
+rest of the server: it takes turns (`turns.py`).
 """
 
 from __future__ import annotations
@@ -28,10 +26,8 @@ from headrace.compiler.errors import Ended
 from headrace.compiler.jsontext import NotJson, decode, decode_usual
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.envelope import Enclose
+from headrace.compiler.runtime.turns import Turn, Turns
 
-TURN_SECONDS = 0.001
-LONGEST_TURN_SECONDS = 0.005
-"""However long the others take, they are not kept waiting for longer."""
 SUSPENDED_SECONDS = 0.00005
 """A read that took longer than this has let others run; one that did not took a microsecond."""
 
@@ -44,6 +40,7 @@ class Pump:
         source: Source,
         *,
         clock: Clock,
+        turns: Turns,
         acknowledges: bool,
         on_delivery: bool,
         enclose: Enclose | None,
@@ -63,7 +60,7 @@ class Pump:
         self._stopping = self._drains = False
         self._interruptible = False
         self._task: asyncio.Task[None] | None = None
-        self._turn_ends = 0.0
+        self._turn = Turn(turns)
         self._batches: Callable[[Sequence[Arrival]], Iterable[tuple[Batch, Any]]]
         self._batches = self._decoded if source.is_raw else self._as_they_came
 
@@ -133,17 +130,17 @@ class Pump:
                 if arrivals is None:
                     return
                 backoff.reset()
-                if (now := monotonic()) - asked > SUSPENDED_SECONDS:
-                    self._turn_ends = now + TURN_SECONDS
+                if monotonic() - asked > SUSPENDED_SECONDS:
+                    self._turn.begin()
                 await self._hand_on(arrivals, emit)
 
     async def _hand_on(self, arrivals: Sequence[Arrival], emit: Callable[[Delivery], None]) -> None:
         """Send batch after batch down the chain, each as soon as the window has room."""
-        window, monotonic = self.window, self._clock.monotonic
+        window, turn, monotonic = self.window, self._turn, self._clock.monotonic
         for batch, origins in self._batches(arrivals):
             if window.used >= window.size:
                 await window.room()
-                self._turn_ends = monotonic() + TURN_SECONDS
+                turn.begin()
             custody = self._custody(batch, origins) if self._acknowledges else None
             if not batch:
                 continue
@@ -153,15 +150,8 @@ class Pump:
             except Exception as cause:  # steps and sinks report their own: an operator is broken
                 self._broke(cause)
                 raise Ended("the chain broke") from cause
-            if monotonic() > self._turn_ends:
-                await self._give_way()
-
-    async def _give_way(self) -> None:
-        """Give everybody else on the loop a turn, and have one as long as theirs."""
-        began = self._clock.monotonic()
-        await asyncio.sleep(0)
-        now = self._clock.monotonic()
-        self._turn_ends = now + min(max(now - began, TURN_SECONDS), LONGEST_TURN_SECONDS)
+            if monotonic() > turn.ends:
+                await turn.give_way()
 
     def _custody(self, batch: Batch, origins: Sequence[Any]) -> Acknowledgement | None:
         """Acknowledge what arrived, or say how: when all of the batch has left the outputs."""

@@ -226,4 +226,4 @@ def test_posted_live_with_a_window_of_a_day_every_day_is_one_row(
 
 
 def of(event: dict[str, Any], pipeline: str, stage: str) -> bool:
-    return event["pipeline_id"] == pipeline and event["stage"] == stage
+    return (event["pipeline_id"], event["stage"]) == (pipeline, stage)

@@ -88,7 +88,7 @@ async def test_the_upstream_must_already_run():
 
     assert str(refused.value) == (
         "pipeline 'below' could not be started: "
-        "inputs[0]: there is no pipeline 'abvoe' to read from"
+        "inputs[0]: there is no pipeline 'abvoe' to read from (expected one of above, below)"
     )
     assert [each.suggestion for each in refused.value.diagnostics] == ["did you mean 'above'?"]
     await it.close()

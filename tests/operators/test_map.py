@@ -668,7 +668,7 @@ def test_a_refusal_says_where_and_what_would_be_accepted():
     ] == [
         (
             5,
-            36,
+            37,
             "pipelines[0].transforms[0].mappings[0].to",
             "not-a-choice",
             '"integr"',

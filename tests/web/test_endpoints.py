@@ -237,6 +237,21 @@ async def test_an_unknown_path_is_an_api_error(client: Any) -> None:
         assert answer.json == {"error": f"GET {path}: no such path"}
 
 
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/api/pipelines//messages"),
+        ("POST", "//api/pipelines/p/messages"),
+        ("GET", "//events"),
+    ],
+)
+async def test_a_slash_too_many_is_an_unknown_path(client: Any, method: str, path: str) -> None:
+    answer = await client.simulate_request(method, path, body="1")
+
+    assert answer.status_code == 404
+    assert answer.json == {"error": f"{method} {path}: no such path"}
+
+
 async def test_no_answer_is_sniffed(client: Any) -> None:
     for path in ("/livez", "/nope", "/api/reference", "/api/reference/swagger-ui-bundle.js"):
         answer = await client.simulate_get(path)

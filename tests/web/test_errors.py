@@ -42,9 +42,7 @@ def test_what_nobody_foresaw_is_logged_and_its_words_are_kept_back(caplog) -> No
         status, body = answer(KeyError("s3cret"), "createPipeline")
 
     assert status == 500
-    assert body == (
-        b'{"error":"createPipeline: unexpected KeyError, the server\'s log says more"}'
-    )
+    assert body == (b'{"error":"createPipeline: unexpected KeyError, the server\'s log says more"}')
     assert "s3cret" in caplog.text
 
 

@@ -56,6 +56,10 @@ def test_an_event_is_one_data_line() -> None:
     assert frame(Event(b'{"seq":1}')) == b'data: {"seq":1}\n\n'
 
 
+def test_an_event_that_could_not_be_rendered_is_a_named_event() -> None:
+    assert frame(Event(b'"why"', "error")) == b'event: error\ndata: "why"\n\n'
+
+
 def test_missed_events_are_a_named_event() -> None:
     assert frame(Lagged(12)) == b"event: lagged\ndata: 12\n\n"
 

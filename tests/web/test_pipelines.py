@@ -151,6 +151,26 @@ async def test_a_body_of_two_mebibytes_is_the_largest(client) -> None:
     assert too_large.json == {"error": "POST /api/pipelines: the body is larger than 2097152 bytes"}
 
 
+async def test_what_is_named_and_not_there_is_told_with_what_is(client) -> None:
+    await create(client, HELLO)
+    body = """{"id": "new", "inputs": [{"type": "pipeline", "upstream": "hallo"}],
+ "transforms": [{"type": "filtre"}],
+ "outputs": [{"type": "file", "connection": "disk", "path": "out"}]}"""
+
+    refused = await client.simulate_post("/api/pipelines", body=body)
+
+    assert refused.status_code == 422
+    assert refused.json["error"] == (
+        "pipeline 'new' could not be started: "
+        "inputs[0].upstream: there is no pipeline 'hallo' to read from (expected one of hello); "
+        'transforms[0].type: unknown type "filtre" (expected one of buffer, http, splitter, '
+        "reducer, filter, map); "
+        "outputs[0].connection: there is no file connection 'disk' "
+        "(expected a file connection; none is filed)"
+    )
+    assert [one["line"] for one in refused.json["diagnostics"]] == [1, 2, 3]
+
+
 async def test_an_upstream_has_to_run(client) -> None:
     reader = {"id": "reader", "inputs": [{"type": "pipeline", "upstream": "hello"}]}
 

@@ -92,8 +92,7 @@ async def test_the_page_may_ask_no_other_host(client) -> None:
     start = await client.simulate_get("/api/reference/start.js")
 
     policy = dict(
-        directive.split(" ", 1)
-        for directive in page.headers["Content-Security-Policy"].split("; ")
+        directive.split(" ", 1) for directive in page.headers["Content-Security-Policy"].split("; ")
     )
     assert policy["default-src"] == "'none'"
     assert policy["script-src"] == policy["connect-src"] == "'self'"

@@ -18,6 +18,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.app import Application
 from headrace.web.asgi import Message, Receive, Send
+from headrace.web.endpoints import EVENTS_PATH
 from headrace.web.reading import catalogue
 from headrace.web.service import Service
 
@@ -55,14 +56,9 @@ schema = schemathesis.openapi.from_asgi("/api/openapi.json", Hosted())
 
 
 @schema.parametrize()
-@settings(max_examples=25, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=10, deadline=None, suppress_health_check=SLOW)
 def test_no_request_ends_in_a_fault_of_the_server(case: Any) -> None:
-    response = case.call(timeout=2)
+    # A stream has no end of its own.
+    response = case.call(timeout=0.1 if case.path == EVENTS_PATH else 10)
 
     case.validate_response(response, checks=CHECKS)
-    if case.operation.definition.raw["operationId"] == "createPipeline":
-        _deleted(case, response)
-
-
-def _deleted(case: Any, response: Any) -> None:
-    ...

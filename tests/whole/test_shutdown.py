@@ -7,7 +7,7 @@ import re
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,7 +18,8 @@ from typing import Any
 
 import pytest
 
-from tests.server import HOST, PATIENCE, Client, Server, filed, serving, stored
+from tests.clients import HOST, PATIENCE, Client
+from tests.server import Server, filed, serving, stored
 
 TICKING = [{"id": "t", "inputs": [{"type": "dummy", "duration": 3600}]}]
 
@@ -89,6 +90,7 @@ class Poster(threading.Thread):
             self.accepted += batch
             if len(self.accepted) >= 500:
                 self.has_begun.set()
+        self._client.close()
 
     def _post(self, batch: list[int]) -> list[int] | None:
         try:
@@ -99,9 +101,24 @@ class Poster(threading.Thread):
         return batch if answer.status == 202 else None
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def terminated(server: Server) -> int:
+    return server.stop()
+
+
+def interrupted(server: Server) -> int:
+    server.signal(signal.SIGINT)
+    return server.ended()
+
+
+def deleted(server: Server) -> int:
+    for pipeline in ("load", "reader"):
+        assert server.request("DELETE", f"/api/pipelines/{pipeline}").status == 204
+    return server.stop()
+
+
+@pytest.mark.parametrize("end", [terminated, interrupted, deleted])
 def test_under_load_nothing_that_was_accepted_is_lost(
-    tmp_path: Path, number: signal.Signals
+    tmp_path: Path, end: Callable[[Server], int]
 ) -> None:
     options = filed(tmp_path)
     load = {
@@ -125,8 +142,7 @@ def test_under_load_nothing_that_was_accepted_is_lost(
             poster.start()
         for poster in posters:
             assert poster.has_begun.wait(PATIENCE), "the server does not accept"
-        server.signal(number)
-        code = server.ended()
+        code = end(server)
         for poster in posters:
             poster.join(PATIENCE)
 
@@ -185,11 +201,11 @@ def test_an_open_event_stream_does_not_hold_it_up(tmp_path: Path) -> None:
 def test_neither_does_a_connection_that_is_only_kept(tmp_path: Path) -> None:
     with serving(tmp_path, TICKING) as server:
         assert server.client().request("GET", "/livez").status == 200
-        socket.create_connection((HOST, server.port))
-        began = monotonic()
+        with socket.create_connection((HOST, server.port)):
+            began = monotonic()
 
-        assert server.stop() == 0
-        assert monotonic() - began < PROMPT
+            assert server.stop() == 0
+            assert monotonic() - began < PROMPT
 
 
 def test_an_output_that_never_answers_gets_five_seconds_and_what_it_had_is_reported(
@@ -256,3 +272,17 @@ def test_a_post_that_is_under_way_may_finish(tmp_path: Path) -> None:
         assert posting.recv(1000).startswith(b"HTTP/1.1 202 ")
         assert server.ended() == 0
         assert '"batch":[{"n":123}]' in server.out.all()[0]
+
+
+def test_a_post_that_does_not_go_on_gets_ten_seconds_and_was_never_made(tmp_path: Path) -> None:
+    config = [{"id": "t", "inputs": [{"type": "http"}], "outputs": [{"type": "stdout"}]}]
+    with serving(tmp_path, config) as server, half_a_post(server):
+        server.post("t", {"n": 1})
+        began = monotonic()
+        code = server.stop()
+        took = monotonic() - began
+
+        assert code == 0
+        assert 9.5 < took < 10 + PROMPT
+        assert [json.loads(line)["batch"] for line in server.out.all()] == [[{"n": 1}]]
+        assert "ERROR" not in str(server.err)

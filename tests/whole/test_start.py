@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import socket
@@ -9,11 +10,13 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from time import monotonic
 from urllib.parse import urlsplit
 
 import pytest
 
-from tests.server import COMMAND, HOST, Answer, Server, environment, run, serving
+from tests.clients import HOST, Answer
+from tests.server import COMMAND, Server, environment, run, serving
 
 HELLO = Path(__file__).parents[2] / "specs" / "hello" / "config.yaml"
 
@@ -22,6 +25,8 @@ TICKING = [{"id": "t", "inputs": [{"type": "dummy", "duration": 3600}]}]
 
 READY_SECONDS = 3.0
 """The promise is 1 s on two idle cores; a machine that runs other tests is given longer."""
+CHECKED_SECONDS = 2.0
+"""The promise is 0.5 s."""
 
 
 def announced(server: Server) -> list[str]:
@@ -114,6 +119,17 @@ def test_the_version_is_told(tmp_path: Path) -> None:
 
     assert ended.returncode == 0
     assert re.fullmatch(r"headrace \d+\.\d+\.\d+\n", ended.stdout)
+
+
+def test_ten_pipelines_are_checked_in_no_time(tmp_path: Path) -> None:
+    ten = [{**LINE[0], "id": f"line {number}"} for number in range(10)]
+    (tmp_path / "ten.json").write_text(json.dumps(ten))
+    began = monotonic()
+
+    ended = run(tmp_path, "check", "ten.json")
+
+    assert ended.returncode == 0
+    assert monotonic() - began < CHECKED_SECONDS
 
 
 def imported(folder: Path, arguments: Sequence[str]) -> set[str]:

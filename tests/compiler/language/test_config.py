@@ -32,10 +32,12 @@ def only(text):
     return pipeline
 
 
-def posted(text, *, running=()):
+def posted(text, *, running=(), connections=None):
     """Return what is made of a JSON body: the config, and what is said about it."""
     document = read(text, None, "json")
-    config, diagnostics = load_pipeline(document, CATALOGUE, running=running)
+    config, diagnostics = load_pipeline(
+        document, CATALOGUE, running=running, connections=connections
+    )
     return config, plain(diagnostics)
 
 
@@ -328,6 +330,16 @@ def test_a_posted_pipeline_may_read_what_is_running():
         None,
         ["1:42: inputs[0].upstream: there is no pipeline 'b' to read from"],
     )
+
+
+def test_the_connections_of_a_posted_pipeline_are_looked_up_if_they_are_known():
+    text = '{"inputs": [{"type": "bucket", "connection": "yrad"}]}'
+
+    unknown = posted(text, connections={"yard": Well(host="w")})
+    unasked = posted(text)
+
+    assert unknown == (None, ["1:46: inputs[0].connection: there is no well connection 'yrad'"])
+    assert unasked[1] == []
 
 
 def test_a_posted_pipeline_cannot_read_itself():

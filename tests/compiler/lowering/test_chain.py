@@ -8,7 +8,7 @@ from reactivex.subject import Subject
 
 from headrace.compiler.errors import BatchFailed, BuildRefused
 from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.families import PerMessage, Transform
+from headrace.compiler.language.families import PerBatch, PerMessage, Transform
 from headrace.compiler.lowering.chain import lower, plainly
 from tests.doubles import StubContext
 from tests.marbles import Broker
@@ -46,6 +46,18 @@ class Cutting(Transform, kind="cutting"):
 
     def step(self, ctx):
         return lambda batch: [[message] for message in batch]
+
+
+class Summing(PerBatch, kind="summing"):
+    """Makes one message of a batch: the sum."""
+
+    def step(self, ctx):
+        return lambda batch: [[sum(batch)]]
+
+    def generate(self, code, ctx):
+        code.before("total = 0")
+        code.line("total += m")
+        code.returns("[total]")
 
 
 class Refusing(Adding, kind="refusing"):
@@ -99,6 +111,13 @@ def test_neighbours_that_look_at_one_message_at_a_time_are_one_operator():
     assert len(lowered(placed)) == 5
     assert len(lowered(placed, plainly)) == 6
     assert lowered([]) == []
+
+
+def test_what_gathers_messages_is_the_last_of_its_operator():
+    placed = stages(Adding(), Summing(), Adding(), Summing(), Summing(), Cutting(), Summing())
+
+    assert len(lowered(placed)) == 5
+    assert run(lowered(placed), [1, 2], [3]) == [[6], [5]]
 
 
 @pytest.mark.parametrize("lowering", [lower, plainly])

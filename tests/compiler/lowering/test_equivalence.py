@@ -9,9 +9,11 @@ from reactivex.subject import Subject
 
 from headrace.compiler.delivery import Acknowledgement, Delivery, Window
 from headrace.compiler.lowering.chain import lower, plainly
+from headrace.operators.aggregations import FUNCTIONS
 from headrace.operators.casts import CASTS
 from headrace.operators.filter import Filter
 from headrace.operators.map import Map
+from headrace.operators.reducer import Reducer
 from tests.doubles import StubContext
 
 # Few keys, so that paths meet: the same field, one below the other, a literal key with a dot.
@@ -21,7 +23,7 @@ strings = st.sampled_from(
     ["", "x", "a", " 12 ", "1.5", "TRUE", "2026-03-01", "null", "[1]", '{"b": 1}', "1e999"]
 )
 integers = st.sampled_from([0, 1, -3, 80, 2**53 + 1, 10**310])
-doubles = st.sampled_from([0.0, -0.0, 1.0, 0.5, -80.25, 1.7e308, 5e-324])
+doubles = st.sampled_from([0.0, -0.0, 1.0, 0.5, 1.8, -80.25, 1.7e308, 5e-324])
 numbers = integers | doubles
 
 
@@ -112,6 +114,28 @@ filters = (numeric.map(lambda c: {"Numeric": c}) | string.map(lambda c: {"String
 some_maps = maps().filter(lambda made: made.mappings)
 chains = st.lists(weighted(some_maps, some_maps, filters), min_size=1, max_size=4)
 
+
+@st.composite
+def reducers(draw):
+    """Draw a reducer whose results have the names that everything else here looks for."""
+    group_by = draw(st.lists(weighted(st.just("b"), paths), max_size=2, unique=True))
+    free = [name for name in "acdb" if name not in group_by]
+    functions = draw(st.lists(st.sampled_from([*FUNCTIONS]), min_size=1, max_size=len(free)))
+    aggregations = [
+        {"function": function, "field": draw(weighted(st.just("a"), paths)), "as": name}
+        for function, name in zip(functions, free, strict=False)
+    ]
+    on_missing = draw(st.sampled_from(["error", "skip"]))
+    return Reducer.load(
+        {"aggregations": aggregations, "group_by": group_by, "on_missing": on_missing}
+    )
+
+
+COUNT = Reducer.load({"aggregations": [{"function": "count", "as": "a"}]})
+gathering = st.tuples(chains, reducers() | st.just(COUNT), st.just([]) | chains).map(
+    lambda parts: [*parts[0], parts[1], *parts[2]]
+)
+
 scalars = st.none() | st.booleans() | numbers | strings
 values = scalars | st.recursive(
     scalars,
@@ -122,7 +146,11 @@ values = scalars | st.recursive(
     max_leaves=4,
 )
 alike = st.fixed_dictionaries(
-    {"a": numbers, "b": strings, "d": st.fixed_dictionaries({"a": numbers | strings})},
+    {
+        "a": weighted(numbers, numbers, numbers, st.booleans()),
+        "b": strings,
+        "d": st.fixed_dictionaries({"a": numbers | strings}),
+    },
     optional={"c": numbers | values, "d.a": values},
 )
 other = st.dictionaries(st.sampled_from(PATHS), values, max_size=4) | values
@@ -194,7 +222,7 @@ BELOW = {"type": "copy", "from": "c", "as": "a.b"}
 INTO = {"type": "copy", "from": "b", "as": "a"}
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(chains, arrivals)
 # The second stage would warn of the first message, were it not for the first stage and the second.
 @example([mapped(COPY), HEAT], [[{"a": "x"}, {}], [{"a": "x"}], [{"a": 81}, {"a": True}]])
@@ -202,6 +230,19 @@ INTO = {"type": "copy", "from": "b", "as": "a"}
 @example([mapped(INTO, BELOW)], [[{"a.b": 1, "b": 5, "c": 2}]])
 @example([mapped(INTO, BELOW, keep="mapped")], [[{"a.b": 1, "b": 5, "c": 2}]])
 def test_a_fused_chain_does_what_the_unfused_one_does(transforms, batches):
+    same_either_way(transforms, batches)
+
+
+@settings(max_examples=300, deadline=None)
+@given(gathering, arrivals)
+# Nothing is left for the reducer; what is left of the batch is less than came in.
+@example([HEAT, COUNT], [[{"a": 1}, {"a": 2}]])
+@example([HEAT, COUNT], [[{"a": 1}, {"a": 81}]])
+def test_so_does_one_that_ends_in_what_gathers_messages(transforms, batches):
+    same_either_way(transforms, batches)
+
+
+def same_either_way(transforms, batches):
     untouched = deepcopy(batches)
 
     fused = run(transforms, batches, lower)

@@ -560,7 +560,9 @@ def test_a_sink_that_refuses_late_fails_the_pipeline_and_frees_its_source():
 
         view = running(it, "p")
         assert (view.status, source.lives, source.is_closed) == ("failed", 0, True)
-        assert "wrong password" in {each.message for each in view.failures.signatures()}
+        assert ("output", 0, "wrong password") in {
+            (each.stage, each.component, each.message) for each in view.failures.signatures()
+        }
         await it.dispose("p")
 
     clock: Clock

@@ -10,7 +10,7 @@ from headrace.compiler.errors import BatchFailed
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.feed import Lagged, preview
 from headrace.operators.buffer import Buffer
-from tests.stand_ins import Told, batches, does, pipeline, reads, run
+from tests.stand_ins import Awaiting, Kept, Told, batches, does, pipeline, reads, run, takes
 
 
 def watched(script, transforms=(), *, seconds=0.0, before=0.0):
@@ -85,6 +85,57 @@ def test_a_release_by_a_timer_is_an_output_event_alone():
         ("input", 1),
         ("output", 2),
     ]
+
+
+def test_a_release_is_reported_with_all_the_batches_that_come_of_it():
+    transforms = [Buffer(seconds=5, max_messages=9), does(lambda b: [[each] for each in b])]
+
+    events = watched([batches([1], [2], [3])], transforms, seconds=6.0)
+
+    assert [(e["stage"], e["payload"]["batch"]["messages"]) for e in events] == [
+        ("input", ["1"]),
+        ("output", ["1"]),
+        ("output", ["2"]),
+        ("output", ["3"]),
+    ]
+
+
+def test_what_leaves_after_a_transform_has_waited_is_reported_with_its_pass():
+    async def answered(batch):
+        await Clock(asyncio.get_running_loop()).sleep(0.03)
+        return [[*batch, "answered"]]
+
+    script = [batches([1]), 1.0, batches([2], [3]), 1.0]
+
+    events = watched(script, [does(answered, Awaiting)], seconds=3.0)
+
+    assert [
+        (e["stage"], e["payload"]["batch"]["messages"], e["payload"]["batch"]["skipped_messages"])
+        for e in events
+    ] == [
+        ("input", ["1"], 0),
+        ("output", ["1", '"answered"'], 0),
+        ("input", ["2"], 0),
+        ("output", ["2", '"answered"'], 0),
+    ]
+
+
+def test_a_batch_that_cannot_be_rendered_is_an_error_and_ends_no_pipeline():
+    async def main():
+        it, kept = Engine(Clock(asyncio.get_running_loop())), Kept()
+        source = Told(it.clock, [batches([10**5000]), 1.0, batches([1])])
+        listener = it.observe()
+        await run(it, pipeline("p", [reads(source)], [], [takes(kept)]))
+        await it.clock.sleep(2)
+        (view,) = it.pipelines()
+        return await read(listener, it.clock), view.status, len(kept.batches)
+
+    (entered, left, *others), status, written = run_virtual(main)
+
+    assert entered.startswith("pipeline 'p' input: ValueError: ")
+    assert left.startswith("pipeline 'p' output: ValueError: ")
+    assert [(each["seq"], each["stage"]) for each in others] == [(3, "input"), (4, "output")]
+    assert (status, written) == ("running", 2)
 
 
 def test_errors_are_throttled_per_component_and_never_null_in_seq():

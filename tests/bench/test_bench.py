@@ -1,0 +1,50 @@
+"""Every scenario runs and gives figures. How fast anything is, no test asks."""
+
+from pathlib import Path
+
+import pytest
+
+from bench.__main__ import SCENARIOS, apart, page
+from bench.measuring import BRIEF, Compared
+from bench.table import Row, markdown, ratio_row
+
+RATIOS = sorted(set(SCENARIOS) - {"overload", "livez"})
+
+
+@pytest.mark.parametrize("name", RATIOS)
+def test_a_scenario_gives_ratios(name):
+    rows = apart(SCENARIOS[name][0], BRIEF)
+
+    assert {row.scenario for row in rows} == {name}
+    assert all(row.value > 0 for row in rows)
+
+
+def test_an_overload_loses_nothing_that_was_accepted():
+    [row] = apart(SCENARIOS["overload"][0], BRIEF)
+
+    _, accepted, _, delivered, *_ = row.measured.split()
+    assert accepted == delivered + ","
+    assert row.measured.endswith(" 0 otherwise")
+
+
+def test_a_ratio_is_the_middle_one_and_held_against_the_bar():
+    compared = Compared(ours=2e-6, limit=1e-6, ratios=(0.9, 0.5, 0.4))
+
+    row = ratio_row("batch1", compared, "a limit", unit="passes/s", least=0.6)
+
+    assert row.cells == (
+        "batch1",
+        "500 k passes/s",
+        "a limit: 1 M passes/s",
+        "0.50 (0.40 to 0.90)",
+        "at least 0.6",
+        "**short**",
+    )
+
+
+def test_the_page_tells_the_machine_without_its_paths():
+    page_text = page(markdown([Row("batch1", "1", "2", "0.5")]))
+
+    assert "| batch1 " in page_text
+    assert "cores" in page_text
+    assert str(Path.cwd()) not in page_text

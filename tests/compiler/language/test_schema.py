@@ -1,0 +1,171 @@
+"""JSON Schema: what loads satisfies it, and it says no where one value alone is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headrace.compiler.jsontext import encode
+from headrace.compiler.language.catalogue import scan
+from headrace.compiler.language.config import load_program
+from headrace.compiler.language.documents import read, read_file
+from headrace.compiler.language.schema import component_schemas, json_schema
+
+SPECS = Path(__file__).parents[3] / "specs"
+CATALOGUE = scan("headrace.operators", "headrace.connectors")
+SCHEMA = json_schema(CATALOGUE)
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+DUMMY = {"type": "dummy", "duration": 1}
+
+
+def pipeline(**parts: Any) -> list[dict[str, Any]]:
+    return [{"id": "p", "inputs": [DUMMY], **parts}]
+
+
+def is_loaded(value: Any) -> bool:
+    program, _ = load_program(read(encode(value), None, "json"), CATALOGUE)
+    return program is not None
+
+
+def test_the_schema_is_one() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "file", sorted(SPECS.glob("*/config.*")), ids=lambda file: file.parent.name
+)
+def test_an_example_satisfies_the_schema(file: Path) -> None:
+    if ".connections." in file.name:
+        connections = {**SCHEMA, "$ref": "#/$defs/Connections"}
+        del connections["anyOf"]
+        jsonschema.validate(read_file(file).value, connections)
+    else:
+        VALIDATOR.validate(read_file(file).value)
+
+
+LOADED = [
+    pipeline(),
+    {"pipelines": pipeline()},
+    pipeline(id=None),
+    pipeline(transforms=[], outputs=[]),
+    pipeline(inputs=[{**DUMMY, "envelope": None, "buffer": None, "payload": "text"}]),
+    pipeline(inputs=[{**DUMMY, "envelope": {"type": "wrap", "meta": None}, "amplitude": 8}]),
+    pipeline(inputs=[{**DUMMY, "buffer": {"type": "batch", "size": 3, "window_seconds": 5}}]),
+    pipeline(inputs=[{"type": "http", "auth": {"type": "bearer", "token": "${T}"}}]),
+    pipeline(
+        transforms=[
+            {"type": "filter", "Numeric": {"field": "a", "operator": "less_than", "value": 1}},
+            {
+                "type": "filter",
+                "Numeric": None,
+                "String": {"field": "a", "operator": "contains", "value": ""},
+            },
+            {"type": "buffer", "size": 3},
+            {"type": "splitter", "out_size": 2},
+            {
+                "type": "map",
+                "on_missing": None,
+                "mappings": [
+                    {"type": "copy", "from": "a", "default": {"type": "null"}},
+                    {"type": "constant", "value": {"type": "number", "value": 1}, "as": "b"},
+                    {"type": "drop", "from": ["c"]},
+                ],
+            },
+            {
+                "type": "reducer",
+                "group_by": ["a"],
+                "aggregations": [{"function": "count", "as": "n"}],
+            },
+        ]
+    ),
+    pipeline(
+        outputs=[{"type": "stdout"}, {"type": "http", "url": "http://127.0.0.1/", "verb": "PUT"}]
+    ),
+    pipeline(
+        outputs=[{"type": "file", "connection": "disk", "path": "a", "rotate": {"max_rows": 1}}]
+    ),
+]
+
+
+@pytest.mark.parametrize("config", LOADED)
+def test_what_loads_satisfies_the_schema(config: Any) -> None:
+    assert is_loaded(config)
+
+    VALIDATOR.validate(config)
+
+
+REFUSED = [
+    {},
+    42,
+    [{"id": "p"}],
+    [{"id": "p", "inputs": []}],
+    [{"id": " ", "inputs": [DUMMY]}],
+    pipeline(inputs=[{"type": "nix"}]),
+    pipeline(inputs=[{"duration": 1}]),
+    pipeline(inputs=[{"type": "dummy"}]),
+    pipeline(inputs=[{**DUMMY, "duratoin": 1}]),
+    pipeline(inputs=[{**DUMMY, "duration": "1"}]),
+    pipeline(inputs=[{**DUMMY, "duration": 0}]),
+    pipeline(inputs=[{**DUMMY, "payload": "Text"}]),
+    pipeline(inputs=[{**DUMMY, "buffer": {"type": "static"}}]),
+    pipeline(transforms=None),
+    pipeline(transforms=[{"type": "filter"}]),
+    pipeline(outputs=[{"type": "http", "url": "ftp://x", "verb": "PUT"}]),
+    {"pipelines": pipeline(), "pipeline": []},
+]
+
+
+@pytest.mark.parametrize("config", REFUSED)
+def test_what_is_wrong_by_itself_does_not(config: Any) -> None:
+    assert not is_loaded(config)
+    assert not VALIDATOR.is_valid(config)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 9) | st.sampled_from(["", "a", "dummy", "merge"]),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["type", "size", "meta", "a"]), inner, max_size=3)
+    ),
+    max_leaves=4,
+)
+KEYS = sorted({*CATALOGUE.family("input")["dummy"].options(), "nope"})
+
+
+@given(st.dictionaries(st.sampled_from(KEYS), JSON, max_size=4))
+@settings(max_examples=200, deadline=None)
+def test_whatever_loads_satisfies_the_schema(options: dict[str, Any]) -> None:
+    config = pipeline(inputs=[{"duration": 1, **options, "type": "dummy"}])
+
+    if is_loaded(config):
+        VALIDATOR.validate(config)
+
+
+def test_a_union_names_its_variants_by_tag() -> None:
+    schemas = component_schemas(CATALOGUE)
+
+    union = schemas["Envelope"]
+    assert union["discriminator"] == {
+        "propertyName": "type",
+        "mapping": {
+            "merge": "#/components/schemas/MergeEnvelope",
+            "wrap": "#/components/schemas/WrapEnvelope",
+        },
+    }
+    assert list(schemas["MergeEnvelope"]["properties"]) == ["type", "meta"]
+    assert schemas["MergeEnvelope"]["properties"]["type"] == {"const": "merge"}
+    assert schemas["MergeEnvelope"]["properties"]["meta"]["default"] == "_meta"
+
+
+def test_every_kind_of_the_catalogue_is_in_the_union_of_its_family() -> None:
+    schemas = component_schemas(CATALOGUE)
+
+    for family in ("input", "transform", "output", "connection"):
+        mapping = schemas[family.capitalize()]["discriminator"]["mapping"]
+        assert list(mapping) == list(CATALOGUE.family(family))

@@ -1,0 +1,106 @@
+"""Handing batches to a sink that may have to wait: what is written when, and what is reported."""
+
+import asyncio
+from functools import partial
+
+from headrace.compiler.clock import Clock, run_virtual
+from headrace.compiler.edges import AwaitingSink
+from headrace.compiler.errors import Unreachable
+from headrace.compiler.runtime.outputs import writer
+from tests.marbles import Broker
+
+
+class Buffered(AwaitingSink):
+    """Writes at once; a batch that says "wait" takes a second, and one that says "fail" fails."""
+
+    def __init__(self, clock):
+        self.clock = clock
+        self.batches = []
+
+    def begin(self, batch):
+        if batch == ["fail"]:
+            raise OSError("the disk is full")
+        if batch == ["away"]:
+            raise Unreachable("nobody answers")
+        if batch == ["wait"]:
+            return partial(self.write, batch)
+        self.batches.append(batch)
+        return None
+
+    async def write(self, batch):
+        await self.clock.sleep(1)
+        self.batches.append(batch)
+
+
+class Output:
+    """A writer at work, and all that can be seen of it."""
+
+    def __init__(self):
+        self.clock = Clock(asyncio.get_running_loop())
+        self.sink = Buffered(self.clock)
+        self.broker = Broker()
+        self.failures = []
+        self._writer = writer(self.sink, lambda cause: self.failures.append(str(cause)), self.clock)
+
+    def take(self, *batches):
+        for batch in batches:
+            self._writer.take(self.broker.deliver(batch))
+
+    async def drain(self):
+        await self._writer.drain()
+
+
+def test_what_waits_for_nobody_is_written_in_the_pass():
+    async def main():
+        output = Output()
+
+        output.take([1], [2])
+
+        assert output.sink.batches == output.broker.acknowledged == [[1], [2]]
+        assert output.broker.window.used == 0
+
+    run_virtual(main)
+
+
+def test_what_comes_after_a_batch_that_waits_is_written_after_it():
+    async def main():
+        output = Output()
+
+        output.take([1], ["wait"], [2], ["wait"], [3])
+        before = list(output.sink.batches)
+        await output.drain()
+        output.take([4])
+
+        assert before == [[1]]
+        assert output.sink.batches == [[1], ["wait"], [2], ["wait"], [3], [4]]
+        assert output.broker.window.used == 0
+
+    run_virtual(main)
+
+
+def test_a_batch_that_fails_in_the_pass_or_behind_one_that_waits_costs_only_itself():
+    async def main():
+        output = Output()
+
+        output.take(["fail"], ["wait"], ["fail"], [1])
+        await output.drain()
+
+        assert output.failures == ["the disk is full"] * 2
+        assert output.sink.batches == [["wait"], [1]]
+        assert output.broker.window.used == 0
+
+    run_virtual(main)
+
+
+def test_while_nobody_answers_batches_fail_at_once_until_the_backoff_is_over():
+    async def main():
+        output = Output()
+
+        output.take(["away"], [1])
+        await output.clock.sleep(1)
+        output.take([2], [3])
+
+        assert output.failures == ["nobody answers"] * 2
+        assert output.sink.batches == [[2], [3]]
+
+    run_virtual(main)
