@@ -33,7 +33,8 @@ async def read_json_body(req: falcon.asgi.Request) -> bytes:
     media_type = (req.content_type or falcon.MEDIA_JSON).partition(";")[0].strip().lower()
     if media_type != falcon.MEDIA_JSON:
         raise falcon.HTTPUnsupportedMediaType(
-            description=f"the body has to be {falcon.MEDIA_JSON}, not {media_type}"
+            description=f"the body has to be {falcon.MEDIA_JSON}, not {media_type}: "
+            f"send 'Content-Type: {falcon.MEDIA_JSON}', or none at all"
         )
     if (req.content_length or 0) > LARGEST:
         raise too_large(LARGEST)
