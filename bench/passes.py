@@ -263,7 +263,7 @@ async def _chain(effort: Effort) -> Compared:
         return await compare(bed.run, _tight_loop(given), effort)
 
 
-def _tight_loop(given: Sequence[list[bytes]]) -> Work:
+def _tight_loop(given: list[list[bytes]]) -> Work:
     written = bytearray()
 
     def write(payloads: list[bytes]) -> None:

@@ -19,7 +19,7 @@ _FORM = re.compile(
     r"""
     (?P<date> \d{4} - \d\d - \d\d )
     (?: [Tt ]
-        (?P<minute> \d\d : \d\d ) : (?P<second> \d\d )
+        (?P<minute> (?: [01]\d | 2[0-3] ) : [0-5]\d ) : (?P<second> \d\d )
         (?: \. (?P<fraction> \d+ ) )?
         (?: [Zz] | (?P<offset> [+-] (?: [01]\d | 2[0-3] ) : [0-5]\d ) )
     )?

@@ -57,12 +57,16 @@ class Map(PerMessage, kind="map", listed=8):
             if isinstance(mapping, Drop) and self.keep == "mapped":
                 yield _idle_drop(index)
         first: dict[str, int] = {}
+        scalars: dict[str, tuple[int, Writing]] = {}
         for index, mapping in self.writings:
             if first.setdefault(mapping.target, index) != index:
                 yield _written_twice(index, mapping, first[mapping.target])
-            for by, other in self.writings:
-                if mapping.target.startswith(other.target + ".") and other.is_never_object:
-                    yield _scalar_in_the_way(index, mapping, by, other)
+            if mapping.is_never_object:
+                scalars.setdefault(mapping.target, (index, mapping))
+        for index, mapping in self.writings:
+            for path in _above(mapping.target):
+                if path in scalars:
+                    yield _scalar_in_the_way(index, mapping, *scalars[path])
 
     def field_use(self) -> FieldUse:
         """Every source is read, every target may be written, what is dropped is gone."""
@@ -136,22 +140,22 @@ class Map(PerMessage, kind="map", listed=8):
     def generate(self, code: Code, ctx: Context) -> None:
         """Write every mapping; whatever fails is left to the plain form."""
         kept: list[Kept] = []
-        for index, mapping in enumerate(self.mappings):
+        for mapping, is_seen in zip(self.mappings, self._seen(), strict=True):
             if isinstance(mapping, Writing):
-                kept.append(self._write(index, mapping, code))
+                kept.append(self._write(mapping, code, is_seen=is_seen))
             elif isinstance(mapping, Drop):
                 for path in mapping.from_:
                     code.remove(DottedPath(path))
         if self.keep == "mapped":
             _replace(kept, code)
 
-    def _write(self, index: int, mapping: Writing, code: Code) -> Kept:
+    def _write(self, mapping: Writing, code: Code, *, is_seen: bool) -> Kept:
         """Write one mapping as source."""
         target, fallback = DottedPath(mapping.target), mapping.fallback
         is_lenient = fallback is not None or self.on_missing != "error"
         formula = mapping.source(code, optional=is_lenient)
         condition = formula.there if fallback is None and self.on_missing == "omit" else ""
-        if condition and self._is_seen(index, target):
+        if condition and is_seen:
             code.own()  # else every such block copies
             with code.block(f"if {condition}:"):
                 value = formula.write(code)
@@ -161,28 +165,30 @@ class Map(PerMessage, kind="map", listed=8):
             value = formula.write_or(None if fallback is None else fallback.constant, code)
         else:
             value = formula.write_demanding(code)
-        if self._is_seen(index, target):
+        if is_seen:
             code.write(target, value)
         return target, value, condition
 
-    def _is_seen(self, index: int, target: DottedPath) -> bool:
-        """Return whether anything can tell that a mapping wrote to the message itself.
+    def _seen(self) -> list[bool]:
+        """Return of each mapping whether anything can tell that it wrote to the message itself.
 
         If only what is mapped is kept: whether a later mapping reads there, or something in the
         message may be in the way.
         """
-        if self.keep == "all" or not target.is_plain:
-            return True
-        later = [path for n, each in self.writings if n > index for path in each.sources]
-        return any(DottedPath(path).segments[0] == target.text for path in later)
+        read: set[str] = set()
+        seen = []
+        for mapping in reversed(self.mappings):
+            target = mapping.target if isinstance(mapping, Writing) else ""
+            seen.append(self.keep == "all" or "." in target or target in read)
+            if isinstance(mapping, Writing):
+                read.update(DottedPath(path).segments[0] for path in mapping.sources)
+        return seen[::-1]
 
 
 def _replace(kept: Sequence[Kept], code: Code) -> None:
     """Put an object with all that was written in the place of the message."""
     values = {target.segments: value for target, value, _ in kept}
-    is_nested = any(
-        other[: len(each)] == each for each in values for other in values if other != each
-    )
+    is_nested = any(each[:end] in values for each in values for end in range(1, len(each)))
     if not is_nested and not any(condition for _, _, condition in kept):
         code.replace(_display(values))
         return
@@ -221,6 +227,11 @@ def _written_twice(index: int, mapping: Writing, by: int) -> Fault:
         expected="a field of its own for every mapping",
         path=_target_place(index, mapping),
     )
+
+
+def _above(path: str) -> Iterator[str]:
+    """Yield the paths of the objects on the way to a field."""
+    return (path[:at] for at, sign in enumerate(path) if sign == ".")
 
 
 def _scalar_in_the_way(index: int, mapping: Writing, by: int, other: Writing) -> Fault:

@@ -1,14 +1,19 @@
-"""What holds for every test: a test may be skipped on a user's machine, never in CI."""
+"""What holds for every test: it may be skipped on a user's machine, never in CI; time fails none."""
 
 import os
 from collections.abc import Generator
 from typing import TypeVar
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # A test that needs a server skips itself where that server is not installed. In CI everything is
 # installed, so a skip there would be a test that silently stopped testing.
 IN_CI = os.environ.get("CI") == "true"
+
+# Whether a machine is busy says nothing about a property: how long an example takes is no failure.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 

@@ -84,7 +84,8 @@ class Engine:
         pipeline = self._make(id, config)
         self._pipelines[id] = pipeline  # reserved while its outputs come up
         try:
-            if refused := pipeline.build() or await pipeline.open(OPENING_SECONDS):
+            refused = pipeline.build() or await pipeline.open(OPENING_SECONDS, is_awaited=True)
+            if refused:
                 raise Refused(refused, f"pipeline '{id}' could not be started")
         except BaseException:
             if self._pipelines.get(id) is pipeline:
@@ -129,6 +130,7 @@ class Engine:
         if ended is None:
             raise UnknownPipeline(pipeline)
         await ended.stop(ENDING_SECONDS)
+        self._forget(pipeline)
 
     def pipelines(self) -> list[PipelineView]:
         """Return what runs now, in the order it was created."""
@@ -185,6 +187,12 @@ class Engine:
         if inbox.take in readers:
             readers.remove(inbox.take)
             self._rewire(inbox.upstream)
+        self._forget(inbox.upstream)
+
+    def _forget(self, id: str) -> None:
+        """Drop the list of an id that nobody runs under and nobody reads."""
+        if id not in self._pipelines and not self._readers.get(id):
+            self._readers.pop(id, None)
 
     def _rewire(self, upstream: str) -> None:
         if running := self._pipelines.get(upstream):

@@ -76,15 +76,22 @@ class Pipeline:
         builder.build()
         return builder.refused
 
-    async def open(self, seconds: float) -> list[Diagnostic]:
-        """Start the sinks that are not started, all at once; return the refusals.
+    async def open(self, seconds: float, *, is_awaited: bool = False) -> list[Diagnostic]:
+        """Start the sinks, within ``seconds``; return the refusals.
 
-        A sink that does not answer, or not within ``seconds``, is no refusal: `run` brings it up.
+        A sink that does not answer is no refusal: `run` brings it up. ``is_awaited``: somebody waits
+        for the outcome, so it is tried again as long as there is time.
         """
-        return [
-            self.config.diagnose(cause.fault, ("outputs", index))
-            for index, cause in await self._start_sinks(seconds)
-        ]
+        clock, backoff = self._world.clock, Backoff()
+        ends = clock.monotonic() + seconds
+        refused = await self._start_sinks(seconds)
+        while is_awaited and not (refused or self._is_up or self._stopping):
+            pause = backoff.next()
+            if clock.monotonic() + pause >= ends:
+                break
+            await clock.sleep(pause)
+            refused = await self._start_sinks(ends - clock.monotonic())
+        return [self.config.diagnose(cause.fault, ("outputs", index)) for index, cause in refused]
 
     async def _start_sinks(self, seconds: float | None = None) -> list[tuple[int, BuildRefused]]:
         waiting = {
@@ -184,6 +191,7 @@ class Pipeline:
 
     def _end(self, status: Status) -> None:
         self.status = status
+        self.parts.ingress = None  # nobody reads what would be posted
         if self._ending is None:
             self._ending = asyncio.ensure_future(self._finish())
 

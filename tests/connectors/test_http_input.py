@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.errors import BuildRefused
+from headrace.compiler.errors import BuildRefused, UnknownPipeline
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.envelopes import Merge
 from headrace.compiler.runtime.engine import Engine
@@ -386,3 +386,43 @@ async def test_what_waits_is_bounded_and_what_was_accepted_is_delivered_before_t
     assert len(accepted) - delivered_meanwhile <= 50 + 16 + 16
     assert len(accepted) < 500
     assert slow.batches == accepted
+
+
+@virtual
+async def test_posts_are_queued_while_the_outputs_come_up():
+    class Late(Kept):
+        async def start(self) -> None:
+            if it.clock.monotonic() < 20:
+                raise OSError("connection refused")
+
+    it, late = Engine(Clock(asyncio.get_running_loop())), Late()
+    await run(it, pipeline("p", [HttpInput.load({"capacity": 2})], [], [takes(late)]))
+    (view,) = it.pipelines()
+    ingress = it.ingress("p")
+
+    accepted = [ingress.offer([n], None) for n in range(3)]
+    await it.clock.sleep(60)
+
+    assert view.status == "starting"
+    assert accepted == [True, True, False]
+    assert late.batches == [[0], [1]]
+    await it.close()
+
+
+@virtual
+async def test_the_way_in_is_gone_as_soon_as_the_pipeline_is_to_end():
+    it = Engine(Clock(asyncio.get_running_loop()))
+    slow = Slow(it.clock, 1.0)
+    await run(it, pipeline("p", [HttpInput.load({})], [], [takes(slow)]))
+    ingress = it.ingress("p")
+    taken = ingress.offer([1], None)
+    await it.clock.sleep(0.1)
+
+    ending = asyncio.ensure_future(it.dispose("p"))
+    await asyncio.sleep(0)
+
+    with pytest.raises(UnknownPipeline):
+        it.ingress("p")
+    assert (taken, ingress.offer([2], None), slow.batches) == (True, False, [])
+    await ending
+    assert slow.batches == [[1]]

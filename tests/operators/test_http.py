@@ -12,6 +12,7 @@ from headrace.operators import http
 from headrace.operators.http import HttpTransform
 from tests.doubles import StubContext, refusals
 from tests.peer import Peer, peer, replies
+from tests.virtual import virtual
 
 
 @pytest_asyncio.fixture
@@ -159,6 +160,24 @@ async def test_a_server_that_is_not_there_fails_the_batch(unused_tcp_port):
     out, failures = await handed_on({"url": url}, ["a"])
 
     assert (out, failures) == ([], [f"POST {url}: connection refused"])
+
+
+@virtual(patience=0.1)
+async def test_a_server_that_hangs_fails_the_batch_after_30_seconds():
+    hanging = asyncio.Event()
+
+    async def hangs(_: web.Request) -> web.Response:
+        await hanging.wait()
+        return web.Response()
+
+    async with peer() as server:
+        server.answers = [hangs, replies("[2]")]
+        url = server.url()
+        out, failures = await handed_on({"url": url}, [1], [2])
+        hanging.set()
+
+    assert out == [[2]]
+    assert failures == [f"POST {url}: no answer within 30 s"]
 
 
 def test_it_may_hand_on_more_than_it_was_given():

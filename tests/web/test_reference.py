@@ -101,6 +101,13 @@ async def test_the_page_may_ask_no_other_host(client) -> None:
     assert "validatorUrl: null" in start.text
 
 
+async def test_the_renderer_knows_openapi_3_1(client) -> None:
+    # Version 4 does not, and shows an error in place of the description.
+    renderer = await client.simulate_get("/api/reference/swagger-ui-bundle.js")
+
+    assert "oas31" in renderer.text
+
+
 @pytest.mark.parametrize("name", ["nope.js", "..%2F..%2Fapp.py", "%2e%2e", "index.html", ""])
 async def test_no_other_file_is_served(client, name) -> None:
     got = await client.simulate_get(f"/api/reference/{name}")

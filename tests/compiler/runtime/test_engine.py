@@ -455,6 +455,13 @@ def test_a_sink_that_does_not_answer_leaves_the_pipeline_starting_until_it_does(
 
         assert running(it, "p").status == "running"
         assert late.batches == [[1]]
+        [outage] = running(it, "p").failures.signatures()
+        assert (outage.stage, outage.component, outage.message) == (
+            "output",
+            0,
+            "connection refused",
+        )
+        assert outage.count > 3  # once for each attempt
         await it.close()
         assert late.finished == 1
 
@@ -666,3 +673,34 @@ def test_every_unresolved_secret_and_unknown_connection_is_refused_with_its_opti
         ("outputs[0].connection", "unknown-connection"),
         ("outputs[1].auth.value", "unresolved-secret"),
     ]
+
+
+def test_a_sink_that_comes_up_within_five_seconds_is_answered_as_running():
+    class Late(Kept):
+        async def start(self):
+            if clock.monotonic() < 2:
+                raise OSError("connection refused")
+
+    async def main():
+        nonlocal clock
+        it = engine()
+        clock = it.clock
+        view = await it.compile(pipeline("p", [reads(Told(it.clock, []))], [], [takes(Late())]))
+
+        assert (view.status, it.clock.monotonic() < 5) == ("running", True)
+        await it.close()
+
+    clock: Clock
+    run_virtual(main)
+
+
+def test_a_thousand_ids_that_come_and_go_leave_nothing_behind():
+    async def main():
+        it = engine()
+        for n in range(1000):
+            await it.compile(pipeline(f"p{n}", [reads(Told(it.clock, []))]))
+            await it.dispose(f"p{n}")
+
+        assert (it.pipelines(), len(it._readers)) == ([], 0)
+
+    run_virtual(main)

@@ -8,6 +8,7 @@ import pytest
 
 from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.language.envelopes import Merge, Wrap
+from headrace.compiler.language.inputbuffers import Tumbling
 from headrace.compiler.runtime.engine import Engine
 from tests.stand_ins import Kept, RawTold, Slow, Told, batches, does, pipeline, reads, run, takes
 
@@ -20,14 +21,17 @@ def payloads(*bodies: bytes):
     return list(zip(bodies, range(len(bodies)), strict=True))
 
 
-def fed(script, *, max_batch=1, **options):
-    """Return what an output gets, and what was acknowledged, for raw arrivals."""
+def fed(script, *, max_batch=1, about=None, **options):
+    """Return what an output gets, and what was acknowledged, for raw arrivals.
+
+    ``about`` is the kind's own metadata, if not a topic and an offset.
+    """
 
     async def main():
         it = engine()
         source, kept = RawTold(it.clock, script), Kept()
         source.max_batch = max_batch
-        source.describe = lambda origin: {"topic": "t", "offset": origin}
+        source.describe = lambda origin: about or {"topic": "t", "offset": origin}
         await run(
             it, pipeline("p", [reads(source, acknowledges=True, **options)], [], [takes(kept)])
         )
@@ -90,6 +94,33 @@ def test_wrap_puts_any_payload_beside_the_metadata():
 
     assert list(message) == ["about", "value"]
     assert message["value"] == [1]
+
+
+def test_metadata_of_the_kind_wins_over_the_shared_but_for_the_time_of_arrival():
+    about = {"received_at": "never", "input": "its own"}
+
+    [[message]], _ = fed([payloads(b"1")], envelope=Wrap(), about=about)
+
+    assert message["_meta"] == {
+        "pipeline": "p",
+        "input": "its own",
+        "received_at": "2026-01-01T00:00:00.000000+00:00",
+    }
+
+
+def test_an_input_buffer_does_not_change_when_a_message_arrived():
+    async def main():
+        it = engine()
+        source, kept = Told(it.clock, [batches([1]), 3.0, batches([2])]), Kept()
+        options = {"envelope": Wrap(), "buffer": Tumbling(window_seconds=10)}
+        await run(it, pipeline("p", [reads(source, **options)], [], [takes(kept)]))
+        await it.clock.sleep(60)
+        await it.close()
+        return kept.batches
+
+    [batch] = run_virtual(main)
+
+    assert [each["_meta"]["received_at"][14:19] for each in batch] == ["00:00", "00:03"]
 
 
 def test_a_source_that_hands_out_nothing_readable_of_its_own_keeps_running():
