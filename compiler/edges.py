@@ -61,8 +61,12 @@ class Source(ABC):
         """
         return False
 
-    def close(self) -> None:
-        """Let go of what is held. Called once when nobody reads any more, however that came."""
+    def close(self) -> int:
+        """Let go of what is held, when nobody reads any more, however that came.
+
+        Returns how many batches it had accepted that are lost with it.
+        """
+        return 0
 
 
 class Sink(ABC):

@@ -250,10 +250,12 @@ class Posts(Source):
         self._wake()
         return True
 
-    def close(self) -> None:
+    def close(self) -> int:
         """Refuse posts, and forget those that nobody will read."""
         self.stop()
+        lost = len(self._queue)
         self._queue.clear()
+        return lost
 
     def _wake(self) -> None:
         if self._reader is not None and not self._reader.done():

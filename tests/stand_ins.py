@@ -46,8 +46,9 @@ class Told(Source):
     def acknowledge(self, origins: Sequence[Any]) -> None:
         self.acknowledged += origins
 
-    def close(self) -> None:
+    def close(self) -> int:
         self.is_closed = True
+        return 0
 
 
 class RawTold(Told):

@@ -31,7 +31,7 @@ def render(
     """Return the diagnostics as one text without a line break at its end.
 
     ``plain``: a line for each, ``file:line:column: path: message``, without what is unknown; the
-    message of a warning starts with the word, and a suggestion follows in brackets. ``json``: one
+    message of a warning starts with the word, and what would do follows in brackets. ``json``: one
     array of objects. ``terminal``: a coloured block for each, with the line of the file where
     ``sources`` has its text.
     """
@@ -52,8 +52,16 @@ def _array(diagnostics: Iterable[Diagnostic]) -> str:
 def _line(diagnostic: Diagnostic) -> str:
     remark = "warning: " if diagnostic.severity is Severity.WARNING else ""
     parts = [_where(diagnostic), diagnostic.path, remark + diagnostic.message]
-    hint = f" ({diagnostic.suggestion})" if diagnostic.suggestion is not None else ""
+    hint = diagnostic.suggestion or _known_names(diagnostic)
+    hint = f" ({hint})" if hint else ""
     return printable(": ".join(part for part in parts if part) + hint)
+
+
+def _known_names(diagnostic: Diagnostic) -> str:
+    """What would be accepted, where that is a list of names the message does not give."""
+    expected = diagnostic.expected or ""
+    is_list = expected.startswith("one of ") and expected not in diagnostic.message
+    return f"expected {expected}" if is_list else ""
 
 
 def _where(diagnostic: Diagnostic) -> str:

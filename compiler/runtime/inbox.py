@@ -75,10 +75,12 @@ class Inbox(Source):
             self._reader.set_result(None)
         return True
 
-    def close(self) -> None:
+    def close(self) -> int:
         """Settle what nobody will read any more, so that the upstream is not held up."""
         self._stopping = True
         self._detach(self)
+        lost = len(self._batches) + len(self._waiting)
         self._batches.clear()
         while self._waiting:
             self._waiting.popleft().done()
+        return lost

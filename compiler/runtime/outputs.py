@@ -14,7 +14,7 @@ from collections.abc import Callable
 from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Delivery
 from headrace.compiler.edges import AwaitingSink, InlineSink, Rest, Sink
-from headrace.compiler.errors import Unreachable
+from headrace.compiler.errors import BatchFailed, Unreachable
 from headrace.compiler.runtime.backoff import Backoff
 
 Report = Callable[[BaseException], None]
@@ -100,10 +100,12 @@ class QueuedWriter(Writer):
             await asyncio.shield(self._task)
 
     def abandon(self) -> None:
-        """End the worker; what it held is lost and reported as one failure."""
+        """End the worker. Every batch it held is lost and counted, and none is acknowledged."""
         if self._task is not None:
             self._task.cancel()
-            self.report(TimeoutError("stopped before everything was written"))
+            for _ in range(1 + len(self._queue)):
+                self.report(BatchFailed("stopped before everything was written"))
+            self._queue.clear()
 
     def _begin(self, delivery: Delivery) -> Rest | None:
         """Begin to write a delivery; return what finishes it, or None when it is done."""
@@ -140,8 +142,7 @@ class QueuedWriter(Writer):
             self._failed(cause)
         else:
             self._succeeded()
-        finally:
-            delivery.done()
+        delivery.done()  # not when we are abandoned: nobody may take it for written
 
     def _succeeded(self) -> None:
         if self._closed_until:

@@ -22,7 +22,7 @@ from reactivex.disposable import Disposable
 from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Acknowledgement, Batch, Delivery, Window
 from headrace.compiler.edges import Arrival, Source
-from headrace.compiler.errors import Ended
+from headrace.compiler.errors import BatchFailed, Ended
 from headrace.compiler.jsontext import NotJson, decode, decode_usual
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.envelope import Enclose
@@ -59,6 +59,7 @@ class Pump:
         self._warn_once = warn_once
         self._stopping = self._drains = False
         self._interruptible = False
+        self._unsent = 0
         self._task: asyncio.Task[None] | None = None
         self._turn = Turn(turns)
         self._batches: Callable[[Sequence[Arrival]], Iterable[tuple[Batch, Any]]]
@@ -89,7 +90,14 @@ class Pump:
     def discard(self) -> None:
         """End without ever having read."""
         self._source.stop()
-        self._source.close()
+        self._close()
+
+    def _close(self) -> None:
+        """Let go of the source; what it had accepted and nobody will see is counted as lost."""
+        lost = self._source.close() + self._unsent
+        self._unsent = 0
+        for _ in range(lost):
+            self._report(BatchFailed("stopped before everything that was accepted went through"))
 
     async def _run(self, observer: ObserverBase[Delivery]) -> None:
         try:
@@ -98,7 +106,7 @@ class Pump:
             if not self._stopping:
                 raise
         finally:
-            self._source.close()
+            self._close()
         observer.on_completed()
 
     async def _live(self, emit: Callable[[Delivery], None]) -> None:
@@ -137,9 +145,14 @@ class Pump:
     async def _hand_on(self, arrivals: Sequence[Arrival], emit: Callable[[Delivery], None]) -> None:
         """Send batch after batch down the chain, each as soon as the window has room."""
         window, turn, monotonic = self.window, self._turn, self._clock.monotonic
-        for batch, origins in self._batches(arrivals):
+        rest = iter(self._batches(arrivals))
+        for batch, origins in rest:
             if window.used >= window.size:
-                await window.room()
+                try:
+                    await window.room()
+                except asyncio.CancelledError:
+                    self._unsent = 0 if self._on_delivery else 1 + sum(1 for _ in rest)
+                    raise
                 turn.begin()
             custody = self._custody(batch, origins) if self._acknowledges else None
             if not batch:

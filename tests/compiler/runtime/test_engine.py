@@ -25,6 +25,7 @@ from headrace.compiler.language.documents import read
 from headrace.compiler.language.inputbuffers import Static
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import Engine
+from headrace.connectors.http import HttpInput
 from headrace.operators.buffer import Buffer
 from tests.stand_ins import (
     Awaiting,
@@ -702,5 +703,40 @@ def test_a_thousand_ids_that_come_and_go_leave_nothing_behind():
             await it.dispose(f"p{n}")
 
         assert (it.pipelines(), len(it._readers)) == ([], 0)
+
+    run_virtual(main)
+
+
+def test_what_is_lost_when_the_grace_is_over_is_counted_and_not_acknowledged():
+    async def main():
+        it = engine()
+        source, stuck = Told(it.clock, [batches(*([n] for n in range(20)))]), Slow(it.clock, 1e9)
+        given = reads(source, acknowledges=True, ack="on_delivery")
+        await run(it, pipeline("p", [given], [], [takes(stuck)]))
+        failures = running(it, "p").failures
+
+        await it.dispose("p")
+
+        assert {each.message: each.count for each in failures.signatures()} == {
+            "stopped before everything was written": 16  # the other four were never sent
+        }
+        assert source.acknowledged == []
+
+    run_virtual(main)
+
+
+def test_posts_that_nobody_works_off_in_time_are_counted():
+    async def main():
+        it = engine()
+        stuck = Slow(it.clock, 1e9)
+        await run(it, pipeline("p", [HttpInput()], [], [takes(stuck)]))
+        failures = running(it, "p").failures
+        for n in range(50):
+            assert it.ingress("p").offer([n], None)
+        await it.clock.sleep(1)
+
+        await it.dispose("p")
+
+        assert sum(each.count for each in failures.signatures()) == 50
 
     run_virtual(main)
