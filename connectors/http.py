@@ -17,19 +17,11 @@ from headrace.compiler.jsontext import encode
 from headrace.compiler.language.context import Context
 from headrace.compiler.language.diagnostics import Fault, shown
 from headrace.compiler.language.families import Input, Output
-from headrace.compiler.language.fields import (
-    Choice,
-    Integer,
-    Name,
-    Number,
-    SecretText,
-    Tagged,
-    VariantOf,
-    refused,
-)
+from headrace.compiler.language.fields import Choice, Integer, Name, Number, SecretText, refused
 from headrace.compiler.language.records import option
 from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.urls import Address, HttpUrl
+from headrace.compiler.language.variants import Tagged, VariantOf
 from headrace.compiler.runtime.httpclient import HttpClient
 
 PASSED_ON = ("content-type", "user-agent", "x-request-id", "x-correlation-id", "traceparent")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from headrace.compiler.delivery import JsonValue
-from headrace.compiler.language.fields import Boolean, DottedPath, Number, Tagged, Text
+from headrace.compiler.language.fields import Boolean, DottedPath, Number, Text
 from headrace.compiler.language.records import option
+from headrace.compiler.language.variants import Tagged
 
 
 class Literal(Tagged):

@@ -16,15 +16,10 @@ from headrace.compiler.language.catalogue import FAMILIES, Catalogue
 from headrace.compiler.language.diagnostics import Diagnostic, Fault, Path, Severity, path_text
 from headrace.compiler.language.documents import Document
 from headrace.compiler.language.families import Component
-from headrace.compiler.language.fields import (
-    ComponentOf,
-    Identifier,
-    ListOf,
-    untagged,
-    variant_named,
-)
+from headrace.compiler.language.fields import ComponentOf, Identifier, ListOf
 from headrace.compiler.language.records import Record, faults_of, option
 from headrace.compiler.language.settings import Setting, settings
+from headrace.compiler.language.variants import untagged, variant_named
 
 _R = TypeVar("_R", bound=Record)
 

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.fieldflow import Shape, either
-from headrace.compiler.language.fields import Tagged, Text
+from headrace.compiler.language.fields import Text
 from headrace.compiler.language.records import option
+from headrace.compiler.language.variants import Tagged
 
 SHARED_METADATA = {
     "pipeline": "Id of the pipeline that reads it.",

@@ -15,9 +15,10 @@ from headrace.compiler.edges import Sink, Source
 from headrace.compiler.language.context import Context, Operator, Step
 from headrace.compiler.language.envelopes import Envelope
 from headrace.compiler.language.fieldflow import FieldUse, Passing
-from headrace.compiler.language.fields import Choice, VariantOf
+from headrace.compiler.language.fields import Choice
 from headrace.compiler.language.inputbuffers import InputBuffer
 from headrace.compiler.language.records import Record, option
+from headrace.compiler.language.variants import VariantOf
 
 if TYPE_CHECKING:
     from headrace.compiler.lowering.code import Code

@@ -6,8 +6,9 @@ overshot. No batch is ever empty, and the clock starts at the first message.
 
 from __future__ import annotations
 
-from headrace.compiler.language.fields import Integer, Tagged
+from headrace.compiler.language.fields import Integer
 from headrace.compiler.language.records import option
+from headrace.compiler.language.variants import Tagged
 
 
 class InputBuffer(Tagged):

@@ -13,8 +13,9 @@ from typing import Any
 from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.envelopes import SHARED_METADATA
 from headrace.compiler.language.families import Component, Input
-from headrace.compiler.language.fields import Strict, Tagged
+from headrace.compiler.language.fields import Strict
 from headrace.compiler.language.records import Option, Record
+from headrace.compiler.language.variants import Tagged
 
 # What follows a docstring's prose is for whoever reads the code.
 _HEADING = re.compile(r"^(Shape|Units|Raises|Source):", re.MULTILINE)

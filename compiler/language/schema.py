@@ -17,7 +17,7 @@ from apispec import APISpec
 from apispec.ext.marshmallow import MarshmallowPlugin
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
 
-from headrace.compiler.language import fields
+from headrace.compiler.language import fields, variants
 from headrace.compiler.language.catalogue import FAMILIES, Catalogue
 from headrace.compiler.language.drafts import PipelineShape
 from headrace.compiler.language.families import Component
@@ -154,7 +154,7 @@ class _Converter(OpenAPIConverter):
         return self.record(field.record)
 
     @takes.register
-    def _(self, field: fields.VariantOf) -> Schema:
+    def _(self, field: variants.VariantOf) -> Schema:
         return self.union(field.union.__name__, field.union.variants)
 
     @takes.register
@@ -184,8 +184,8 @@ def _name(record: type[Record]) -> str:
     """Return the schema name of a record: `KafkaInput`, `StaticInputBuffer`, `Aggregation`."""
     if issubclass(record, Component):
         return record.kind.capitalize() + record.family.capitalize()
-    if issubclass(record, fields.Tagged) and record.tag:
-        root = next(base for base in record.__mro__ if fields.Tagged in base.__bases__)
+    if issubclass(record, variants.Tagged) and record.tag:
+        root = next(base for base in record.__mro__ if variants.Tagged in base.__bases__)
         return record.tag.title().replace("_", "") + root.__name__
     return record.__name__
 

@@ -21,11 +21,10 @@ from headrace.compiler.language.fields import (
     Number,
     RecordOf,
     SecretText,
-    Tagged,
-    VariantOf,
 )
 from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.secrets import Secret
+from headrace.compiler.language.variants import Tagged, VariantOf
 from headrace.web.check import check
 from headrace.web.docs.__main__ import main, out_of_date
 from headrace.web.docs.components import described, pages

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from headrace.compiler.language import fields
+from headrace.compiler.language import fields, variants
 from headrace.compiler.language.catalogue import FAMILIES, Catalogue
 from headrace.compiler.language.drafts import PipelineShape
 from headrace.compiler.language.families import Component, Input
@@ -83,12 +83,12 @@ class Sections:
             yield f"### {noun(record)}"
             if said := prose(record):
                 yield said
-            if issubclass(record, fields.Tagged):
+            if issubclass(record, variants.Tagged):
                 yield from self._variants(record)
             else:
                 yield self.keys(record)
 
-    def _variants(self, root: type[fields.Tagged]) -> Iterator[str]:
+    def _variants(self, root: type[variants.Tagged]) -> Iterator[str]:
         yield "One of these, by its `type`:"
         for tag, variant in root.variants.items():
             yield f"**{code(tag)}**: {prose(variant)}"
@@ -106,7 +106,7 @@ class Sections:
                 return f"list of {self._type(field.inner)}"
             case fields.RecordOf():
                 return self._linked(field.record)
-            case fields.VariantOf():
+            case variants.VariantOf():
                 return self._linked(field.union)
             case fields.Choice():
                 return " | ".join(map(code, field.words))

@@ -4,7 +4,7 @@ import pytest
 
 from headrace.compiler.language.envelopes import Envelope, Merge, Wrap
 from headrace.compiler.language.fieldflow import Shape
-from headrace.compiler.language.fields import VariantOf
+from headrace.compiler.language.variants import VariantOf
 from tests.doubles import refusals
 
 METADATA = Shape.of(["input", "pipeline"], "inputs[0]")

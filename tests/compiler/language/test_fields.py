@@ -20,12 +20,11 @@ from headrace.compiler.language.fields import (
     PipelineId,
     RecordOf,
     SecretText,
-    Tagged,
     Text,
-    VariantOf,
 )
 from headrace.compiler.language.records import Record, faults_of, option
 from headrace.compiler.language.secrets import Secret
+from headrace.compiler.language.variants import Tagged, VariantOf
 
 
 class Tool(Tagged):

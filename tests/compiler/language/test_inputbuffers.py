@@ -2,8 +2,8 @@
 
 import pytest
 
-from headrace.compiler.language.fields import VariantOf
 from headrace.compiler.language.inputbuffers import Either, InputBuffer, Static, Tumbling
+from headrace.compiler.language.variants import VariantOf
 from tests.doubles import refusals
 
 

@@ -18,12 +18,11 @@ from headrace.compiler.language.fields import (
     PipelineId,
     RecordOf,
     SecretText,
-    Tagged,
     Text,
-    VariantOf,
 )
 from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.reference import component_doc, component_docs, prose
+from headrace.compiler.language.variants import Tagged, VariantOf
 
 
 class Column(Record):
