@@ -286,7 +286,7 @@ class HttpOutput(Output, kind="http", listed=10):
     30 s; batches that arrive meanwhile fail. Any other refusal costs only its own batch. A 307 or
     308 within the same server is followed; every other redirect is a failure.
 
-    User info in the url is sent as Basic authentication and never shown.
+    User info in the url is sent as Basic authentication; errors, logs and events never show it.
     """
 
     url: Address = option(HttpUrl(), "Where to send: an absolute http or https url.")

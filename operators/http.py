@@ -25,7 +25,7 @@ class HttpTransform(Transform, kind="http", listed=2):
     time and in order. A batch fails when no answer comes within 30 s, when the answer is not 2xx,
     or when it is not an array.
 
-    User info in the url is sent as Basic authentication and never shown.
+    User info in the url is sent as Basic authentication; errors, logs and events never show it.
 
     Shape: n messages in, one batch of as many as the server answers out.
     """
