@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from headrace.compiler.edges import Arrival, AwaitingSink, InlineSink, Sink, Sou
 from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.context import Context, Operator, Step
 from headrace.compiler.language.families import Input, Output, Transform
-from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.runtime.engine import Engine, PipelineView
 
 
 class Told(Source):
@@ -178,3 +179,13 @@ async def run(engine: Engine, config: PipelineConfig) -> None:
     """Compile a config and let everything that is ready happen."""
     await engine.compile(config)
     await engine.clock.sleep(0.001)
+
+
+def engine() -> Engine:
+    """Return an engine on the running loop."""
+    return Engine(Clock(asyncio.get_running_loop()))
+
+
+def running(it: Engine, id: str) -> PipelineView:
+    """Return what the engine tells of one pipeline."""
+    return next(view for view in it.pipelines() if view.id == id)

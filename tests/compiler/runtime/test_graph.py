@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
-from headrace.compiler.clock import Clock, run_virtual
+from headrace.compiler.clock import run_virtual
 from headrace.compiler.errors import Refused
 from headrace.compiler.language.config import Program
 from headrace.compiler.language.envelopes import Merge
-from headrace.compiler.runtime.engine import Engine
 from headrace.connectors.pipeline import PipelineInput
-from tests.stand_ins import Kept, Slow, Told, batches, pipeline, reads, run, takes
-
-
-def engine() -> Engine:
-    return Engine(Clock(asyncio.get_running_loop()))
+from tests.stand_ins import Kept, Slow, Told, batches, engine, pipeline, reads, run, takes
 
 
 def numbered(count):

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
-from headrace.compiler.clock import Clock, run_virtual
+from headrace.compiler.clock import run_virtual
 from headrace.compiler.language.envelopes import Merge, Wrap
 from headrace.compiler.language.inputbuffers import Tumbling
-from headrace.compiler.runtime.engine import Engine
-from tests.stand_ins import Kept, RawTold, Slow, Told, batches, does, pipeline, reads, run, takes
-
-
-def engine() -> Engine:
-    return Engine(Clock(asyncio.get_running_loop()))
+from tests.stand_ins import (
+    Kept,
+    RawTold,
+    Slow,
+    Told,
+    batches,
+    does,
+    engine,
+    pipeline,
+    reads,
+    run,
+    takes,
+)
 
 
 def payloads(*bodies: bytes):
