@@ -7,7 +7,6 @@ of its own: ``python -m bench.bare PORT append|reduce``.
 from __future__ import annotations
 
 import asyncio
-import gc
 import signal
 import socket
 import sys
@@ -19,6 +18,7 @@ import uvloop
 from bench import limits
 from bench.load import HOST
 from headrace.compiler.clock import Clock
+from headrace.web.serve import collect_less
 from headrace.web.server import Server
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -84,7 +84,7 @@ def app(take: Callable[[bytes], int]) -> Any:
 async def _serve(application: Any, port: int) -> None:
     loop = asyncio.get_running_loop()
     clock = Clock(loop)
-    server = Server(application, clock, on_ready=gc.freeze, on_stopping=lambda: None)
+    server = Server(application, clock, on_ready=collect_less, on_stopping=lambda: None)
     loop.add_signal_handler(signal.SIGTERM, server.stop)
     with socket.create_server((HOST, port)) as listener:
         await server.serve(sockets=[listener])

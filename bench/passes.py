@@ -6,7 +6,6 @@ Pipelines are configs that are loaded, compiled by the engine and run, as the se
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
@@ -21,6 +20,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.language import documents
 from headrace.compiler.language.config import Program, load_program
 from headrace.compiler.runtime.engine import Engine
+from headrace.web.serve import collect_less
 
 Config = dict[str, Any]
 ByHand = Callable[[Any], object]
@@ -81,7 +81,7 @@ class Bed:
         self._sinks = list(standins.sinks.values())
         for supply in self._supplies:
             supply.give(self._given)
-        gc.freeze()  # as the server does when it is up
+        collect_less()  # as the server does when it is up
         return self
 
     async def __aexit__(self, *_: object) -> None:
