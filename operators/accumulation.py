@@ -46,6 +46,7 @@ class _Accumulation:
         self._reducer = reducer
         self._code = code
         self._may_miss = reducer.on_missing == "skip"
+        self._wanted = {each.field for each in reducer.aggregations if each.function != "count"}
         needs = dict.fromkeys(need for each in reducer.aggregations for need in self._needs(each))
         if not reducer.group_by:
             needs.pop((None, COUNT), None)
@@ -88,9 +89,7 @@ class _Accumulation:
 
     def _may_be_missing(self, field: str) -> bool:
         """Return whether a message may lack the field: nobody minds, or only `count` asks."""
-        return self._may_miss or all(
-            each.function == "count" for each in self._reducer.aggregations if each.field == field
-        )
+        return self._may_miss or field not in self._wanted
 
     def _groups(self) -> list[str]:
         """Write which group a message belongs to."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import falcon
@@ -10,7 +12,7 @@ import falcon.asgi
 
 from headrace.compiler.errors import Refused
 from headrace.compiler.jsontext import encode
-from headrace.compiler.language.config import load_pipeline
+from headrace.compiler.language.config import PipelineConfig, load_pipeline
 from headrace.compiler.language.diagnostics import Diagnostic, in_file_order, printable
 from headrace.compiler.language.documents import Document, Unreadable, read
 from headrace.compiler.runtime.engine import PipelineView
@@ -33,13 +35,11 @@ async def create_pipeline(
     service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
 ) -> None:
     """Build and start one pipeline; nothing is left of one that is refused."""
-    document, twice = _read(await read_json_body(req))
+    body = await read_json_body(req)
     running = [view.id for view in service.engine.pipelines()]
-    config, diagnostics = load_pipeline(
-        document, service.catalogue, running=running, connections=service.engine.connections
-    )
-    if config is None or twice:
-        raise Refused(in_file_order([*twice, *diagnostics]), _subject(document.value))
+    async with service.reading:
+        # In a thread, and one at a time: a config as large as a body may be takes seconds to read.
+        config, diagnostics = await asyncio.to_thread(_config, body, service, running)
     view = await service.engine.compile(config)
     for diagnostic in diagnostics:
         log.warning("pipeline '%s' %s: %s", view.id, diagnostic.path, diagnostic.message)
@@ -58,6 +58,24 @@ async def delete_pipeline(
 def pipeline_dto(view: PipelineView) -> dict[str, Any]:
     """Return a pipeline as the API shows it, its secrets as templates."""
     return {"id": view.id, "config": view.config.dump(view.id), "status": view.status}
+
+
+def _config(
+    body: bytes, service: Service, running: Sequence[str]
+) -> tuple[PipelineConfig, list[Diagnostic]]:
+    """Return the config in a body, and what is odd about it.
+
+    Raises:
+        MalformedBody: it is not JSON.
+        Refused: with all that is wrong with it.
+    """
+    document, twice = _read(body)
+    config, diagnostics = load_pipeline(
+        document, service.catalogue, running=running, connections=service.engine.connections
+    )
+    if config is None or twice:
+        raise Refused(in_file_order([*twice, *diagnostics]), _subject(document.value))
+    return config, diagnostics
 
 
 def _read(body: bytes) -> tuple[Document, list[Diagnostic]]:

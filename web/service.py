@@ -5,8 +5,9 @@ The web room knows the engine by this interface only, so that another one can st
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
@@ -61,6 +62,8 @@ class Service:
     clock: Clock
     is_ready: bool = False
     """Whether requests are wanted: from when the server accepts them until it shuts down."""
+    reading: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by the request whose config is being read."""
 
     @cached_property
     def component_docs(self) -> bytes:

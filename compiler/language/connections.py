@@ -22,7 +22,7 @@ from headrace.compiler.language.fields import ConnectionName
 from headrace.compiler.language.records import Record, json_type, not_an_object
 from headrace.compiler.language.secrets import Secret, Secrets
 from headrace.compiler.language.settings import Setting, settings_of
-from headrace.compiler.language.suggest import did_you_mean
+from headrace.compiler.language.suggest import did_you_mean, one_of
 
 
 class Filed(Protocol):
@@ -101,7 +101,7 @@ def connection_fault(name: str, wanted: str, connections: Mapping[str, Filed]) -
         if kind is None
         else f"'{name}' is a {kind} connection, and a {wanted} connection is needed",
         found=shown(name),
-        expected="one of " + ", ".join(known) if known else f"a {wanted} connection; none is filed",
+        expected=one_of(known) if known else f"a {wanted} connection; none is filed",
         suggestion=did_you_mean(name, known) if kind is None else None,
     )
 

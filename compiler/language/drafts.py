@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from marshmallow import ValidationError
 
+from headrace.compiler.language.building import FAULTS
 from headrace.compiler.language.catalogue import FAMILIES, Catalogue
 from headrace.compiler.language.diagnostics import Diagnostic, Fault, Path, Severity, path_text
 from headrace.compiler.language.documents import Document
@@ -137,12 +138,14 @@ def draft_of(value: Any, site: Site, catalogue: Catalogue) -> tuple[Draft, list[
     said = [site.diagnose(fault) for fault in faults]
     lists: dict[str, tuple[Part, ...]] = {}
     for name, family in FAMILY_OF.items():
-        read = [
-            part_of(item, site.inside(name, index), family, catalogue)
-            for index, item in enumerate(shape.get(name, ()))
-        ]
-        lists[name] = tuple(part for part, _ in read)
-        said += [diagnostic for _, wrong in read for diagnostic in wrong]
+        parts = []
+        for index, item in enumerate(shape.get(name, ())):
+            if len(said) >= FAULTS:  # a text made to be wrong must not cost more than that
+                break
+            part, wrong = part_of(item, site.inside(name, index), family, catalogue)
+            parts.append(part)
+            said += wrong
+        lists[name] = tuple(parts)
     return Draft(site, shape.get("id"), **lists), said
 
 

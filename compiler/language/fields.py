@@ -15,6 +15,7 @@ import marshmallow
 from marshmallow import ValidationError
 
 from headrace.compiler.jsontext import MAX_DEPTH
+from headrace.compiler.language.building import FAULTS
 from headrace.compiler.language.diagnostics import Fault, shown
 from headrace.compiler.language.records import Record, json_type
 from headrace.compiler.language.secrets import Secret
@@ -398,13 +399,15 @@ class ComponentOf(Strict):
 
 
 def _each(values: Iterable[Any], read: Callable[[Any], Any]) -> list[Any]:
-    """Read every element, collecting what is wrong under its index."""
+    """Read every element, collecting what is wrong under its index, up to so many."""
     loaded, wrong = [], {}
     for index, value in enumerate(values):
         try:
             loaded.append(read(value))
         except ValidationError as error:
             wrong[index] = error.messages
+            if len(wrong) == FAULTS:
+                break
     if wrong:
         raise ValidationError(wrong)
     return loaded

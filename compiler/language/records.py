@@ -19,11 +19,13 @@ import copy
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
+from itertools import islice
 from typing import Any, ClassVar, Self, dataclass_transform
 
 import marshmallow
 from marshmallow import ValidationError
 
+from headrace.compiler.language.building import FAULTS
 from headrace.compiler.language.diagnostics import Fault, path_text
 from headrace.compiler.language.suggest import nearest
 
@@ -169,10 +171,9 @@ class RecordSchema(marshmallow.Schema):
     @marshmallow.validates_schema(pass_original=True, skip_on_field_errors=False)
     def refuse_unknown(self, _data: Any, original: Any, **_: Any) -> None:
         """Refuse keys that nobody declared: a typo must not change what runs in silence."""
+        undeclared = (key for key in original if key not in self.fields)
         unknown: dict[str, Any] = {
-            key: [unknown_key(key, self.fields, original)]
-            for key in original
-            if key not in self.fields
+            key: [unknown_key(key, self.fields, original)] for key in islice(undeclared, FAULTS)
         }
         if unknown:
             raise ValidationError(unknown)

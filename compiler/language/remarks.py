@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from headrace.compiler.language.building import FAULTS
 from headrace.compiler.language.diagnostics import Diagnostic, Fault, Path, Severity, shown
 from headrace.compiler.language.drafts import Draft, Part
 from headrace.compiler.language.envelopes import SHARED_METADATA
@@ -131,7 +132,7 @@ def _missing_fields(part: Part, passing: Passing) -> Iterator[Diagnostic]:
     lost = {path: who for path, who in missing.items() if who is not None}
     known = [] if passing.fields.is_open else [*islice(passing.fields.listed(), _MOST_LISTED)]
     spelt = _spelt(part, lost)
-    for path, who in lost.items():
+    for path, who in islice(lost.items(), FAULTS):
         # It is about the component, and shown where that spells the field.
         place = part.site.inside(*spelt.get(path, ())).position()
         diagnostic = part.site.diagnose(_not_handed_on(path, who, known))

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from graphlib import CycleError, TopologicalSorter
+from graphlib import TopologicalSorter
 from heapq import heappop, heappush
+from itertools import islice
 
+from headrace.compiler.language.building import FAULTS
 from headrace.compiler.language.diagnostics import Diagnostic, Fault, Path, shown
 from headrace.compiler.language.drafts import Draft, Part
 from headrace.compiler.language.families import Input
 from headrace.compiler.language.fields import PipelineId
 from headrace.compiler.language.settings import Setting
-from headrace.compiler.language.suggest import did_you_mean
+from headrace.compiler.language.suggest import did_you_mean, one_of
 
 
 def wrong_within(draft: Draft) -> Iterator[Diagnostic]:
@@ -29,7 +31,7 @@ def wrong_within(draft: Draft) -> Iterator[Diagnostic]:
 def wrong_between(drafts: Sequence[Draft], running: Collection[str] = ()) -> Iterator[Diagnostic]:
     """Yield what is wrong between pipelines, ``running`` being there already."""
     yield from _duplicate_ids(drafts)
-    yield from _missing_upstreams(drafts, running)
+    yield from islice(_missing_upstreams(drafts, running), FAULTS)
     _, rings = _taken_apart(drafts)
     for ring in rings:
         yield _told(drafts, ring)
@@ -113,7 +115,7 @@ def missing_upstream(upstream: str, known: Iterable[str]) -> Fault:
         "missing-upstream",
         f"there is no pipeline '{upstream}' to read from",
         found=shown(upstream),
-        expected="one of " + ", ".join(others) if others else "the id of another pipeline",
+        expected=one_of(others) if others else "the id of another pipeline",
         suggestion=did_you_mean(upstream, others),
     )
 
@@ -132,14 +134,36 @@ def _missing_upstreams(drafts: Sequence[Draft], running: Collection[str]) -> Ite
 
 
 def _taken_apart(drafts: Sequence[Draft]) -> tuple[dict[int, list[int]], list[list[int]]]:
-    """Return who reads whom without what closes a ring, and the rings, each told once."""
-    graph, rings = _graph(drafts), []
-    while ring := _ring(graph):
-        start = ring.index(min(ring))
-        ring = ring[start:] + ring[:start]
-        graph[ring[0]].remove(ring[-1])
-        rings.append(ring)
+    """Return who reads whom without what closes a ring, and the rings, each told once.
+
+    Rings are walked in the direction in which the messages go, and start at the first in the file.
+    """
+    graph, rings = _graph(drafts), list[list[int]]()
+    followed: set[int] = set()
+    for start in graph:
+        way: dict[int, Iterator[int]] = {}
+        if start not in followed:
+            way[start] = iter([*graph[start]])
+        while way:
+            here, left = next(reversed(way.items()))
+            read = next(left, None)
+            if read is None:
+                followed.add(here)
+                way.popitem()
+            elif read in way:
+                graph[here].remove(read)
+                if len(rings) < FAULTS:
+                    rings.append(_ring([*way], read))
+            elif read not in followed:
+                way[read] = iter([*graph[read]])
     return graph, rings
+
+
+def _ring(way: list[int], end: int) -> list[int]:
+    """Return the ring that is closed where the last on a way from reader to read reads ``end``."""
+    ring = way[way.index(end) :][::-1]
+    first = ring.index(min(ring))
+    return ring[first:] + ring[:first]
 
 
 def _graph(drafts: Sequence[Draft]) -> dict[int, list[int]]:
@@ -150,16 +174,6 @@ def _graph(drafts: Sequence[Draft]) -> dict[int, list[int]]:
         read = (upstream for part in draft.inputs for _, upstream in upstreams(part.settings()))
         graph[place] = [*dict.fromkeys(places[each] for each in read if each in places)]
     return graph
-
-
-def _ring(graph: dict[int, list[int]]) -> list[int] | None:
-    """Return the places around one ring, in the direction in which the messages go."""
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        ring: list[int] = error.args[1]
-        return ring[:-1]
-    return None
 
 
 def _told(drafts: Sequence[Draft], ring: Sequence[int]) -> Diagnostic:

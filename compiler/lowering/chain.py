@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.context import Context, Operator
 from headrace.compiler.language.families import Fusible, PerMessage, Transform
-from headrace.compiler.lowering.code import fuse
+from headrace.compiler.lowering.code import TooLong, fuse
 from headrace.compiler.lowering.lifting import fused
 
 _T = TypeVar("_T")
@@ -64,6 +64,7 @@ def plainly(stages: Sequence[Stage], refusals: Refusals) -> list[Operator]:
 
 
 def _fuse(run: Sequence[Stage], refusals: Refusals) -> list[Operator]:
+    """Return one operator for a run; several where that would be too much source."""
     plain = list(_each(run, lambda transform, ctx: (transform.step(ctx), ctx.report), refusals))
     if refusals:
         return []
@@ -72,7 +73,13 @@ def _fuse(run: Sequence[Stage], refusals: Refusals) -> list[Operator]:
         for transform, ctx in run
         if isinstance(transform, Fusible)
     ]
-    return [fused(fuse(parts, _named(run)), plain)]
+    try:
+        return [fused(fuse(parts, _named(run)), plain)]
+    except TooLong:
+        if len(run) == 1:
+            return plainly(run, refusals)
+        half = len(run) // 2
+        return [*_fuse(run[:half], refusals), *_fuse(run[half:], refusals)]
 
 
 def _each(

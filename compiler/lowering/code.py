@@ -37,6 +37,7 @@ from __future__ import annotations
 import linecache
 import re
 import weakref
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -44,8 +45,15 @@ from typing import Any
 from headrace.compiler.delivery import Batch
 from headrace.compiler.lowering.paths import DottedPath
 
+MOST_LINES = 10_000
+"""Lines of one generated function. Python takes 60 µs to compile one, and all pipelines wait."""
+
 _MESSAGE = "m"
 _INDENT = "    "
+
+
+class TooLong(Exception):
+    """What is to be generated is more than is compiled as one function."""
 
 
 class GiveUp(Exception):
@@ -68,6 +76,7 @@ class Code:
     def __init__(self, constants: dict[str, Any], *, is_hopeful: bool) -> None:
         self.is_hopeful = is_hopeful
         self._constants = constants
+        self._constant_names = {id(value): name for name, value in constants.items()}
         self._names = 0
         self._lines: list[str] = []
         self._clauses: list[str] | None = []  # the same as a comprehension, while it can be one
@@ -78,6 +87,7 @@ class Code:
         # A plain path is remembered by its segments, a dotted one by its text: the segments of a
         # dotted one stand for the way down alone, without the literal key.
         self._known: dict[str | tuple[str, ...], str] = {}
+        self._near: defaultdict[str, list[str | tuple[str, ...]]] = defaultdict(list)
         self._facts: set[str] = set()
         self._unwritten: dict[str, str] = {}
         self._is_owned = False
@@ -95,11 +105,10 @@ class Code:
         """Return an expression for a value known now: a literal where one is safe, else a name."""
         if value is None or type(value) in (str, bool) or _is_short_number(value):
             return repr(value)
-        for name, known in self._constants.items():
-            if known is value:
-                return name
+        if known := self._constant_names.get(id(value)):
+            return known
         name = f"{_identifier(hint)}_c{len(self._constants)}"  # `_c` parts it from local names
-        self._constants[name] = value
+        self._constants[name], self._constant_names[id(value)] = value, name
         return name
 
     def name(self, hint: str = "v") -> str:
@@ -183,7 +192,7 @@ class Code:
                 self._flush()
             is_hopeful = self.is_hopeful and not optional
             access = _subscripts(path) if is_hopeful else self._careful(path)
-            self._known[key] = self.let(access, path.segments[-1])
+            self._learn(key, path.segments[0], self.let(access, path.segments[-1]))
             self._is_object = True  # both raise for anything else
         return self._known[key]
 
@@ -202,10 +211,10 @@ class Code:
         if path.is_plain:
             self._be_object()
             self._unwritten[path.text] = expression
-            self._known[path.segments] = expression
+            self._learn(path.segments, path.text, expression)
         else:
             self._write_below(path, expression)
-            self._known[path.text] = expression
+            self._learn(path.text, path.segments[0], expression)
 
     def remove(self, path: DottedPath) -> None:
         """Remove a field, if it is there."""
@@ -251,6 +260,8 @@ class Code:
         return [*before, f"for {_MESSAGE} in batch:", *body, f"return {result}"]
 
     def _emit(self, *lines: str) -> None:
+        if len(self._lines) + len(lines) > MOST_LINES:
+            raise TooLong
         self._lines += [_INDENT * self._depth + line for line in lines]
 
     def _flush(self) -> None:
@@ -260,12 +271,15 @@ class Code:
             self.own()
             self.line(*writes)
 
+    def _learn(self, key: str | tuple[str, ...], head: str, name: str) -> None:
+        """Remember the name of a value, and by the first segment where it was read."""
+        self._known[key] = name
+        self._near[head].append(key)
+
     def _forget(self, path: DottedPath) -> None:
         """Forget what was read near a path: all that starts with the same segment."""
-        for key in list(self._known):
-            segments = key if isinstance(key, tuple) else key.split(".")
-            if segments[0] == path.segments[0]:
-                del self._known[key]
+        for key in self._near.pop(path.segments[0], ()):
+            self._known.pop(key, None)
 
     def _be_object(self) -> None:
         if not self._is_object:
@@ -284,7 +298,7 @@ class Code:
             above = f"{_MESSAGE}.get({parents[0]!r})"
             if len(parents) > 1:
                 above = self._below(parents[:-1], parents[-1])
-            self._known[parents] = self.let(above, parents[-1])
+            self._learn(parents, parents[0], self.let(above, parents[-1]))
         parent = self._known[parents]
         return f"{parent}.get({segment!r}) if {parent}.__class__ is dict else None"
 
@@ -309,6 +323,9 @@ def fuse(parts: Sequence[Callable[[Code], None]], place: str) -> Callable[[Batch
 
     ``place`` names the parts in tracebacks: ``p1 transforms[0..2]``. Whatever the function raises
     means: run the batch through the plain steps.
+
+    Raises:
+        TooLong: it would be too much source.
     """
     constants = dict(_GLOBALS)
     hopeful, careful = (_written(parts, constants, is_hopeful=hope) for hope in (True, False))
@@ -317,7 +334,10 @@ def fuse(parts: Sequence[Callable[[Code], None]], place: str) -> Callable[[Batch
         hope = [_INDENT + line for line in hopeful]
         body = ["try:", *hope, "except (KeyError, TypeError):", f"{_INDENT}pass", *careful]
     source = "\n".join(["def fused(batch):", *(_INDENT + line for line in body), ""])
-    fused: Callable[[Batch], Batch] = compile_source("fused", source, constants, place)
+    try:
+        fused: Callable[[Batch], Batch] = compile_source("fused", source, constants, place)
+    except (RecursionError, MemoryError) as cause:  # an expression of thousands of operators
+        raise TooLong from cause
     return fused
 
 

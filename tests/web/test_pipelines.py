@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Any
 from urllib.parse import quote
@@ -74,6 +75,18 @@ async def test_a_refused_config_tells_everything_at_once_with_its_place(client) 
         (5, 3, "transfroms", "unknown-key", None),
     ]
     assert (await client.simulate_get("/api/pipelines")).json == []
+
+
+async def test_a_large_config_is_read_beside_other_requests(client) -> None:
+    filters = [{"type": "filter", "String": {"field": "a", "operator": "contains", "value": "x"}}]
+    creating = asyncio.ensure_future(create(client, {**HELLO, "transforms": filters * 3000}))
+
+    answered = 0
+    while not creating.done():
+        answered += (await client.simulate_get("/livez")).status_code == 200
+
+    assert creating.result().status_code == 201
+    assert answered > 20
 
 
 @pytest.mark.parametrize("body", ["[]", '"text"', "null", "42"])

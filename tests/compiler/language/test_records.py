@@ -123,6 +123,14 @@ def test_rules_between_options_are_told_together():
     ]
 
 
+def test_of_what_is_made_to_be_wrong_the_first_hundred_faults_are_told():
+    keys = {f"key{n}": n for n in range(1000)}
+    planks = [{"length": "long"}] * 1000
+
+    assert len(faults(Raft, {**RAFT, **keys})) == 100
+    assert faults(Raft, {**RAFT, "planks": planks})[-1][0] == ("planks", 99, "length")
+
+
 def test_rules_are_asked_although_there_is_an_unknown_key():
     assert faults(Raft, {**RAFT, "mast": {"length": 10}, "crew": 3}) == [
         (("crew",), "unknown-key", "unknown key 'crew'"),

@@ -86,6 +86,23 @@ def test_every_ring_is_told_once():
     ]
 
 
+def test_of_rings_beyond_counting_a_hundred_are_told():
+    ids = range(120)
+    reads = ", ".join(f"{{type: pipe, upstream: p{n}}}" for n in ids)
+    everybody = ", ".join(f"{{id: p{n}, inputs: [{reads}]}}" for n in ids)
+    pairs = ", ".join(f"{{id: p{n}, inputs: [{{type: pipe, upstream: p{n ^ 1}}}]}}" for n in ids)
+
+    assert len(said(f"[{everybody}]")) == 100
+    assert len(said(f"[{pairs}]")) == 60
+    assert said(f"[{pairs}]")[-1].endswith("in a circle: p118 -> p119 -> p118")
+
+
+def test_of_upstreams_that_are_missing_a_hundred_are_told():
+    readers = ", ".join(f"{{inputs: [{{type: pipe, upstream: p{n}}}]}}" for n in range(200))
+
+    assert len(said(f"[{readers}]")) == 100
+
+
 def test_a_long_chain_is_no_ring():
     links = [f"{{id: p{n}, inputs: [{{type: pipe, upstream: p{n + 1}}}]}}" for n in range(2000)]
     text = f"[{', '.join(links)}, {{id: p2000, inputs: [{{type: spring}}]}}]"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.compiler.language.suggest import did_you_mean, nearest
+from headrace.compiler.language.suggest import did_you_mean, nearest, one_of
 
 ALLOWED = ["Numeric", "String", "as", "bootstrap_servers", "id", "kafka", "max_batch", "topic"]
 
@@ -48,3 +48,22 @@ def test_whatever_is_suggested_is_allowed_and_new(word, allowed):
     meant = nearest(word, allowed)
 
     assert meant is None or (meant in allowed and meant != word)
+
+
+def test_many_allowed_words_are_not_all_listed_and_none_is_looked_for_among_a_thousand():
+    words = [f"word{n:04}" for n in range(1001)]
+
+    assert one_of(["oven", "press"]) == "one of oven, press"
+    assert one_of(words).startswith("one of word0000, word0001, ")
+    assert one_of(words).endswith(", word0049 and 951 more")
+    assert nearest("wrod0001", words[:1000]) == "word0001"
+    assert nearest("wrod0001", words) is None
+
+
+def test_a_word_that_was_begun_finds_the_only_one_that_begins_with_it():
+    operators = ["greater_than", "less_than", "equal_to"]
+
+    assert nearest("greater", operators) == "greater_than"
+    assert nearest("int", ["text", "integer", "float"]) == "integer"
+    assert nearest("gr", operators) is None
+    assert nearest("max", ["max_keys", "max_messages"]) is None

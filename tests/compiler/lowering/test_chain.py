@@ -184,3 +184,37 @@ def test_the_fused_loop_is_left_for_good_by_no_failure():
 
     assert run(operators, ["x"], [1], ["x"], [2]) == [[3], [4]]
     assert said(placed)[0] == (["cannot add to a string"] * 2, ["the plain step ran"] * 2)
+
+
+class Verbose(Adding, kind="verbose"):
+    """Says in four thousand lines what could be said in one."""
+
+    def generate(self, code, ctx):
+        code.line(*["m = m"] * 4000)
+        super().generate(code, ctx)
+
+
+def test_a_run_that_would_be_too_much_source_is_fused_in_pieces():
+    placed = stages(*[Verbose() for _ in range(8)])
+
+    operators = lowered(placed)
+
+    assert len(operators) == 4
+    assert run(operators, [1, 2]) == [[9, 10]]
+    assert said(placed) == [([], [])] * 8
+
+
+@pytest.mark.parametrize(
+    "source", ["m = m\n" * 10_001, f"m = m + 1 {'+ 0' * 100_000}"], ids=["lines", "expression"]
+)
+def test_a_transform_that_alone_would_be_too_much_source_is_run_plainly(source):
+    class Endless(Adding, kind="endless"):
+        """Goes on and on."""
+
+        def generate(self, code, ctx):
+            code.line(*source.splitlines())
+
+    placed = stages(Adding(), Endless(), Adding())
+
+    assert run(lowered(placed), [1, 2]) == [[4, 5]]
+    assert said(placed) == [([], []), ([], ["the plain step ran"]), ([], [])]
