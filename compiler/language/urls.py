@@ -1,7 +1,7 @@
 """Addresses of other people's HTTP servers, as options hold them.
 
 A url may carry user info (``https://user:password@host/``). It is sent as Basic authentication and
-written back to configs, and it is shown nowhere else: not in an error, a log line or an event.
+shown nowhere: not in an echo, an error, a log line or an event. Only `text` has it.
 """
 
 from __future__ import annotations
@@ -47,8 +47,11 @@ class Address:
         return hash(self.text)
 
     def dump(self) -> str:
-        """Return the url as it was written: what an echo and a save write."""
-        return self.text
+        """Return the url as an echo shows it: that there is user info, and not what it is."""
+        if self.user is None:
+            return self.text
+        scheme, _, rest = self.location.partition("://")
+        return f"{scheme}://***@{rest}"
 
 
 class HttpUrl(Text):
