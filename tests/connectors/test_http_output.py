@@ -512,14 +512,12 @@ def test_what_it_refuses(options, refusal):
     assert refusals(HttpOutput, options) == [refusal]
 
 
-def test_a_config_is_echoed_with_its_url_and_its_templates():
-    document = {
-        "url": "http://me:pw@sink.example/in",
-        "auth": HEADER,
-        "timeout_seconds": 2.5,
-    }
+def test_a_config_is_echoed_with_its_templates_and_without_user_info():
+    document = {"url": "http://sink.example/in", "auth": HEADER, "timeout_seconds": 2.5}
+    signed = HttpOutput.load({"url": "http://me:pw@sink.example/in"})
 
     assert HttpOutput.load(document).dump() == {"type": "http", **document}
+    assert signed.dump() == {"type": "http", "url": "http://***@sink.example/in"}
 
 
 def test_the_shown_config_has_neither():
