@@ -18,8 +18,10 @@ import falcon.asgi
 from headrace.web import access, errors
 from headrace.web.asgi import Asgi, Message, Receive, Send, respond
 from headrace.web.endpoints import ENDPOINTS, Endpoint
+from headrace.web.errors import api_error
 from headrace.web.service import Service
 
+_CLOSE = (b"connection", b"close")
 _CAPTURE = re.compile(r"\{\w+\}")
 
 
@@ -45,6 +47,8 @@ class Application:
                         return await application(scope, receive, send, *match.groups())
                     except Exception as cause:
                         return await respond(send, *errors.answer(cause, endpoint.operation))
+            if scope["http_version"] == "0.9":  # no status, no headers: nobody can be answered so
+                return await respond(send, 400, api_error("the request is not HTTP/1"), _CLOSE)
             # As it came, so that `a%2Fb` stays one segment; what a path captures is decoded later.
             scope["path"] = raw.decode("latin-1")
         await self._routed(scope, receive, send)

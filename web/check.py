@@ -31,7 +31,7 @@ def check(
     diagnostics = in_file_order(told)
     style = "json" if is_json else style_for(sys.stdout)
     if text := render(diagnostics, style=style, sources=sources):
-        print(text)
+        print(text, flush=True)
     if not is_json:
         print(_summary(len(configs), diagnostics), file=sys.stderr)
     return 1 if any(loaded.is_refused for loaded in results) else 0

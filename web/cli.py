@@ -6,6 +6,7 @@ imported here; each command imports what it needs, so that `check` never waits f
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -108,9 +109,27 @@ def check(files: Sequence[Path], connections: Path | None, secrets: Path | None,
     """Tell all that is wrong with configs, offline."""
     from headrace.web.check import check as run
 
-    sys.exit(run(files, connections, secrets, is_json=form == "json"))
+    try:
+        sys.exit(run(files, connections, secrets, is_json=form == "json"))
+    except BrokenPipeError:
+        raise  # click ends without a word
+    except OSError as cause:
+        raise click.ClickException(f"cannot be printed: {cause.strerror}") from cause
 
 
 def main() -> None:
     """Run the command line."""
+    _open_standard_streams()
     commands(prog_name="headrace")
+
+
+def _open_standard_streams() -> None:
+    """Have streams that whoever started us has closed lead nowhere.
+
+    Else the first sockets got their numbers, and what is meant for an error stream went to a client.
+    """
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    sys.stdout = sys.stdout or os.fdopen(1, "w")
+    sys.stderr = sys.stderr or os.fdopen(2, "w")

@@ -5,13 +5,29 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
-import sys
+import os
+from contextlib import suppress
 from datetime import UTC, datetime
+from queue import Full, Queue
+from threading import Event, Thread
+from typing import TextIO
+
+from headrace.compiler.language.diagnostics import printable
+
+MOST_WAITING = 1000
+"""Entries that wait for a reader; further ones are lost, and counted."""
+LAST_SECONDS = 1.0
+"""How long the end of the process waits for them."""
 
 
 class OneLine(logging.Formatter):
-    """Time, level, message. Only a traceback takes further lines."""
+    """Time, level, message. Only a traceback takes further lines, and those are indented.
+
+    What a payload, a peer or an id brings in can forge no entry and tell a terminal nothing:
+    characters that do not print are written as escapes.
+    """
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(message)s")
@@ -21,17 +37,78 @@ class OneLine(logging.Formatter):
         return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        """Return the entry with its line breaks folded: a payload must not forge one."""
-        record.message = " ".join(record.message.splitlines())
+        """Return the entry on one line."""
+        record.message = printable(" ".join(record.message.splitlines()))
         return super().formatMessage(record)
 
+    def formatException(self, ei: object) -> str:
+        """Return a traceback, indented."""
+        lines = super().formatException(ei).splitlines()  # type: ignore[arg-type]
+        return "\n".join(f"    {printable(line)}" for line in lines)
 
-def configure(*, is_debug: bool) -> None:
-    """Send everything from level INFO on, or DEBUG, to standard error."""
-    handler = logging.StreamHandler(sys.stderr)
+
+class StandardError:
+    """Standard error as a stream that never waits, for a server that must not wait for its reader.
+
+    A write to a pipe that nobody reads does not return. So a thread writes, and of what is not
+    read `MOST_WAITING` texts wait; how many were lost then is told as soon as somebody reads.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._waiting: Queue[str | Event] = Queue(MOST_WAITING)
+        self._lost = self._told = 0
+        # A daemon, or a process whose log nobody reads could not end.
+        Thread(target=self._work, name="stderr", daemon=True).start()
+
+    def write(self, text: str) -> int:
+        """Have a text written as soon as there is room."""
+        try:
+            self._waiting.put_nowait(text)
+        except Full:
+            self._lost += 1
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing: the thread keeps nothing back."""
+
+    def drain(self, seconds: float = LAST_SECONDS) -> None:
+        """Wait until what was written is out, but no longer than so long."""
+        is_out = Event()
+        with suppress(Full):
+            self._waiting.put(is_out, timeout=seconds)
+            is_out.wait(seconds)
+
+    def _work(self) -> None:
+        while True:
+            text = self._waiting.get()
+            if isinstance(text, Event):
+                text.set()
+                continue
+            if (lost := self._lost - self._told) and self._waiting.empty():
+                self._told += lost
+                text += f"{lost:,} entries of the log were lost here: nobody read them\n"
+            with suppress(OSError):  # nobody will ever read it
+                self._write(text.encode("utf-8", "backslashreplace"))
+
+    def _write(self, octets: bytes) -> None:
+        while octets:
+            octets = octets[os.write(self._descriptor, octets) :]
+
+
+def configure(stream: TextIO | StandardError, *, is_debug: bool) -> None:
+    """Send everything from level INFO on, or DEBUG, to a stream."""
+    handler = logging.StreamHandler(stream)
     handler.setFormatter(OneLine())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     logging.getLogger("headrace").setLevel(logging.DEBUG if is_debug else logging.INFO)
     # Its notices are about itself, and some can be had by anybody who sends nonsense.
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
     logging.getLogger("asyncio").setLevel(logging.WARNING)
+
+
+def standard_error() -> StandardError:
+    """Return this process's standard error; what is written to it is out before the process ends."""
+    errors = StandardError(2)
+    atexit.register(errors.drain)
+    return errors

@@ -27,7 +27,7 @@ from headrace.compiler.language.render import render
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.app import Application
 from headrace.web.check import style_for
-from headrace.web.log import configure
+from headrace.web.log import StandardError, configure, standard_error
 from headrace.web.reading import Files, Loaded, catalogue, load
 from headrace.web.server import Server
 from headrace.web.service import Service
@@ -63,7 +63,8 @@ class NotStarted(HeadraceError):
 
 def serve(options: Options) -> int:
     """Run the server until a signal ends it; return the exit code."""
-    configure(is_debug=options.is_debug)
+    errors = standard_error()
+    configure(errors, is_debug=options.is_debug)
     known = catalogue()
     loaded = load(options.files, known)
     try:
@@ -73,14 +74,14 @@ def serve(options: Options) -> int:
         listener = _bound(options.host, options.port)
         data_dir = _made(options.data_dir)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_run(loaded, loaded.program, known, listener, data_dir))
+            runner.run(_run(loaded, loaded.program, known, listener, data_dir, errors))
     except Refused as cause:
         style = style_for(sys.stderr)
         said = in_file_order(cause.diagnostics)
-        print(render(said, style=style, sources=loaded.sources), file=sys.stderr)
+        print(render(said, style=style, sources=loaded.sources), file=errors)
         return 1
     except NotStarted as cause:
-        print(f"headrace: {cause}", file=sys.stderr)
+        print(f"headrace: {cause}", file=errors)
         return 1
     return 0
 
@@ -91,6 +92,7 @@ async def _run(
     known: Catalogue,
     listener: socket.socket,
     data_dir: Path | None,
+    errors: StandardError,
 ) -> None:
     loop = asyncio.get_running_loop()
     clock = Clock(loop)
@@ -102,7 +104,7 @@ async def _run(
     def ready() -> None:
         service.is_ready = True
         collect_less()
-        _announce(engine, listener)
+        _announce(engine, listener, errors)
 
     def stopping() -> None:
         service.is_ready = False
@@ -121,14 +123,20 @@ async def _run(
 
 
 def _end_on_signal(loop: asyncio.AbstractEventLoop, server: Server) -> None:
-    """Have the first SIGTERM or SIGINT end the server in order, and the second at once."""
+    """Have the first signal end the server in order, and the second at once.
+
+    SIGHUP says that the terminal is gone; whoever wants to outlive that has it ignored (nohup).
+    """
 
     def ended(number: signal.Signals) -> None:
         if server.should_exit:
             os._exit(128 + number)
         server.stop()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    ending = [signal.SIGTERM, signal.SIGINT]
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        ending.append(signal.SIGHUP)
+    for number in ending:
         loop.add_signal_handler(number, partial(ended, number))
 
 
@@ -141,13 +149,14 @@ def _bound(host: str, port: int) -> socket.socket:
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-    except OSError as cause:
+    except (OSError, UnicodeError) as cause:  # the latter for what no host can be called
         raise _not_free(host, port, cause) from cause
     return listener
 
 
-def _not_free(host: str, port: int, cause: OSError) -> NotStarted:
-    return NotStarted(f"cannot listen on {host}:{port}: {cause.strerror or cause}")
+def _not_free(host: str, port: int, cause: Exception) -> NotStarted:
+    reason = getattr(cause, "strerror", None) or cause
+    return NotStarted(f"cannot listen on {host}:{port}: {reason}")
 
 
 def _made(data_dir: Path | None) -> Path | None:
@@ -168,7 +177,7 @@ def _warn(diagnostics: Iterable[Diagnostic]) -> None:
             log.warning("%s", render([diagnostic], style="plain"))
 
 
-def _announce(engine: Engine, listener: socket.socket) -> None:
+def _announce(engine: Engine, listener: socket.socket, errors: StandardError) -> None:
     """Print where the server is, and two things to try with what it runs."""
     host, port = listener.getsockname()[:2]
     if not ipaddress.ip_address(host).is_loopback:
@@ -180,7 +189,7 @@ def _announce(engine: Engine, listener: socket.socket) -> None:
         f"  curl -N {url}/events",
         f"  curl {_open_door(engine, url) or f'{url}/api/pipelines'}",
     ]
-    print("\n".join(lines), file=sys.stderr, flush=True)
+    print("\n".join(lines), file=errors)
 
 
 def _open_door(engine: Engine, url: str) -> str | None:

@@ -6,6 +6,7 @@ refused does not depend on the spelling. Nothing is repaired or guessed.
 
 from __future__ import annotations
 
+import os
 import pathlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -99,7 +100,7 @@ def read_file(path: pathlib.Path, format: Format | None = None) -> Document:
     Raises: `Unreadable`, also for a file that is not there or cannot be read.
     """
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_opened) as file:
             text = file.read(LARGEST + 1)
     except FileNotFoundError as cause:
         raise _unread(path, Fault("missing-file", "no such file")) from cause
@@ -108,6 +109,13 @@ def read_file(path: pathlib.Path, format: Format | None = None) -> Document:
         raise _unread(path, Fault("unreadable-file", f"cannot be read: {reason}")) from cause
     is_yaml = path.suffix.lower() in (".yaml", ".yml")
     return read(text, str(path), format or ("yaml" if is_yaml else "json"))
+
+
+def _opened(path: str, flags: int) -> int:
+    """Open a file, and wait for no writer of a pipe that has none: it then reads as empty."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    os.set_blocking(descriptor, True)
+    return descriptor
 
 
 def _reader(format: Format) -> Callable[[str, Building], None]:

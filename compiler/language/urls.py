@@ -10,13 +10,17 @@ import re
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from headrace.compiler.language.diagnostics import shown
+from marshmallow import ValidationError
+
+from headrace.compiler.language.diagnostics import Fault, shown
 from headrace.compiler.language.fields import Text, refused
+from headrace.compiler.language.records import json_type
 
 # Source: https://url.spec.whatwg.org/#forbidden-host-code-points
 _NOT_IN_A_HOST = re.compile(r"[#/:<>?@\[\\\]^|%]")
 _BEGINNING = re.compile(r"https?://", re.IGNORECASE)
 _NOT_IN_A_URL = re.compile(r"[\x00-\x20\x7f]")
+_HIDDEN = "***"
 
 
 class Address:
@@ -51,7 +55,7 @@ class Address:
         if self.user is None:
             return self.text
         scheme, _, rest = self.location.partition("://")
-        return f"{scheme}://***@{rest}"
+        return f"{scheme}://{_HIDDEN}@{rest}"
 
 
 class HttpUrl(Text):
@@ -61,6 +65,12 @@ class HttpUrl(Text):
     def expects(self) -> str:
         """A url."""
         return "an absolute http or https url"
+
+    def wrong(self, value: Any) -> ValidationError:
+        """Return the error; a url in the value may hold a password, so its type alone is told."""
+        found = json_type(value)
+        fault = Fault("wrong-type", f"expected {self.expects}, found {found}", found, self.expects)
+        return ValidationError([fault])
 
     def read(self, value: Any) -> Address:
         """Take a url that can be requested."""
@@ -101,6 +111,8 @@ def _authority_objection(parts: SplitResult) -> str | None:
         return "it names no host"
     if "[" not in parts.netloc and not _is_host(parts.hostname):
         return "its host is malformed"
+    if parts.netloc.startswith(f"{_HIDDEN}@"):
+        return f"'{_HIDDEN}' hides its user info, as in an echo: write it anew"
     # RFC 7617: the first colon of Basic authentication ends the user name.
     if ":" in unquote(parts.username or ""):
         return "its user name holds a colon"

@@ -21,6 +21,8 @@ from headrace.compiler.runtime.failures import Stage, cut
 
 MESSAGES_PER_BATCH = 100
 MOST_WAITING = 1024
+MOST_BYTES = 8 * 1024 * 1024
+"""Of events that wait for a listener: one may have a hundred times two kilobytes."""
 QUIET_SECONDS = 0.1
 
 
@@ -43,21 +45,23 @@ class Lagged:
 
 
 class Listener:
-    """One reader of the feed. At most 1024 events wait for it; then the oldest go."""
+    """One reader of the feed. At most 1024 events of 8 MiB wait for it; then the oldest go."""
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
         self._events: deque[Event] = deque()
+        self._bytes = 0
         self._missed = 0
         self._closed = False
         self._waiter: asyncio.Future[None] | None = None
 
     def tell(self, event: Event) -> None:
         """Queue an event, dropping the oldest when too many wait."""
-        if len(self._events) >= MOST_WAITING:
-            self._events.popleft()
-            self._missed += 1
         self._events.append(event)
+        self._bytes += len(event.data)
+        while len(self._events) > MOST_WAITING or self._bytes > MOST_BYTES:
+            self._oldest()
+            self._missed += 1
         self._wake()
 
     def close(self) -> None:
@@ -65,6 +69,11 @@ class Listener:
         self._closed = True
         self._feed.leave(self)
         self._wake()
+
+    def _oldest(self) -> Event:
+        event = self._events.popleft()
+        self._bytes -= len(event.data)
+        return event
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -76,7 +85,7 @@ class Listener:
                 missed, self._missed = self._missed, 0
                 yield Lagged(missed)
             elif self._events:
-                yield self._events.popleft()
+                yield self._oldest()
             else:
                 self._waiter = asyncio.get_running_loop().create_future()
                 await self._waiter

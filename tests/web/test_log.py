@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
+import re
 import sys
 
-from headrace.web.log import OneLine
+from headrace.web.log import MOST_WAITING, OneLine, StandardError
 
 
 def logged(message: str, *arguments: object, exc_info: object = None) -> str:
@@ -41,4 +43,52 @@ def test_a_traceback_follows_its_entry() -> None:
         lines = logged("broke", exc_info=sys.exc_info()).splitlines()
 
     assert lines[0].endswith("WARNING broke")
-    assert lines[-1] == "ValueError: odd"
+    assert lines[-1] == "    ValueError: odd"
+
+
+def test_what_does_not_print_is_written_as_an_escape() -> None:
+    assert logged("pipeline '%s'", "\x1b[2Ja\u202eb\0").endswith(r"'\x1b[2Ja\u202eb\x00'")
+
+
+def test_a_traceback_forges_no_entry() -> None:
+    try:
+        raise ValueError("odd\n2026-03-01T08:00:00.500+00:00 ERROR \x1b[2J")
+    except ValueError:
+        lines = logged("broke", exc_info=sys.exc_info()).splitlines()
+
+    assert all(line.startswith("    ") and line.isprintable() for line in lines[1:])
+
+
+def test_a_log_that_nobody_reads_holds_nobody_up_and_says_what_was_lost() -> None:
+    reader, writer = os.pipe()
+    errors = StandardError(writer)
+    entry = "x" * 999 + "\n"
+
+    for _ in range(3 * MOST_WAITING):
+        errors.write(entry)
+    with os.fdopen(reader, "rb") as lines:
+        first = next(line for line in lines if line != entry.encode())
+        errors.write("here again\n")
+        following = next(lines)
+
+    assert re.fullmatch(rb"[\d,]+ entries of the log were lost here: nobody read them\n", first)
+    assert following == b"here again\n"
+
+
+def test_a_log_whose_reader_has_gone_is_written_to_nobody() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    errors = StandardError(writer)
+
+    errors.write("anybody?\n")
+    errors.drain()
+
+
+def test_the_end_does_not_wait_for_a_reader() -> None:
+    reader, writer = os.pipe()
+    errors = StandardError(writer)
+
+    errors.write("x" * 1_000_000)
+    errors.drain(seconds=0)
+
+    os.close(reader)

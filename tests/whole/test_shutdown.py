@@ -110,13 +110,18 @@ def interrupted(server: Server) -> int:
     return server.ended()
 
 
+def hung_up(server: Server) -> int:
+    server.signal(signal.SIGHUP)
+    return server.ended()
+
+
 def deleted(server: Server) -> int:
     for pipeline in ("load", "reader"):
         assert server.request("DELETE", f"/api/pipelines/{pipeline}").status == 204
     return server.stop()
 
 
-@pytest.mark.parametrize("end", [terminated, interrupted, deleted])
+@pytest.mark.parametrize("end", [terminated, interrupted, hung_up, deleted])
 def test_under_load_nothing_that_was_accepted_is_lost(
     tmp_path: Path, end: Callable[[Server], int]
 ) -> None:

@@ -62,10 +62,20 @@ def test_what_cannot_be_requested_is_refused(text, why):
         ("http://me:p/w@sink.example/", NO_PORT),
         ("http://me:p#w@sink.example/", "it has a fragment ('#...'), which is never sent"),
         ("http://m%3Ae:pw@sink.example/", "its user name holds a colon"),
+        ("http://***@a/", "'***' hides its user info, as in an echo: write it anew"),
     ],
 )
 def test_what_may_hold_a_password_is_not_shown(text, why):
     assert objection(text) == f"this is not an absolute http or https url: {why}"
+
+
+def test_neither_is_what_stands_in_the_place_of_a_url():
+    with pytest.raises(ValidationError) as refused:
+        HttpUrl().deserialize(["http://me:pw@sink.example/"])
+
+    [fault] = refused.value.messages
+    assert fault.message == "expected an absolute http or https url, found a list"
+    assert "pw" not in repr(fault)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import json
 from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.runtime.engine import Engine
-from headrace.compiler.runtime.feed import Lagged, preview
+from headrace.compiler.runtime.feed import Event, Feed, Lagged, preview
 from headrace.operators.buffer import Buffer
 from tests.stand_ins import Awaiting, Kept, Told, batches, does, pipeline, reads, run, takes
 
@@ -162,6 +162,17 @@ def test_a_slow_listener_loses_the_oldest_and_is_told_how_many():
     assert isinstance(events[0], Lagged)
     assert events[0].count == 700 * 2 - 1024
     assert events[-1]["payload"]["batch"]["messages"] == ["699"]
+
+
+def test_what_waits_for_a_listener_is_bounded_in_bytes_as_well():
+    async def main():
+        clock = Clock(asyncio.get_running_loop())
+        listener = Feed(clock).observe()
+        for number in range(5):
+            listener.tell(Event(b"[%d]%s" % (number, b" " * 3 * 1024 * 1024)))
+        return await read(listener, clock)
+
+    assert run_virtual(main) == [Lagged(3), [3], [4]]
 
 
 def test_a_closed_feed_ends_every_stream():
