@@ -107,13 +107,13 @@ async def test_the_verb_is_honoured(server: Peer, verb):
 
 
 async def test_a_message_is_one_request_and_the_first_failure_ends_the_batch(server: Peer):
-    server.answers = [replies(), replies(status=422, body="no good")]
+    server.answers = [replies(), replies(status=400, body="no good")]
     options = {"url": server.url(), "body": "message"}
 
     failed = await failure(options, [{"n": 1}, 2, "three"])
 
     assert server.bodies() == [b'{"n":1}', b"2"]
-    assert str(failed) == f"POST {server.url()}: 422 Unprocessable Entity: no good"
+    assert str(failed) == f"POST {server.url()}: 400 Bad Request: no good"
 
 
 async def test_a_bearer_token_is_sent(server: Peer):
