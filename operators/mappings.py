@@ -28,6 +28,13 @@ if TYPE_CHECKING:
     from headrace.compiler.lowering.code import Code
 
 _LARGEST = 1.7976931348623157e308
+_DIGITS = 4300
+_TOO_LARGE = 10**_DIGITS
+"""Beyond any integer that JSON text may hold here. Multiplied with itself a few times more, an
+integer is work for minutes."""
+_LONGEST = 16 * 1024 * 1024
+"""Characters of a string that was joined, which is as much as a message that comes in may have.
+Joined with itself a few times more, a string fills the memory."""
 
 
 def present(path: str, message: JsonValue) -> JsonValue | Missing:
@@ -48,15 +55,15 @@ def converted(value: JsonValue, to: str, field: str) -> JsonValue:
 class Formula:
     """A mapping as source: the value of ``expression``, where none of ``names`` is None.
 
-    The plain form has to speak where ``guard`` does not hold, and where the result is out of range
-    if it ``may_overflow``. ``raises_on_none`` says that nobody has to look at the names first.
+    The plain form has to speak where ``guard`` does not hold, and where ``within`` says that the
+    result is out of bounds. ``raises_on_none`` says that nobody has to look at the names first.
     """
 
     expression: str
     names: Sequence[str] = ()
     guard: str = ""
     raises_on_none: bool = False
-    may_overflow: bool = False
+    within: Callable[[str], str] | None = None
 
     @property
     def there(self) -> str:
@@ -75,8 +82,8 @@ class Formula:
         if self.expression.isidentifier():
             return self.expression
         value = code.let(self.expression, "value")
-        if self.may_overflow:
-            code.give_up_unless(_in_range(value))
+        if self.within is not None:
+            code.give_up_unless(self.within(value))
         if self.guard:
             code.know(code.is_number(value))  # calculated from numbers
         return value
@@ -95,14 +102,19 @@ class Formula:
             code.give_up_unless(f"{self.guard} or {self.absent}")
         known = code.constant(otherwise, "default")
         value = code.let(f"{self.expression} if {self.there} else {known}", "value")
-        if self.may_overflow:
-            code.give_up_unless(f"{self.absent} or {_in_range(value)}")
+        if self.within is not None:
+            code.give_up_unless(f"{self.absent} or {self.within(value)}")
         return value
 
 
 def _in_range(name: str) -> str:
     """Return the test that a number is finite: quicker than any other, and not a number fails it."""
     return f"-{_LARGEST} <= {name} <= {_LARGEST}"
+
+
+def _is_short(name: str) -> str:
+    """Return the test that a string has not grown beyond what a message may be."""
+    return f"len({name}) <= {_LONGEST}"
 
 
 class Mapping(Tagged):
@@ -267,9 +279,10 @@ class Concat(Writing, tag="concat"):
         if MISSING in fields.values():
             return MISSING
         texts = {path: converted(found, "text", path) for path, found in fields.items()}
-        return "".join(
-            part.constant if part.path is None else texts[part.path] for part in self.parts
-        )
+        pieces = [part.constant if part.path is None else texts[part.path] for part in self.parts]
+        if sum(map(len, pieces)) > _LONGEST:
+            raise BatchFailed(f"the result is longer than {_LONGEST:,} characters")
+        return "".join(pieces)
 
     def source(self, code: Code, *, optional: bool) -> Formula:
         """Add strings up; anything else has to become one first."""
@@ -281,7 +294,7 @@ class Concat(Writing, tag="concat"):
                 name = code.read(Path(part.path), optional=optional)
                 names.append(name)
                 pieces.append(f"({name} if {name}.__class__ is str else {text}({name}))")
-        return Formula(" + ".join(pieces), names, raises_on_none=True)
+        return Formula(" + ".join(pieces), names, raises_on_none=True, within=_is_short)
 
 
 _OPERATORS: dict[str, tuple[str, Callable[[float, float], float]]] = {
@@ -339,6 +352,9 @@ class Arithmetic(Writing, tag="arithmetic"):
         if type(result) is float and not math.isfinite(result):
             sides = " and ".join(map(_named, (self.left, self.right)))
             raise BatchFailed(f"{self.operator} of {sides} leaves the range of doubles")
+        if type(result) is int and not self._stays_in_range and abs(result) >= _TOO_LARGE:
+            sides = " and ".join(map(_named, (self.left, self.right)))
+            raise BatchFailed(f"{self.operator} of {sides} has more than {_DIGITS:,} digits")
         return result
 
     def source(self, code: Code, *, optional: bool) -> Formula:
@@ -355,7 +371,7 @@ class Arithmetic(Writing, tag="arithmetic"):
             names,
             guard=" and ".join(map(code.is_number, dict.fromkeys(names))),
             raises_on_none=True,
-            may_overflow=not self._stays_in_range,
+            within=None if self._stays_in_range else _in_range,
         )
 
     @property

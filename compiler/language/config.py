@@ -62,7 +62,13 @@ class PipelineConfig:
     @property
     def upstreams(self) -> list[str]:
         """The pipelines it reads from."""
-        return [name for each in self.inputs for _, name in upstreams(settings_of(each))]
+        return [name for _, name in self.readings()]
+
+    def readings(self) -> Iterator[tuple[Path, str]]:
+        """Yield the pipelines it reads from, each with the path of where it says so."""
+        for index, each in enumerate(self.inputs):
+            for path, name in upstreams(settings_of(each)):
+                yield ("inputs", index, *path), name
 
     def dump(self, id: str | None = None) -> dict[str, Any]:
         """Return the config as the API echoes it and a save writes it, under the ``id`` it runs."""

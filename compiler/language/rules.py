@@ -184,13 +184,15 @@ def _told(drafts: Sequence[Draft], ring: Sequence[int]) -> Diagnostic:
         for path, upstream in upstreams(part.settings())
         if upstream == names[-1]
     )
+    return part.site.diagnose(replace(circle(names), path=path))
+
+
+def circle(names: Sequence[str]) -> Fault:
+    """Return the fault of pipelines that the same messages would go round for ever."""
     around = " -> ".join([*names, names[0]])
     message = (
         f"'{names[0]}' reads its own output"
-        if len(ring) == 1
+        if len(names) == 1
         else f"these pipelines feed each other in a circle: {around}"
     )
-    fault = Fault(
-        "cycle", message, f'"{names[-1]}"', "a pipeline that does not read this one", path=path
-    )
-    return part.site.diagnose(fault)
+    return Fault("cycle", message, shown(names[-1]), "a pipeline that does not read this one")

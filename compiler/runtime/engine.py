@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from headrace.compiler.clock import Clock
@@ -17,9 +19,10 @@ from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused, PipelineExists, Refused, UnknownPipeline
 from headrace.compiler.language.config import PipelineConfig, Program
 from headrace.compiler.language.context import Ingress
+from headrace.compiler.language.diagnostics import Diagnostic
 from headrace.compiler.language.families import Connection
 from headrace.compiler.language.ids import generated_id
-from headrace.compiler.language.rules import missing_upstream
+from headrace.compiler.language.rules import circle, missing_upstream
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.context import World
 from headrace.compiler.runtime.counters import Counters
@@ -81,6 +84,8 @@ class Engine:
         id = config.id if config.id is not None else generated_id(self._pipelines)
         if id in self._pipelines:
             raise PipelineExists(id)
+        if rings := list(self._rings(id, config)):
+            raise Refused(rings, f"pipeline '{id}' could not be started")
         pipeline = self._make(id, config)
         self._pipelines[id] = pipeline  # reserved while its outputs come up
         try:
@@ -158,20 +163,48 @@ class Engine:
     async def close(self) -> None:
         """End everything, upstream first so that inboxes drain, within one grace for all."""
         ends = self.clock.monotonic() + ENDING_SECONDS
+        order = TopologicalSorter(
+            {each.id: self._read_by(each) for each in self._pipelines.values()}
+        )
+        with suppress(CycleError):  # those that are in one are ended last, and together
+            order.prepare()
         while self._pipelines:
-            layer = [each for each in self._pipelines.values() if not self._reads_any(each)]
-            layer = layer or list(self._pipelines.values())
-            for each in layer:
-                del self._pipelines[each.id]
+            ready = order.get_ready()
+            ids = [id for id in ready or self._pipelines if id in self._pipelines]
+            layer = [self._pipelines.pop(id) for id in ids]
             left = max(ends - self.clock.monotonic(), 0.0)
             await asyncio.gather(*(each.stop(left) for each in layer))
+            order.done(*ready)
         self._feed.close()
 
-    def _reads_any(self, pipeline: Pipeline) -> bool:
-        return any(upstream in self._pipelines for upstream in pipeline.config.upstreams)
+    def _read_by(self, pipeline: Pipeline) -> list[str]:
+        return [id for id in pipeline.config.upstreams if id in self._pipelines]
 
     def _make(self, id: str, config: PipelineConfig) -> Pipeline:
         return Pipeline(id, config, self._world, self._feed, self._readers[id])
+
+    def _rings(self, id: str, config: PipelineConfig) -> Iterator[Diagnostic]:
+        """Yield the readings that would close a ring: of pipelines that waited for this id."""
+        for path, upstream in config.readings():
+            if ring := self._way(id, upstream):
+                yield config.diagnose(circle(ring), path)
+
+    def _way(self, start: str, end: str) -> list[str]:
+        """Return the pipelines that messages of one go through to another; empty if there are none."""
+        after: dict[str, str | None] = {end: None}
+        reached: list[str] = [end]
+        for here in reached:
+            if here == start:
+                way = [here]
+                while (following := after[way[-1]]) is not None:
+                    way.append(following)
+                return way
+            if here in self._pipelines:
+                read = self._pipelines[here].config.upstreams
+                new = [each for each in dict.fromkeys(read) if each not in after]
+                after.update(dict.fromkeys(new, here))
+                reached += new
+        return []
 
     def _attach(self, upstream: str) -> Source:
         """Return a new inbox that what ``upstream`` hands on is put into."""

@@ -490,6 +490,23 @@ def test_a_default_does_not_help_a_value_that_will_not_convert(mapped):
     assert mapped(document, {"n": "x"}).startswith("mapping 0 ('cast'): field 'n': cannot read")
 
 
+def test_an_integer_keeps_no_more_digits_than_a_message_may_have(mapped):
+    squares = [arithmetic(f"n{n}", "multiply", f"n{n}", f"n{n + 1}") for n in range(30)]
+
+    assert mapped(a_map(arithmetic("n", "multiply", 10)), {"n": 10**4298})["out"] == 10**4299
+    assert mapped(a_map(*squares, keep="mapped"), {"n0": -(10**1000)}) == (
+        "mapping 2 ('arithmetic'): multiply of 'n2' and 'n2' has more than 4,300 digits"
+    )
+
+
+def test_a_text_is_joined_up_to_the_length_of_a_message(mapped):
+    doubled = [concat([f"t{n}"], [f"t{n}"], as_=f"t{n + 1}") for n in range(60)]
+
+    assert mapped(a_map(*doubled, keep="mapped"), {"t0": "x" * 1024 * 1024}) == (
+        "mapping 4 ('concat'): the result is longer than 16,777,216 characters"
+    )
+
+
 def test_an_overflow_that_a_result_hides_is_none(mapped):
     assert mapped(a_map(arithmetic("l", "multiply", 1)), {"l": 10**400})["out"] == 10**400
     assert mapped(a_map(arithmetic("l", "divide", "r")), {"l": 1.7e308, "r": math.inf}) == {

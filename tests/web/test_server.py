@@ -1,82 +1,116 @@
-"""The HTTP server around the application: its refusals, and its end."""
+"""What is dropped of what does not arrive: a connection, packet by packet."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
+import pytest_asyncio
+import uvicorn
+from uvicorn.server import ServerState
 
-from headrace.compiler.runtime.engine import Engine
-from headrace.compiler.runtime.feed import Event
-from headrace.web.app import Application
-from headrace.web.server import REQUEST_SECONDS, STREAM_SECONDS, Server
-from headrace.web.service import Service
+from headrace.web.asgi import Message, Receive, Send, respond
+from headrace.web.server import LOOKS, Protocol
 
-Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+HEAD = b"POST /in HTTP/1.1\r\nHost: x\r\n"
 
 
-@asynccontextmanager
-async def serving(service: Service, engine: Engine) -> AsyncIterator[tuple[Server, int]]:
-    """Serve on a free port; wait for the end that the block asks for."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    ready = asyncio.Event()
-    server = Server(Application(service), engine.clock, on_ready=ready.set, on_stopping=engine.hush)
-    running = asyncio.ensure_future(server.serve(sockets=[listener]))
-    await ready.wait()
-    yield server, listener.getsockname()[1]
-    server.stop()
-    await running
+async def reading(scope: Message, receive: Receive, send: Send) -> None:
+    """Read a body to its end and answer."""
+    while (await receive()).get("more_body"):
+        pass
+    await respond(send, 200, b"{}")
+
+
+class Wire(asyncio.Transport):
+    """The transport of a connection to nowhere: keeps what is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = b""
+        self.is_open = True
+
+    def write(self, data: Any) -> None:
+        self.written += data
+
+    def close(self) -> None:
+        self.is_open = False
+
+    def is_closing(self) -> bool:
+        return not self.is_open
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+
+@pytest_asyncio.fixture
+async def connection() -> Protocol:
+    config = uvicorn.Config(reading, lifespan="off", log_config=None)
+    config.load()
+    protocol = Protocol(config, ServerState(), {})
+    protocol.connection_made(Wire())
+    return protocol
+
+
+def looks_until_stuck(connection: Protocol) -> int:
+    return next(look for look in range(3 * LOOKS) if connection.is_stuck())
 
 
 @pytest.mark.parametrize(
-    "nonsense", [b"nonsense\r\n\r\n", b"GET /\xff HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\nx\r\n\r\n"]
+    "begun",
+    [b"", b"P", b"POST /in HTTP/1.1\r\nHost: ", HEAD, HEAD + b"Content-Length: 3\r\n\r\n1"],
 )
-async def test_what_is_not_http_is_refused_like_everything_else(
-    service, engine, nonsense: bytes
+async def test_a_request_that_does_not_arrive_is_stuck_at_last(
+    connection: Protocol, begun: bytes
 ) -> None:
-    async with serving(service, engine) as (_, port):
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(nonsense)
-        answer = await reader.read()
-        writer.close()
+    if begun:
+        connection.data_received(begun)
 
-    head, _, body = answer.partition(b"\r\n\r\n")
-    assert head.startswith(b"HTTP/1.1 400 Bad Request\r\n")
-    assert b"content-type: application/json" in head
-    assert json.loads(body) == {"error": "the request is not HTTP: Invalid HTTP request received."}
+    assert looks_until_stuck(connection) == LOOKS
 
 
-async def test_a_request_that_asks_for_another_protocol_is_answered_in_ours(
-    service, engine
+async def test_a_head_has_to_be_complete_in_time_and_a_body_only_to_go_on(
+    connection: Protocol,
 ) -> None:
-    async with serving(service, engine) as (_, port):
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(
-            b"GET /livez HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n"
-        )
-        line = await reader.readline()
-        writer.close()
+    connection.data_received(b"POST /in HTTP/1.1\r\n")
+    heads = []
+    for _ in range(LOOKS + 1):
+        connection.data_received(b"X: x\r\n")
+        heads.append(connection.is_stuck())
+    connection.data_received(b"Content-Length: 1000\r\n\r\n")
+    bodies = []
+    for _ in range(3 * LOOKS):
+        connection.data_received(b"1")
+        bodies.append(connection.is_stuck())
 
-    assert line == b"HTTP/1.1 200 OK\r\n"
+    assert (heads[-1], any(bodies)) == (True, False)
 
 
-async def test_the_end_waits_for_no_client_that_has_stopped_reading(service, engine) -> None:
-    loop = asyncio.get_running_loop()
-    async with serving(service, engine) as (server, port):
-        client = socket.create_connection(("127.0.0.1", port))
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        client.sendall(b"GET /events HTTP/1.1\r\nhost: x\r\n\r\n")
-        client.setblocking(False)
-        await loop.sock_recv(client, 1)
-        [connection] = server.server_state.connections
-        while not connection.flow.write_paused:
-            engine._feed.publish(Event(b"x" * 65536))
-            await asyncio.sleep(0)
-        began = loop.time()
+async def test_what_has_arrived_is_never_stuck(connection: Protocol) -> None:
+    connection.data_received(HEAD + b"Content-Length: 2\r\n\r\n{}")
 
-    assert STREAM_SECONDS <= loop.time() - began < REQUEST_SECONDS
-    client.close()
+    assert not any(connection.is_stuck() for _ in range(3 * LOOKS))
+
+
+async def test_requests_that_come_in_one_packet_do_not_count_for_the_next(
+    connection: Protocol,
+) -> None:
+    connection.data_received((HEAD + b"Content-Length: 2\r\n\r\n{}") * 5000 + HEAD)
+    connection.data_received(b"Content-Length: 2\r\n\r\n{}")
+
+    assert not connection.transport.is_closing()
+
+
+async def test_after_a_body_no_more_follows_than_is_reasonable(connection: Protocol) -> None:
+    aborted: list[bool] = []
+    connection.transport.abort = lambda: aborted.append(True)  # type: ignore[method-assign]
+    connection.data_received(HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX: ")
+
+    for _ in range(65):
+        connection.data_received(b"x" * 1024 * 1024)
+
+    assert aborted

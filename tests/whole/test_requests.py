@@ -191,6 +191,7 @@ NOT_HTTP = {
     "an endless length": POST + b"Content-Length: 99999999999999999999999\r\n\r\n",
     "two lengths": POST + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     "a chunk without a size": POST + b"Transfer-Encoding: chunked\r\n\r\nZZ\r\n",
+    "HTTP/0.9": b"GET /livez\r\n\r\n",
     "an endless path": b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
 }
 
@@ -205,6 +206,35 @@ def test_what_is_not_http_is_refused_and_the_connection_closed(
     assert reason(body).startswith("the request is not HTTP")
     assert server.get("/livez").status == 200
 
+
+ENDLESS = {
+    "a header": (b"GET /livez HTTP/1.1\r\nX: ", b"x" * 65536),
+    "headers": (b"GET /livez HTTP/1.1\r\n", b"X: x\r\n" * 10_000),
+    "a path": (b"GET /", b"x" * 65536),
+}
+
+
+@pytest.mark.parametrize(("begin", "more"), ENDLESS.values(), ids=ENDLESS)
+def test_a_head_without_an_end_is_refused(server: Server, begin: bytes, more: bytes) -> None:
+    told = answers(server, begin, *[more] * 100)
+
+    assert told.startswith(b"HTTP/1.1 431 ")
+    assert server.get("/livez").status == 200
+
+
+def test_an_event_stream_ends_with_its_client_although_another_request_waits(
+    tmp_path: Path,
+) -> None:
+    with serving(tmp_path, CONFIG) as server:
+        with socket.create_connection((HOST, server.port)) as connection:
+            connection.sendall(b"".join(f"GET {p} HTTP/1.1\r\n\r\n".encode() for p in PIPELINED))
+            connection.recv(1)
+
+        assert [server.post("p", {"n": number}).status for number in range(20)] == [202] * 20
+        assert server.stop() == 0  # without a traceback of what was sent to nobody
+
+
+PIPELINED = ("/events", "/livez")
 
 ASKED = [
     ("GET", "/nowhere", 404),

@@ -91,6 +91,29 @@ def test_a_reader_outlives_its_upstream_and_attaches_again():
     run_virtual(main)
 
 
+def test_an_upstream_that_is_created_again_cannot_read_what_waits_for_it():
+    async def main():
+        it = engine()
+        await run(it, pipeline("a", [reads(Told(it.clock, []))]))
+        await run(it, pipeline("b", [PipelineInput(upstream="a")]))
+        await run(it, pipeline("c", [PipelineInput(upstream="b")]))
+        await it.dispose("a")
+
+        with pytest.raises(Refused) as refused:
+            await it.compile(
+                pipeline("a", [reads(Told(it.clock, [])), PipelineInput(upstream="c")])
+            )
+
+        assert str(refused.value) == (
+            "pipeline 'a' could not be started: inputs[1].upstream: these pipelines feed each other"
+            " in a circle: a -> b -> c -> a (expected a pipeline that does not read this one)"
+        )
+        assert [view.id for view in it.pipelines()] == ["b", "c"]
+        await it.close()
+
+    run_virtual(main)
+
+
 def test_a_deleted_reader_frees_its_upstream():
     async def main():
         it = engine()
