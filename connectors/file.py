@@ -200,6 +200,11 @@ class Part:
         self._is_torn = False
         self.rows = 0
 
+    @property
+    def is_removed(self) -> bool:
+        """Whether somebody has deleted the file: what is written to it now, nobody ever finds."""
+        return os.fstat(self._file).st_nlink == 0
+
     def append(self, batch: Batch) -> None:
         """Write one batch behind the others."""
         form = self._form
@@ -224,6 +229,8 @@ class Part:
     def close(self) -> None:
         """Put the file on the disk and close it; one without messages is removed. Takes its time."""
         try:
+            if self.is_removed:
+                raise FileNotFoundError("it was removed while it was written")
             if self._is_torn:
                 self._mend()
             if self.rows:
@@ -280,6 +287,8 @@ class FileSink(AwaitingSink):
         if not batch:
             return
         try:
+            if self._part is not None and self._part.is_removed:
+                self._close()
             part = self._part or self._open()
             part.append(batch)
         except OSError as cause:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import resource
+import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -165,6 +166,23 @@ async def test_a_directory_that_is_gone_is_made_again_for_the_next_part(tmp_path
     await sink.finish()
 
     assert parts(tmp_path) == {FIRST.replace("1.nd", "2.nd"): b"2\n"}
+
+
+@virtual(started_at=MORNING)
+async def test_a_part_that_somebody_removes_is_reported_and_the_next_batch_opens_another(tmp_path):
+    sink = opened(tmp_path)
+    said = sink._ctx.failures
+    await sink.write([1])
+    shutil.rmtree(tmp_path / "readings")
+
+    await sink.write([2])
+    (tmp_path / "readings" / "2026-03-01T08-00-00Z-000002.ndjson").rename(tmp_path / "moved")
+    await sink.write([3])
+    (tmp_path / "moved").unlink()
+    await sink.finish()
+
+    assert parts(tmp_path) == {}
+    assert said == ["closing a part of 'readings': it was removed while it was written"] * 2
 
 
 # Rotation
