@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+
+from headrace.web.app import Application
+from headrace.web.service import Service
+from tests.web.exchange import Exchange
 
 HELLO = {"id": "hello", "inputs": [{"type": "dummy", "duration": 3600}]}
 
@@ -40,6 +45,32 @@ async def test_a_pipeline_without_an_id_gets_one_and_its_config_says_so(client) 
     assert len(words) == 3
     assert all(word.isalpha() and word.islower() for word in words)
     assert created.json["config"]["id"] == created.json["id"]
+
+
+@pytest.mark.parametrize(
+    ("method", "site", "status"),
+    [
+        ("POST", b"cross-site", 403),
+        ("POST", b"same-origin", 201),
+        ("POST", b"none", 201),
+        ("GET", b"cross-site", 200),
+    ],
+)
+async def test_a_page_of_another_site_creates_nothing(
+    service: Service, method: str, site: bytes, status: int
+) -> None:
+    asked = Exchange(
+        Application(service),
+        method,
+        "/api/pipelines",
+        headers=[(b"sec-fetch-site", site)],
+        body=[json.dumps(HELLO).encode()],
+    )
+
+    await asked.run()
+
+    assert asked.status == status
+    assert len(service.engine.pipelines()) == (status == 201)
 
 
 async def test_an_id_that_runs_is_taken(client) -> None:
