@@ -204,7 +204,12 @@ class Name(Text):
 
 
 class Identifier(Text):
-    """What something is filed under: never blank, taken as it is."""
+    """What something is filed under: never blank, taken as it is.
+
+    It stands in paths, in every line of the log and in every figure, so it has a limit.
+    """
+
+    longest = 1000
 
     @property
     def expects(self) -> str:
@@ -216,6 +221,13 @@ class Identifier(Text):
         text: str = super().read(value)
         if not text.strip():
             raise refused("blank", "this must not be blank", found=value, expected=self.expects)
+        if len(text) > self.longest:
+            raise refused(
+                "out-of-range",
+                f"a name of {len(text):,} characters is too long",
+                found=value,
+                expected=f"at most {self.longest:,} characters",
+            )
         return text
 
 

@@ -130,10 +130,13 @@ class _Converter(OpenAPIConverter):
     def _(self, field: fields.Text) -> Schema:
         return {"type": "string"}
 
-    @takes.register(fields.Name)
-    @takes.register(fields.Identifier)
-    def _(self, field: fields.Text) -> Schema:
+    @takes.register
+    def _(self, field: fields.Name) -> Schema:
         return {"type": "string", "pattern": r"\S"}
+
+    @takes.register
+    def _(self, field: fields.Identifier) -> Schema:
+        return {"type": "string", "pattern": r"\S", "maxLength": field.longest}
 
     @takes.register
     def _(self, field: HttpUrl) -> Schema:

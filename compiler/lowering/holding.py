@@ -122,6 +122,10 @@ class _Segment:
         return self.custody
 
 
+FARTHEST_SECONDS = 10**9
+"""No timer is set for a time that is further than thirty years away: most cannot be."""
+
+
 class Deadline:
     """When what is held has to go: so many seconds after it is started. Without seconds, never."""
 
@@ -130,7 +134,7 @@ class Deadline:
     def __init__(
         self, seconds: float | None, scheduler: SchedulerBase, action: Callable[[], None]
     ) -> None:
-        self._seconds = seconds
+        self._seconds = None if seconds is None or seconds > FARTHEST_SECONDS else seconds
         self._scheduler = scheduler
         self._action = action
         self._at: datetime | None = None

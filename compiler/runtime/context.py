@@ -29,6 +29,9 @@ log = logging.getLogger("headrace.pipeline")
 
 _C = TypeVar("_C", bound=Connection)
 
+MOST_SAID = 100
+"""Different texts that one component warns of once: some tell a place in what somebody sent."""
+
 
 class World:
     """What the engine lends to every component it builds."""
@@ -94,7 +97,7 @@ class Place:
         log.warning("pipeline '%s' %s: %s", self.pipeline, self.place, self.redact(text))
 
     def warn_once(self, text: str) -> None:
-        if text not in self._said:
+        if text not in self._said and len(self._said) < MOST_SAID:
             self._said.add(text)
             self.warn(text)
 

@@ -103,6 +103,16 @@ def test_what_is_held_at_disposal_is_not_acknowledged(ctx):
     assert broker.window.used == 0
 
 
+def test_seconds_beyond_all_calendars_are_never_over(ctx):
+    arrivals = on_next(250, ["a"]), on_next(300, ["b"]), on_completed(400)
+
+    for seconds in (10**9 + 1, 10**30):
+        assert released(Buffer(seconds=seconds, max_messages=9), ctx, *arrivals) == [
+            on_next(400, ["a", "b"]),
+            on_completed(400),
+        ]
+
+
 def test_an_idle_buffer_runs_no_clock(ctx):
     scheduler = TestScheduler()
     batches = scheduler.create_hot_observable(

@@ -143,6 +143,7 @@ def test_a_name_is_trimmed_and_never_blank(field):
 def test_what_something_is_filed_under_is_not_trimmed_and_never_blank(field):
     assert field.deserialize(" a/b ") == " a/b "
     assert refused(field, " ") == "this must not be blank"
+    assert refused(field, "x" * 1001) == "a name of 1,001 characters is too long"
 
 
 def test_the_name_of_a_connection_says_which_kind_is_needed():

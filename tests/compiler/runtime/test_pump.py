@@ -56,6 +56,14 @@ def test_what_has_arrived_is_coalesced_up_to_max_batch_and_never_waited_for():
     assert got == [[1, 2], [3]]  # 4 comes a second later, and nobody waits for it
 
 
+def test_of_payloads_that_are_unreadable_in_many_ways_a_hundred_are_warned_of(caplog):
+    broken = [b"[" + b" " * blanks + b"x]" for blanks in range(300)]
+
+    fed([payloads(*broken)])
+
+    assert len([record for record in caplog.records if "skipped" in record.message]) == 100
+
+
 @pytest.mark.parametrize("ack", ["on_receipt", "on_delivery"])
 def test_an_unreadable_payload_is_skipped_with_one_warning_and_acknowledged(ack, caplog):
     got, acknowledged = fed([payloads(b"1", b"{", b"{", b"4")], max_batch=10, ack=ack)
