@@ -1,0 +1,46 @@
+from collections.abc import Callable, Mapping
+from typing import Any, Final, final
+
+__all__ = ["RHAI_VERSION", "Paused", "Script"]
+
+RHAI_VERSION: Final[str]
+
+@final
+class Script:
+    def __new__(
+        cls,
+        source: str,
+        *,
+        variable: str = "msg",
+        emits_lists: bool = False,
+        functions: Mapping[str, tuple[int, Callable[..., Any]]] | None = None,
+        load: Callable[[str], str] | None = None,
+        note: Callable[[str, str, int | None, int | None, str | None], object] | None = None,
+        max_operations: int = 100_000,
+        max_string: int = 262_144,
+        max_array: int = 100_000,
+        max_map: int = 10_000,
+        max_expression_depth: int = 64,
+        max_calls: int = 64,
+        max_modules: int = 32,
+        max_source: int = 1_048_576,
+        max_nesting: int = 128,
+        max_emitted: int = 10_000,
+        max_emitted_bytes: int = 16_777_216,
+        max_memory: int = 67_108_864,
+        time_limit: float | None = 1.0,
+    ) -> Script: ...
+    @property
+    def emits(self) -> bool: ...
+    @property
+    def calls(self) -> frozenset[str]: ...
+    @property
+    def reaches(self) -> list[str] | None: ...
+    def run(self, value: Any) -> list[Any]: ...
+    def run_each(self, values: list[Any]) -> list[Any]: ...
+    def start(self, values: list[Any], seconds: float) -> list[Any] | Paused: ...
+
+@final
+class Paused:
+    def resume(self, seconds: float) -> list[Any] | None: ...
+    def close(self) -> None: ...

@@ -1,0 +1,227 @@
+//! Driving a machine from the ordinary stack: answering what it asks, one call after the other.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
+use rhai::{AST, Module};
+
+use crate::border::{Border, MOST_TOGETHER};
+use crate::failure::{Failure, Kind, raised};
+use crate::limits::{Ending, Limits};
+use crate::machine::{Call, Command, Event, Machine, Program};
+use crate::refusal::Refusal;
+use crate::run::{Input, Run};
+use crate::view::View;
+
+/// Values that cross together may be so large together; one alone may be larger. Large ones gain nothing by company,
+/// and push each other out of the processor's cache.
+const MOST_BYTES_TOGETHER: usize = 4 << 10;
+
+/// What a script calls outside of it.
+#[derive(Default)]
+pub struct Callables {
+    pub functions: Vec<Py<PyAny>>,
+    pub note: Option<Py<PyAny>>,
+}
+
+pub struct Driver {
+    machine: Machine,
+    border: Border,
+    callables: Arc<Callables>,
+    /// What host functions raised in the run, by number.
+    raised: Vec<PyErr>,
+    /// What a host function raised that is no `Exception`: it ends the run, and comes out as it is.
+    pub interrupt: Option<PyErr>,
+}
+
+impl Driver {
+    pub fn new(program: Box<Program>, run: Run, callables: Arc<Callables>) -> PyResult<Self> {
+        Ok(Self {
+            machine: Machine::new(program, run)?,
+            border: Border::default(),
+            callables,
+            raised: Vec::new(),
+            interrupt: None,
+        })
+    }
+
+    pub fn run(&self) -> &Run {
+        &self.machine.run
+    }
+
+    /// The Python objects it holds, but for what the script calls.
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.border.traverse(visit)
+    }
+
+    pub fn finish(&mut self) -> Option<Box<Program>> {
+        self.machine.finish()
+    }
+
+    pub fn parse(
+        &mut self,
+        py: Python<'_>,
+        source: String,
+        script: bool,
+    ) -> Result<Box<AST>, Box<Failure>> {
+        let source = source.into_boxed_str();
+        match self.answered(py, Command::Parse { source, script }, None) {
+            Event::Parsed(parsed) => parsed,
+            _ => unreachable!("a source is parsed or not"),
+        }
+    }
+
+    pub fn load(&mut self, py: Python<'_>, ast: Box<AST>) -> Result<Box<Module>, Box<Failure>> {
+        match self.answered(py, Command::Load(ast), None) {
+            Event::Loaded(loaded) => loaded,
+            _ => unreachable!("a module is loaded or not"),
+        }
+    }
+
+    /// Resume until there is something that cannot be answered here.
+    fn answered(&mut self, py: Python<'_>, command: Command, slice_end: Option<Instant>) -> Event {
+        let mut command = command;
+        loop {
+            command = match self.machine.resume(command, slice_end) {
+                Event::Call(call) => self.call(py, &call),
+                Event::Measure => Command::Size(self.whole_size(py)),
+                event => return event,
+            }
+        }
+    }
+
+    fn whole_size(&self, py: Python<'_>) -> usize {
+        let (run, border) = (self.run(), &self.border);
+        border.whole_size(py, run.begun.get() - 1, run.limits.nesting)
+    }
+
+    fn call(&mut self, py: Python<'_>, call: &Call) -> Command {
+        let levels = self.run().limits.nesting;
+        let answer = self.called(py, call).and_then(|answer| {
+            let entered = self.border.put(&answer, levels);
+            entered.map_err(|refusal| refused(py, &refusal, &self.run().limits))
+        });
+        let answer = match answer {
+            Ok(answer) => Ok(answer),
+            Err(error) if error.is_instance_of::<PyException>(py) => {
+                let text = error.value(py).to_string();
+                self.raised.push(error);
+                Err(raised(&text, self.raised.len()))
+            }
+            Err(interrupt) => {
+                self.interrupt = Some(interrupt);
+                return Command::Close;
+            }
+        };
+        Command::Answer(answer.into())
+    }
+
+    fn called<'py>(&self, py: Python<'py>, call: &Call) -> PyResult<Bound<'py, PyAny>> {
+        let nothing = View::default();
+        let arguments = call.arguments.iter();
+        let arguments = arguments.map(|argument| self.border.leave(py, argument, &nothing));
+        let arguments = PyTuple::new(py, arguments.collect::<PyResult<Vec<_>>>()?)?;
+        self.callables.functions[call.function]
+            .bind(py)
+            .call1(arguments)
+    }
+
+    /// Convert values from `first` on, as many as go together, and tell how many. An error if the first cannot enter;
+    /// where another cannot, the ones before it run first.
+    pub fn take_in(
+        &mut self,
+        py: Python<'_>,
+        values: &Bound<'_, PyList>,
+        first: usize,
+        view: &View,
+    ) -> PyResult<usize> {
+        self.border.clear();
+        let run = &self.machine.run;
+        run.begun.set(0);
+        let mut inputs = run.inputs.borrow_mut();
+        let mut bytes = 0;
+        for index in first..values.len().min(first + MOST_TOGETHER) {
+            let value = values.get_item(index)?;
+            match self.border.enter(&value, view, run.limits.nesting) {
+                Ok((entered, sizes)) => {
+                    bytes += sizes.bytes;
+                    inputs.push(Input {
+                        value: entered,
+                        sizes,
+                        values: value.cast::<PyList>().map_or(0, |list| list.len()),
+                    });
+                }
+                Err(refusal) if inputs.is_empty() => {
+                    return Err(refused(py, &refusal, &run.limits));
+                }
+                Err(_) => break,
+            }
+            if bytes > MOST_BYTES_TOGETHER {
+                break;
+            }
+        }
+        inputs.reverse();
+        Ok(inputs.len())
+    }
+
+    /// Run the values that were taken in, up to the end of the last or of the slice.
+    pub fn begin(&mut self, py: Python<'_>, slice_end: Option<Instant>) -> Event {
+        self.answered(py, Command::Run, slice_end)
+    }
+
+    pub fn go_on(&mut self, py: Python<'_>, slice_end: Option<Instant>) -> Event {
+        self.answered(py, Command::Go, slice_end)
+    }
+
+    /// What a run left: its notes are told, what it emitted is added to `out`.
+    pub fn settle(
+        &mut self,
+        py: Python<'_>,
+        done: Result<(), Box<Failure>>,
+        view: &View,
+        out: &Bound<'_, PyList>,
+    ) -> PyResult<()> {
+        if let Some(interrupt) = self.interrupt.take() {
+            return Err(interrupt);
+        }
+        let run = &self.machine.run;
+        if let Some(note) = &self.callables.note {
+            for entry in run.notes.take() {
+                note.call1(py, entry)?;
+            }
+        }
+        let raised = match self.raised.is_empty() {
+            true => Vec::new(),
+            false => std::mem::take(&mut self.raised),
+        };
+        if let Err(failure) = done {
+            return Err(told(py, *failure, raised));
+        }
+        run.emitted
+            .borrow_mut()
+            .drain(..)
+            .try_for_each(|value| out.append(self.border.leave(py, &value, view)?))
+    }
+}
+
+/// The exception for a failure, caused by what the host function raised.
+fn told(py: Python<'_>, failure: Failure, mut raised: Vec<PyErr>) -> PyErr {
+    let cause = failure.host.filter(|number| *number <= raised.len());
+    let error = failure.raise(py);
+    if let Some(number) = cause {
+        error.set_cause(py, Some(raised.swap_remove(number - 1)));
+    }
+    error
+}
+
+fn refused(py: Python<'_>, refusal: &Refusal, limits: &Limits) -> PyErr {
+    match refusal.deep {
+        true => Failure::of_ending(Ending::Nesting, limits),
+        false => Failure::new(Kind::Run, refusal.tell("enter")),
+    }
+    .raise(py)
+}

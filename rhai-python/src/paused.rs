@@ -1,0 +1,175 @@
+//! Runs that can be set aside: the batch they belong to, and the class `Paused`.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Instant;
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+use pyo3::{PyTraverseError, PyVisit};
+
+use crate::driver::Driver;
+use crate::home::Home;
+use crate::machine::Event;
+use crate::pinned::Pinned;
+use crate::script::{Script, slice_end};
+use crate::view::View;
+
+/// A run for each value of a list, one after the other.
+pub struct Batch {
+    driver: Pinned,
+    home: Arc<Home>,
+    view: Arc<View>,
+    values: Py<PyList>,
+    /// The first of the values that are running, or run next; and how many are.
+    index: usize,
+    running: usize,
+    emitted: Py<PyList>,
+}
+
+impl Batch {
+    pub fn new(
+        driver: Driver,
+        home: Arc<Home>,
+        view: Arc<View>,
+        values: &Bound<'_, PyList>,
+    ) -> Self {
+        Self {
+            driver: Pinned::new(driver),
+            home,
+            view,
+            values: values.clone().unbind(),
+            index: 0,
+            running: 0,
+            emitted: PyList::empty(values.py()).unbind(),
+        }
+    }
+
+    pub fn into_emitted(self, py: Python<'_>) -> Bound<'_, PyList> {
+        self.emitted.bind(py).clone()
+    }
+
+    /// Run until all are over (true) or the slice is (false). After an error there is nothing left to run.
+    pub fn advance(&mut self, py: Python<'_>, slice_end: Option<Instant>) -> PyResult<bool> {
+        let emitted = self.emitted.bind(py).clone();
+        loop {
+            let driver = self.driver.get()?;
+            let event = match self.running {
+                0 => {
+                    let values = self.values.bind(py);
+                    let taken = driver.take_in(py, values, self.index, &self.view);
+                    self.running = taken.map_err(|refused| at(py, refused, self.index))?;
+                    if self.running == 0 {
+                        return Ok(true);
+                    }
+                    driver.begin(py, slice_end)
+                }
+                _ => driver.go_on(py, slice_end),
+            };
+            let Event::Done(done) = event else {
+                return Ok(false);
+            };
+            let failing = self.index + driver.run().begun.get() - 1;
+            let settled = driver.settle(py, done, &self.view, &emitted);
+            settled.map_err(|error| at(py, error, failing))?;
+            self.index += std::mem::take(&mut self.running);
+        }
+    }
+}
+
+/// Note for which value of the list an error is.
+fn at(py: Python<'_>, error: PyErr, index: usize) -> PyErr {
+    let _ = error.value(py).setattr("index", index);
+    error
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        // On another thread than its own the run cannot be ended here (`pinned`).
+        if let Ok(driver) = self.driver.get() {
+            self.home.give_back(driver.finish());
+        }
+    }
+}
+
+/// Runs that are not over yet.
+#[pyclass(frozen, module = "rhai")]
+pub struct Paused {
+    /// What the batch calls is visited by it alone: the garbage collector counts each reference once.
+    script: Py<Script>,
+    batch: Mutex<Option<Batch>>,
+}
+
+impl Paused {
+    pub fn new(script: Py<Script>, batch: Batch) -> Self {
+        Self {
+            script,
+            batch: Mutex::new(Some(batch)),
+        }
+    }
+
+    fn lock(&self) -> PyResult<MutexGuard<'_, Option<Batch>>> {
+        match self.batch.try_lock() {
+            Ok(batch) => Ok(batch),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => {
+                Err(PyRuntimeError::new_err("it is running right now"))
+            }
+        }
+    }
+}
+
+#[pymethods]
+impl Paused {
+    /// Go on for at most so many seconds: what all runs emitted, or None if they are not over yet.
+    fn resume<'py>(&self, py: Python<'py>, seconds: f64) -> PyResult<Option<Bound<'py, PyList>>> {
+        let until = slice_end(seconds)?;
+        let mut slot = self.lock()?;
+        if let Some(batch) = slot.as_mut() {
+            batch.driver.get()?; // on another thread it stays as it is
+        }
+        let Some(mut batch) = slot.take() else {
+            return Err(PyRuntimeError::new_err("it is over"));
+        };
+        match batch.advance(py, until)? {
+            true => Ok(Some(batch.into_emitted(py))),
+            false => {
+                *slot = Some(batch);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Give up: everything of the runs is dropped.
+    fn close(&self) -> PyResult<()> {
+        let mut slot = self.lock()?;
+        if let Some(batch) = slot.as_mut() {
+            batch.driver.get()?;
+        }
+        drop(slot.take());
+        Ok(())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.script)?;
+        // Locked while it runs: then it is in use, and no garbage.
+        let Ok(slot) = self.batch.try_lock() else {
+            return Ok(());
+        };
+        let Some(batch) = slot.as_ref() else {
+            return Ok(());
+        };
+        visit.call(&batch.values)?;
+        visit.call(&batch.emitted)?;
+        batch.driver.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        let batch = self
+            .batch
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        drop(batch);
+    }
+}

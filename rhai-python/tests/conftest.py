@@ -1,0 +1,110 @@
+"""What the tests share: a way to run a line of script, and a process to try attacks on."""
+
+import json
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import rhai
+from hypothesis import settings
+
+# A run may take long on a busy machine; that is no fault of the example.
+settings.register_profile("rhai", deadline=None, print_blob=True)
+settings.load_profile("rhai")
+
+PATIENCE = 20.0
+
+
+@pytest.fixture
+def run():
+    """Compile ``code`` with ``options``, run it once on ``value``, give what it emitted."""
+
+    def run(code, value=None, **options):
+        return rhai.Script(code, **options).run(value)
+
+    return run
+
+
+@pytest.fixture
+def pause():
+    """Start a run that is longer than its first slice; give it back paused."""
+
+    def pause(code, values=(1,), seconds=0.001, **options):
+        script = rhai.Script(code, max_operations=10**9, time_limit=30.0, **options)
+        run = script.start(list(values), seconds)
+        assert isinstance(run, rhai.Paused)
+        return run
+
+    return pause
+
+
+@pytest.fixture
+def finish():
+    """Go on with a run until it is over, in slices; what it gives, at once if it is over already."""
+
+    def finish(run, seconds=0.01):
+        got = run
+        while not isinstance(got, list):
+            got = run.resume(seconds)
+        return got
+
+    return finish
+
+
+class Victim:
+    """A process that attacks are tried on; a fresh one takes the place of one that is lost."""
+
+    def __init__(self):
+        self.process = None
+
+    def ask(self, request):
+        """The answer of the process (see victim.py), or what became of it."""
+        if self.process is None:
+            self.process = subprocess.Popen(
+                [sys.executable, str(Path(__file__).with_name("victim.py"))],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        self.process.stdin.write(json.dumps(request).encode() + b"\n")
+        self.process.stdin.flush()
+        ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
+        line = self.process.stdout.readline() if ready else b""
+        return json.loads(line) if line else self.lost("died" if ready else "did not end")
+
+    def lost(self, how):
+        process = self.process
+        self.close()
+        return {"stop": f"the process {how} ({process.returncode})", "alive": False}
+
+    def close(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process.stdin.close()
+            self.process.stdout.close()
+            self.process = None
+
+
+@pytest.fixture(scope="session")
+def victim():
+    one = Victim()
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def withstand(victim):
+    """Try an attack: it ends in time with one of ``stops``, takes no memory to speak of, kills nobody."""
+
+    def withstand(code, stops, *, small_stack=False, **more):
+        answer = victim.ask({"code": code, "small_stack": small_stack, **more})
+
+        assert answer["stop"] in stops, answer
+        assert answer["alive"], answer
+        assert answer["seconds"] < 3.0, answer
+        assert answer["grown"] < 200, answer
+
+    return withstand

@@ -1,0 +1,61 @@
+"""Hostile scripts: each is stopped within a bounded time, and the process lives on.
+
+The scripts are in ``attacks/``. ``//// family`` begins a family, and a line like
+
+    // a comparator that lies | time_limit, RunError | uncounted | msg = [1]
+
+begins an attack: its name, what may stop it (a limit, the class of another error, ``ok`` for a script
+that ends by itself), and what it needs: ``uncounted`` switches the count of operations off, which would
+stop most attacks on time and memory early; ``heard`` lets somebody listen to print and debug.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+SIZES = ("max_string", "max_array", "max_map", "max_memory", "max_nesting")
+LIMITS = (*SIZES, "max_operations", "time_limit", "max_calls", "max_emitted", "max_emitted_bytes")
+GROUPS = {"a size": (*SIZES, "time_limit"), "anything": (*LIMITS, "RunError", "ok")}
+DEEP = {"recursion", "values nested another way", "values that hold themselves"}
+UNCOUNTED = {"max_operations": 10**12, "time_limit": 0.3}
+
+
+def read(path):
+    """All attacks of a file: family, name, code, stops, what it needs."""
+    family = None
+    for block in path.read_text(encoding="utf-8").split("\n\n"):
+        head, _, code = block.strip().partition("\n")
+        if head.startswith("//// "):
+            family = head[5:]
+        elif head:
+            name, stops, *needs = head.removeprefix("// ").split(" | ")
+            stops = [one for stop in stops.split(", ") for one in GROUPS.get(stop, (stop,))]
+            yield pytest.param(family, code, stops, needs, id=f"{family}: {name}")
+
+
+ATTACKS = [
+    attack
+    for path in sorted((Path(__file__).parent / "attacks").glob("*.rhai"))
+    for attack in read(path)
+]
+
+
+def question(needs):
+    asked = {"heard": "heard" in needs, "options": UNCOUNTED if "uncounted" in needs else {}}
+    for need in needs:
+        if need.startswith("msg = "):
+            asked["value"] = json.loads(need.removeprefix("msg = "))
+    return asked
+
+
+def test_the_files_are_read_whole():
+    assert len(ATTACKS) > 200
+    assert all(code and stops for _, code, stops, _ in (attack.values for attack in ATTACKS))
+
+
+@pytest.mark.parametrize(("family", "code", "stops", "needs"), ATTACKS)
+def test_an_attack_is_stopped_and_the_process_lives_on(withstand, family, code, stops, needs):
+    withstand(code, stops, **question(needs))
+    if family in DEEP:
+        withstand(code, stops, **question(needs), small_stack=True)
