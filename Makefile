@@ -15,7 +15,12 @@ PIN := constraints.txt
 INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python -c $(PIN) --build-constraints $(PIN)
 ROOMS := compiler operators connectors web
 
-# The script engine is built where a Rust toolchain is; nothing here may fetch one.
+# The script engine is on no index. Its wheel, which is compiled if the user's cache has none for
+# these sources, is named in each install, so that no index is asked for one.
+ENGINE := $(wildcard rhai-python/*.*) $(shell find rhai-python/python rhai-python/src ! -name '*.pyc')
+INSTALL_HEADRACE := wheel=$$($(BIN)/python scripts/engine.py wheel) \
+	&& $(INSTALL) --no-sources-package rhai-python "$$wheel" --editable
+# A Rust toolchain is the user's to install: nothing here may fetch one.
 export MATURIN_NO_INSTALL_RUST := 1
 
 .DEFAULT_GOAL := help
@@ -27,11 +32,14 @@ run: .venv/.runs ## start the server on an example (CONFIG=path for another)
 test: .venv/.tests ## run the tests (PYTEST="..." for other arguments)
 	$(BIN)/python -m pytest $(PYTEST)
 
+check: export MYPYPATH := build/rooms:rhai-python/python:scripts
 check: .venv/.tests build/rooms ## format, lint, types, direction of imports, docs up to date
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
-	MYPYPATH=build/rooms $(BIN)/mypy $(ROOMS:%=-p headrace.%)
+	$(BIN)/mypy $(ROOMS:%=-p headrace.%) -p rhai -m engine
+	$(BIN)/stubtest rhai
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python scripts/engine.py lint
 	$(BIN)/python -m headrace.web.docs --check
 
 docs: .venv/.runs ## write the generated pages of docs/ again
@@ -40,9 +48,11 @@ docs: .venv/.runs ## write the generated pages of docs/ again
 bench: .venv/.tests ## measure, and hold the figures against a hand-written limit
 	$(BIN)/python -m bench
 
-clean: ## remove everything the other verbs made
+clean: ## remove what the other verbs made here (compiled engines stay in the user's cache)
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
-	find $(ROOMS) tests specs bench -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	rm -rf rhai-python/target rhai-python/Cargo.lock rhai-python/python/rhai/*.so uv.lock
+	find $(ROOMS) rhai-python scripts tests specs bench -name __pycache__ -prune -exec rm -rf {} + \
+		2>/dev/null || true
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
@@ -52,18 +62,21 @@ $(BIN)/uv:
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(PIN) uv
 
-# Editable, so that what runs is what is in the rooms.
-.venv/.runs: pyproject.toml setup.py $(PIN) | $(BIN)/uv
-	$(INSTALL) --editable .
-	@touch $@
+# Editable, so that what runs is what is in the rooms. What changes while the engine is compiled is
+# newer than the mark.
+.venv/.runs: pyproject.toml setup.py $(PIN) scripts/engine.py $(ENGINE) | $(BIN)/uv
+	@touch $@.begun
+	$(INSTALL_HEADRACE) .
+	@mv $@.begun $@
 
 # vega-datasets for its readings alone: what it depends on (data frames) is not wanted.
 .venv/.tests: .venv/.runs
-	$(INSTALL) --editable '.[dev]'
+	$(INSTALL_HEADRACE) '.[dev]'
 	$(INSTALL) --no-deps vega-datasets
 	@touch $@
 
-# A type checker cannot follow an editable install: it gets the rooms under their import name.
+# A type checker cannot follow an editable install: it gets the rooms under their import name, and
+# the sources of the engine before what is installed of it.
 build/rooms:
 	mkdir -p $@/headrace
 	ln -sfn $(ROOMS:%=../../../%) $@/headrace/

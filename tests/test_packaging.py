@@ -1,4 +1,4 @@
-"""The wheel is the rooms, and the versions it asks for are pinned."""
+"""The wheel is the rooms, the engine is its folder, and the versions asked for are pinned."""
 
 import re
 import shutil
@@ -6,19 +6,23 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from importlib.metadata import entry_points, version
+from importlib.metadata import distribution, entry_points, version
 from pathlib import Path
 
 import pytest
 
 REPOSITORY = Path(__file__).parent.parent
 ROOMS = ("compiler", "operators", "connectors", "web")
-PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+ENGINE = REPOSITORY / "rhai-python"
+SETTINGS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+ENGINE_SETTINGS = tomllib.loads((ENGINE / "pyproject.toml").read_text())
+PROJECT = SETTINGS["project"]
+ENGINE_VERSION = ENGINE_SETTINGS["project"]["version"]
 
 
-def canonical(name: str) -> str:
-    """Return a distribution's name as an index spells it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
+def canonical(requirement: str) -> str:
+    """Return the name of what is asked for, as an index spells it."""
+    return re.sub(r"[-_.]+", "-", re.split(r"[<>=\[;]", requirement)[0]).lower()
 
 
 @pytest.fixture(scope="module")
@@ -99,11 +103,55 @@ def test_the_constraints_are_plain_pins_in_order() -> None:
     assert pins == sorted(set(pins))
 
 
-def test_everything_asked_for_is_pinned() -> None:
+def test_everything_asked_for_is_pinned_but_the_engine_which_comes_from_its_folder() -> None:
     pins = (REPOSITORY / "constraints.txt").read_text().splitlines()
     extras = PROJECT["optional-dependencies"].values()
     asked = [*PROJECT["dependencies"], *(name for extra in extras for name in extra)]
+    asked += [
+        name for one in (SETTINGS, ENGINE_SETTINGS) for name in one["build-system"]["requires"]
+    ]
 
-    assert {canonical(re.split(r"[<>=\[;]", name)[0]) for name in asked} <= {
-        pin.partition("==")[0] for pin in pins
+    assert {canonical(name) for name in asked} - {pin.partition("==")[0] for pin in pins} == {
+        "rhai-python"
     }
+
+
+def test_the_wheel_asks_for_exactly_the_engine_beside_it(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        [metadata] = [name for name in archive.namelist() if name.endswith("/METADATA")]
+        asked = archive.read(metadata).decode().splitlines()
+
+    assert f"Requires-Dist: rhai-python=={ENGINE_VERSION}" in asked
+
+
+def test_the_engine_has_its_crates_version_and_a_label_that_no_public_index_takes() -> None:
+    crate = tomllib.loads((ENGINE / "Cargo.toml").read_text())["package"]
+
+    assert f"{crate['version']}+headrace" == ENGINE_VERSION
+    assert crate["license"] == ENGINE_SETTINGS["project"]["license"] == PROJECT["license"]
+
+
+def test_the_installed_engine_is_the_one_of_its_folder() -> None:
+    installed = distribution("rhai-python")
+    folder = ENGINE / "python"
+    written = {
+        file.relative_to(folder).as_posix(): file.read_bytes()
+        for file in folder.rglob("*")
+        if file.is_file() and file.suffix not in (".pyc", ".so")
+    }
+    packed = {
+        str(file): file.read_binary()
+        for file in installed.files or ()
+        if file.parts[0] == "rhai" and file.suffix not in (".pyc", ".so")
+    }
+
+    assert installed.version == ENGINE_VERSION
+    assert packed == written, "run 'make test' or 'make .venv/.tests', which install what changed"
+
+
+def test_the_engine_is_typed_and_brings_its_licence() -> None:
+    packed = {str(file): file for file in distribution("rhai-python").files or ()}
+
+    assert {"rhai/py.typed", "rhai/_rhai.pyi"} <= packed.keys()
+    [licence] = [file for name, file in packed.items() if name.endswith("/LICENSE")]
+    assert licence.read_binary() == (REPOSITORY / "LICENSE").read_bytes()

@@ -1,0 +1,307 @@
+"""Buckets: named, bounded state that pipelines remember in and recall from.
+
+A bucket is a mapping from key to values, in memory, shared by every pipeline that names it. All who
+touch it do so on the loop's thread and never in the middle of each other's work, so a merge is
+atomic and needs no lock.
+
+Keys expire lazily. What has expired counts as absent at once, and a few of the expired are let go of
+with every merge, so that no single one pays for a million.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from heapq import nsmallest
+from itertools import groupby, islice
+from typing import Any
+
+import msgspec
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.delivery import JsonValue
+
+log = logging.getLogger("headrace.state")
+
+WHOLE = ""
+"""The key of what concerns a bucket as a whole."""
+
+Values = Mapping[str, JsonValue]
+"""What is remembered under one key: name to value."""
+
+Told = Callable[[], None]
+"""Somebody who wants to know of writes."""
+
+SPARE = 100
+"""How many expired keys a merge lets go of besides one for each key that it writes."""
+MOMENT = 1000
+"""Keys of one merge that are written at the same moment: writing more takes a while."""
+_HALF_A_TICK = 0.5e-6
+
+# A merge of always the same names, as source. It makes no object for a key, which takes longest.
+_WRITER = """\
+def write(rows, find=find, move=move):
+    if len(rows) > MOST or not expire(len(rows) + SPARE):
+        return merge({{key: {{{pairs}}} for key, m in rows.items()}})
+    now = monotonic()
+    for key, m in rows.items():
+        entry = find(key)
+        if entry is None:
+            add(key, {{{pairs}}}, now)
+        else:
+            values = entry.values
+            {writes}
+            entry.at = now
+            move(key)
+    if watchers:
+        tell(rows)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much a bucket holds, and for how long.
+
+    Units: ``idle_seconds`` since a key was last written; None: it never expires.
+    """
+
+    max_keys: int = 10_000
+    idle_seconds: int | None = None
+
+
+# Without the header that the garbage collector wants of a container: JSON is no cycle, and a million
+# more objects to look through would stop the server each time.
+class Entry(msgspec.Struct, gc=False):
+    """What is remembered under one key, and when it was last written (`Clock.monotonic`)."""
+
+    values: dict[str, JsonValue]
+    at: float
+
+
+class Bucket:
+    """One bucket. Reading never refreshes a key; only a write does.
+
+    ``entries`` is in the order of the last write, the oldest first, and may still hold what has
+    expired: whoever reads it directly compares `Entry.at` with `cutoff`. Nobody but the bucket
+    writes to it. What a write costs does not grow with the number of keys.
+    """
+
+    def __init__(
+        self, name: str, bounds: Bounds, clock: Clock, telling: Telling | None = None
+    ) -> None:
+        self.name = name
+        self.bounds = bounds
+        self.entries: OrderedDict[str, Entry] = OrderedDict()
+        # A whole number may be larger than every double; this one is as long as for ever.
+        self._idle = math.inf if bounds.idle_seconds is None else min(bounds.idle_seconds, 2**63)
+        self._clock = clock
+        self._watchers: dict[str, dict[object, Told]] = {}
+        self._telling = telling or Telling()
+
+    def __len__(self) -> int:
+        """Return how many keys are held; what has expired is let go first."""
+        self.expire(len(self.entries))
+        return len(self.entries)
+
+    def cutoff(self) -> float:
+        """Return the `Entry.at` up to which an entry has expired by now."""
+        return self._cutoff(self._clock.monotonic())
+
+    def get(self, key: str) -> Values | None:
+        """Return what is remembered under a key, None when nothing is or it has expired.
+
+        It is the entry's own: later writes show in it.
+        """
+        entry = self.entries.get(key)
+        return None if entry is None or entry.at <= self.cutoff() else entry.values
+
+    def merge(self, writes: Mapping[str, Values]) -> None:
+        """Write names under keys, all at once; other names of those keys stay as they are.
+
+        A key that is new to a full bucket takes the place of the one that was written longest ago.
+        Whoever watches one of the keys is told when all of it is written.
+        """
+        self.expire(len(writes) + SPARE)
+        if len(writes) <= MOMENT:
+            self._write(writes.items())
+        else:
+            each = iter(writes.items())
+            while some := [*islice(each, MOMENT)]:
+                self._write(some)
+        if self._watchers:
+            self._tell(writes)
+
+    def writer(self, reads: Mapping[str, str]) -> Callable[[Mapping[str, Any]], None]:
+        """Return a quicker `merge` for whoever always writes the same names.
+
+        ``reads`` has for each name the expression that reads its value from ``m``. What is written is
+        given as such an ``m`` for each key. Where an expression raises, some keys are written by then
+        and nobody has been told: merge all of it again.
+        """
+        source = _WRITER.format(
+            pairs=", ".join(f"{name!r}: {read}" for name, read in reads.items()),
+            writes="; ".join(f"values[{name!r}] = {read}" for name, read in reads.items()),
+        )
+        namespace: dict[str, Any] = {
+            "MOST": min(MOMENT, self.bounds.max_keys),  # no key of a merge displaces another one
+            "SPARE": SPARE,
+            "expire": self.expire,
+            "merge": self.merge,
+            "monotonic": self._clock.monotonic,
+            "find": self.entries.get,
+            "add": self._add,
+            "move": self.entries.move_to_end,
+            "watchers": self._watchers,
+            "tell": self._tell,
+        }
+        exec(source, namespace)
+        write: Callable[[Mapping[str, Any]], None] = namespace["write"]
+        return write
+
+    def watch(self, key: str, told: Told) -> Callable[[], None]:
+        """Have ``told`` called after every write under ``key``; return what ends that."""
+        watching = self._watchers.setdefault(key, {})
+        watcher = object()
+        watching[watcher] = told
+
+        def leave() -> None:
+            watching.pop(watcher, None)
+            if not watching and self._watchers.get(key) is watching:
+                del self._watchers[key]
+
+        return leave
+
+    def expire(self, most: int) -> bool:
+        """Let go of at most so many expired keys, the oldest first; return whether none is left."""
+        if self.bounds.idle_seconds is None:
+            return True
+        cutoff, entries = self.cutoff(), self.entries
+        for _ in range(most):
+            oldest = next(iter(entries.values()), None)
+            if oldest is None or oldest.at > cutoff:
+                return True
+            entries.popitem(last=False)
+        return not entries
+
+    def newest(self, most: int) -> list[tuple[str, dict[str, JsonValue], float]]:
+        """Return key, values and time of writing of the latest entries, newest first, ties by key.
+
+        They are copies: nothing that is written later shows in them.
+        """
+        self.expire(len(self.entries))
+        entries, found = self.entries, list[str]()
+        for _, keys in groupby(reversed(entries), lambda key: round(entries[key].at * 1e6)):
+            found += nsmallest(most - len(found), keys)
+            if len(found) >= most:
+                break
+        return [(key, dict(entries[key].values), entries[key].at) for key in found]
+
+    def _cutoff(self, now: float) -> float:
+        # 8.2 - 3 is less than 5.2: without the half tick an entry would outlive its own second.
+        return now - self._idle + _HALF_A_TICK
+
+    def _write(self, writes: Iterable[tuple[str, Values]]) -> None:
+        entries = self.entries
+        now = self._clock.monotonic()
+        cutoff = self._cutoff(now)
+        for key, values in writes:
+            entry = entries.get(key)
+            if entry is None:
+                self._add(key, dict(values), now)
+                continue
+            if entry.at > cutoff:
+                entry.values.update(values)
+            else:
+                entry.values = dict(values)
+            entry.at = now
+            entries.move_to_end(key)
+
+    def _add(self, key: str, values: dict[str, JsonValue], now: float) -> None:
+        """Take in a new key; in a full bucket it takes the place of the oldest."""
+        if len(self.entries) >= self.bounds.max_keys:
+            self.entries.popitem(last=False)
+        self.entries[key] = Entry(values, now)
+
+    def _tell(self, writes: Mapping[str, Any]) -> None:
+        for key in sorted(writes.keys() & self._watchers.keys()):
+            watching = self._watchers[key]
+            self._telling.add(partial(self._tell_one, key, watching, each) for each in watching)
+        self._telling.run()
+
+    def _tell_one(self, key: str, watching: Mapping[object, Told], watcher: object) -> None:
+        told = watching.get(watcher)
+        if told is None:  # it left while another one was told
+            return
+        try:
+            told()
+        except Exception:  # a reader's fault must not become the writer's
+            log.exception("bucket '%s': a reader of '%s' broke", self.name, key)
+
+
+class Telling:
+    """Tells watchers one after the other, also those of what a watcher writes while it is told.
+
+    So a row of gates, each of which opens the next one, is no deeper on the stack than a single one.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[Told] = deque()
+        self._is_running = False
+
+    def add(self, each: Iterable[Told]) -> None:
+        """Have them told after those that wait already."""
+        self._waiting += each
+
+    def run(self) -> None:
+        """Tell all that wait; within `run`, leave that to the one that is at it."""
+        if self._is_running:
+            return
+        self._is_running = True
+        try:
+            while self._waiting:
+                self._waiting.popleft()()
+        finally:
+            self._is_running = False
+
+
+class Buckets:
+    """The buckets that are declared, by name."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._telling = Telling()
+        self._buckets: dict[str, Bucket] = {}
+
+    def declare(self, declared: Mapping[str, Bounds]) -> Callable[[], None]:
+        """Have exactly these buckets, and return what brings back those from before.
+
+        One whose bounds stay the same keeps what it holds.
+        """
+        before = self._buckets
+        self._buckets = {
+            name: before[name]
+            if name in before and before[name].bounds == bounds
+            else Bucket(name, bounds, self._clock, self._telling)
+            for name, bounds in declared.items()
+        }
+
+        def undo() -> None:
+            self._buckets = before
+
+        return undo
+
+    def get(self, name: str) -> Bucket | None:
+        """Return a bucket, or None if none of that name is declared."""
+        return self._buckets.get(name)
+
+    def names(self) -> list[str]:
+        """Return the names of the buckets, in order."""
+        return sorted(self._buckets)
+
+    def __iter__(self) -> Iterator[Bucket]:
+        """Yield the buckets in the order of their names."""
+        return iter([self._buckets[name] for name in self.names()])

@@ -1,0 +1,530 @@
+"""Buckets: bounded, expiring, merged at once, watched."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from headrace.compiler import buckets
+from headrace.compiler.buckets import MOMENT, SPARE, WHOLE, Bounds, Bucket, Buckets
+from headrace.compiler.clock import Clock
+from tests.virtual import virtual
+
+
+def clock() -> Clock:
+    return Clock(asyncio.get_running_loop())
+
+
+def bucket(max_keys: int = 10, idle: int | None = None, *, by: Clock | None = None) -> Bucket:
+    return Bucket("machines", Bounds(max_keys, idle), by or clock())
+
+
+def keys(it: Bucket) -> list[str]:
+    """Return what is held, newest first."""
+    return [key for key, _, _ in it.newest(len(it))]
+
+
+def write(it: Bucket, *written: str) -> None:
+    """Write under each key, one after the other."""
+    for key in written:
+        it.merge({key: {"mode": key}})
+
+
+@virtual
+async def test_what_is_written_is_read():
+    it = bucket()
+
+    it.merge({"m1": {"mode": "auto", "speed": 3}, WHOLE: {"shift": None}})
+
+    assert it.get("m1") == {"mode": "auto", "speed": 3}
+    assert it.get("") == {"shift": None}
+    assert it.get("m2") is None
+    assert len(it) == 2
+
+
+@virtual
+async def test_names_merge_and_others_stay():
+    it = bucket()
+    it.merge({"m1": {"mode": "auto", "speed": 3}})
+
+    it.merge({"m1": {"speed": 4, "tool": "drill"}})
+
+    assert it.get("m1") == {"mode": "auto", "speed": 4, "tool": "drill"}
+
+
+@virtual
+async def test_what_a_writer_hands_in_stays_the_writers():
+    it, written = bucket(), {"mode": "auto"}
+    it.merge({"m1": written, "m2": written})
+
+    written["mode"] = "off"
+    it.merge({"m1": {"speed": 3}})
+
+    assert it.get("m1") == {"mode": "auto", "speed": 3}
+    assert it.get("m2") == {"mode": "auto"}
+
+
+@virtual
+async def test_a_new_key_takes_the_place_of_the_one_written_longest_ago():
+    it = bucket(max_keys=3)
+    write(it, "a", "b", "c")
+    it.get("a")  # reading never refreshes
+    write(it, "b", "d", "e")
+
+    assert [*it.entries] == ["b", "d", "e"]
+
+
+@virtual
+async def test_a_merge_of_more_keys_than_fit_leaves_the_last_of_them():
+    it = bucket(max_keys=2)
+
+    it.merge({key: {"n": 1} for key in "abcd"})
+
+    assert [*it.entries] == ["c", "d"]
+
+
+@virtual
+async def test_a_key_expires_to_the_digit_and_a_read_does_not_keep_it():
+    it, seen = bucket(idle=3, by=clock()), []
+    await clock().sleep(5.2)
+    write(it, "a")
+
+    for pause in (1.5, 1.499999, 0.000001):
+        await clock().sleep(pause)
+        seen.append(it.get("a") is not None)
+
+    assert seen == [True, True, False]
+
+
+@virtual
+async def test_a_write_starts_the_time_again():
+    it = bucket(idle=3)
+    write(it, "a", "b")
+    await clock().sleep(2)
+    write(it, "a")
+    await clock().sleep(2)
+
+    assert (it.get("a"), it.get("b")) == ({"mode": "a"}, None)
+    assert len(it) == 1
+
+
+@virtual
+async def test_without_an_idle_time_nothing_expires():
+    it = bucket()
+    write(it, "a")
+
+    await clock().sleep(1e9)
+
+    assert len(it) == 1
+    assert it.expire(5)
+
+
+@virtual
+async def test_what_was_remembered_before_a_key_expired_does_not_come_back_with_it():
+    it = bucket(max_keys=1000, idle=3)
+    it.merge({str(n): {"old": n} for n in range(SPARE + 10)})
+    await clock().sleep(3)
+    last = str(SPARE + 9)  # one that no merge has let go of so far
+
+    it.merge({last: {"new": 1}})
+
+    assert it.get(last) == {"new": 1}
+
+
+@virtual
+async def test_a_merge_lets_go_of_some_of_what_has_expired_and_not_of_all_at_once():
+    it = bucket(max_keys=10_000, idle=3)
+    it.merge({str(n): {"n": n} for n in range(1000)})
+    await clock().sleep(3)
+
+    left = []
+    for _ in range(3):
+        it.merge({"new": {"n": 1}, "newer": {"n": 1}})
+        left.append(len(it.entries))
+
+    assert left == [1000 - (SPARE + 2) * merges + 2 for merges in (1, 2, 3)]
+    assert len(it) == 2
+
+
+@virtual
+async def test_what_has_expired_counts_for_nothing_in_a_full_bucket():
+    it = bucket(max_keys=500, idle=3)
+    it.merge({str(n): {"n": n} for n in range(499)})
+    await clock().sleep(3)
+    write(it, "kept")
+
+    for n in range(499):
+        it.merge({f"new {n}": {"n": n}})
+
+    assert len(it) == 500
+    assert it.get("kept") is not None
+
+
+@virtual
+async def test_expired_keys_are_let_go_of_in_slices():
+    it = bucket(max_keys=100, idle=3)
+    it.merge({str(n): {"n": n} for n in range(25)})
+    await clock().sleep(3)
+
+    assert [(it.expire(10), len(it.entries)) for _ in range(3)] == [
+        (False, 15),
+        (False, 5),
+        (True, 0),
+    ]
+
+
+@virtual
+async def test_the_newest_come_first_and_ties_by_key():
+    it, by = bucket(max_keys=100), clock()
+    it.merge({"b": {"n": 1}, "a": {"n": 1}})
+    await by.sleep(1)
+    it.merge({key: {"n": 2} for key in "dce"})
+    it.merge({"f": {"n": 2}})
+    await by.sleep(1)
+    write(it, "b")
+
+    assert keys(it) == ["b", "c", "d", "e", "f", "a"]
+    assert [key for key, _, _ in it.newest(3)] == ["b", "c", "d"]
+    assert [at for _, _, at in it.newest(10)] == [2, 1, 1, 1, 1, 0]
+
+
+@virtual
+async def test_the_newest_are_copies():
+    it = bucket()
+    write(it, "a")
+    [(_, values, _)] = it.newest(1)
+
+    it.merge({"a": {"mode": "off"}})
+
+    assert values == {"mode": "a"}
+
+
+async def test_a_large_merge_takes_several_moments_so_that_ties_stay_few():
+    it = bucket(max_keys=10 * MOMENT)
+
+    it.merge({str(n): {"n": n} for n in range(5 * MOMENT)})
+
+    times = [entry.at for entry in it.entries.values()]
+    assert times == sorted(times)
+    assert len(set(times)) == 5
+    assert len(it) == 5 * MOMENT
+
+
+@virtual
+async def test_a_watcher_is_told_when_all_of_a_merge_is_written():
+    it, seen = bucket(), []
+    it.watch("a", lambda: seen.append({**it.get("a"), **it.get("b")}))
+
+    it.merge({"a": {"n": 1}, "b": {"m": 2}})
+    it.merge({"b": {"m": 3}})
+
+    assert seen == [{"n": 1, "m": 2}]
+
+
+@virtual
+async def test_watchers_are_told_by_key_and_then_as_they_came():
+    it, told = bucket(), list[str]()
+    for name in ("b1", "a1", "b2"):
+        it.watch(name[0], lambda name=name: told.append(name))
+
+    it.merge({"b": {"n": 1}, "a": {"n": 1}})
+
+    assert told == ["a1", "b1", "b2"]
+
+
+@virtual
+async def test_a_watcher_that_has_left_is_told_nothing():
+    it, told = bucket(), list[int]()
+    leave = it.watch("a", lambda: told.append(1))
+    it.watch("a", lambda: told.append(2))
+
+    leave()
+    leave()
+    write(it, "a")
+
+    assert told == [2]
+
+
+@virtual
+async def test_one_that_watches_twice_leaves_once():
+    it, told = bucket(), list[int]()
+
+    def watcher() -> None:
+        told.append(1)
+
+    leave, _ = it.watch("a", watcher), it.watch("a", watcher)
+    leave()
+    leave()
+    write(it, "a")
+
+    assert told == [1]
+
+
+@virtual
+async def test_one_that_left_long_ago_ends_nobody_elses_watch():
+    it, told = bucket(), list[int]()
+    leave = it.watch("a", lambda: told.append(1))
+    leave()
+    it.watch("a", lambda: told.append(2))
+
+    leave()
+    write(it, "a")
+
+    assert told == [2]
+
+
+@virtual
+async def test_a_watcher_may_end_another_ones_watch_while_it_is_told():
+    it, told = bucket(), list[str]()
+    leaves: list[Callable[[], None]] = []
+
+    def first() -> None:
+        told.append("first")
+        for leave in leaves:
+            leave()
+
+    leaves += [it.watch("a", first), it.watch("a", lambda: told.append("second"))]
+    write(it, "a", "a")
+
+    assert told == ["first"]
+
+
+@virtual
+async def test_a_watcher_that_comes_while_others_are_told_waits_for_the_next_write():
+    it, told = bucket(), list[str]()
+
+    def first() -> None:
+        told.append("first")
+        if len(told) == 1:
+            it.watch("a", lambda: told.append("second"))
+
+    it.watch("a", first)
+    write(it, "a")
+    assert told == ["first"]
+
+    write(it, "a")
+    assert told == ["first", "first", "second"]
+
+
+@virtual
+async def test_a_watcher_may_write():
+    it, told = bucket(), list[Any]()
+
+    def count() -> None:
+        so_far = (it.get("b") or {}).get("n", 0)
+        assert isinstance(so_far, int)
+        if so_far < 3:
+            it.merge({"b": {"n": so_far + 1}, "a": {"again": True}})
+
+    it.watch("a", count)
+    it.watch("b", lambda: told.append(it.get("b")))
+    write(it, "a")
+
+    assert it.get("b") == {"n": 3}
+    assert len(told) == 3
+
+
+@virtual
+async def test_the_fault_of_a_watcher_is_logged_and_not_the_writers(caplog):
+    it, told = bucket(), list[int]()
+
+    def broken() -> None:
+        raise ZeroDivisionError
+
+    it.watch("a", broken)
+    it.watch("a", lambda: told.append(1))
+    with caplog.at_level(logging.ERROR):
+        write(it, "a")
+
+    assert told == [1]
+    assert [record.getMessage() for record in caplog.records] == [
+        "bucket 'machines': a reader of 'a' broke"
+    ]
+
+
+@virtual
+async def test_nothing_is_left_of_watchers_that_are_gone():
+    it = bucket()
+
+    for leave in [it.watch(key, print) for key in "aab"]:
+        leave()
+
+    assert it._watchers == {}
+
+
+@virtual
+async def test_an_entry_is_nothing_for_the_garbage_collector_to_look_at():
+    it = bucket()
+    write(it, "a")
+
+    assert not gc.is_tracked(it.entries["a"])
+
+
+@virtual
+async def test_buckets_come_in_the_order_of_their_names():
+    it = Buckets(clock())
+    it.declare({"b": Bounds(), "": Bounds(1), "a": Bounds()})
+
+    assert it.names() == [each.name for each in it] == ["", "a", "b"]
+    assert it.get("a") is [*it][1]
+    assert it.get("c") is None
+
+
+@virtual
+async def test_a_declaration_that_stays_the_same_keeps_what_the_bucket_holds():
+    it = Buckets(clock())
+    it.declare({"same": Bounds(5, 6), "other": Bounds(5, 6), "gone": Bounds()})
+    before = {each.name: each for each in it}
+    for each in it:
+        write(each, "a")
+
+    it.declare({"same": Bounds(5, 6), "other": Bounds(5, None), "new": Bounds()})
+
+    assert {each.name: len(each) for each in it} == {"new": 0, "other": 0, "same": 1}
+    assert it.get("same") is before["same"]
+    assert it.get("gone") is None
+
+
+@virtual
+async def test_a_declaration_can_be_taken_back_with_what_the_buckets_held():
+    it = Buckets(clock())
+    it.declare({"same": Bounds(5), "gone": Bounds()})
+    for each in it:
+        write(each, "a")
+
+    undo = it.declare({"same": Bounds(6), "new": Bounds()})
+    undo()
+
+    assert {each.name: len(each) for each in it} == {"gone": 1, "same": 1}
+
+
+class Slow:
+    """What a bucket is, without any thought of what it costs: a list of writes, newest last."""
+
+    def __init__(self, max_keys: int, idle: int | None) -> None:
+        self.max_keys, self.idle = max_keys, idle
+        self.now = 0
+        self.written: list[tuple[str, dict[str, int], int]] = []
+
+    def held(self) -> list[tuple[str, dict[str, int], int]]:
+        return [
+            each for each in self.written if self.idle is None or self.now - each[2] < self.idle
+        ]
+
+    def merge(self, writes: Mapping[str, Mapping[str, int]]) -> None:
+        for key, values in writes.items():
+            held = {each[0]: each[1] for each in self.held()}
+            self.written = [each for each in self.held() if each[0] != key]
+            self.written = self.written[-self.max_keys + 1 :] if self.max_keys > 1 else []
+            self.written.append((key, {**held.get(key, {}), **values}, self.now))
+
+    def newest(self) -> list[tuple[str, dict[str, int], int]]:
+        return sorted(self.held(), key=lambda each: (-each[2], each[0]))
+
+
+KEYS = ["", "a", "b", "c", "d", "ä"]
+WRITES = st.dictionaries(
+    st.sampled_from(KEYS),
+    st.dictionaries(st.sampled_from("xyz"), st.integers(0, 9), min_size=1),
+    min_size=1,
+)
+ROWS = st.dictionaries(
+    st.sampled_from(KEYS), st.fixed_dictionaries({"x": st.integers(0, 9)}), min_size=1
+)
+
+
+class HandClock:
+    """A clock that is set by hand."""
+
+    now = 0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+class BucketMachine(RuleBasedStateMachine):
+    """A bucket does what the slow one does, whatever comes in whatever order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patch = pytest.MonkeyPatch()
+
+    def teardown(self) -> None:
+        self.patch.undo()
+
+    @initialize(
+        max_keys=st.integers(1, 5),
+        idle=st.none() | st.integers(1, 4),
+        spare=st.sampled_from([0, SPARE]),
+    )
+    def begin(self, max_keys: int, idle: int | None, spare: int) -> None:
+        self.patch.setattr(buckets, "SPARE", spare)  # with 0, what has expired stays for a while
+        self.clock = HandClock()
+        self.it = Bucket("b", Bounds(max_keys, idle), self.clock)
+        self.slow = Slow(max_keys, idle)
+        self.write = self.it.writer({"x": "m['x']"})
+        self.told: list[str] = []
+        for key in ("a", ""):
+            self.it.watch(key, lambda key=key: self.told.append(key))
+
+    @rule(writes=WRITES)
+    def merge(self, writes: dict[str, dict[str, int]]) -> None:
+        self._merge_both(self.it.merge, writes)
+
+    @rule(rows=ROWS)
+    def merge_rows(self, rows: dict[str, dict[str, int]]) -> None:
+        self._merge_both(self.write, rows)
+
+    def _merge_both(self, merge: Any, writes: dict[str, dict[str, int]]) -> None:
+        self.told.clear()
+
+        merge(writes)
+        self.slow.merge(writes)
+
+        assert self.told == [key for key in ("", "a") if key in writes]
+
+    @rule(seconds=st.integers(1, 3))
+    def wait(self, seconds: int) -> None:
+        self.clock.now += seconds
+        self.slow.now += seconds
+
+    @rule(most=st.integers(0, 3))
+    def expire(self, most: int) -> None:
+        self.it.expire(most)
+
+    @rule(most=st.integers(1, 4))
+    def look(self, most: int) -> None:
+        assert self.it.newest(most) == self.slow.newest()[:most]
+        assert len(self.it) == len(self.slow.held())
+
+    @invariant()
+    def both_hold_the_same(self) -> None:
+        cutoff = self.it.cutoff()
+        live = [key for key, entry in self.it.entries.items() if entry.at > cutoff]
+        assert live == [key for key, _, _ in self.slow.held()]
+        assert len(self.it.entries) <= self.slow.max_keys
+        held = {key: values for key, values, _ in self.slow.held()}
+        assert {key: self.it.get(key) for key in KEYS} == {key: held.get(key) for key in KEYS}
+
+
+BucketMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+TestBucket = BucketMachine.TestCase
+
+
+@pytest.mark.parametrize("idle", [10**9, 2**64, 10**400])
+@virtual
+async def test_the_longest_idle_time_is_never_over(idle):
+    it = bucket(idle=idle)
+    write(it, "a")
+
+    await clock().sleep(1e6)
+
+    assert len(it) == 1

@@ -1,0 +1,165 @@
+"""The engine is compiled once for the same sources, and says what it takes to compile it."""
+
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+REPOSITORY = Path(__file__).parent.parent.parent
+SCRIPT = "scripts/engine.py"
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Give the script's names, with a cache of its own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return SimpleNamespace(**runpy.run_path(str(REPOSITORY / SCRIPT)))
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Give a checkout with an engine of two files."""
+    folder = tmp_path / "checkout"
+    (folder / "scripts").mkdir(parents=True)
+    shutil.copy(REPOSITORY / SCRIPT, folder / "scripts")
+    shutil.copy(REPOSITORY / "constraints.txt", folder)
+    (folder / "rhai-python" / "src").mkdir(parents=True)
+    (folder / "rhai-python" / "Cargo.toml").write_text('[package]\nrust-version = "1.85"\n')
+    (folder / "rhai-python" / "src" / "lib.rs").write_text("// an engine\n")
+    return folder
+
+
+def asked(checkout: Path, tools: Path) -> subprocess.CompletedProcess[str]:
+    """Ask for the wheel where only some tools are on the path."""
+    cache = {"XDG_CACHE_HOME": str(checkout.parent / "cache"), "PATH": str(tools)}
+    command = [sys.executable, checkout / SCRIPT, "wheel"]
+    return subprocess.run(command, env=cache, capture_output=True, text=True)
+
+
+def tool(folder: Path, name: str, line: str) -> None:
+    """Write a command that does one line of shell."""
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\n{line}\n")
+    (folder / name).chmod(0o755)
+
+
+def test_a_wheel_in_the_cache_needs_no_toolchain(
+    engine: SimpleNamespace, checkout: Path, tmp_path: Path
+) -> None:
+    entry: Path = engine.entry(engine.sources(checkout / "rhai-python"))
+    entry.mkdir(parents=True)
+    (entry / "rhai_python.whl").touch()
+
+    answer = asked(checkout, tools=tmp_path / "nothing")
+
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert answer.stdout == f"{entry}/rhai_python.whl\n"
+
+
+@pytest.mark.parametrize(
+    ("rustc", "found"),
+    [
+        (None, "there is no 'rustc' on the path"),
+        (
+            "echo 'rustc 1.84.1 (e71f9a9a9 2025-01-27)'",
+            "this is rustc 1.84.1 (e71f9a9a9 2025-01-27)",
+        ),
+        ("echo 'error: no default' >&2; exit 1", "'rustc' says: error: no default"),
+    ],
+    ids=["missing", "too old", "chosen by nobody"],
+)
+def test_without_a_toolchain_that_will_do_it_says_what_to_install(
+    checkout: Path, tmp_path: Path, rustc: str | None, found: str
+) -> None:
+    tool(tmp_path / "tools", "cargo", "exit 1")
+    if rustc is not None:
+        tool(tmp_path / "tools", "rustc", rustc)
+
+    answer = asked(checkout, tools=tmp_path / "tools")
+
+    assert (answer.returncode, answer.stdout) == (1, "")
+    assert answer.stderr.splitlines() == [
+        f"the script engine (rhai-python) is compiled with Rust 1.85 or newer: {found}",
+        "install it as https://rustup.rs says, or with 'rustup update stable', and ask again",
+    ]
+    assert not (tmp_path / "cache").exists()
+
+
+def test_what_a_build_does_not_see_does_not_ask_for_another(
+    engine: SimpleNamespace, checkout: Path
+) -> None:
+    folder = checkout / "rhai-python"
+    before = engine.entry(engine.sources(folder))
+    for name in (
+        "Cargo.lock",
+        "tests/test_rhai.py",
+        "target/release/deps.d",
+        "python/rhai/_rhai.so",
+    ):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+
+    assert engine.entry(engine.sources(folder)) == before
+
+
+@pytest.mark.parametrize(
+    "name", ["src/lib.rs", "src/more.rs", "Cargo.toml", "python/rhai/py.typed"]
+)
+def test_another_source_asks_for_another_wheel(
+    engine: SimpleNamespace, checkout: Path, name: str
+) -> None:
+    folder = checkout / "rhai-python"
+    before = engine.entry(engine.sources(folder))
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("// another engine\n")
+
+    assert engine.entry(engine.sources(folder)) != before
+
+
+def test_only_what_differs_is_written_where_it_is_compiled(engine: SimpleNamespace) -> None:
+    crate = engine.stage({"Cargo.toml": b"", "src/a.rs": b"a", "src/b.rs": b"b"}, "rustc 1")
+    (crate / "Cargo.lock").touch()
+    for name in ("a", "b"):
+        os.utime(crate / f"src/{name}.rs", (0, 0))
+
+    engine.stage({"Cargo.toml": b"", "src/a.rs": b"a", "src/b.rs": b"c"}, "rustc 1")
+
+    assert (crate / "src/a.rs").stat().st_mtime == 0
+    assert (crate / "src/b.rs").stat().st_mtime > 0
+    assert (crate / "src/b.rs").read_bytes() == b"c"
+
+    engine.stage({"Cargo.toml": b"", "src/a.rs": b"a"}, "rustc 1")
+
+    assert sorted(path.name for path in crate.rglob("*") if path.is_file()) == [
+        "Cargo.lock",
+        "Cargo.toml",
+        "a.rs",
+    ]
+
+
+@pytest.mark.parametrize(("crates", "rust"), [(b"more", "rustc 1"), (b"", "rustc 2")])
+def test_other_crates_or_another_compiler_start_from_nothing(
+    engine: SimpleNamespace, crates: bytes, rust: str
+) -> None:
+    engine.stage({"Cargo.toml": b""}, "rustc 1")
+    (engine.BUILD / "target").mkdir()
+
+    engine.stage({"Cargo.toml": crates}, rust)
+
+    assert not (engine.BUILD / "target").exists()
+
+
+def test_the_wheels_used_last_are_kept(engine: SimpleNamespace) -> None:
+    folders = [engine.CACHE / "wheels" / str(number) for number in range(engine.KEPT + 2)]
+    for used, folder in enumerate(folders):
+        folder.mkdir(parents=True)
+        os.utime(folder, (used, used))
+
+    engine.forget_the_oldest()
+
+    assert set((engine.CACHE / "wheels").iterdir()) == set(folders[2:])
