@@ -75,6 +75,10 @@ class Clock:
         """Return the wall time as whole milliseconds since 1970."""
         return self._micros() // 1000
 
+    def at(self, monotonic: float) -> datetime:
+        """Return the wall time of a reading of `monotonic`."""
+        return EPOCH + (self._origin + round(monotonic * 1e6)) * MICROSECOND
+
     def timestamp(self) -> str:
         """Return the wall time as RFC 3339 in UTC: ``2026-01-01T00:00:00.000000+00:00``."""
         second, micros = divmod(self._micros(), 1_000_000)

@@ -18,8 +18,9 @@ from headrace.compiler.errors import BatchFailed, OutsideRoot
 from headrace.compiler.language.context import Context
 from headrace.compiler.language.diagnostics import Fault, shown
 from headrace.compiler.language.families import Connection, Output
-from headrace.compiler.language.fields import Choice, ConnectionName, Name, RecordOf, refused
+from headrace.compiler.language.fields import Choice, ConnectionName, Name, refused
 from headrace.compiler.language.records import option
+from headrace.compiler.language.structures import RecordOf
 from headrace.connectors.parts import FORMATS, PartFormat, Rotation, part_name
 
 CLOSING = 4

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from headrace.compiler.delivery import Delivery
+from headrace.compiler.delivery import Delivery, JsonValue
 from headrace.compiler.language.context import Context, Operator
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.families import Transform
 from headrace.compiler.language.fieldflow import FieldUse, Passing
 from headrace.compiler.language.fields import Integer
+from headrace.compiler.language.ground import Ground
 from headrace.compiler.language.records import option
+from headrace.compiler.language.structures import RecordOf
 from headrace.compiler.lowering.holding import Holding, holding
+from headrace.operators.gates import Gate
 
 
 class Buffer(Transform, kind="buffer", listed=1):
@@ -20,7 +24,10 @@ class Buffer(Transform, kind="buffer", listed=1):
     Triggers compose, any one is enough. `size` hands on batches of exactly that many as they fill,
     and the remainder stays held. `seconds` releases everything held, as one batch, so long after
     the first held message came; after a batch of `size` has left, the remainder counts from its
-    own first message. While nothing is held no clock runs.
+    own first message. While nothing is held no clock runs. `until` is a gate: a write to a bucket
+    that opens it releases everything held there and then, as one batch. While it is open every
+    arriving batch goes straight through, together with what was held; with `size`, whole batches
+    leave first and the gate is for the rest.
 
     `max_messages` bounds what is held: reaching it releases everything, and is warned about once.
     What is still held when the pipeline ends goes through the rest of the chain before the outputs
@@ -43,14 +50,17 @@ class Buffer(Transform, kind="buffer", listed=1):
         "which bounds as well.",
         default=None,
     )
+    until: Gate | None = option(
+        RecordOf(Gate), "Release everything held when this gate opens.", default=None
+    )
 
     def rules(self) -> Iterator[Fault]:
         """Refuse a buffer that nothing releases or nothing bounds."""
-        if self.size is None and self.seconds is None:
+        if self.size is None and self.seconds is None and self.until is None:
             yield Fault(
                 "no-trigger",
                 "a buffer needs a trigger that releases what it holds",
-                expected="'size', or 'seconds' with 'max_messages'",
+                expected="'size', or 'seconds' or 'until' with 'max_messages'",
             )
         elif self.size is None and self.max_messages is None:
             yield Fault(
@@ -71,35 +81,75 @@ class Buffer(Transform, kind="buffer", listed=1):
                 path=("max_messages",),
             )
 
+    def examine(self, ground: Ground) -> Iterator[Fault]:
+        """Refuse a gate that nobody gives a bucket."""
+        for fault in self.until.examine(ground) if self.until is not None else ():
+            yield replace(fault, path=("until", *fault.path))
+
     def field_use(self) -> FieldUse:
-        """It looks at no field."""
+        """It looks at no field: what a gate looks at is in a bucket."""
         return FieldUse.of()
 
     @property
     def limit(self) -> int:
-        """Most messages of a batch."""
+        """Most messages that stay held."""
         # Below `size` after every message, what is held never reaches a bound above it.
         limit = self.size or self.max_messages
         assert limit is not None  # the rules saw to it
         return limit
 
     def passes(self, before: Passing) -> Passing:
-        """Any batch that it fills may come after it."""
-        return before.at_most(self.limit)
+        """Any batch that it fills may come after it; through an open gate, also one on top of that."""
+        if self.until is None or self.size is not None:
+            return before.at_most(self.limit)
+        on_top = before.largest and before.largest + self.limit - 1
+        return before.at_most(on_top)
 
     def operator(self, ctx: Context) -> Operator:
         """Return the operator that holds."""
-        limit = self.limit
-        overflow = (
-            f"held {limit} messages ('max_messages') before {self.seconds} seconds were over:"
-            " released early"
-        )
+        size, limit = self.size, self.limit
+        gate = None if self.until is None else self.until.kept(ctx)
+
+        def leaving(held: Holding) -> Iterator[Delivery]:
+            while held.count:
+                if size is not None and held.count >= size:
+                    yield held.cut(size)
+                elif gate is not None and gate.is_open():
+                    yield held.release()
+                elif held.count >= limit:
+                    ctx.warn_once(self._overflow)
+                    yield held.cut(limit)
+                else:
+                    return
 
         def let_go(held: Holding) -> Iterable[Delivery]:
-            if held.count < limit:
-                return ()
-            if self.size is None:
-                ctx.warn_once(overflow)
-            return [held.cut(limit) for _ in range(held.count // limit)]
+            return () if gate is None and held.count < limit else leaving(held)
 
-        return holding(let_go, self.seconds, ctx)
+        return holding(let_go, self.seconds, ctx, None if gate is None else gate.watch)
+
+    def fills_at(self, ctx: Context) -> int | None:
+        """Return how many leave together; while the gate is open, any number."""
+        is_open = self.until is not None and self.until.kept(ctx).is_open()
+        return None if is_open else self.limit
+
+    def reason(self, message: JsonValue, ctx: Context) -> str:
+        """Return what it waits for."""
+        return "until " + ", or ".join(
+            [
+                f"there are {self.limit}",
+                *([] if self.seconds is None else [f"{self.seconds} s after the first one came"]),
+                *([] if self.until is None else ["the gate opens"]),
+            ]
+        )
+
+    @property
+    def _overflow(self) -> str:
+        """What is said when the bound is reached, the first time."""
+        waited_for = [
+            *([] if self.seconds is None else [f"{self.seconds} seconds were over"]),
+            *([] if self.until is None else ["the gate opened"]),
+        ]
+        return (
+            f"held {self.limit} messages ('max_messages') before {' or '.join(waited_for)}:"
+            " released early"
+        )

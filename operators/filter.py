@@ -3,91 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.language.context import Context, Step
-from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.diagnostics import Fault, shown
 from headrace.compiler.language.families import PerMessage
 from headrace.compiler.language.fieldflow import FieldUse, Passing
-from headrace.compiler.language.fields import Choice, DottedPath, Number, RecordOf, Text
-from headrace.compiler.language.records import Record, option
-from headrace.compiler.language.values import Values
+from headrace.compiler.language.records import option
+from headrace.compiler.language.structures import RecordOf
 from headrace.compiler.lowering.code import GiveUp
+from headrace.compiler.lowering.paths import MISSING
 from headrace.compiler.lowering.paths import DottedPath as Path
+from headrace.operators.conditions import Numeric, String
 
 if TYPE_CHECKING:
     from headrace.compiler.lowering.code import Code
-
-_SIGNS = {"greater_than": ">", "less_than": "<", "equal_to": "=="}
-
-
-class Numeric(Record):
-    """Compares a number. A boolean is none."""
-
-    field: str = option(DottedPath(), "Field to look at.")
-    operator: str = option(Choice("greater_than", "less_than", "equal_to"), "How to compare.")
-    value: float = option(Number(), "Number to compare with.")
-
-    wanted: ClassVar = "a number"
-
-    @property
-    def matching(self) -> Values:
-        """The numbers that match."""
-        if self.operator == "greater_than":
-            return Values(above=self.value)
-        if self.operator == "less_than":
-            return Values(below=self.value)
-        return Values(equal=self.value)
-
-    def matches(self, found: JsonValue) -> bool | None:
-        """Return whether a value matches; None when it is no number."""
-        if type(found) not in (int, float):
-            return None
-        if self.operator == "greater_than":
-            return bool(found > self.value)
-        if self.operator == "less_than":
-            return bool(found < self.value)
-        return bool(found == self.value)
-
-    def source(self, code: Code, found: str, mismatch: str) -> str:
-        """Return the condition as source; ``mismatch`` is called for another type and is false.
-
-        A boolean compares like 0 or 1. Where neither would pass, types are looked at on the way out only.
-        """
-        compared = f"{found} {_SIGNS[self.operator]} {code.constant(self.value, 'value')}"
-        if code.is_hopeful and not (self.matches(0) or self.matches(1)):
-            return f"{compared} or not {code.is_number(found)} and {mismatch}"
-        return f"{compared} if {code.is_number(found)} else {mismatch}"
-
-
-class String(Record):
-    """Compares a string, case-sensitive. The empty string is contained in every string."""
-
-    field: str = option(DottedPath(), "Field to look at.")
-    operator: str = option(Choice("equal_to", "contains"), "How to compare.")
-    value: str = option(Text(), "String to compare with.")
-
-    wanted: ClassVar = "a string"
-
-    @property
-    def matching(self) -> Values:
-        """The strings that match."""
-        is_whole = self.operator == "equal_to"
-        return Values(equal=self.value) if is_whole else Values(containing=self.value)
-
-    def matches(self, found: JsonValue) -> bool | None:
-        """Return whether a value matches; None when it is no string."""
-        if type(found) is not str:
-            return None
-        return self.value == found if self.operator == "equal_to" else self.value in found
-
-    def source(self, code: Code, found: str, mismatch: str) -> str:
-        """Return the condition as source; ``mismatch`` is called for another type and is false."""
-        value = code.constant(self.value, "value")
-        if self.operator == "equal_to":
-            return f"{found} == {value} or {found}.__class__ is not str and {mismatch}"
-        return f"{value} in {found} if {found}.__class__ is str else {mismatch}"
 
 
 class Filter(PerMessage, kind="filter", listed=5):
@@ -159,6 +90,14 @@ class Filter(PerMessage, kind="filter", listed=5):
         code.keep_if(self.condition.source(code, found, f"{mismatch}()"))
         if self.numeric:
             code.know(code.is_number(found))
+
+    def reason(self, message: JsonValue, ctx: Context) -> str:
+        """Return the value it found, and the condition that it does not fulfil."""
+        condition = self.condition
+        found = Path(condition.field).read(message)
+        is_ = "missing" if found is MISSING else shown(found)
+        wanted = f"{condition.operator} {shown(condition.value)}"
+        return f"'{condition.field}' is {is_}, and the condition is {wanted}"
 
     @property
     def _mismatch(self) -> str:

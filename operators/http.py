@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from headrace.compiler.delivery import Batch
+from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import NotJson, decode, encode
 from headrace.compiler.language.context import Context, Operator
@@ -31,6 +31,7 @@ class HttpTransform(Transform, kind="http", listed=2):
     """
 
     is_gathering: ClassVar[bool] = True
+    acts: ClassVar[str] = "posts every batch that reaches it to its url"
 
     url: Address = option(HttpUrl(), "Where to post: an absolute http or https url.")
     verb: str = option(
@@ -50,6 +51,10 @@ class HttpTransform(Transform, kind="http", listed=2):
             return [answered] if (answered := self.batch_of(reply)) else []
 
         return ctx.lift_awaiting(replace)
+
+    def reason(self, message: JsonValue, ctx: Context) -> str:
+        """Return that the server had nothing to say."""
+        return "the server answered an empty array"
 
     def batch_of(self, reply: bytes) -> Batch:
         """Return the batch that a reply holds.

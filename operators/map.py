@@ -11,8 +11,9 @@ from headrace.compiler.language.context import Context, Step
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.families import PerMessage
 from headrace.compiler.language.fieldflow import FieldUse, Paths
-from headrace.compiler.language.fields import Choice, ListOf
+from headrace.compiler.language.fields import Choice
 from headrace.compiler.language.records import option
+from headrace.compiler.language.structures import ListOf
 from headrace.compiler.language.variants import VariantOf
 from headrace.compiler.lowering.paths import MISSING, DottedPath, Missing, ScalarInTheWay
 from headrace.operators.mappings import Drop, Mapping, Writing, present

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, ClassVar
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.fields import Choice, DottedPath, ListOf
+from headrace.compiler.language.fields import Choice, DottedPath
 from headrace.compiler.language.records import json_type, option
+from headrace.compiler.language.structures import ListOf
 from headrace.compiler.language.variants import Tagged, VariantOf
 from headrace.compiler.lowering.paths import MISSING, Missing
 from headrace.compiler.lowering.paths import DottedPath as Path

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.language.context import Context, Step
 from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.families import PerBatch
+from headrace.compiler.language.families import Origins, PerBatch
 from headrace.compiler.language.fieldflow import FieldUse, Passing
-from headrace.compiler.language.fields import Choice, DottedPath, ListOf, Name, RecordOf
+from headrace.compiler.language.fields import Choice, DottedPath, Name
 from headrace.compiler.language.records import Record, option
+from headrace.compiler.language.structures import ListOf, RecordOf
 from headrace.compiler.lowering.paths import MISSING
 from headrace.compiler.lowering.paths import DottedPath as At
 from headrace.operators.accumulation import accumulate
@@ -145,16 +146,31 @@ class Reducer(PerBatch, kind="reducer", listed=4):
         Raises:
             BatchFailed: a message lacks a field under ``error``, or a value is of a wrong type.
         """
+        groups = self._groups(batch)
+        results = [self._result([batch[index] for index in group]) for group in groups]
+        return [results] if results else []
+
+    def _groups(self, batch: Batch) -> Sequence[Sequence[int]]:
+        """Return the indices of the messages of each group."""
         places = [At(path) for path in self.group_by]
-        groups: dict[tuple[bytes, ...], Batch] = {}
-        for message in batch:
+        groups: dict[tuple[bytes, ...], list[int]] = {}
+        for index, message in enumerate(batch):
             values = [present(place, message) for place in places]
             if None not in values:
-                groups.setdefault(tuple(map(exact, values)), []).append(message)
+                groups.setdefault(tuple(map(exact, values)), []).append(index)
             elif self.on_missing == "error":
                 path = self.group_by[values.index(None)]
                 raise BatchFailed(f"group_by '{path}': {MISSED}")
-        return [[self._result(messages) for messages in groups.values()]] if groups else []
+        return [*groups.values()]
+
+    def origins(self, batch: Batch, made: Sequence[Batch]) -> Origins:
+        """A message stands for its group."""
+        return [self._groups(batch)] if made else []
+
+    def reason(self, message: JsonValue, ctx: Context) -> str:
+        """Return which group field it lacks."""
+        absent = [path for path in self.group_by if present(At(path), message) is None]
+        return f"'{absent[0]}' is missing or null, and 'on_missing' is skip"
 
     def _result(self, messages: Batch) -> dict[str, JsonValue]:
         result = {path: At(path).read(messages[0]) for path in self.group_by}

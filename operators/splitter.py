@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from headrace.compiler.delivery import Batch
+from collections.abc import Sequence
+
+from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.language.context import Context, Step
-from headrace.compiler.language.families import Transform
+from headrace.compiler.language.families import Origins, Transform
 from headrace.compiler.language.fieldflow import FieldUse, Passing
 from headrace.compiler.language.fields import Integer
 from headrace.compiler.language.records import option
@@ -42,3 +44,12 @@ class Splitter(Transform, kind="splitter", listed=3):
         """
         whole = len(batch) - len(batch) % self.out_size
         return [batch[start : start + self.out_size] for start in range(0, whole, self.out_size)]
+
+    def origins(self, batch: Batch, made: Sequence[Batch]) -> Origins:
+        """Each message is the next one of those that came."""
+        size = self.out_size
+        return [[[chunk * size + at] for at in range(size)] for chunk in range(len(made))]
+
+    def reason(self, message: JsonValue, ctx: Context) -> str:
+        """Return that it is a remainder."""
+        return f"left over behind the last whole batch of {self.out_size} ('out_size')"

@@ -10,16 +10,24 @@ from typing import Any, TypeVar
 
 from marshmallow import ValidationError
 
+from headrace.compiler.buckets import Bucket
 from headrace.compiler.clock import Clock
 from headrace.compiler.edges import Source
-from headrace.compiler.errors import UnknownConnection
+from headrace.compiler.errors import BuildRefused, UnknownConnection
 from headrace.compiler.language.connections import connection_fault
-from headrace.compiler.language.context import AwaitingStep, Ingress, Operator, Step
+from headrace.compiler.language.context import (
+    AwaitingStep,
+    Ingress,
+    Operator,
+    PausingStep,
+    Step,
+)
 from headrace.compiler.language.diagnostics import path_text
 from headrace.compiler.language.families import Connection
 from headrace.compiler.language.records import Record, faults_of
 from headrace.compiler.language.secrets import Secret, Secrets
-from headrace.compiler.lowering.lifting import awaiting, per_batch
+from headrace.compiler.language.states import PipelineState, no_state, undeclared_bucket
+from headrace.compiler.lowering.lifting import Slices, awaiting, pausing, per_batch
 
 _C = TypeVar("_C", bound=Connection)
 
@@ -41,8 +49,13 @@ class StubContext:
         connections: Mapping[str, Connection] | None = None,
         secrets: Mapping[str, str] | None = None,
         upstreams: Mapping[str, Source] | None = None,
+        state: PipelineState | None = None,
+        buckets: Mapping[str, Bucket] | None = None,
+        base: Path | None = None,
     ) -> None:
         self.pipeline, self.place, self.index, self.data_dir = pipeline, place, 0, data_dir
+        self.state, self.base = state, base
+        self._buckets = buckets or {}
         self._clock = clock
         self._connections = connections or {}
         self._secrets = Secrets(secrets or {}, {})
@@ -58,6 +71,15 @@ class StubContext:
     def clock(self) -> Clock:
         """The clock handed in, or one over the running loop."""
         return self._clock or Clock(asyncio.get_running_loop())
+
+    def bucket(self, name: str | None = None) -> Bucket:
+        if name is None:
+            if self.state is None:
+                raise BuildRefused(no_state(f"'{self.place}'"))
+            name = self.state.bucket
+        if name not in self._buckets:
+            raise BuildRefused(undeclared_bucket(name, self._buckets))
+        return self._buckets[name]
 
     def connection(self, kind: type[_C], name: str) -> _C:
         found = self._connections.get(name)
@@ -100,6 +122,9 @@ class StubContext:
 
     def lift_awaiting(self, step: AwaitingStep) -> Operator:
         return awaiting(step, self.report)
+
+    def lift_pausing(self, step: PausingStep) -> Operator:
+        return pausing(step, self.report, self.clock, Slices())
 
     def admit(self, ingress: Ingress) -> None:
         self.ingress = ingress

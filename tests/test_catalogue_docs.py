@@ -14,10 +14,10 @@ from headrace.compiler.language.config import load_program
 from headrace.compiler.language.connections import filed, load_connections
 from headrace.compiler.language.documents import Document, read
 from headrace.compiler.language.families import Component
-from headrace.compiler.language.fields import ListOf, RecordOf
 from headrace.compiler.language.records import Record
 from headrace.compiler.language.reference import component_doc, prose
 from headrace.compiler.language.schema import json_schema
+from headrace.compiler.language.structures import ListOf, RecordOf
 from headrace.compiler.language.variants import VariantOf
 from headrace.web.docs.components import path_of
 from headrace.web.reading import catalogue

@@ -7,7 +7,7 @@ everything else     falcon: routes, HEAD, OPTIONS, 404, 405
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 from urllib.parse import unquote
@@ -17,6 +17,7 @@ import falcon.asgi
 
 from headrace.web import access, errors
 from headrace.web.asgi import Asgi, Message, Receive, Send, respond
+from headrace.web.asking import Request
 from headrace.web.endpoints import ENDPOINTS, Endpoint
 from headrace.web.errors import api_error
 from headrace.web.service import Service
@@ -61,26 +62,42 @@ def _ahead(service: Service, endpoint: Endpoint) -> tuple[re.Pattern[bytes], End
 
 
 def _routed(service: Service, table: Iterable[Endpoint]) -> falcon.asgi.App[Any, Any]:
-    app = falcon.asgi.App(middleware=[NoSniffing()])
+    app = falcon.asgi.App(middleware=[NoSniffing()], request_type=Request)
     errors.install(app)
     in_order = sorted(table, key=lambda endpoint: endpoint.path)
     for path, endpoints in groupby(in_order, key=lambda endpoint: endpoint.path):
-        app.add_route(path, Route(service, endpoints))
+        covering = [(each, match) for each in in_order if (match := _covers(each, path))]
+        app.add_route(path, Route(service, [*covering, *((each, {}) for each in endpoints)]))
     return app
 
 
-class Route:
-    """One path as falcon wants it: an ``on_`` responder for every method that the table has."""
+def _covers(endpoint: Endpoint, path: str) -> dict[str, str]:
+    """Return what the path of an endpoint captures of another one: nothing, unless it covers that.
 
-    def __init__(self, service: Service, endpoints: Iterable[Endpoint]) -> None:
-        for endpoint in endpoints:
-            answer = _responder(service, endpoint)
+    ``/api/pipelines/dry-run`` is also the place of a pipeline that is called like this.
+    """
+    pattern = _CAPTURE.sub(lambda name: f"(?P<{name[0][1:-1]}>[^/{{}}]+)", endpoint.path)
+    match = re.fullmatch(pattern, path)
+    return match.groupdict() if match else {}
+
+
+class Route:
+    """One path as falcon wants it: an ``on_`` responder for every method that the table has.
+
+    Each endpoint comes with what it captures of the path; of several with one method the last counts.
+    """
+
+    def __init__(
+        self, service: Service, endpoints: Iterable[tuple[Endpoint, Mapping[str, str]]]
+    ) -> None:
+        for endpoint, captured in endpoints:
+            answer = _responder(service, endpoint, captured)
             setattr(self, f"on_{endpoint.method.lower()}", answer)
             if endpoint.method == "GET":
                 self.on_head = answer  # falcon leaves the body out
 
 
-def _responder(service: Service, endpoint: Endpoint) -> Any:
+def _responder(service: Service, endpoint: Endpoint, fixed: Mapping[str, str]) -> Any:
     respond = endpoint.respond or _headers_only(endpoint)
 
     async def on_method(
@@ -88,7 +105,7 @@ def _responder(service: Service, endpoint: Endpoint) -> Any:
     ) -> None:
         access.check(endpoint, access.held_by(req.scope))
         decoded = {name: unquote(value) for name, value in captured.items()}
-        await respond(service, req, resp, **decoded)
+        await respond(service, req, resp, **fixed, **decoded)
 
     return on_method
 

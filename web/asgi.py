@@ -16,6 +16,12 @@ Asgi = Callable[..., Awaitable[None]]
 """An application: scope, receive, send; for an endpoint also what its path captures, as bytes."""
 
 
+async def gone(receive: Receive) -> None:
+    """Wait until the client has left."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
 def starting(status: int, length: int, *headers: tuple[bytes, bytes]) -> Message:
     """Return the message that starts a JSON answer of so many bytes."""
     described = [(b"content-type", b"application/json"), (b"content-length", b"%d" % length)]

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import falcon
 import falcon.asgi
 
-from headrace.compiler.errors import HeadraceError
+from headrace.compiler.errors import HeadraceError, Refused
 from headrace.compiler.language.diagnostics import Diagnostic
+from headrace.compiler.language.documents import Document, Unreadable, read
 
 LARGEST = 2 * 1024 * 1024
 """Bytes of a body on every endpoint but ingest; beyond it the request is refused, read no further."""
@@ -21,6 +22,10 @@ class MalformedBody(HeadraceError):
         reasons = "; ".join(f"line {d.line}, column {d.column}: {d.message}" for d in diagnostics)
         super().__init__(f"the body is not JSON: {reasons}")
         self.diagnostics = diagnostics
+
+
+class WrongBody(Refused):
+    """A body is JSON, and not what its endpoint takes: ``diagnostics`` lists every reason."""
 
 
 async def read_json_body(req: falcon.asgi.Request) -> bytes:
@@ -44,6 +49,20 @@ async def read_json_body(req: falcon.asgi.Request) -> bytes:
         if len(body) > LARGEST:
             raise too_large(LARGEST)
     return bytes(body)
+
+
+def document_of(body: bytes) -> tuple[Document, list[Diagnostic]]:
+    """Return the document of a JSON body, and the keys that are given twice in it.
+
+    Raises:
+        MalformedBody: it is not JSON.
+    """
+    try:
+        return read(body, None, "json"), []
+    except Unreadable as cause:
+        if cause.document is None:
+            raise MalformedBody(cause.diagnostics) from cause
+        return cause.document, cause.diagnostics
 
 
 def too_large(most: int) -> falcon.HTTPContentTooLarge:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from headrace.web import health, metrics, pipelines, reference
+from headrace.web import dryruns, health, metrics, pipelines, reference, state
 from headrace.web.access import Access
 from headrace.web.asgi import Asgi
 from headrace.web.events import EventStream
@@ -121,6 +121,72 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         ahead=Ingest,
     ),
     Endpoint(
+        method="POST",
+        path="/api/scripts/dry-run",
+        operation="dryRunScript",
+        tag="pipelines",
+        access=Access.ADMIN,
+        summary="Show what a script would emit. Nothing that runs is touched.",
+        body="DryRunRequest",
+        responses={
+            200: Answer("What it emitted, or why it does not compile or run.", "DryRunResponse"),
+            **refusals(
+                _400="The body is not JSON or not such a request, or its script cannot be read.",
+                _413="The body is larger than 2 MiB.",
+                _415="The body says that it is something else than JSON.",
+                _500=FAILURE,
+                _503="Too many dry runs wait for their turn; try again later.",
+            ),
+        },
+        respond=dryruns.dry_run_script,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/pipelines/dry-run",
+        operation="dryRunPipeline",
+        tag="pipelines",
+        access=Access.ADMIN,
+        summary="Show what every transform of a chain would hand on. Nothing that runs is touched.",
+        body="PipelineDryRunRequest",
+        responses={
+            200: Answer(
+                "What each stage handed on, or which of them failed and why.",
+                "PipelineDryRunResponse",
+            ),
+            **refusals(
+                _400="The body is not JSON or not such a request: an unknown kind of transform.",
+                _413="The body is larger than 2 MiB.",
+                _415="The body says that it is something else than JSON.",
+                _500=FAILURE,
+                _503="Too many dry runs wait for their turn; try again later.",
+            ),
+        },
+        respond=dryruns.dry_run_pipeline,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/state",
+        operation="listStateBuckets",
+        tag="state",
+        access=Access.READ,
+        summary="List the buckets that the config declares, with what they hold and may hold.",
+        responses={200: Answer("The buckets, by name.", "BucketSummary", is_list=True)},
+        respond=state.list_state_buckets,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/state/{bucket}",
+        operation="getStateBucket",
+        tag="state",
+        access=Access.READ,
+        summary="Read the entries of a bucket that were written last.",
+        responses={
+            200: Answer("At most 200 entries, and how many there are.", "BucketContents"),
+            **refusals(_404="No bucket of that name is declared."),
+        },
+        respond=state.get_state_bucket,
+    ),
+    Endpoint(
         method="GET",
         path=EVENTS_PATH,
         operation="streamEvents",
@@ -204,7 +270,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         operation="getMetrics",
         tag="health",
         access=Access.READ,
-        summary="Read what every pipeline counts, for Prometheus.",
+        summary="Read what every pipeline counts and every bucket holds, for Prometheus.",
         responses={200: Answer("The figures.", "Text", media_type="text/plain")},
         respond=metrics.get_metrics,
     ),

@@ -18,17 +18,23 @@ import falcon.asgi
 
 from headrace.compiler.errors import HeadraceError, PipelineExists, Refused, UnknownPipeline
 from headrace.compiler.jsontext import encode
+from headrace.compiler.runtime.rehearsal.aside import TookTooLong, TooMany
 from headrace.web.access import Forbidden
-from headrace.web.bodies import MalformedBody
+from headrace.web.bodies import MalformedBody, WrongBody
+from headrace.web.state import UnknownBucket
 
 STATUS: Mapping[type[Exception], int] = MappingProxyType(
     {
         MalformedBody: 400,
+        TookTooLong: 400,
+        WrongBody: 400,
         Forbidden: 403,
+        UnknownBucket: 404,
         UnknownPipeline: 404,
         PipelineExists: 409,
         Refused: 422,
         Exception: 500,
+        TooMany: 503,
     }
 )
 """The status of every error; of several that fit, the most specific class counts."""

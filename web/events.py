@@ -25,7 +25,7 @@ import logging
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.feed import Event, Lagged
-from headrace.web.asgi import Message, Receive, Send
+from headrace.web.asgi import Message, Receive, Send, gone
 from headrace.web.service import Listener, Service
 
 KEEP_ALIVE_SECONDS = 15.0
@@ -59,7 +59,7 @@ class EventStream:
         listener = self._engine.observe()
         parts = [
             asyncio.ensure_future(part)
-            for part in (_copy(listener, send), _keep_alive(self._clock, send), _gone(receive))
+            for part in (_copy(listener, send), _keep_alive(self._clock, send), gone(receive))
         ]
         try:
             await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
@@ -92,12 +92,6 @@ async def _keep_alive(clock: Clock, send: Send) -> None:
     while True:
         await send(_chunk(_COMMENT))
         await clock.sleep(KEEP_ALIVE_SECONDS)
-
-
-async def _gone(receive: Receive) -> None:
-    """Wait until the client has left."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 def _chunk(body: bytes) -> Message:

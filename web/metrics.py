@@ -1,4 +1,4 @@
-"""`GET /metrics`: what every pipeline counts, in the text format of Prometheus.
+"""`GET /metrics`: what pipelines count and buckets hold, in the text format of Prometheus.
 
 Nothing is counted here. The figures are the pipelines' own, read when somebody asks, so a scrape
 costs what a listing costs and a message costs nothing.
@@ -9,13 +9,14 @@ Source: https://prometheus.github.io/client_python/collector/custom/
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import falcon.asgi
 
 from headrace.compiler.runtime.engine import PipelineView
 from headrace.web.service import Service
+from headrace.web.state import keys_held
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -26,20 +27,23 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 async def get_metrics(
     service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
 ) -> None:
-    """Answer the figures of all pipelines."""
+    """Answer the figures of all pipelines and buckets."""
     # Loaded with the first scrape: it takes a tenth of the time a start may take.
     from prometheus_client import generate_latest
 
+    held = await keys_held(service.engine.buckets, service.clock)
+    scrape = Scrape(service.engine.pipelines(), {bucket.name: keys for bucket, keys in held})
     # In a thread: the text of a thousand pipelines takes a tenth of a second, and messages wait.
-    resp.data = await asyncio.to_thread(generate_latest, Scrape(service.engine.pipelines()))
+    resp.data = await asyncio.to_thread(generate_latest, scrape)
     resp.content_type = CONTENT_TYPE
 
 
 class Scrape:
     """The figures of one scrape. A registry of its own: several servers may share a process."""
 
-    def __init__(self, views: Collection[PipelineView]) -> None:
+    def __init__(self, views: Collection[PipelineView], buckets: Mapping[str, int]) -> None:
         self._views = views
+        self._buckets = buckets
 
     def collect(self) -> Iterator[Metric]:
         """Yield every family of figures."""
@@ -70,4 +74,7 @@ class Scrape:
             held.add_metric((view.id,), view.held)
             in_flight.add_metric((view.id,), view.in_flight)
             status.add_metric((view.id, view.status), 1)
-        yield from (messages, failures, held, in_flight, status)
+        keys = Gauge("headrace_bucket_keys", "Keys that a bucket holds.", labels=("bucket",))
+        for bucket, count in self._buckets.items():
+            keys.add_metric((bucket,), count)
+        yield from (messages, failures, held, in_flight, status, keys)

@@ -14,6 +14,7 @@ from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.diagnostics import Severity
 from headrace.compiler.language.schema import OPENAPI, component_schemas
 from headrace.web.access import Access
+from headrace.web.dryrequests import DryRunRequest, PipelineDryRunRequest
 from headrace.web.endpoints import ENDPOINTS, JSON, Answer, Endpoint
 
 Schema = dict[str, Any]
@@ -52,7 +53,7 @@ def described(catalogue: Catalogue, table: Sequence[Endpoint] = ENDPOINTS) -> Sc
         "tags": [{"name": tag} for tag in dict.fromkeys(endpoint.tag for endpoint in table)],
         "paths": paths,
         "components": {
-            "schemas": {**component_schemas(catalogue), **_BODIES},
+            "schemas": {**component_schemas(catalogue, _REQUESTS), **_BODIES},
             "securitySchemes": SECURITY_SCHEMES,
         },
     }
@@ -105,7 +106,86 @@ def _list(items: Schema) -> Schema:
 _TEXT: Schema = {"type": "string"}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
 _TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
-_PLACE_OR_NULL: Schema = {"type": ["integer", "null"], "minimum": 0}
+_COUNT_OR_NULL: Schema = {"type": ["integer", "null"], "minimum": 0}
+
+_REQUESTS = (DryRunRequest, PipelineDryRunRequest)
+"""The request bodies that are records."""
+
+
+def _outcome(outcome: str, optional: Sequence[str] = (), **properties: Schema) -> Schema:
+    return _object(optional, outcome={"const": outcome}, **properties)
+
+
+_BATCHES = _list(_list({}))
+_ORIGINS = {
+    **_list(_list(_list(_COUNT))),
+    "description": "Per batch and message, the messages of the request that it came from.",
+}
+_ENTRIES: Schema = {
+    "type": "object",
+    "description": "Key to values by name, at most 200 keys, the latest first.",
+    "additionalProperties": {"type": "object"},
+}
+_WARNINGS = {**_list(_TEXT), "description": "What a running pipeline would log."}
+_NOTES = {**_list(_TEXT), "description": "What is not as one might think."}
+_LEFT = _list(_object(message=_COUNT, at=_COUNT, kind=_TEXT, why=_TEXT))
+
+_DRY_RUNS: dict[str, Schema] = {
+    "DryRunResponse": {
+        "oneOf": [
+            _outcome(
+                "emitted",
+                batches=_BATCHES,
+                warnings={**_list(_TEXT), "description": "Different texts, in order."},
+                state=_ENTRIES,
+                notes=_NOTES,
+            ),
+            _outcome(
+                "failed",
+                stage=_ref("DryRunStage"),
+                message=_TEXT,
+                line=_COUNT_OR_NULL,
+                column=_COUNT_OR_NULL,
+            ),
+        ]
+    },
+    "PipelineDryRunResponse": {
+        "oneOf": [
+            _outcome(
+                "ran",
+                ["left"],
+                stages=_list(_ref("PipelineDryRunStage")),
+                buckets=_ENTRIES,
+                warnings=_WARNINGS,
+                notes=_NOTES,
+                left=_LEFT,
+            ),
+            _outcome(
+                "failed",
+                ["left"],
+                at={**_COUNT, "description": "Index of the transform."},
+                kind=_TEXT,
+                phase={"enum": ["build", "apply"]},
+                message=_TEXT,
+                diagnostics=_list(_ref("Diagnostic")),
+                stages=_list(_ref("PipelineDryRunStage")),
+                warnings=_WARNINGS,
+                notes=_NOTES,
+                left=_LEFT,
+            ),
+        ]
+    },
+    "DryRunStage": {"enum": ["compile", "runtime"]},
+    "PipelineDryRunStage": _object(
+        ["origins", "on_flush_origins"],
+        index=_COUNT,
+        kind=_TEXT,
+        batches={**_BATCHES, "description": "Handed on because messages came."},
+        on_flush={**_BATCHES, "description": "Let go of later, and what others made of that."},
+        origins=_ORIGINS,
+        on_flush_origins=_ORIGINS,
+    ),
+}
 
 _FIELD = _object(
     name=_TEXT,
@@ -122,8 +202,8 @@ _BODIES: dict[str, Schema] = {
     },
     "Diagnostic": _object(
         file=_TEXT_OR_NULL,
-        line=_PLACE_OR_NULL,
-        column=_PLACE_OR_NULL,
+        line=_COUNT_OR_NULL,
+        column=_COUNT_OR_NULL,
         path=_TEXT,
         severity={"enum": [severity.value for severity in Severity]},
         code=_TEXT,
@@ -139,12 +219,27 @@ _BODIES: dict[str, Schema] = {
     ),
     "IngestRequest": {"description": "An array is one batch; anything else is one message."},
     "IngestResponse": _object(accepted=_COUNT),
+    "BucketSummary": _object(
+        name=_TEXT, keys=_COUNT, max_keys=_COUNT, idle_timeout_secs=_COUNT_OR_NULL
+    ),
+    "BucketContents": _object(
+        name=_TEXT,
+        keys={**_COUNT, "description": "All that the bucket holds, not the entries listed."},
+        truncated={"type": "boolean", "description": "Whether some of them are not listed."},
+        entries=_list(_ref("BucketEntry")),
+    ),
+    "BucketEntry": _object(
+        key={**_TEXT, "description": "Empty for what concerns the bucket as a whole."},
+        values={"type": "object"},
+        updated_at={**_TEXT, "format": "date-time"},
+    ),
+    **_DRY_RUNS,
     "UiEvent": _object(
         pipeline_id=_TEXT,
         stage={"enum": ["input", "transform", "output"]},
         ts={"type": "integer", "description": "Milliseconds since 1970."},
         seq={"type": "integer", "description": "Per pipeline; a gap is what was missed."},
-        component=_PLACE_OR_NULL,
+        component=_COUNT_OR_NULL,
         payload={"oneOf": [_object(batch=_ref("BatchPreview")), _object(error=_TEXT)]},
     ),
     "BatchPreview": _object(messages=_list(_TEXT), total=_COUNT, skipped_messages=_COUNT),

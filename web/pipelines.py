@@ -14,9 +14,8 @@ from headrace.compiler.errors import Refused
 from headrace.compiler.jsontext import encode
 from headrace.compiler.language.config import PipelineConfig, load_pipeline
 from headrace.compiler.language.diagnostics import Diagnostic, in_file_order, printable
-from headrace.compiler.language.documents import Document, Unreadable, read
 from headrace.compiler.runtime.engine import PipelineView
-from headrace.web.bodies import MalformedBody, read_json_body
+from headrace.web.bodies import document_of, read_json_body
 from headrace.web.service import Service
 
 _MOST_ID = 100
@@ -36,10 +35,11 @@ async def create_pipeline(
 ) -> None:
     """Build and start one pipeline; nothing is left of one that is refused."""
     body = await read_json_body(req)
-    running = [view.id for view in service.engine.pipelines()]
+    engine = service.engine
+    running, buckets = [view.id for view in engine.pipelines()], engine.buckets.names()
     async with service.reading:
         # In a thread, and one at a time: a config as large as a body may be takes seconds to read.
-        config, diagnostics = await asyncio.to_thread(_config, body, service, running)
+        config, diagnostics = await asyncio.to_thread(_config, body, service, running, buckets)
     view = await service.engine.compile(config)
     for diagnostic in diagnostics:
         log.warning("pipeline '%s' %s: %s", view.id, diagnostic.path, diagnostic.message)
@@ -61,7 +61,7 @@ def pipeline_dto(view: PipelineView) -> dict[str, Any]:
 
 
 def _config(
-    body: bytes, service: Service, running: Sequence[str]
+    body: bytes, service: Service, running: Sequence[str], buckets: Sequence[str]
 ) -> tuple[PipelineConfig, list[Diagnostic]]:
     """Return the config in a body, and what is odd about it.
 
@@ -69,27 +69,18 @@ def _config(
         MalformedBody: it is not JSON.
         Refused: with all that is wrong with it.
     """
-    document, twice = _read(body)
+    document, twice = document_of(body)
     config, diagnostics = load_pipeline(
-        document, service.catalogue, running=running, connections=service.engine.connections
+        document,
+        service.catalogue,
+        running=running,
+        connections=service.engine.connections,
+        buckets=buckets,
+        base=service.engine.base,
     )
     if config is None or twice:
         raise Refused(in_file_order([*twice, *diagnostics]), _subject(document.value))
     return config, diagnostics
-
-
-def _read(body: bytes) -> tuple[Document, list[Diagnostic]]:
-    """Return the document of a body, and the keys that are given twice in it.
-
-    Raises:
-        MalformedBody: it is not JSON.
-    """
-    try:
-        return read(body, None, "json"), []
-    except Unreadable as cause:
-        if cause.document is None:
-            raise MalformedBody(cause.diagnostics) from cause
-        return cause.document, cause.diagnostics
 
 
 def _subject(value: Any) -> str:

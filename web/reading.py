@@ -53,6 +53,8 @@ class Loaded:
     program: Program | None = field(default_factory=lambda: Program(()))
     connections: Mapping[str, Connection] = field(default_factory=dict)
     secrets: Secrets = field(default_factory=Secrets)
+    base: Path | None = None
+    """The directory that files of the config are named from."""
     diagnostics: list[Diagnostic] = field(default_factory=list)
     sources: dict[str, str] = field(default_factory=dict)
     """Texts by file, to show the lines in question."""
@@ -69,14 +71,18 @@ def load(files: Files, catalogue: Catalogue) -> Loaded:
     References that nothing answers are warned of: who builds the pipelines has the last word. What
     could not be read leaves open whether the names in it exist, so nobody is told that they do not.
     """
-    loaded = Loaded()
+    loaded = Loaded(base=files.config.parent if files.config is not None else None)
     secrets = _load_secrets(files.secrets, loaded)
     connections = _load_connections(files.connections_file(), catalogue, secrets, loaded)
     if files.config is not None:
         loaded.program = None
         if document := _read(files.config, loaded):
             loaded.program, said = load_program(
-                document, catalogue, connections=connections, secrets=secrets
+                document,
+                catalogue,
+                connections=connections,
+                secrets=secrets,
+                base=loaded.base,
             )
             loaded.diagnostics += said
     return loaded

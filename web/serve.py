@@ -97,7 +97,11 @@ async def _run(
     loop = asyncio.get_running_loop()
     clock = Clock(loop)
     engine = Engine(
-        clock, connections=loaded.connections, secrets=loaded.secrets, data_dir=data_dir
+        clock,
+        connections=loaded.connections,
+        secrets=loaded.secrets,
+        data_dir=data_dir,
+        base=loaded.base,
     )
     service = Service(engine, known, clock)
 

@@ -9,16 +9,20 @@ import asyncio
 from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Protocol
 
+from headrace.compiler.buckets import Buckets
 from headrace.compiler.clock import Clock
 from headrace.compiler.jsontext import encode
 from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.context import Ingress
 from headrace.compiler.language.families import Connection
+from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import PipelineView
 from headrace.compiler.runtime.feed import Event, Lagged
+from headrace.compiler.runtime.rehearsal.aside import Aside
 
 
 class Listener(Protocol):
@@ -36,6 +40,12 @@ class Engine(Protocol):
 
     connections: dict[str, Connection]
     """The filed connections, by name."""
+    buckets: Buckets
+    """The declared buckets."""
+    base: Path | None
+    """The directory that files of a config are named from; None without a config file."""
+    secrets: Secrets
+    """What answers references."""
 
     async def compile(self, config: PipelineConfig) -> PipelineView:
         """Build one pipeline and run it, or raise `Refused`."""
@@ -64,6 +74,11 @@ class Service:
     """Whether requests are wanted: from when the server accepts them until it shuts down."""
     reading: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by the request whose config is being read."""
+
+    @cached_property
+    def dry_runs(self) -> Aside:
+        """Where dry runs are done."""
+        return Aside(self.clock)
 
     @cached_property
     def component_docs(self) -> bytes:

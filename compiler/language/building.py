@@ -152,7 +152,7 @@ class Building:
             raise Malformed(_TOO_MANY, offset)
         if len(self._open) + node.height > DEPTH:
             raise Malformed(_TOO_DEEP, offset)
-        place = Place(offset, inside=node.place.inside)
+        place = Place(offset, inside=node.place.inside, spelt=node.place.offset)
         self._add(node.value, place, node.size, node.height)
 
     def _add(self, value: Any, place: Place, size: int, height: int) -> None:

@@ -6,9 +6,12 @@ Reading is pure: it resolves no secret, opens nothing and asks nobody.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
+from headrace.compiler.language.building import FAULTS
 from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.connections import Filed, misnamed, unresolved
 from headrace.compiler.language.diagnostics import (
@@ -20,12 +23,14 @@ from headrace.compiler.language.diagnostics import (
 from headrace.compiler.language.documents import Document
 from headrace.compiler.language.drafts import Draft, Part, Site, draft_of, is_refused, loaded
 from headrace.compiler.language.families import Component, Input, Output, Transform
-from headrace.compiler.language.fields import AnyJson, ListOf
-from headrace.compiler.language.records import Record, json_type, option
+from headrace.compiler.language.fields import AnyJson
+from headrace.compiler.language.records import Record, is_misspelt, json_type, option
 from headrace.compiler.language.remarks import remarks
 from headrace.compiler.language.rules import by_dependency, upstreams, wrong_between, wrong_within
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.language.settings import settings_of
+from headrace.compiler.language.states import BucketDeclaration, PipelineState, undeclared
+from headrace.compiler.language.structures import ListOf, ObjectOf, RecordOf
 
 _C = TypeVar("_C", bound=Component)
 
@@ -35,6 +40,11 @@ class ProgramShape(Record):
 
     pipelines: tuple[Any, ...] = option(
         ListOf(AnyJson(), noun="pipeline"), "The pipelines, in any order."
+    )
+    state: Mapping[str, BucketDeclaration] | None = option(
+        ObjectOf(RecordOf(BucketDeclaration), noun="bucket"),
+        "The buckets that pipelines remember in, by name.",
+        default=None,
     )
 
 
@@ -46,6 +56,7 @@ class PipelineConfig:
     inputs: tuple[Input, ...]
     transforms: tuple[Transform, ...] = ()
     outputs: tuple[Output, ...] = ()
+    state: PipelineState | None = None
     source: Document | None = None
     at: Path = ()
     called: Path = ()
@@ -78,14 +89,16 @@ class PipelineConfig:
             "inputs": [each.dump() for each in self.inputs],
             "transforms": [each.dump() for each in self.transforms],
             "outputs": [each.dump() for each in self.outputs],
+            **({} if self.state is None else {"state": self.state.dump()}),
         }
 
 
 @dataclass(frozen=True)
 class Program:
-    """All pipelines of a file, each after those it reads from."""
+    """All pipelines of a file, each after those it reads from, and the buckets it declares."""
 
     pipelines: tuple[PipelineConfig, ...]
+    buckets: Mapping[str, BucketDeclaration] = field(default_factory=dict)
 
 
 def load_program(
@@ -94,21 +107,25 @@ def load_program(
     *,
     connections: Mapping[str, Filed] | None = None,
     secrets: Secrets | None = None,
+    base: FilePath | None = None,
 ) -> tuple[Program | None, list[Diagnostic]]:
     """Read a whole file: a list of pipelines, or an object that has it as ``pipelines``.
 
     All that is wrong is told at once, in file order, warnings included. The program is there unless
     one of the diagnostics is an error. Names of connections are judged by ``connections``, and
-    references by ``secrets``, if they are given.
+    references by ``secrets``, if they are given. ``base`` is the directory of the file.
     """
-    listed, site, said = _listed(document)
-    drafts, wrong = _drafts(listed, site, catalogue)
-    said += [*wrong, *wrong_between(drafts), *_named(drafts, connections, secrets)]
+    listed = _listed(document)
+    drafts, wrong = _drafts(listed.pipelines, listed.site, catalogue)
+    said = [*listed.said, *wrong, *wrong_between(drafts), *_named(drafts, connections, secrets)]
+    said += _without_bucket(drafts, listed.declared, is_list=isinstance(document.value, list))
+    said += _examined(drafts, base)
     order = by_dependency(drafts)
     said += remarks(drafts, order)
     if is_refused(said):
         return None, in_file_order(said)
-    return Program(tuple(_built(drafts[place]) for place in order)), in_file_order(said)
+    pipelines = tuple(_built(drafts[place]) for place in order)
+    return Program(pipelines, listed.buckets), in_file_order(said)
 
 
 def load_pipeline(
@@ -117,29 +134,58 @@ def load_pipeline(
     *,
     running: Collection[str] = (),
     connections: Mapping[str, Filed] | None = None,
+    buckets: Collection[str] | None = None,
+    base: FilePath | None = None,
 ) -> tuple[PipelineConfig | None, list[Diagnostic]]:
     """Read one pipeline that is to run beside those that are ``running``.
 
     Whether its own id is free is for whoever runs it to say. Names of connections are judged by
-    ``connections``, if they are given.
+    ``connections``, names of buckets by ``buckets``, if they are given. ``base`` is the directory
+    that files are named from.
     """
     draft, said = draft_of(document.value, Site(document), catalogue)
     said += [*wrong_within(draft), *wrong_between([draft], running), *remarks([draft], [0])]
-    said += _named([draft], connections, None)
+    said += [*_named([draft], connections, None), *_without_bucket([draft], buckets)]
+    said += _examined([draft], base)
     config = None if is_refused(said) else _built(draft)
     return config, in_file_order(said)
 
 
-def _listed(document: Document) -> tuple[Sequence[Any], Site, list[Diagnostic]]:
-    """Return the pipelines as they are written, the place of the list, and what is wrong there."""
-    value = document.value
+@dataclass(frozen=True)
+class _Listed:
+    """What a whole file says: its pipelines as they are written, its buckets, what is wrong there.
+
+    ``declared`` are the names of the buckets, also of those with faults; None if nobody can tell.
+    """
+
+    site: Site
+    pipelines: Sequence[Any] = ()
+    buckets: Mapping[str, BucketDeclaration] = field(default_factory=dict)
+    declared: Collection[str] | None = ()
+    said: list[Diagnostic] = field(default_factory=list)
+
+
+def _listed(document: Document) -> _Listed:
+    value, whole = document.value, Site(document)
     if isinstance(value, list):
-        return value, Site(document, called=("pipelines",)), []
+        return _Listed(Site(document, called=("pipelines",)), value)
     if not isinstance(value, dict) or ("inputs" in value and "pipelines" not in value):
-        return [], Site(document), [Site(document).diagnose(_no_config(value))]
+        return _Listed(whole, said=[whole.diagnose(_no_config(value))])
     _, shape, faults = loaded(ProgramShape, value)
-    site = Site(document, ("pipelines",), ("pipelines",))
-    return shape.get("pipelines", ()), site, [Site(document).diagnose(fault) for fault in faults]
+    return _Listed(
+        whole.inside("pipelines"),
+        shape.get("pipelines", ()),
+        shape.get("state") or {},
+        _declared(value, faults),
+        [whole.diagnose(fault) for fault in faults],
+    )
+
+
+def _declared(value: Mapping[str, Any], faults: Sequence[Fault]) -> Collection[str] | None:
+    """Return the names of the buckets that a file declares, rightly or wrongly, if it can be told."""
+    if "state" not in value:
+        return None if is_misspelt("state", faults) else ()
+    return value["state"] if isinstance(value["state"], dict) else None
 
 
 def _no_config(value: Any) -> Fault:
@@ -170,6 +216,27 @@ def _named(
             yield from map(part.site.diagnose, unresolved(part.settings(), secrets))
 
 
+def _without_bucket(
+    drafts: Iterable[Draft], declared: Collection[str] | None, *, is_list: bool = False
+) -> Iterator[Diagnostic]:
+    """Yield the settings that name a bucket which is not declared, if it is known which are."""
+    if declared is None:
+        return
+    said = (
+        site.diagnose(fault)
+        for draft in drafts
+        for site, setting in draft.settings()
+        for fault in undeclared([setting], declared, is_list=is_list)
+    )
+    yield from islice(said, FAULTS)
+
+
+def _examined(drafts: Iterable[Draft], base: FilePath | None) -> Iterator[Diagnostic]:
+    """Yield what components object to in what surrounds them."""
+    for draft in drafts:
+        yield from draft.examined(base)
+
+
 def _built(draft: Draft) -> PipelineConfig:
     """Return the config of a draft with which nothing is wrong."""
 
@@ -181,6 +248,7 @@ def _built(draft: Draft) -> PipelineConfig:
         all_of(draft.inputs, Input),
         all_of(draft.transforms, Transform),
         all_of(draft.outputs, Output),
+        draft.state,
         draft.site.document,
         draft.site.at,
         draft.site.called,

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from headrace.compiler.buckets import Bucket
 from headrace.compiler.delivery import Batch, Delivery
 from headrace.compiler.edges import Source
 from headrace.compiler.language.secrets import Secret
@@ -19,15 +20,28 @@ if TYPE_CHECKING:
 
     from headrace.compiler.clock import Clock
     from headrace.compiler.language.families import Connection
+    from headrace.compiler.language.states import PipelineState
 
 Step = Callable[[Batch], list[Batch]]
 """The pure core of a transform: one batch in, zero or more out. Never changes what it is handed."""
 AwaitingStep = Callable[[Batch], Awaitable[list[Batch]]]
 """A step that waits for somebody. Runs one batch at a time, in order."""
+PausingStep = Callable[[Batch, float], "list[Batch] | Paused"]
+"""A step that may take long: it works for so many seconds and goes on later, in order."""
 Operator = Callable[["Observable[Delivery]"], "Observable[Delivery]"]
 """A step lifted onto deliveries, or an Rx operator that remembers across batches and knows time."""
 
 _C = TypeVar("_C", bound="Connection")
+
+
+class Paused(Protocol):
+    """What a `PausingStep` has begun and could not finish in its time."""
+
+    def resume(self, seconds: float) -> list[Batch] | None:
+        """Go on for so long; return what became of the batch, None when it is not over yet."""
+
+    def close(self) -> None:
+        """Give it up."""
 
 
 class Ingress(Protocol):
@@ -55,6 +69,17 @@ class Context(Protocol):
     clock: Clock
     data_dir: Path | None
     """Root of everything that is written to files; None: the server writes none."""
+    base: Path | None
+    """Directory that files of a config are named from: that of the config; None without one."""
+    state: PipelineState | None
+    """The bucket that the pipeline uses, and what its messages are filed under."""
+
+    def bucket(self, name: str | None = None) -> Bucket:
+        """Return a bucket, by default that of the pipeline.
+
+        Raises:
+            BuildRefused: the pipeline has no state, or none of that name is declared.
+        """
 
     def connection(self, kind: type[_C], name: str) -> _C:
         """Return the filed connection of that kind, or raise `UnknownConnection`."""
@@ -82,6 +107,9 @@ class Context(Protocol):
 
     def lift_awaiting(self, step: AwaitingStep) -> Operator:
         """Return the operator that awaits a step, one batch at a time and in order."""
+
+    def lift_pausing(self, step: PausingStep) -> Operator:
+        """Return the operator that runs a step in slices, one batch at a time and in order."""
 
     def admit(self, ingress: Ingress) -> None:
         """Offer this input as the pipeline's way in over the API."""

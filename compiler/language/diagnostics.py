@@ -10,7 +10,8 @@ import enum
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from pathlib import PurePath as FilePath
 from types import MappingProxyType
 from typing import Any
 
@@ -37,7 +38,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "tab": "A tab indents a line of YAML.",
         "tag": "A YAML tag ('!something'), which a config has no use for.",
         "too-deep": "Lists and objects are nested too deeply.",
-        "too-large": "The document is larger than a config may be.",
+        "too-large": "The document is larger than a config may be, or a script than a script may.",
         "too-many-aliases": "YAML aliases blow the document up to a size beyond reason.",
         "unreadable-file": "The file cannot be read.",
         # What the document says.
@@ -50,14 +51,17 @@ CODES: Mapping[str, str] = MappingProxyType(
         "missing-key": "A required key is absent.",
         "missing-upstream": "A pipeline reads from one that does not exist.",
         "no-bound": "Nothing bounds what a buffer holds.",
+        "no-state": "A component uses state in a pipeline that names no bucket.",
         "no-trigger": "Nothing ever releases what a buffer holds.",
         "not-a-choice": "A word is not one of those that are possible.",
         "not-a-url": "A url is no absolute http or https address.",
+        "not-compiled": "A script does not compile.",
         "nothing-to-acknowledge": "An input that cannot acknowledge is asked to.",
         "out-of-range": "A number or a length is outside its bounds.",
         "outside-root": "A path leaves the directory it has to stay in.",
         "scalar-in-the-way": "A path leads through a value that cannot be an object.",
         "second-input": "An input of which a pipeline can have only one is there twice.",
+        "unknown-bucket": "A name of a bucket that the config does not declare.",
         "unknown-connection": "A component names a connection that is not filed.",
         "unknown-key": "A key that nothing reads.",
         "unknown-kind": "A 'type' that is no known component.",
@@ -67,8 +71,10 @@ CODES: Mapping[str, str] = MappingProxyType(
         # Warnings.
         "literal-reference": "A plain setting contains '${', which only secrets resolve.",
         "never-reached": "A component can never see a message.",
+        "no-emit": "A script never calls 'emit', so it hands on nothing.",
         "not-handed-on": "A component reads a path that an earlier one does not hand on.",
         "nothing-batches": "A reducer has nothing before it that makes batches.",
+        "unknown-function": "A script calls a function that is not there, by the look of its name.",
     }
 )
 """Every code a diagnostic can carry, each with its meaning in one sentence."""
@@ -88,6 +94,8 @@ class Severity(enum.StrEnum):
 class Diagnostic:
     """One problem of one document, with everything a reader needs to mend it.
 
+    ``text`` is that of the file, where it is no document that the reader knows already.
+
     Units: lines and columns count from 1, columns in characters.
     """
 
@@ -101,10 +109,28 @@ class Diagnostic:
     found: str | None = None
     expected: str | None = None
     suggestion: str | None = None
+    text: str | None = field(default=None, repr=False, compare=False)
 
     def as_json(self) -> dict[str, Any]:
         """Return the diagnostic as a JSON object; what is unknown is null."""
-        return asdict(self) | {"severity": self.severity.value}
+        told = asdict(self) | {"severity": self.severity.value}
+        del told["text"]
+        return told
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place inside a text: of the string that a fault is about, or of a file that it names.
+
+    ``file`` is called as the config calls it: by its path from the config's directory.
+
+    Units: line and column count from 1, the column in characters. ``text`` is what they count in.
+    """
+
+    line: int
+    column: int
+    file: str | None = None
+    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +138,7 @@ class Fault:
     """What a field, a record or a rule objects to, before its place in a file is known.
 
     ``path`` leads on from the value where the fault is raised. ``on_key`` points at the key
-    instead of its value, as an unknown key wants.
+    instead of its value, as an unknown key wants; ``spot`` at a place inside the value.
     """
 
     code: str
@@ -123,6 +149,35 @@ class Fault:
     path: Path = ()
     on_key: bool = False
     severity: Severity = Severity.ERROR
+    spot: Spot | None = None
+
+
+def diagnosed(
+    fault: Fault, file: str | None, position: tuple[int, int] | None, path: Path
+) -> Diagnostic:
+    """Return a fault with its place: that in the document, or in the file that it names itself.
+
+    A file is called as the document is: what came without one, through the API, is told nothing of
+    the directories of the server.
+    """
+    spot, text = fault.spot, None
+    if spot is not None and spot.file is not None:
+        file = spot.file if file is None else str(FilePath(file).parent / spot.file)
+        position, text = (spot.line, spot.column), spot.text
+    line, column = position or (None, None)
+    return Diagnostic(
+        file=file,
+        line=line,
+        column=column,
+        path=path_text(path),
+        severity=fault.severity,
+        code=fault.code,
+        message=fault.message,
+        found=fault.found,
+        expected=fault.expected,
+        suggestion=fault.suggestion,
+        text=text,
+    )
 
 
 def path_text(path: Path) -> str:

@@ -18,11 +18,12 @@ from headrace.compiler.language.diagnostics import (
     Diagnostic,
     Fault,
     Path,
+    diagnosed,
     in_file_order,
-    path_text,
 )
 from headrace.compiler.language.jsonsource import read_json
 from headrace.compiler.language.places import Lines, Place
+from headrace.compiler.language.spelling import spelt_at
 
 
 class Unreadable(Exception):
@@ -63,10 +64,30 @@ class Document:
             place = member
         return self._lines.at(place.key if on_key and place.key is not None else place.offset)
 
+    def place_of(self, fault: Fault, at: Path = ()) -> tuple[int, int] | None:
+        """Return line and column of what a fault that was raised at ``at`` is about."""
+        path, spot = (*at, *fault.path), fault.spot
+        found = self._find(path)
+        if spot is None or spot.file is not None or found is None:
+            return self.position(path, fault.on_key)
+        place, string = found
+        start = place.offset if place.spelt is None else place.spelt
+        index = Lines(string).offset(spot.line, spot.column)
+        return self._lines.at(spelt_at(self.text, start, string, index))
+
+    def _find(self, path: Path) -> tuple[Place, str] | None:
+        """Return a string and its place; None if there is none at that path."""
+        place, value = self._place, self.value
+        for step in path:
+            member = place.member(step)
+            if member is None:
+                return None
+            place, value = member, value[step]
+        return (place, value) if isinstance(value, str) else None
+
     def diagnose(self, fault: Fault, at: Path = ()) -> Diagnostic:
         """Return a fault that was raised at ``at``, with its place in this document."""
-        path = (*at, *fault.path)
-        return _diagnostic(fault, self.file, self.position(path, fault.on_key), path)
+        return diagnosed(fault, self.file, self.place_of(fault, at), (*at, *fault.path))
 
 
 def read(text: bytes | str, file: str | None, format: Format) -> Document:
@@ -129,28 +150,10 @@ def _reader(format: Format) -> Callable[[str, Building], None]:
 
 def _diagnostics(building: Building, file: str | None) -> list[Diagnostic]:
     return in_file_order(
-        _diagnostic(fault, file, building.lines.at(offset), fault.path)
+        diagnosed(fault, file, building.lines.at(offset), fault.path)
         for fault, offset in building.faults
     )
 
 
 def _unread(path: pathlib.Path, fault: Fault) -> Unreadable:
-    return Unreadable([_diagnostic(fault, str(path), None)])
-
-
-def _diagnostic(
-    fault: Fault, file: str | None, position: tuple[int, int] | None, path: Path = ()
-) -> Diagnostic:
-    line, column = position or (None, None)
-    return Diagnostic(
-        file=file,
-        line=line,
-        column=column,
-        path=path_text(path),
-        severity=fault.severity,
-        code=fault.code,
-        message=fault.message,
-        found=fault.found,
-        expected=fault.expected,
-        suggestion=fault.suggestion,
-    )
+    return Unreadable([diagnosed(fault, str(path), None, fault.path)])

@@ -7,19 +7,30 @@ everything is told at once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
 from marshmallow import ValidationError
 
 from headrace.compiler.language.building import FAULTS
 from headrace.compiler.language.catalogue import FAMILIES, Catalogue
-from headrace.compiler.language.diagnostics import Diagnostic, Fault, Path, Severity, path_text
+from headrace.compiler.language.diagnostics import (
+    Diagnostic,
+    Fault,
+    Path,
+    Severity,
+    diagnosed,
+    path_text,
+)
 from headrace.compiler.language.documents import Document
 from headrace.compiler.language.families import Component
-from headrace.compiler.language.fields import ComponentOf, Identifier, ListOf
-from headrace.compiler.language.records import Record, faults_of, option
+from headrace.compiler.language.fields import Identifier
+from headrace.compiler.language.ground import Ground
+from headrace.compiler.language.records import Record, faults_of, is_misspelt, option
 from headrace.compiler.language.settings import Setting, settings
+from headrace.compiler.language.states import PipelineState
+from headrace.compiler.language.structures import ComponentOf, ListOf, RecordOf
 from headrace.compiler.language.variants import untagged, variant_named
 
 _R = TypeVar("_R", bound=Record)
@@ -39,6 +50,9 @@ class PipelineShape(Record):
     )
     outputs: tuple[Any, ...] = option(
         ListOf(ComponentOf("output")), "Where they go: every batch to each of them.", default=()
+    )
+    state: PipelineState | None = option(
+        RecordOf(PipelineState), "The bucket that it remembers in and recalls from.", default=None
     )
 
 
@@ -65,9 +79,9 @@ class Site:
         """Return a place within this one."""
         return Site(self.document, (*self.at, *steps), (*self.called, *steps))
 
-    def position(self, on_key: bool = False) -> tuple[int, int] | None:
-        """Return the line and the column on which it, or its key, starts."""
-        return None if self.document is None else self.document.position(self.at, on_key)
+    def position(self) -> tuple[int, int] | None:
+        """Return the line and the column on which it starts."""
+        return None if self.document is None else self.document.position(self.at)
 
     def line(self) -> int | None:
         """Return the line on which it starts."""
@@ -76,19 +90,11 @@ class Site:
 
     def diagnose(self, fault: Fault) -> Diagnostic:
         """Return a fault that was raised here."""
-        line, column = self.inside(*fault.path).position(fault.on_key) or (None, None)
-        return Diagnostic(
-            file=self.document.file if self.document is not None else None,
-            line=line,
-            column=column,
-            path=path_text((*self.called, *fault.path)),
-            severity=fault.severity,
-            code=fault.code,
-            message=fault.message,
-            found=fault.found,
-            expected=fault.expected,
-            suggestion=fault.suggestion,
-        )
+        file = position = None
+        if self.document is not None:
+            file = self.document.file
+            position = self.document.place_of(fault, self.at)
+        return diagnosed(fault, file, position, (*self.called, *fault.path))
 
 
 @dataclass(frozen=True)
@@ -124,6 +130,25 @@ class Draft:
     inputs: tuple[Part, ...]
     transforms: tuple[Part, ...]
     outputs: tuple[Part, ...]
+    state: PipelineState | None = None
+    state_values: Mapping[str, Any] = field(default_factory=dict)
+    """The options of its state that are right, by wire name."""
+    has_state: bool = False
+    """Whether it gives one, right or wrong."""
+
+    def settings(self) -> Iterator[tuple[Site, Setting]]:
+        """Yield all single settings, those of its components included, each from where it stands."""
+        named = settings(PipelineState, self.state_values)
+        yield from ((self.site.inside("state"), each) for each in named)
+        for part in self.parts():
+            yield from ((part.site, each) for each in part.settings())
+
+    def examined(self, base: FilePath | None) -> Iterator[Diagnostic]:
+        """Yield what its components object to in what surrounds them."""
+        ground = Ground(base, self.has_state)
+        for part in self.parts():
+            if part.built is not None:
+                yield from map(part.site.diagnose, part.built.examine(ground))
 
     def parts(self) -> Iterator[Part]:
         """Yield all its components."""
@@ -136,7 +161,7 @@ def draft_of(value: Any, site: Site, catalogue: Catalogue) -> tuple[Draft, list[
     """Read a pipeline, and tell all that is wrong with it and each of its components."""
     _, shape, faults = loaded(PipelineShape, value)
     said = [site.diagnose(fault) for fault in faults]
-    lists: dict[str, tuple[Part, ...]] = {}
+    known = _state(value, shape, faults)
     for name, family in FAMILY_OF.items():
         parts = []
         for index, item in enumerate(shape.get(name, ())):
@@ -145,8 +170,19 @@ def draft_of(value: Any, site: Site, catalogue: Catalogue) -> tuple[Draft, list[
             part, wrong = part_of(item, site.inside(name, index), family, catalogue)
             parts.append(part)
             said += wrong
-        lists[name] = tuple(parts)
-    return Draft(site, shape.get("id"), **lists), said
+        known[name] = tuple(parts)
+    return Draft(site, shape.get("id"), **known), said
+
+
+def _state(value: Any, shape: Mapping[str, Any], faults: Iterable[Fault]) -> dict[str, Any]:
+    """Return what a draft knows of the state of a pipeline; one with a fault is there as well."""
+    read = shape.get("state")
+    is_given = isinstance(value, dict) and value.get("state") is not None
+    return {
+        "state": read if isinstance(read, PipelineState) else None,
+        "state_values": read.values() if isinstance(read, PipelineState) else read or {},
+        "has_state": is_given or is_misspelt("state", faults),
+    }
 
 
 def part_of(

@@ -8,20 +8,26 @@ and ``listed`` is the place in the reference. Nothing else anywhere lists kinds:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.edges import Sink, Source
 from headrace.compiler.language.context import Context, Operator, Step
+from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.envelopes import Envelope
 from headrace.compiler.language.fieldflow import FieldUse, Passing
 from headrace.compiler.language.fields import Choice
+from headrace.compiler.language.ground import Ground
 from headrace.compiler.language.inputbuffers import InputBuffer
 from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.variants import VariantOf
 
 if TYPE_CHECKING:
     from headrace.compiler.lowering.code import Code
+
+Origins = Sequence[Sequence[Sequence[int]]]
+"""Per batch and per message, the indices of the messages that it came from."""
 
 
 class Component(Record):
@@ -46,6 +52,10 @@ class Component(Record):
     def dump(self) -> dict[str, Any]:
         """Return the config object, `type` first."""
         return {"type": self.kind, **super().dump()}
+
+    def examine(self, ground: Ground) -> Iterator[Fault]:
+        """Yield what cannot work, or is odd, where the component stands. Asked before it is built."""
+        return iter(())
 
     def field_use(self) -> FieldUse:
         """Return which message fields it touches; a component that cannot tell says so."""
@@ -99,6 +109,8 @@ class Transform(Component, family="transform"):
     """Whether it can hand on larger batches than it was given."""
     wants_batches: ClassVar[bool] = False
     """Whether it says little about one message at a time."""
+    acts: ClassVar[str] = ""
+    """What it does to the world outside, also in a dry run: ``posts every batch ...``. Most: nothing."""
 
     def passes(self, before: Passing) -> Passing:
         """Return what is known of what it hands on, from what is known of what comes in.
@@ -117,12 +129,40 @@ class Transform(Component, family="transform"):
         """Return the Rx operator. Override only for what remembers across batches and knows time."""
         return ctx.lift(self.step(ctx))
 
+    @property
+    def takes_each_alone(self) -> bool:
+        """Whether its step makes of a batch what it makes of each message by itself, as one batch."""
+        return False
+
+    def origins(self, batch: Batch, made: Sequence[Batch]) -> Origins:
+        """Return from which messages of a batch came each message that its step made of it.
+
+        For dry runs, of a step that does not take each alone. Unless it knows better, everything came
+        from everything. What holds messages is not asked: it hands them on as they came, in order.
+        """
+        everything = [*range(len(batch))]
+        return [[everything] * len(each) for each in made]
+
+    def reason(self, message: JsonValue, ctx: Context) -> str:
+        """Return why it let go of a message; of one that it still holds, until when. For dry runs."""
+        return f"'{self.kind}' made nothing of it"
+
+    def fills_at(self, ctx: Context) -> int | None:
+        """Return how many messages leave together because more of them came. For dry runs.
+
+        What holds messages is asked before they come; None: whatever comes goes straight through.
+        """
+        return None
+
 
 class Fusible(Transform):
-    """A pure transform that can write what it does as source, one message after the other.
+    """A transform that can write what it does as source, one message after the other.
 
-    Neighbours are fused into one generated loop per batch. `step` stays the plain, slow truth: it is
-    what a batch is run through again when the loop raises, and what a dry run shows.
+    `step` stays the plain, slow truth: it is what a batch is run through again when the loop raises,
+    and what a dry run shows. So what a loop does before it raises may show nowhere.
+
+    Neighbours that are pure are fused into one generated loop per batch: any number that are
+    `PerMessage`, and one `PerBatch`. Others have a loop of their own.
     """
 
     def generate(self, code: Code, ctx: Context) -> None:
@@ -132,6 +172,11 @@ class Fusible(Transform):
 
 class PerMessage(Fusible):
     """A transform that looks at one message at a time and remembers nothing."""
+
+    @property
+    def takes_each_alone(self) -> bool:
+        """Each message is for itself."""
+        return True
 
 
 class PerBatch(Fusible):

@@ -39,6 +39,7 @@ class FieldUse:
     - ``keeps``: what it does not write or remove is handed on as it was. A `map` with
       ``keep: mapped`` and a `reducer` keep nothing.
     - ``drops_without``: a message that lacks one of these is not handed on.
+    - ``by_key``: it also reads the field that `state.key` of its pipeline names.
     """
 
     reads: frozenset[str] = frozenset()
@@ -49,6 +50,7 @@ class FieldUse:
     asks: frozenset[str] = frozenset()
     keys: frozenset[str] = frozenset()
     drops_without: frozenset[str] = frozenset()
+    by_key: bool = False
 
     @classmethod
     def of(
@@ -61,6 +63,7 @@ class FieldUse:
         asks: Iterable[str] | None = None,
         keys: Iterable[str] = (),
         drops_without: Iterable[str] = (),
+        by_key: bool = False,
     ) -> Self:
         """Return the use of a component that knows."""
         read = frozenset(reads)
@@ -73,6 +76,7 @@ class FieldUse:
             read if asks is None else frozenset(asks),
             frozenset(keys),
             frozenset(drops_without),
+            by_key,
         )
 
     @classmethod
@@ -213,7 +217,7 @@ class Passing:
     ``largest``: most messages of a batch, None if nobody knows; ``cut_by``: who hands on one
     message at a time although more came in. ``values``: what is known of the values of fields, and
     who sees to it. ``stopped``: why nothing comes here at all. ``by``: the component that is
-    looked at, in words.
+    looked at, in words. ``key``: the field that messages are filed under in the pipeline's bucket.
     """
 
     fields: Shape = _ANYTHING
@@ -222,6 +226,7 @@ class Passing:
     values: Mapping[str, tuple[tuple[str, Values], ...]] = field(default_factory=dict)
     stopped: str | None = None
     by: str = ""
+    key: str | None = None
 
     def missing(self, path: str) -> Who | None:
         """Return who saw to it that no message has this field; None if one may have it."""

@@ -8,14 +8,13 @@ says what it takes (`expects`), its readable name (`type_name`) and its wire des
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Collection
 from typing import Any, ClassVar, TypeVar
 
 import marshmallow
 from marshmallow import ValidationError
 
 from headrace.compiler.jsontext import MAX_DEPTH
-from headrace.compiler.language.building import FAULTS
 from headrace.compiler.language.diagnostics import Fault, shown
 from headrace.compiler.language.records import Record, json_type
 from headrace.compiler.language.secrets import Secret
@@ -48,6 +47,10 @@ class Strict(marshmallow.fields.Field[Any]):
     """Whether leaving it out is just another way to say its default."""
     type_name: str = "json"
     field_type: Any = "json"
+    noun: str = ""
+    """What one of its values is called where a list of them is wanted; its `type_name` if empty."""
+    keys_inside: Collection[str] = ()
+    """Keys of the object it takes, or of the objects in the list it takes."""
 
     def __init__(self, **keywords: Any) -> None:
         super().__init__(allow_none=self.takes_null, **keywords)
@@ -70,7 +73,12 @@ class Strict(marshmallow.fields.Field[Any]):
             f"expected {self.expects}, found {shown(value)}",
             found=value,
             expected=self.expects,
+            hint=self.remedy(value),
         )
+
+    def remedy(self, value: Any) -> str | None:
+        """Return what to do with a value of another type, where that can be told."""
+        return None
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **_: Any) -> Any:
         return self.read(value)
@@ -235,6 +243,7 @@ class DottedPath(Name):
     """The place of a field in a message: a literal key, or keys joined by dots."""
 
     field_type = "message_field"
+    noun = "dotted path"
 
     def read(self, value: Any) -> Any:
         """Take a path that is no deeper than a message can be."""
@@ -247,6 +256,10 @@ class DottedPath(Name):
                 expected=f"at most {MAX_DEPTH} segments",
             )
         return path
+
+
+class BucketName(Identifier):
+    """The name of a bucket that the config declares."""
 
 
 class PipelineId(Identifier):
@@ -290,12 +303,33 @@ class SecretText(Text):
         return Secret(super().read(value))
 
 
+class ScriptText(Text):
+    """The text of a script, taken as it is: a place in it is a place in the document."""
+
+    type_name = "rhai script"
+    field_type = {"script": "rhai"}
+
+    @property
+    def expects(self) -> str:
+        """A script."""
+        return "a script that is not blank"
+
+    def read(self, value: Any) -> str:
+        """Take a text with something in it."""
+        text: str = super().read(value)
+        if not text.strip():
+            raise refused("blank", "this script is blank", found=value, expected=self.expects)
+        return text
+
+
 class Choice(Strict):
     """One of several words, spelled exactly.
 
     One that is ``never_absent`` cannot be taken back: leaving it out says its default, null says
     nothing, and an echo leaves the default out.
     """
+
+    noun = "word"
 
     def __init__(self, *words: str, null_word: bool = False, never_absent: bool = False) -> None:
         self.words = words
@@ -330,96 +364,3 @@ class Choice(Strict):
                 hint=did_you_mean(value, self.words),
             )
         return value
-
-
-class ListOf(Strict):
-    """A list of one sort of thing; read as a tuple, because a record never changes.
-
-    Null is no list: one that is to be empty is left out or written ``[]``.
-    """
-
-    is_null_absent = False
-
-    def __init__(self, inner: Strict, *, at_least: int = 0, noun: str | None = None) -> None:
-        self.inner = inner
-        self.at_least = at_least
-        self.type_name = f"list of {noun or inner.type_name}"
-        super().__init__()
-
-    @property
-    def field_type(self) -> Any:
-        """The element, as an unnamed field."""
-        return {"list": self.inner}
-
-    @property
-    def expects(self) -> str:
-        """A list and its least length."""
-        least = {0: "", 1: " of at least one", 2: " of at least two"}
-        return "a list" + least.get(self.at_least, f" of at least {self.at_least}")
-
-    def read(self, value: Any) -> Any:
-        """Read every element and tell all that is wrong with them."""
-        if not isinstance(value, list):
-            raise self.wrong(value)
-        if len(value) < self.at_least:
-            found = f"a list of {len(value)}" if value else "an empty list"
-            fault = Fault(
-                "out-of-range", f"expected {self.expects}, found {found}", found, self.expects
-            )
-            raise ValidationError([fault])
-        return tuple(_each(value, self.inner.deserialize))
-
-
-class RecordOf(Strict):
-    """An object that is a record of its own."""
-
-    type_name = "object"
-
-    def __init__(self, record: type[Record]) -> None:
-        self.record = record
-        super().__init__()
-
-    @property
-    def field_type(self) -> Any:
-        """The record it holds."""
-        return {"object": self.record}
-
-    @property
-    def expects(self) -> str:
-        """An object."""
-        return "an object"
-
-    def read(self, value: Any) -> Any:
-        """Read the record."""
-        return self.record.load(value)
-
-
-class ComponentOf(Strict):
-    """A component of one family. What it says is read with the catalogue at hand, see `drafts`."""
-
-    takes_null = True
-
-    def __init__(self, family: str) -> None:
-        self.family = self.type_name = family
-        self.field_type = {"component": family}
-        super().__init__()
-
-    @property
-    def expects(self) -> str:
-        """A component."""
-        return f"an {self.family}" if self.family[0] in "io" else f"a {self.family}"
-
-
-def _each(values: Iterable[Any], read: Callable[[Any], Any]) -> list[Any]:
-    """Read every element, collecting what is wrong under its index, up to so many."""
-    loaded, wrong = [], {}
-    for index, value in enumerate(values):
-        try:
-            loaded.append(read(value))
-        except ValidationError as error:
-            wrong[index] = error.messages
-            if len(wrong) == FAULTS:
-                break
-    if wrong:
-        raise ValidationError(wrong)
-    return loaded

@@ -15,7 +15,7 @@ def lines_of(text: str) -> list[str]:
 
 
 class Lines:
-    """Turns an offset in a text into a line and a column, both counted from 1."""
+    """Turns an offset in a text into a line and a column, both counted from 1, and back."""
 
     def __init__(self, text: str) -> None:
         self._length = len(text)
@@ -27,14 +27,25 @@ class Lines:
         line = bisect.bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
 
+    def offset(self, line: int, column: int) -> int:
+        """Return the offset of a character; that of the line's last for a column beyond it."""
+        if line > len(self._starts):
+            return self._length
+        ends = self._starts[line] - 1 if line < len(self._starts) else self._length
+        return min(self._starts[line - 1] + column - 1, ends)
+
 
 @dataclass(slots=True)
 class Place:
-    """The offset of a value, that of its key in the object it is in, and what is inside."""
+    """The offset of a value, that of its key in the object it is in, and what is inside.
+
+    ``spelt`` is where the value is written out, if it stands here under a name only (an alias).
+    """
 
     offset: int
     key: int | None = None
     inside: dict[str, Place] | list[Place] | None = None
+    spelt: int | None = None
 
     def member(self, step: str | int) -> Place | None:
         """Return the place of one member, or nothing if there is no such member."""

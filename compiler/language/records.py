@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from typing import Any, ClassVar, Self, dataclass_transform
@@ -157,7 +157,7 @@ class RecordSchema(marshmallow.Schema):
     def absent_nulls(self, data: Any, **_: Any) -> Any:
         """Refuse what is no object; drop the nulls that say nothing."""
         if not isinstance(data, dict):
-            raise ValidationError([not_an_object(data)])
+            raise ValidationError([not_an_object(data, object_of(self.record))])
         return {
             key: value
             for key, value in data.items()
@@ -173,10 +173,20 @@ class RecordSchema(marshmallow.Schema):
         """Refuse keys that nobody declared: a typo must not change what runs in silence."""
         undeclared = (key for key in original if key not in self.fields)
         unknown: dict[str, Any] = {
-            key: [unknown_key(key, self.fields, original)] for key in islice(undeclared, FAULTS)
+            key: [self._unknown(key, original)] for key in islice(undeclared, FAULTS)
         }
         if unknown:
             raise ValidationError(unknown)
+
+    def _unknown(self, key: str, given: Collection[str]) -> UnknownKey:
+        """Return the fault of a key, and where it belongs if an object further in has one like it."""
+        fault = unknown_key(key, self.fields, given)
+        homes = [wire for wire, field in self.fields.items() if key in field.keys_inside]  # type: ignore[attr-defined]
+        if fault.meant is not None or not homes:
+            return fault
+        meant = next((wire for wire in homes if wire not in given), None)
+        suggestion = f"'{key}' belongs in {listed(homes, 'or')}"
+        return dataclasses.replace(fault, suggestion=suggestion, meant=meant)
 
     @marshmallow.post_load
     def instance(self, data: dict[str, Any], **_: Any) -> Any:
@@ -217,6 +227,12 @@ class UnknownKey(Fault):
     meant: str | None = None
 
 
+def is_misspelt(key: str, faults: Iterable[Fault]) -> bool:
+    """Return whether an unknown key of the record itself is probably meant to be ``key``."""
+    unknown = (each for each in faults if isinstance(each, UnknownKey) and len(each.path) == 1)
+    return any(each.meant == key for each in unknown)
+
+
 def unknown_key(key: str, allowed: Collection[str], given: Collection[str] = ()) -> UnknownKey:
     """Return the fault for a key nobody declared; what is given already cannot be meant."""
     meant = nearest(key, [each for each in allowed if each not in given])
@@ -247,13 +263,28 @@ def json_type(value: Any) -> str:
     return _TYPES.get(type(value), "a value")
 
 
-def not_an_object(value: Any) -> Fault:
+def listed(words: Sequence[str], joint: str = "and") -> str:
+    """Return words as a part of a sentence: ``'field', 'operator' and 'value'``."""
+    *first, last = [f"'{word}'" for word in words]
+    return f"{', '.join(first)} {joint} {last}" if first else last
+
+
+def object_of(record: type[Record]) -> str:
+    """Return what a record is read from: an object with the keys it needs, or else may have."""
+    options = record.options()
+    required = [wire for wire, known in options.items() if known.required]
+    if required:
+        return f"an object with {listed(required)}"
+    return "an object with any of " + ", ".join(f"'{wire}'" for wire in options)
+
+
+def not_an_object(value: Any, expected: str = "an object") -> Fault:
     """Return the fault for something else where an object belongs.
 
     Only its type is told: credentials are at home in objects, and may have been put in their place.
     """
     found = json_type(value)
-    return Fault("wrong-type", f"expected an object, found {found}", found, "an object")
+    return Fault("wrong-type", f"expected {expected}, found {found}", found, expected)
 
 
 def dumped(value: Any) -> Any:
@@ -262,6 +293,8 @@ def dumped(value: Any) -> Any:
         return value.dump()
     if isinstance(value, tuple):
         return [dumped(item) for item in value]
+    if isinstance(value, dict):
+        return {key: dumped(item) for key, item in value.items()}
     return value
 
 

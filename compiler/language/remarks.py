@@ -15,7 +15,7 @@ from headrace.compiler.language.drafts import Draft, Part
 from headrace.compiler.language.envelopes import SHARED_METADATA
 from headrace.compiler.language.families import Input, Transform
 from headrace.compiler.language.fieldflow import FieldUse, Passing, Shape, Who, merged
-from headrace.compiler.language.fields import SecretText, Text
+from headrace.compiler.language.fields import ScriptText, SecretText, Text
 from headrace.compiler.language.records import dumped
 from headrace.compiler.language.rules import upstreams
 from headrace.compiler.language.suggest import did_you_mean
@@ -38,7 +38,8 @@ def remarks(drafts: Sequence[Draft], order: Sequence[int]) -> Iterator[Diagnosti
 
 def _literal_references(part: Part) -> Iterator[Diagnostic]:
     for path, field, value in part.settings():
-        if isinstance(field, Text) and not isinstance(field, SecretText) and "${" in dumped(value):
+        is_text = isinstance(field, Text) and not isinstance(field, SecretText | ScriptText)
+        if is_text and "${" in dumped(value):
             fault = Fault(
                 "literal-reference",
                 "'${' is taken as it stands here: only secrets resolve references",
@@ -63,7 +64,8 @@ class _Chain:
         for part, passing in zip(draft.inputs, arriving, strict=True):
             if passing.stopped:
                 yield _never_reached(part, passing.stopped)
-        passing = merged(arriving)
+        key = None if draft.state is None else draft.state.key
+        passing = replace(merged(arriving), key=key)
         self._is_told = passing.stopped is not None
         for part in draft.transforms:
             yield from self._on(part, passing)
@@ -121,14 +123,15 @@ def _behind(part: Part, passing: Passing) -> Passing:
     if passing.stopped is not None:
         return passing
     if not isinstance(part.built, Transform):
-        return Passing()
+        return Passing(key=passing.key)
     return part.built.passes(passing.seen_by(str(part)))
 
 
 def _missing_fields(part: Part, passing: Passing) -> Iterator[Diagnostic]:
     """Yield what a component reads and cannot find."""
     use = part.built.field_use() if part.built is not None else FieldUse.unknown()
-    missing = {path: passing.missing(path) for path in sorted(use.asks)}
+    key = [passing.key] if use.by_key and passing.key is not None else []
+    missing = {path: passing.missing(path) for path in sorted(use.asks.union(key))}
     lost = {path: who for path, who in missing.items() if who is not None}
     known = [] if passing.fields.is_open else [*islice(passing.fields.listed(), _MOST_LISTED)]
     spelt = _spelt(part, lost)

@@ -33,7 +33,7 @@ def render(
     ``plain``: a line for each, ``file:line:column: path: message``, without what is unknown; the
     message of a warning starts with the word, and what would do follows in brackets. ``json``: one
     array of objects. ``terminal``: a coloured block for each, with the line of the file where
-    ``sources`` has its text.
+    ``sources``, or the diagnostic itself, has its text.
     """
     if style == "json":
         return _array(diagnostics)
@@ -77,12 +77,19 @@ def _blocks(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str]) -> st
     console = Console(file=io.StringIO(), force_terminal=True, color_system="standard")
     lines = {file: lines_of(text) for file, text in sources.items()}
     blocks = [
-        Text("\n").join(_block(diagnostic, lines.get(diagnostic.file or "", [])))
+        Text("\n").join(_block(diagnostic, _lines_for(diagnostic, lines)))
         for diagnostic in diagnostics
     ]
     with console.capture() as capture:
         console.print(Text("\n\n").join(blocks), soft_wrap=True, highlight=False, end="")
     return capture.get()
+
+
+def _lines_for(diagnostic: Diagnostic, known: Mapping[str, list[str]]) -> list[str]:
+    """Return the lines of the file that a diagnostic is about, as far as anybody has its text."""
+    if diagnostic.text is not None:
+        return lines_of(diagnostic.text)
+    return known.get(diagnostic.file or "", [])
 
 
 def _block(diagnostic: Diagnostic, lines: list[str]) -> Iterator[Text]:

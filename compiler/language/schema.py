@@ -9,6 +9,7 @@ Source: https://apispec.readthedocs.io/ (its marshmallow plugin walks the schema
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import singledispatchmethod
 from typing import Any
 
@@ -17,8 +18,9 @@ from apispec import APISpec
 from apispec.ext.marshmallow import MarshmallowPlugin
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
 
-from headrace.compiler.language import fields, variants
+from headrace.compiler.language import fields, structures, variants
 from headrace.compiler.language.catalogue import FAMILIES, Catalogue
+from headrace.compiler.language.config import ProgramShape
 from headrace.compiler.language.drafts import PipelineShape
 from headrace.compiler.language.families import Component
 from headrace.compiler.language.records import Record, RecordSchema, dumped
@@ -36,7 +38,7 @@ def json_schema(catalogue: Catalogue) -> Schema:
     pipelines = {"type": "array", "items": {"$ref": f"{_DEFS}Config"}}
     spelled_out = {
         "type": "object",
-        "properties": {"pipelines": pipelines},
+        "properties": {"state": {"$ref": f"{_DEFS}Buckets"}, "pipelines": pipelines},
         "required": ["pipelines"],
         "additionalProperties": False,
     }
@@ -48,15 +50,23 @@ def json_schema(catalogue: Catalogue) -> Schema:
     }
 
 
-def component_schemas(catalogue: Catalogue) -> dict[str, Schema]:
-    """Return the schema of everything a config may hold, by name, each referring to `OPENAPI` names."""
+def component_schemas(
+    catalogue: Catalogue, further: Iterable[type[Record]] = ()
+) -> dict[str, Schema]:
+    """Return the schema of everything a config may hold, by name, each referring to `OPENAPI` names.
+
+    ``further`` records are described as well, and so is what they hold.
+    """
     plugin = _Plugin(schema_name_resolver=_name_of)
     spec = APISpec("headrace", "", "3.1.0", plugins=[plugin])
     converter: Any = plugin.converter  # a `_Converter`
     for family in FAMILIES:
         converter.union(family.capitalize(), catalogue.family(family))
     spec.components.schema("Config", schema=_described(PipelineShape))
+    spec.components.schema("Buckets", converter.takes(ProgramShape.options()["state"].field))
     spec.components.schema("Connections", _connections())
+    for record in further:
+        converter.record(record)
     schemas: dict[str, Schema] = spec.components.schemas
     return schemas
 
@@ -148,12 +158,19 @@ class _Converter(OpenAPIConverter):
         return {"enum": [*field.words, *([None] if field.null_word else [])]}
 
     @takes.register
-    def _(self, field: fields.ListOf) -> Schema:
+    def _(self, field: structures.ListOf) -> Schema:
         least = {"minItems": field.at_least} if field.at_least else {}
         return {"type": "array", "items": self.takes(field.inner), **least}
 
     @takes.register
-    def _(self, field: fields.RecordOf) -> Schema:
+    def _(self, field: structures.ObjectOf) -> Schema:
+        # No name can be anything but a string, and a validator need not be told so again.
+        names = {word: said for word, said in self.takes(field.names).items() if word != "type"}
+        values = self.takes(field.inner)
+        return {"type": "object", "propertyNames": names, "additionalProperties": values}
+
+    @takes.register
+    def _(self, field: structures.RecordOf) -> Schema:
         return self.record(field.record)
 
     @takes.register
@@ -161,7 +178,7 @@ class _Converter(OpenAPIConverter):
         return self.union(field.union.__name__, field.union.variants)
 
     @takes.register
-    def _(self, field: fields.ComponentOf) -> Schema:
+    def _(self, field: structures.ComponentOf) -> Schema:
         return {"$ref": OPENAPI + field.family.capitalize()}
 
 

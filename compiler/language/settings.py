@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from headrace.compiler.language.diagnostics import Path
-from headrace.compiler.language.fields import ListOf, Strict
+from headrace.compiler.language.fields import Strict
 from headrace.compiler.language.records import Record
+from headrace.compiler.language.structures import ListOf
 
 Setting = tuple[Path, Strict, Any]
 """Where it stands in the record, the field it was read by, and what it holds."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
 from marshmallow import ValidationError
@@ -10,13 +11,15 @@ from marshmallow import ValidationError
 from headrace.compiler.language.diagnostics import Fault, shown
 from headrace.compiler.language.fields import Strict, refused
 from headrace.compiler.language.records import Record, not_an_object
-from headrace.compiler.language.suggest import did_you_mean
+from headrace.compiler.language.suggest import did_you_mean, nearest
 
 _R = TypeVar("_R", bound=Record)
 
 
 class VariantOf(Strict):
     """An object tagged by `type`: one of the variants of a `Tagged` root."""
+
+    noun = "object"
 
     def __init__(self, union: type[Tagged]) -> None:
         self.union = union
@@ -33,9 +36,14 @@ class VariantOf(Strict):
         return {"union": self.union}
 
     @property
+    def keys_inside(self) -> Collection[str]:  # type: ignore[override]
+        """Those of all variants."""
+        return {key for variant in self.union.variants.values() for key in variant.options()}
+
+    @property
     def expects(self) -> str:
         """An object with a known `type`."""
-        return "an object whose 'type' is one of " + ", ".join(self.union.variants)
+        return _tagged(self.union.variants)
 
     def read(self, value: Any) -> Any:
         """Read the variant that the tag names."""
@@ -87,9 +95,11 @@ def variant_named(value: Any, variants: Mapping[str, type[_R]]) -> type[_R]:
     """
     words = ", ".join(variants)
     if not isinstance(value, dict):
-        raise ValidationError([not_an_object(value)])
+        fault = not_an_object(value, _tagged(variants))
+        raise ValidationError([replace(fault, suggestion=_tag_alone(value, variants))])
     if "type" not in value:
-        raise refused("missing-key", "'type' is required", expected=f"one of {words}")
+        hint = _around(value, variants) or _only_fit(value, variants)
+        raise refused("missing-key", "'type' is required", expected=f"one of {words}", hint=hint)
     kind = value["type"]
     if kind is None and "null" in variants:
         kind = "null"  # unquoted in YAML
@@ -104,3 +114,39 @@ def variant_named(value: Any, variants: Mapping[str, type[_R]]) -> type[_R]:
         path=("type",),
     )
     raise ValidationError([fault])
+
+
+def _tagged(variants: Mapping[str, type[Record]]) -> str:
+    """Return what a variant is read from."""
+    return "an object whose 'type' is one of " + ", ".join(variants)
+
+
+def _tag_alone(value: Any, variants: Mapping[str, type[Record]]) -> str | None:
+    """Return what to write for a tag that stands where its object belongs."""
+    is_tag = isinstance(value, str) and value in variants
+    return _written(value, variants[value]) if is_tag else None
+
+
+def _around(value: Mapping[str, Any], variants: Mapping[str, type[Record]]) -> str | None:
+    """Return what to write for options that stand under their tag: ``{string: {field: ...}}``."""
+    if len(value) != 1:
+        return None
+    [(key, inner)] = value.items()
+    tag = key if key in variants else nearest(key, variants)
+    given = inner if isinstance(inner, dict) else {}
+    return None if tag is None else _written(tag, variants[tag], given)
+
+
+def _only_fit(value: Mapping[str, Any], variants: Mapping[str, type[Record]]) -> str | None:
+    """Return what to write for options that belong to one variant only."""
+    fit = [
+        tag for tag, variant in variants.items() if value and value.keys() <= {*variant.options()}
+    ]
+    return _written(fit[0], variants[fit[0]], value) if len(fit) == 1 else None
+
+
+def _written(tag: str, variant: type[Record], given: Collection[str] = ()) -> str:
+    """Return how a variant is written, with what it needs and what is given; values are not told."""
+    options = variant.options().values()
+    keys = [known.wire for known in options if known.required or known.wire in given]
+    return "write {" + ", ".join([f" type: {tag}", *(f"{key}: ..." for key in keys)]) + " }"

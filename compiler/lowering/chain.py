@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.context import Context, Operator
-from headrace.compiler.language.families import Fusible, PerMessage, Transform
+from headrace.compiler.language.families import Fusible, PerBatch, PerMessage, Transform
 from headrace.compiler.lowering.code import TooLong, fuse
 from headrace.compiler.lowering.lifting import fused
 
@@ -44,10 +44,13 @@ def lower(stages: Sequence[Stage], refusals: Refusals) -> list[Operator]:
 
 
 def _runs(stages: Sequence[Stage]) -> Iterator[list[Stage]]:
-    """Yield what becomes one operator each: a fused run ends behind what gathers messages."""
+    """Yield what becomes one operator each: a fused run ends behind what gathers messages.
+
+    What is not pure is alone: a loop that starts again would see what it has done itself.
+    """
     run: list[Stage] = []
     for stage in stages:
-        if run and not isinstance(stage[0], Fusible):
+        if run and not isinstance(stage[0], PerMessage | PerBatch):
             yield run
             run = []
         run.append(stage)

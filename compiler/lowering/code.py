@@ -14,6 +14,7 @@ the plain steps, which say what is wrong. So nothing here reports, but nothing m
     code.replace(f"{{'f': {double}}}")      # the message is this new object from here on
     code.message                            # the name of the message, all writes done
     code.before("groups = {}"); code.returns("finish(groups)")  # for what gathers messages
+    code.after("commit(rows)")              # once the last message is through
     code.let_go()                           # ... and has read all it needs of one
     code.know(code.is_number(temp))         # what a condition above implies is not tested again
 
@@ -82,6 +83,7 @@ class Code:
         self._clauses: list[str] | None = []  # the same as a comprehension, while it can be one
         self._depth = 0
         self._before: list[str] = []
+        self._after: list[str] = []
         self._returns: str | None = None
         # What holds at this point: names of values read, writes put off, and what the message is.
         # A plain path is remembered by its segments, a dotted one by its text: the segments of a
@@ -191,7 +193,7 @@ class Code:
             if path.segments[0] in self._unwritten:
                 self._flush()
             is_hopeful = self.is_hopeful and not optional
-            access = _subscripts(path) if is_hopeful else self._careful(path)
+            access = subscripts(path) if is_hopeful else self._careful(path)
             self._learn(key, path.segments[0], self.let(access, path.segments[-1]))
             self._is_object = True  # both raise for anything else
         return self._known[key]
@@ -240,6 +242,11 @@ class Code:
         self._clauses = None
         self._before += lines
 
+    def after(self, *lines: str) -> None:
+        """Write statements behind the loop: they run once, if nothing before has raised."""
+        self._clauses = None
+        self._after += lines
+
     def returns(self, expression: str) -> None:
         """Return this after the last message, in place of the list of messages."""
         self._returns = expression
@@ -257,7 +264,7 @@ class Code:
             before.append(f"{result} = []")
             last.append(f"{_INDENT}{result}.append({_MESSAGE})")
         body = [_INDENT + line for line in self._lines] + last or [f"{_INDENT}pass"]
-        return [*before, f"for {_MESSAGE} in batch:", *body, f"return {result}"]
+        return [*before, f"for {_MESSAGE} in batch:", *body, *self._after, f"return {result}"]
 
     def _emit(self, *lines: str) -> None:
         if len(self._lines) + len(lines) > MOST_LINES:
@@ -369,8 +376,11 @@ def _written(
     return code.source()
 
 
-def _subscripts(path: DottedPath) -> str:
-    """Return the access that raises where nothing is."""
+def subscripts(path: DottedPath) -> str:
+    """Return the access to a path of the message `m` that raises where nothing is.
+
+    It raises KeyError or TypeError; for anything that is no object as well.
+    """
     way = _MESSAGE + "".join(f"[{segment!r}]" for segment in path.segments)
     literal = f"{_MESSAGE}[{path.text!r}]"
     return way if path.is_plain else f"{literal} if {path.text!r} in {_MESSAGE} else {way}"

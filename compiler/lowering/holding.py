@@ -10,7 +10,7 @@ Custody stays until the last message of its own delivery is out.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +86,12 @@ class Holding:
     def release(self) -> Delivery:
         """Return everything held (something is) as one delivery."""
         return self.cut(self.count)
+
+    def drop(self) -> None:
+        """Forget everything: flow is closed already, and custody is never settled."""
+        self.count = self._start = 0
+        self._messages = []
+        self._segments.clear()
 
     def _oldest(self, size: int) -> Batch:
         start, end = self._start, self._start + size
@@ -167,15 +173,115 @@ class Deadline:
         self._action()
 
 
+LetGo = Callable[[Holding], Iterable[Delivery]]
+"""Says what leaves now. It is asked for the next one when the last one is through the chain."""
+Watch = Callable[[Callable[[], None]], Callable[[], None]]
+"""Has something called whenever more may leave though nothing arrives; returns what ends that."""
+
+
+class Gathering:
+    """A subscription of a buffer: what it holds, and when that goes.
+
+    Handing on can come back on the same stack: a `remember` further on writes what a gate watches,
+    this one's or that of a buffer before it, which then lets go as well. Nothing more is handed on
+    until the batch is through, and then all is looked at again: no batch overtakes another, and none
+    leaves twice.
+    """
+
+    __slots__ = ("_deadline", "_is_handing_on", "_let_go", "_observer", "held")
+
+    def __init__(
+        self,
+        observer: ObserverBase[Delivery],
+        let_go: LetGo,
+        seconds: float | None,
+        scheduler: SchedulerBase,
+    ) -> None:
+        self.held = Holding()
+        self._observer = observer
+        self._let_go = let_go
+        self._deadline = Deadline(seconds, scheduler, self.release)
+        self._is_handing_on = False
+
+    def on_next(self, delivery: Delivery) -> None:
+        """Hold a delivery, and hand on what leaves with it."""
+        held = self.held
+        if self._is_handing_on:
+            held.take(delivery)
+            return
+        if self._deadline.is_past():  # a busy loop prefers its input to its timers
+            self._hand_on(self._everything())
+        is_first = not held.count
+        held.take(delivery)
+        leaving = self._let_go(held)
+        if leaving or is_first:
+            self._hand_on(leaving, is_first)
+
+    def look(self) -> None:
+        """Hand on what leaves though nothing has arrived."""
+        if self.held.count and not self._is_handing_on:
+            self._unasked(self._let_go(self.held))
+
+    def release(self) -> None:
+        """Hand on everything."""
+        self._unasked(self._everything())
+
+    def on_error(self, cause: Exception) -> None:
+        """Hand on everything, then the error."""
+        self.release()
+        self._observer.on_error(cause)
+
+    def on_completed(self) -> None:
+        """Hand on everything, then the end."""
+        self.release()
+        self._observer.on_completed()
+
+    def dispose(self) -> None:
+        """Hold nothing any more and run no clock."""
+        self._deadline.dispose()
+        self.held.drop()
+
+    def _everything(self) -> Iterator[Delivery]:
+        """Yield all of it as one, then what has come meanwhile and leaves as well."""
+        if self.held.count:
+            yield self.held.release()
+        yield from self._let_go(self.held)
+
+    def _unasked(self, leaving: Iterable[Delivery]) -> None:
+        """Hand on though no batch has arrived: a fault of the chain is the stream's, not the caller's.
+
+        The caller is a timer, or somebody who wrote to a bucket.
+        """
+        try:
+            self._hand_on(leaving)
+        except Exception as cause:
+            self._observer.on_error(cause)
+
+    def _hand_on(self, leaving: Iterable[Delivery], is_first: bool = False) -> None:
+        """Hand on what leaves; set the clock for the rest, whose first message may have just come."""
+        emit = self._observer.on_next
+        self._is_handing_on = True
+        try:
+            for each in leaving:
+                emit(each)
+                is_first = True  # what stays after it arrived just now
+        finally:
+            self._is_handing_on = False
+        if not self.held.count:
+            self._deadline.stop()
+        elif is_first:
+            self._deadline.start()
+
+
 def holding(
-    let_go: Callable[[Holding], Iterable[Delivery]], seconds: float | None, ctx: Context
+    let_go: LetGo, seconds: float | None, ctx: Context, watch: Watch | None = None
 ) -> Operator:
     """Return the operator that holds deliveries.
 
-    Each time a batch has arrived, ``let_go`` says what leaves at once. The rest goes together: after
-    ``seconds``, counted from the first message held, and when the source completes or breaks.
-    Disposal drops the clock and what is held; its custody is then never settled, so that a broker
-    delivers it again.
+    Each time a batch has arrived, or ``watch`` tells that it may be time, ``let_go`` says what leaves
+    at once. The rest goes together: after ``seconds``, counted from the first message held, and when
+    the source completes or breaks. Disposal drops the clock and what is held, and watches no longer;
+    custody of what was held is then never settled, so that a broker delivers it again.
     """
     from reactivex import Observable
     from reactivex.disposable import CompositeDisposable, Disposable
@@ -184,39 +290,13 @@ def holding(
         def subscribe(
             observer: ObserverBase[Delivery], scheduler: SchedulerBase | None = None
         ) -> DisposableBase:
-            held = Holding()
-            ctx.holds(lambda: held.count)
-
-            def release() -> None:
-                deadline.stop()
-                if held.count:
-                    observer.on_next(held.release())
-
-            deadline = Deadline(seconds, scheduler or ctx.clock.scheduler, release)
-
-            def on_next(delivery: Delivery) -> None:
-                if deadline.is_past():  # a busy loop prefers its input to its timers
-                    release()
-                is_first = not held.count
-                held.take(delivery)
-                for leaving in let_go(held):
-                    is_first = True  # what stays after it arrived just now
-                    observer.on_next(leaving)
-                if not held.count:
-                    deadline.stop()
-                elif is_first:
-                    deadline.start()
-
-            def on_error(cause: Exception) -> None:
-                release()
-                observer.on_error(cause)
-
-            def on_completed() -> None:
-                release()
-                observer.on_completed()
-
-            upstream = source.subscribe(on_next, on_error, on_completed, scheduler=scheduler)
-            return CompositeDisposable(upstream, Disposable(deadline.dispose))
+            it = Gathering(observer, let_go, seconds, scheduler or ctx.clock.scheduler)
+            ctx.holds(lambda: it.held.count)
+            ends = [it.dispose] if watch is None else [watch(it.look), it.dispose]
+            upstream = source.subscribe(
+                it.on_next, it.on_error, it.on_completed, scheduler=scheduler
+            )
+            return CompositeDisposable(upstream, *map(Disposable, ends))
 
         return Observable(subscribe)
 

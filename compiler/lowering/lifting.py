@@ -9,17 +9,26 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from reactivex import Observable
 from reactivex.abc import DisposableBase, ObserverBase, SchedulerBase
 from reactivex.disposable import CompositeDisposable, Disposable
 
+from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Batch, Delivery
-from headrace.compiler.language.context import AwaitingStep, Operator, Step
+from headrace.compiler.language.context import AwaitingStep, Operator, Paused, PausingStep, Step
 
 Report = Callable[[BaseException], None]
 """Told what a component raised; counts and reports it under that component."""
+
+SLICE_SECONDS = 0.002
+"""What steps that take long may work in a row, together, before the others have their turn.
+
+Twice what the pumps have (`runtime/turns.py`): one turn of everybody stays far below the 20 ms that a
+request may wait, and the loop's own share of it, some 20 µs, does not show.
+"""
+SHORTEST_SECONDS = 0.0001
+"""What each may at least, however many they are: giving way costs some microseconds."""
 
 
 def per_batch(step: Step, report: Report) -> Operator:
@@ -45,7 +54,7 @@ def fused(loop: Callable[[Batch], Batch], plain: Sequence[tuple[Step, Report]]) 
     """Return the operator that runs a generated loop, and on any fault the plain steps instead.
 
     The loop keeps no books. When it raises, the batch is run again through the steps it was made from
-    (they are pure): they decide, and what they say is reported under the right component.
+    (what it did shows nowhere): they decide, and what they say is reported under the right component.
     """
 
     def again(delivery: Delivery, emit: Callable[[Delivery], None]) -> None:
@@ -95,54 +104,189 @@ def hand_on(delivery: Delivery, batches: Sequence[Batch], emit: Callable[[Delive
         emit(part)
 
 
+class Slices:
+    """How many steps go on after a pause: those of one pipeline, and with ``all`` everybody's."""
+
+    __slots__ = ("_all", "paused")
+
+    def __init__(self, all: Slices | None = None) -> None:
+        self._all = all
+        self.paused = 0
+
+    @property
+    def seconds(self) -> float:
+        """How long a step may run before it pauses: the slice is shared by those that are paused."""
+        paused = self.paused if self._all is None else self._all.paused
+        return max(SLICE_SECONDS / paused, SHORTEST_SECONDS) if paused > 1 else SLICE_SECONDS
+
+    def begin(self) -> None:
+        """Count one more."""
+        self.paused += 1
+        if self._all is not None:
+            self._all.begin()
+
+    def end(self) -> None:
+        """Count one less."""
+        self.paused -= 1
+        if self._all is not None:
+            self._all.end()
+
+
 def awaiting(step: AwaitingStep, report: Report) -> Operator:
     """Return the operator that awaits ``step`` for one batch at a time, in order.
 
     What waits before it is bounded by the windows of the inputs. Completion is handed on after the last
     waiting batch; disposal ends the running one.
     """
+    return _in_line(lambda observer: _Line(step, report, observer))
+
+
+def pausing(step: PausingStep, report: Report, clock: Clock, slices: Slices) -> Operator:
+    """Return the operator that runs a ``step`` which may take long, a slice at a time.
+
+    What is done within its first slice is handed on at once, as `per_batch` does. The rest goes on in
+    slices between which everybody else has a turn, and what comes meanwhile waits, as before a step
+    that is awaited. Disposal closes the paused one. All of it is work, so virtual time stands still.
+    """
+    return _in_line(lambda observer: _PausingLine(step, report, clock, slices, observer))
+
+
+class _Line:
+    """Deliveries worked on one at a time, in order; what comes meanwhile waits for its turn."""
+
+    def __init__(
+        self, step: AwaitingStep, report: Report, observer: ObserverBase[Delivery]
+    ) -> None:
+        self._finish = step
+        self._report = report
+        self._observer = observer
+        self._queue: deque[Delivery] = deque()
+        self._work: asyncio.Future[None] | None = None
+        self._is_completed = False
+
+    def take(self, delivery: Delivery) -> None:
+        self._queue.append(delivery)
+        if self._work is None:
+            self._work = asyncio.ensure_future(self._through())
+
+    def complete(self) -> None:
+        self._is_completed = True
+        if self._work is None:
+            self._observer.on_completed()
+
+    def cancel(self) -> None:
+        if self._work is not None:
+            self._work.cancel()
+
+    async def _through(self) -> None:
+        while self._queue:
+            delivery = self._queue.popleft()
+            try:
+                batches = await self._finish(delivery.batch)
+            except Exception as cause:
+                self._report(cause)
+                delivery.done()
+                continue
+            try:
+                hand_on(delivery, batches, self._observer.on_next)
+            except Exception as cause:  # steps and sinks report their own: an operator is broken
+                self._observer.on_error(cause)
+                return
+        self._work = None
+        if self._is_completed:
+            self._observer.on_completed()
+
+
+class _PausingLine(_Line):
+    """Deliveries most of which are done as they come; only one that takes long makes others wait."""
+
+    def __init__(
+        self,
+        step: PausingStep,
+        report: Report,
+        clock: Clock,
+        slices: Slices,
+        observer: ObserverBase[Delivery],
+    ) -> None:
+        super().__init__(self._in_slices, report, observer)
+        self._step = step
+        self._clock = clock
+        self._slices = slices
+        self._paused: Paused | None = None
+        self._is_counted = False
+        self._ends = 0.0
+
+    def take(self, delivery: Delivery) -> None:
+        if self._work is not None:
+            self._queue.append(delivery)
+            return
+        try:
+            made = self._step(delivery.batch, self._slices.seconds)
+        except Exception as cause:
+            self._report(cause)
+            delivery.done()
+            return
+        if isinstance(made, list):
+            hand_on(delivery, made, self._observer.on_next)
+            return
+        self._paused = made
+        self._is_counted = True
+        self._slices.begin()
+        super().take(delivery)
+
+    def cancel(self) -> None:
+        super().cancel()
+        if self._paused is not None:
+            self._paused.close()
+        self._rest()
+
+    def _rest(self) -> None:
+        if self._is_counted:
+            self._is_counted = False
+            self._slices.end()
+
+    async def _through(self) -> None:
+        await super()._through()
+        self._rest()
+
+    async def _in_slices(self, batch: Batch) -> list[Batch]:
+        """Return what becomes of a batch: of the one that is paused, then of each that waited."""
+        if self._paused is None:
+            made = self._step(batch, await self._slice())
+            if isinstance(made, list):
+                return made
+            self._paused = made
+        try:
+            while (batches := self._paused.resume(await self._next_slice())) is None:
+                pass
+        finally:
+            self._paused = None
+        return batches
+
+    async def _slice(self) -> float:
+        """Return what is left of the slice; when it is over, of the next one."""
+        left = self._ends - self._clock.monotonic()
+        return left if left > 0 else await self._next_slice()
+
+    async def _next_slice(self) -> float:
+        await self._clock.sleep(0)
+        seconds = self._slices.seconds
+        self._ends = self._clock.monotonic() + seconds
+        return seconds
+
+
+def _in_line(line: Callable[[ObserverBase[Delivery]], _Line]) -> Operator:
+    """Return the operator that puts what comes in a line."""
 
     def operator(source: Observable[Delivery]) -> Observable[Delivery]:
         def subscribe(
             observer: ObserverBase[Delivery], scheduler: SchedulerBase | None = None
         ) -> DisposableBase:
-            queue: deque[Delivery] = deque()
-            running: list[Any] = []
-            completed = False
-
-            async def work() -> None:
-                while queue:
-                    delivery = queue.popleft()
-                    try:
-                        batches = await step(delivery.batch)
-                    except Exception as cause:
-                        report(cause)
-                        delivery.done()
-                    else:
-                        hand_on(delivery, batches, observer.on_next)
-                running.clear()
-                if completed:
-                    observer.on_completed()
-
-            def on_next(delivery: Delivery) -> None:
-                queue.append(delivery)
-                if not running:
-                    running.append(asyncio.ensure_future(work()))
-
-            def on_completed() -> None:
-                nonlocal completed
-                completed = True
-                if not running:
-                    observer.on_completed()
-
-            def cancel() -> None:
-                for task in running:
-                    task.cancel()
-
+            made = line(observer)
             upstream = source.subscribe(
-                on_next, observer.on_error, on_completed, scheduler=scheduler
+                made.take, observer.on_error, made.complete, scheduler=scheduler
             )
-            return CompositeDisposable(upstream, Disposable(cancel))
+            return CompositeDisposable(upstream, Disposable(made.cancel))
 
         return Observable(subscribe)
 

@@ -11,6 +11,8 @@ from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.connections import connection_faults, secret_faults
 from headrace.compiler.language.diagnostics import Diagnostic
 from headrace.compiler.language.families import Component, Input, Output, Transform
+from headrace.compiler.language.settings import settings_of
+from headrace.compiler.language.states import undeclared
 from headrace.compiler.lowering.chain import Refusals, lower
 from headrace.compiler.runtime.context import Place, World
 from headrace.compiler.runtime.envelope import enclosing
@@ -44,11 +46,20 @@ class Builder:
     def build(self) -> None:
         """Build transforms, inputs, outputs, in this order."""
         config = self._config
+        self.refused += self._without_bucket()
+        if self.refused:
+            return  # whatever uses it could only say the same again
         self._build_transforms(self._sound("transforms", config.transforms))
         for index, component in self._sound("inputs", config.inputs):
             self._attempt("inputs", index, partial(self._build_input, component, index))
         for index, output in self._sound("outputs", config.outputs):
             self._attempt("outputs", index, partial(self._build_output, output, index))
+
+    def _without_bucket(self) -> list[Diagnostic]:
+        """Return what is wrong with the bucket that the pipeline names."""
+        state, declared = self._config.state, self._world.buckets.names()
+        found = [] if state is None else undeclared(settings_of(state), declared)
+        return [self._config.diagnose(fault, ("state",)) for fault in found]
 
     def _sound(self, family: str, components: Sequence[_C]) -> list[tuple[int, _C]]:
         """Return the components whose connections and secrets are there, with their indices.

@@ -11,14 +11,22 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from headrace.compiler.buckets import Bucket, Buckets
 from headrace.compiler.clock import Clock
 from headrace.compiler.edges import Source
-from headrace.compiler.errors import HeadraceError, UnknownConnection
+from headrace.compiler.errors import BuildRefused, HeadraceError, UnknownConnection
 from headrace.compiler.language.connections import connection_fault
-from headrace.compiler.language.context import AwaitingStep, Ingress, Operator, Step
+from headrace.compiler.language.context import (
+    AwaitingStep,
+    Ingress,
+    Operator,
+    PausingStep,
+    Step,
+)
 from headrace.compiler.language.families import Connection
 from headrace.compiler.language.secrets import Secret, Secrets
-from headrace.compiler.lowering.lifting import awaiting, per_batch
+from headrace.compiler.language.states import no_state, undeclared_bucket
+from headrace.compiler.lowering.lifting import Slices, awaiting, pausing, per_batch
 from headrace.compiler.runtime.failures import Failures, Stage
 from headrace.compiler.runtime.turns import Turns
 
@@ -43,13 +51,18 @@ class World:
         connections: Mapping[str, Connection],
         secrets: Secrets,
         data_dir: Path | None,
+        base: Path | None,
+        buckets: Buckets,
         attach: Callable[[str], Source],
     ) -> None:
         self.clock = clock
         self.turns = Turns(clock)
+        self.slices = Slices()
         self.connections = connections
         self.secrets = secrets
         self.data_dir = data_dir
+        self.base = base
+        self.buckets = buckets
         self.attach = attach
 
 
@@ -70,6 +83,18 @@ class Place:
         self.place = f"{stage}s[{index}]"
         self.clock = world.clock
         self.data_dir = world.data_dir
+        self.base = world.base
+        self.state = parts.state
+
+    def bucket(self, name: str | None = None) -> Bucket:
+        if name is None:
+            if self.state is None:
+                raise BuildRefused(no_state(f"'{self.place}'"))
+            name = self.state.bucket
+        found = self._world.buckets.get(name)
+        if found is None:
+            raise BuildRefused(undeclared_bucket(name, self._world.buckets.names()))
+        return found
 
     def connection(self, kind: type[_C], name: str) -> _C:
         found = self._world.connections.get(name)
@@ -122,6 +147,9 @@ class Place:
     def lift_awaiting(self, step: AwaitingStep) -> Operator:
         self._parts.awaits = True
         return awaiting(step, self.report)
+
+    def lift_pausing(self, step: PausingStep) -> Operator:
+        return pausing(step, self.report, self.clock, self._parts.slices)
 
     def admit(self, ingress: Ingress) -> None:
         self._parts.ingress = ingress

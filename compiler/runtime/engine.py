@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+from headrace.compiler.buckets import Buckets
 from headrace.compiler.clock import Clock
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused, PipelineExists, Refused, UnknownPipeline
@@ -24,6 +25,7 @@ from headrace.compiler.language.families import Connection
 from headrace.compiler.language.ids import generated_id
 from headrace.compiler.language.rules import circle, missing_upstream
 from headrace.compiler.language.secrets import Secrets
+from headrace.compiler.language.states import bounds_of
 from headrace.compiler.runtime.context import World
 from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.failures import Failures
@@ -60,8 +62,12 @@ class Engine:
         connections: Mapping[str, Connection] | None = None,
         secrets: Secrets | None = None,
         data_dir: Path | None = None,
+        base: Path | None = None,
     ) -> None:
         self.clock = clock
+        self.base = base
+        self.secrets = secrets or Secrets()
+        self.buckets = Buckets(clock)
         self.connections: dict[str, Connection] = dict(connections or {})
         self._feed = Feed(clock)
         self._pipelines: dict[str, Pipeline] = {}
@@ -69,8 +75,10 @@ class Engine:
         self._world = World(
             clock=clock,
             connections=self.connections,
-            secrets=secrets or Secrets(),
+            secrets=self.secrets,
             data_dir=data_dir,
+            base=base,
+            buckets=self.buckets,
             attach=self._attach,
         )
 
@@ -93,35 +101,32 @@ class Engine:
             if refused:
                 raise Refused(refused, f"pipeline '{id}' could not be started")
         except BaseException:
-            if self._pipelines.get(id) is pipeline:
-                del self._pipelines[id]
-            await pipeline.stop(ENDING_SECONDS)
+            await self._withdraw([pipeline])
             raise
         pipeline.run()
         return _view(pipeline)
 
     async def load(self, program: Program) -> None:
-        """Compile all pipelines of a file, or none.
+        """Compile all pipelines of a file, or none, and have its buckets and no others.
 
         Raises:
             Refused: with every reason of every pipeline; nothing was started.
         """
-        made = []
-        for config in program.pipelines:
-            id = config.id if config.id is not None else generated_id(self._pipelines)
-            if id in self._pipelines:
-                raise PipelineExists(id)
-            self._pipelines[id] = self._make(id, config)
-            made.append(self._pipelines[id])
-        refused = [diagnostic for each in made for diagnostic in each.build()]
-        if not refused:
-            opened = await asyncio.gather(*(each.open(OPENING_SECONDS) for each in made))
-            refused = [diagnostic for some in opened for diagnostic in some]
-        if refused:
-            for each in made:
-                del self._pipelines[each.id]
-            await asyncio.gather(*(each.stop(ENDING_SECONDS) for each in made))
-            raise Refused(refused)
+        undeclare = self.buckets.declare(bounds_of(program.buckets))
+        made: list[Pipeline] = []
+        try:
+            for config in program.pipelines:
+                id = config.id if config.id is not None else generated_id(self._pipelines)
+                if id in self._pipelines:
+                    raise PipelineExists(id)
+                self._pipelines[id] = self._make(id, config)
+                made.append(self._pipelines[id])
+            if refused := await _refused(made):
+                raise Refused(refused)
+        except BaseException:
+            await self._withdraw(made)
+            undeclare()
+            raise
         for each in made:
             each.run()
 
@@ -177,6 +182,15 @@ class Engine:
             order.done(*ready)
         self._feed.close()
 
+    async def _withdraw(self, made: Sequence[Pipeline]) -> None:
+        """Take back pipelines that never ran: nothing is left of them."""
+        for each in made:
+            if self._pipelines.get(each.id) is each:
+                del self._pipelines[each.id]
+        await asyncio.gather(*(each.stop(ENDING_SECONDS) for each in made))
+        for each in made:
+            self._forget(each.id)
+
     def _read_by(self, pipeline: Pipeline) -> list[str]:
         return [id for id in pipeline.config.upstreams if id in self._pipelines]
 
@@ -230,6 +244,15 @@ class Engine:
     def _rewire(self, upstream: str) -> None:
         if running := self._pipelines.get(upstream):
             running.rewire()
+
+
+async def _refused(made: Sequence[Pipeline]) -> list[Diagnostic]:
+    """Build pipelines and start their outputs; return why any of them is refused."""
+    refused = [diagnostic for each in made for diagnostic in each.build()]
+    if not refused:
+        opened = await asyncio.gather(*(each.open(OPENING_SECONDS) for each in made))
+        refused = [diagnostic for some in opened for diagnostic in some]
+    return refused
 
 
 def _view(pipeline: Pipeline) -> PipelineView:

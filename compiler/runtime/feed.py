@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -176,7 +176,7 @@ class Watch:
         self.counters = counters
         self.is_due = False
         self.sees_output = False
-        self.lasts = False
+        self.lasts: Callable[[], bool] = bool  # which is False
         """Whether a pass goes on after it has returned, because a transform waits for somebody."""
         self._is_passing = False
         self._inbound = self._outbound = 0
@@ -206,7 +206,7 @@ class Watch:
     def passed(self) -> None:
         """The reported pass is over: what leaves from now on belongs to others, unless it lasts."""
         self._is_passing = False
-        self.sees_output = self.is_due or self.lasts
+        self.sees_output = self.is_due or self.lasts()
 
     def left(self, batch: Batch) -> None:
         """Report a batch that leaves the transforms."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headrace.compiler.language.context import Ingress, Operator
+from headrace.compiler.lowering.lifting import Slices
 from headrace.compiler.runtime.outputs import Writer
 from headrace.compiler.runtime.pump import Pump
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from reactivex import Observable
 
     from headrace.compiler.delivery import Delivery
+    from headrace.compiler.language.states import PipelineState
 
 
 @dataclass(slots=True)
@@ -21,12 +23,19 @@ class Parts:
     """The built components of one pipeline: cold, and owing nothing to anybody yet."""
 
     pipeline: str
+    state: PipelineState | None = None
     pumps: list[Pump] = field(default_factory=list)
     inputs: list[Observable[Delivery]] = field(default_factory=list)
     operators: list[Operator] = field(default_factory=list)
     awaits: bool = False
     """Whether a transform waits for somebody: then batches leave after their pass."""
+    slices: Slices = field(default_factory=Slices)
+    """Its transforms that go on after a pause."""
     writers: list[Writer] = field(default_factory=list)
     ingress: Ingress | None = None
     holding: list[Callable[[], int]] = field(default_factory=list)
     closing: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+
+    def lasts(self) -> bool:
+        """Return whether what enters now leaves after its pass."""
+        return self.awaits or self.slices.paused > 0

@@ -16,6 +16,7 @@ from headrace.compiler.delivery import Delivery
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.diagnostics import Diagnostic
+from headrace.compiler.lowering.lifting import Slices
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.building import Builder
 from headrace.compiler.runtime.context import World
@@ -47,7 +48,7 @@ class Pipeline:
         self.config = config
         self.status: Status = "starting"
         self.counters = Counters()
-        self.parts = Parts(id)
+        self.parts = Parts(id, config.state, slices=Slices(world.slices))
         self._world = world
         self._feed = feed
         self._watch = Watch(id, feed, self.counters)
@@ -148,7 +149,7 @@ class Pipeline:
     def _subscribe(self) -> None:
         self._bringing = None
         self.status = "running"
-        self._watch.lasts = self.parts.awaits
+        self._watch.lasts = self.parts.lasts
         self._feed.join(self._watch)
         self.rewire()
         chain = entering(self.parts.inputs, self.counters, self._watch).pipe(*self.parts.operators)

@@ -215,7 +215,10 @@ def test_once_warned_the_generated_form_drops_by_itself(ctx):
                 "Numeric.value: this key is required",
             ],
         ),
-        ({"Numeric": "temp > 80"}, ["Numeric: expected an object, found a string"]),
+        (
+            {"Numeric": "temp > 80"},
+            ["Numeric: expected an object with 'field', 'operator' and 'value', found a string"],
+        ),
         (numeric("less_than", 1, field="  "), ["Numeric.field: this must not be blank"]),
         (
             numeric("contains", 1),

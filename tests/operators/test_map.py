@@ -523,7 +523,7 @@ def test_an_overflow_that_a_result_hides_is_none(mapped):
     ("document", "reasons"),
     [
         ({}, ["mappings: this key is required"]),
-        (a_map(), ["mappings: expected a list of at least one, found an empty list"]),
+        (a_map(), ["mappings: expected a list of at least one mapping, found an empty list"]),
         (a_map({"from": "a"}), ["mappings[0]: 'type' is required"]),
         (a_map(copy("a") | {"type": "move"}), ['mappings[0].type: unknown type "move"']),
         (a_map(copy(" ")), ["mappings[0].from: this must not be blank"]),
@@ -535,7 +535,10 @@ def test_an_overflow_that_a_result_hides_is_none(mapped):
         ),
         (
             a_map({"type": "constant", "as": "a", "value": 5}),
-            ["mappings[0].value: expected an object, found a number"],
+            [
+                "mappings[0].value: expected an object whose 'type' is one of text, number, boolean, null,"
+                " found a number"
+            ],
         ),
         (
             a_map(copy("a", default={"type": "number", "value": "5"})),
@@ -551,7 +554,7 @@ def test_an_overflow_that_a_result_hides_is_none(mapped):
         ),
         (
             a_map(coalesce("a")),
-            ["mappings[0].from: expected a list of at least two, found a list of 1"],
+            ["mappings[0].from: expected a list of at least two dotted paths, found a list of 1"],
         ),
         (a_map(coalesce("a", "")), ["mappings[0].from[1]: this must not be blank"]),
         (
@@ -563,7 +566,7 @@ def test_an_overflow_that_a_result_hides_is_none(mapped):
         ),
         (
             a_map(concat()),
-            ["mappings[0].parts: expected a list of at least one, found an empty list"],
+            ["mappings[0].parts: expected a list of at least one part, found an empty list"],
         ),
         (
             a_map(concat(5, [" "])),
@@ -586,7 +589,10 @@ def test_an_overflow_that_a_result_hides_is_none(mapped):
         ),
         (a_map(arithmetic("a", "divide", 0)), ["mappings[0].right.value: cannot divide by zero"]),
         (a_map(arithmetic(1, "divide", -0.0)), ["mappings[0].right.value: cannot divide by zero"]),
-        (a_map(drop()), ["mappings[0].from: expected a list of at least one, found an empty list"]),
+        (
+            a_map(drop()),
+            ["mappings[0].from: expected a list of at least one dotted path, found an empty list"],
+        ),
         (
             a_map(copy("a", "b"), drop("a"), keep="mapped"),
             ["mappings[1]: a drop under 'keep: mapped' drops nothing: only what is mapped is kept"],

@@ -398,7 +398,7 @@ def test_the_established_spelling_is_echoed_as_it_came():
         ({}, ["aggregations: this key is required"]),
         (
             {"aggregations": []},
-            ["aggregations: expected a list of at least one, found an empty list"],
+            ["aggregations: expected a list of at least one aggregation, found an empty list"],
         ),
         (
             {"aggregations": [{"function": "avg", "as": "x"}]},

@@ -11,6 +11,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.app import Application
+from headrace.web.asgi import Asgi, Message, Receive, Send
 from headrace.web.reading import catalogue
 from headrace.web.service import Service
 
@@ -34,5 +35,20 @@ async def service(engine: Engine, components: Catalogue) -> Service:
 
 @pytest_asyncio.fixture
 async def client(service: Service) -> AsyncIterator[falcon.testing.ASGIConductor]:
-    async with falcon.testing.ASGIConductor(Application(service)) as conductor:
+    async with falcon.testing.ASGIConductor(waited_for(Application(service))) as conductor:
         yield conductor
+
+
+def waited_for(application: Asgi) -> Asgi:
+    """Return an application whose clients stay: falcon's leave when they have sent their request."""
+
+    async def run(scope: Message, receive: Receive, send: Send) -> None:
+        async def received() -> Message:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                await asyncio.get_running_loop().create_future()  # which nobody sets
+            return message
+
+        await application(scope, received, send)
+
+    return run

@@ -17,13 +17,12 @@ from headrace.compiler.language.fields import (
     ConnectionName,
     DottedPath,
     Integer,
-    ListOf,
     Number,
-    RecordOf,
     SecretText,
 )
 from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.secrets import Secret
+from headrace.compiler.language.structures import ListOf, RecordOf
 from headrace.compiler.language.variants import Tagged, VariantOf
 from headrace.web.check import check
 from headrace.web.docs.__main__ import main, out_of_date

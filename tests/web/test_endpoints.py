@@ -10,8 +10,10 @@ from typing import Any
 import jsonschema
 import pytest
 
+from headrace.compiler.buckets import Bounds
 from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.runtime.rehearsal.aside import Aside, TooMany
 from headrace.web.access import Access, Forbidden, check
 from headrace.web.app import Application
 from headrace.web.endpoints import ENDPOINTS, Endpoint
@@ -26,6 +28,8 @@ LOCKED = {
 }
 MUTE = {"id": "mute", "inputs": [{"type": "dummy", "duration": 3600}]}
 NEW = {"id": "new", "inputs": [{"type": "dummy", "duration": 3600}]}
+CHAIN = {"messages": [1], "transforms": [{"type": "splitter", "out_size": 1}]}
+SCRIPT = {"source": {"type": "inline", "code": "emit(msg)"}, "messages": [1]}
 
 JSON = {"Content-Type": "application/json"}
 LONG = {"Content-Length": str(2**30)}
@@ -68,6 +72,13 @@ class Broken(Engine):
         raise ZeroDivisionError("a secret is in here")
 
 
+class Crowded(Aside):
+    """A place for dry runs where nobody else may wait."""
+
+    async def run(self, work: Any) -> Any:
+        raise TooMany(100)
+
+
 def create(status: int, body: Any, headers: dict[str, str] = JSON, **service: Any) -> Case:
     return Case("createPipeline", status, "/api/pipelines", "POST", body, headers, service)
 
@@ -75,6 +86,16 @@ def create(status: int, body: Any, headers: dict[str, str] = JSON, **service: An
 def ingest(status: int, pipeline: str, body: Any = 1, **rest: Any) -> Case:
     path = f"/api/pipelines/{pipeline}/messages"
     return Case("ingestMessages", status, path, "POST", body, **rest)
+
+
+def dry_run(status: int, body: Any, headers: dict[str, str] = JSON, **service: Any) -> Case:
+    path = "/api/pipelines/dry-run"
+    return Case("dryRunPipeline", status, path, "POST", body, headers, service)
+
+
+def try_script(status: int, body: Any, headers: dict[str, str] = JSON, **service: Any) -> Case:
+    path = "/api/scripts/dry-run"
+    return Case("dryRunScript", status, path, "POST", body, headers, service)
 
 
 def delete(status: int, pipeline: str, **service: Any) -> Case:
@@ -100,6 +121,21 @@ CASES = [
     ingest(413, "post", headers=LONG),
     ingest(500, "post", service={"engine": Broken}),
     ingest(503, "post"),
+    dry_run(200, CHAIN),
+    dry_run(400, b'{"messages": '),
+    dry_run(413, CHAIN, LONG),
+    dry_run(415, CHAIN, {"Content-Type": "text/plain"}),
+    dry_run(500, CHAIN, clock=None),
+    dry_run(503, CHAIN, dry_runs=Crowded),
+    try_script(200, SCRIPT),
+    try_script(400, b'{"source": '),
+    try_script(413, SCRIPT, LONG),
+    try_script(415, SCRIPT, {"Content-Type": "text/plain"}),
+    try_script(500, SCRIPT, clock=None),
+    try_script(503, SCRIPT, dry_runs=Crowded),
+    Case("listStateBuckets", 200, "/api/state"),
+    Case("getStateBucket", 200, "/api/state/machines"),
+    Case("getStateBucket", 404, "/api/state/nothing"),
     Case("streamEvents", 200, "/events"),
     Case("listComponents", 200, "/api/docs"),
     Case("getOpenApi", 200, "/api/openapi.json"),
@@ -112,6 +148,13 @@ CASES = [
     Case("getMetrics", 200, "/metrics"),
 ]
 ROWS = {endpoint.operation: endpoint for endpoint in ENDPOINTS}
+
+
+def declare_machines(service: Service) -> None:
+    """Have one bucket, with an entry in it."""
+    service.engine.buckets.declare({"machines": Bounds(500, 60)})
+    for bucket in service.engine.buckets:
+        bucket.merge({"m1": {"mode": "auto"}})
 
 
 @pytest.fixture(scope="module")
@@ -131,9 +174,10 @@ async def test_the_response(
 ) -> None:
     for config in (POST, LOCKED, MUTE):
         await client.simulate_post("/api/pipelines", json=config)
+    declare_machines(service)
     given = Service(service.engine, service.catalogue, service.clock, is_ready=True)
     for name, value in case.service.items():
-        setattr(given, name, value(service.clock) if value is Broken else value)
+        setattr(given, name, value(service.clock) if value in (Broken, Crowded) else value)
 
     application = Application(given)
     if case.status == 503 and case.operation == "ingestMessages":
@@ -192,9 +236,14 @@ def test_a_caller_gets_through_with_the_level_of_the_table_or_a_higher_one(
             check(row, held)
 
 
+def addressed(row: Endpoint) -> str:
+    """Return the path of an endpoint with names for what it captures."""
+    return row.path.format(pipeline_id="p", asset="start.js", bucket="machines")
+
+
 @pytest.mark.parametrize("row", ENDPOINTS, ids=lambda row: row.operation)
 async def test_every_path_names_its_methods(row: Endpoint, client: Any) -> None:
-    path = row.path.replace("{pipeline_id}", "p").replace("{asset}", "start.js")
+    path = addressed(row)
 
     refused = await client.simulate_request("PATCH", path)
     options = await client.simulate_options(path)
@@ -210,8 +259,9 @@ async def test_every_path_names_its_methods(row: Endpoint, client: Any) -> None:
 @pytest.mark.parametrize(
     "row", [row for row in ENDPOINTS if row.method == "GET"], ids=lambda row: row.operation
 )
-async def test_head_is_get_without_the_body(row: Endpoint, client: Any) -> None:
-    path = row.path.replace("{asset}", "start.js")
+async def test_head_is_get_without_the_body(row: Endpoint, client: Any, service: Service) -> None:
+    declare_machines(service)
+    path = addressed(row)
 
     head = await client.simulate_head(path)
 
@@ -231,7 +281,14 @@ async def test_head_of_what_is_only_posted_is_refused(client: Any) -> None:
 
 
 async def test_an_unknown_path_is_an_api_error(client: Any) -> None:
-    for path in ("/", "/api", "/api/docs/", "/nope", "/api/pipelines/p/messages/x"):
+    for path in (
+        "/",
+        "/api",
+        "/api/docs/",
+        "/nope",
+        "/api/pipelines/p/messages/x",
+        "/api/state/a/b",
+    ):
         answer = await client.simulate_get(path)
         assert answer.status_code == 404
         assert answer.json == {"error": f"GET {path}: no such path"}

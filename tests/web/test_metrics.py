@@ -5,6 +5,7 @@ from __future__ import annotations
 from prometheus_client import REGISTRY
 from prometheus_client.parser import text_string_to_metric_families
 
+from headrace.compiler.buckets import Bounds
 from headrace.web.app import Application
 from tests.web.exchange import Exchange
 
@@ -26,8 +27,10 @@ def figures(text: str) -> dict[str, dict[tuple[str, ...], float]]:
     }
 
 
-async def test_every_figure_is_there_for_every_pipeline(client, service) -> None:
+async def test_every_figure_is_there_for_every_pipeline_and_every_bucket(client, service) -> None:
     await client.simulate_post("/api/pipelines", json=CONFIG)
+    service.engine.buckets.declare({"machines": Bounds(), 'b "1"': Bounds()})
+    service.engine.buckets.get("machines").merge({"m1": {"n": 1}, "m2": {"n": 2}})
     listener = service.engine.observe()
     exchange = Exchange(
         Application(service),
@@ -50,6 +53,7 @@ async def test_every_figure_is_there_for_every_pipeline(client, service) -> None
         "headrace_messages_held": {(id,): 1},
         "headrace_batches_in_flight": {(id,): 0},
         "headrace_pipeline_status": {(id, "running"): 1},
+        "headrace_bucket_keys": {("machines",): 2, ('b "1"',): 0},
     }
 
 

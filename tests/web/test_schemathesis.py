@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import schemathesis
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, assume, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -14,6 +14,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from headrace.compiler.buckets import Bounds
 from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.app import Application
@@ -42,6 +43,7 @@ class Hosted:
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
         engine = Engine(Clock(asyncio.get_running_loop()))
+        engine.buckets.declare({"machines": Bounds(), "0": Bounds(1, 60)})
         service = Service(engine, catalogue(), engine.clock, is_ready=True)
         self._application = Application(service)
         await send({"type": "lifespan.startup.complete"})
@@ -55,9 +57,18 @@ SLOW = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_
 schema = schemathesis.openapi.from_asgi("/api/openapi.json", Hosted())
 
 
+def posts_somewhere(case: Any) -> bool:
+    """Return whether a dry run would really send a request to wherever a made-up url leads."""
+    body = case.body if isinstance(case.body, dict) else {}
+    transforms = body.get("transforms") if isinstance(body.get("transforms"), list) else []
+    kinds = [each.get("type") for each in transforms if isinstance(each, dict)]
+    return case.path.endswith("/dry-run") and "http" in kinds
+
+
 @schema.parametrize()
 @settings(max_examples=10, deadline=None, suppress_health_check=SLOW)
 def test_no_request_ends_in_a_fault_of_the_server(case: Any) -> None:
+    assume(not posts_somewhere(case))
     # A stream has no end of its own.
     response = case.call(timeout=0.1 if case.path == EVENTS_PATH else 10)
 

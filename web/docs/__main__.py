@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from headrace.web.docs import api, components, errors, transcripts
+from headrace.web.docs import api, components, dryruns, errors, transcripts
 from headrace.web.docs.regions import Parts, filled
 from headrace.web.reading import catalogue
 
@@ -49,6 +49,7 @@ def generated(docs: Path) -> dict[str, Parts]:
         **errors.pages(docs / "errors"),
         **transcripts.pages(docs),
         **api.pages(),
+        **dryruns.pages(docs),
     }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from headrace.compiler import jsontext
 from headrace.compiler.runtime import engine, failures, feed, inbox
-from headrace.web import bodies, events, ingest, server
+from headrace.web import bodies, events, ingest, server, state
 from headrace.web.docs.markdown import code, table
 from headrace.web.docs.regions import Parts
 from headrace.web.endpoints import ENDPOINTS, Endpoint
@@ -26,6 +26,8 @@ LIMITS = (
     ("a pipeline ending", f"{engine.ENDING_SECONDS:g} s"),
     ("requests finishing at shutdown", f"{server.REQUEST_SECONDS} s"),
     ("an idle connection", f"{server.IDLE_SECONDS} s"),
+    ("entries on one page of a bucket", str(state.MOST_ENTRIES)),
+    ("text after which a page of a bucket ends", f"{state.MOST_BYTES // 2**20} MiB"),
     ("distinct failures kept per pipeline", str(failures.MOST_SIGNATURES)),
     ("a failure's text", f"{failures.MOST_BYTES} bytes"),
     ("messages in a batch event", str(feed.MESSAGES_PER_BATCH)),
@@ -42,7 +44,7 @@ def pages() -> dict[str, Parts]:
     """Return the generated parts of the page."""
     endpoints = table(("request", "operation", "access", "what it does"), map(_row, ENDPOINTS))
     answers = [row for endpoint in ENDPOINTS for row in _answers(endpoint)]
-    figures = [_figure(family) for family in Scrape([]).collect()]
+    figures = [_figure(family) for family in Scrape([], {}).collect()]
     return {
         "api.md": {
             "endpoints": endpoints,

@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from headrace.compiler.language import fields, variants
+from headrace.compiler.language import fields, structures, variants
 from headrace.compiler.language.catalogue import FAMILIES, Catalogue
 from headrace.compiler.language.drafts import PipelineShape
 from headrace.compiler.language.families import Component, Input
 from headrace.compiler.language.records import Option, Record, dumped
 from headrace.compiler.language.reference import component_doc, listed_options, prose
+from headrace.compiler.language.states import BucketDeclaration
 from headrace.web.docs.markdown import anchor, code, link, table
 from headrace.web.docs.regions import Parts
 
@@ -27,11 +28,22 @@ _NOTHING_TO_ACKNOWLEDGE = "It has nobody to acknowledge to, so `ack: on_delivery
 
 def pages(catalogue: Catalogue) -> dict[str, Parts]:
     """Return the generated parts of every component's page and of their index, by path."""
-    index = {"": _index(catalogue), "pipeline": Sections().table(PipelineShape.options().values())}
+    index = {
+        "": _index(catalogue),
+        "pipeline": "\n\n".join(_pipeline()),
+        "bucket": Sections().keys(BucketDeclaration),
+    }
     return {
         "components/README.md": index,
         **{path_of(component): {"": described(component)} for component in catalogue},
     }
+
+
+def _pipeline() -> Iterator[str]:
+    """Yield the keys of a pipeline, and of what they hold that is no component."""
+    sections = Sections()
+    yield sections.table(PipelineShape.options().values())
+    yield from sections.mentioned()
 
 
 def path_of(component: type[Component]) -> str:
@@ -102,9 +114,9 @@ class Sections:
     def _type(self, field: Any) -> str:
         """Return what a key takes, in words."""
         match field:
-            case fields.ListOf():
+            case structures.ListOf():
                 return f"list of {self._type(field.inner)}"
-            case fields.RecordOf():
+            case structures.RecordOf():
                 return self._linked(field.record)
             case variants.VariantOf():
                 return self._linked(field.union)

@@ -17,15 +17,14 @@ from headrace.compiler.language.fields import (
     ConnectionName,
     DottedPath,
     Integer,
-    ListOf,
     Number,
     PipelineId,
-    RecordOf,
     SecretText,
     Text,
 )
 from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.secrets import Secret
+from headrace.compiler.language.structures import ListOf, RecordOf
 
 
 class Well(Connection, kind="well"):

@@ -79,10 +79,10 @@ def test_a_config_may_have_no_pipeline(text):
 
 def test_paths_are_called_the_same_in_both_spellings():
     assert said("[{inputs: 3}]") == [
-        "1:11: pipelines[0].inputs: expected a list of at least one, found 3"
+        "1:11: pipelines[0].inputs: expected a list of at least one input, found 3"
     ]
     assert said("pipelines: [{inputs: 3}]") == [
-        "1:22: pipelines[0].inputs: expected a list of at least one, found 3"
+        "1:22: pipelines[0].inputs: expected a list of at least one input, found 3"
     ]
 
 
@@ -99,13 +99,13 @@ def test_paths_are_called_the_same_in_both_spellings():
             " found one pipeline",
         ),
         ("{}", "1:1: pipelines: this key is required"),
-        ("pipelines: null", "1:12: pipelines: expected a list, found null"),
-        ("pipelines: {}", "1:12: pipelines: expected a list, found {}"),
+        ("pipelines: null", "1:12: pipelines: expected a list of pipelines, found null"),
+        ("pipelines: {}", "1:12: pipelines: expected a list of pipelines, found {}"),
         ("pipeline: []", "1:1: pipeline: unknown key 'pipeline'"),
-        ("{pipelines: [], state: {}}", "1:17: state: unknown key 'state'"),
-        ("[3]", "1:2: pipelines[0]: expected an object, found a number"),
-        ("[null]", "1:2: pipelines[0]: expected an object, found null"),
-        ("pipelines: [[]]", "1:13: pipelines[0]: expected an object, found a list"),
+        ("{pipelines: [], states: {}}", "1:17: states: unknown key 'states'"),
+        ("[3]", "1:2: pipelines[0]: expected an object with 'inputs', found a number"),
+        ("[null]", "1:2: pipelines[0]: expected an object with 'inputs', found null"),
+        ("pipelines: [[]]", "1:13: pipelines[0]: expected an object with 'inputs', found a list"),
     ],
 )
 def test_what_is_no_config_is_told(text, message):
@@ -118,23 +118,23 @@ def test_what_is_no_config_is_told(text, message):
         ("{id: a}", "1:2: pipelines[0].inputs: this key is required"),
         (
             "{inputs: []}",
-            "1:11: pipelines[0].inputs: expected a list of at least one, found an empty list",
+            "1:11: pipelines[0].inputs: expected a list of at least one input, found an empty list",
         ),
         (
             "{inputs: null}",
-            "1:11: pipelines[0].inputs: expected a list of at least one, found null",
+            "1:11: pipelines[0].inputs: expected a list of at least one input, found null",
         ),
         (
             "{inputs: [{type: spring}], transforms: null}",
-            "1:41: pipelines[0].transforms: expected a list, found null",
+            "1:41: pipelines[0].transforms: expected a list of transforms, found null",
         ),
         (
             "{inputs: [{type: spring}], outputs: null}",
-            "1:38: pipelines[0].outputs: expected a list, found null",
+            "1:38: pipelines[0].outputs: expected a list of outputs, found null",
         ),
         (
             "{inputs: [{type: spring}], outputs: {type: sink}}",
-            '1:38: pipelines[0].outputs: expected a list, found {"type":"sink"}',
+            '1:38: pipelines[0].outputs: expected a list of outputs, found {"type":"sink"}',
         ),
         ("{id: ' ', inputs: [{type: spring}]}", "1:7: pipelines[0].id: this must not be blank"),
         (
@@ -142,11 +142,19 @@ def test_what_is_no_config_is_told(text, message):
             "1:7: pipelines[0].id: expected a string that is not blank, found 3",
         ),
         (
-            "{inputs: [{type: spring}], state: {bucket: b}}",
-            "1:29: pipelines[0].state: unknown key 'state'",
+            "{inputs: [{type: spring}], states: {bucket: b}}",
+            "1:29: pipelines[0].states: unknown key 'states'",
         ),
-        ("{inputs: [3]}", "1:12: pipelines[0].inputs[0]: expected an object, found a number"),
-        ("{inputs: [null]}", "1:12: pipelines[0].inputs[0]: expected an object, found null"),
+        (
+            "{inputs: [3]}",
+            "1:12: pipelines[0].inputs[0]: expected an object whose 'type' is one of spring, gate, bucket,"
+            " pipe, found a number",
+        ),
+        (
+            "{inputs: [null]}",
+            "1:12: pipelines[0].inputs[0]: expected an object whose 'type' is one of spring, gate, bucket,"
+            " pipe, found null",
+        ),
         ("{inputs: [{}]}", "1:12: pipelines[0].inputs[0]: 'type' is required"),
         ("{inputs: [{type: null}]}", "1:19: pipelines[0].inputs[0].type: unknown type null"),
         ("{inputs: [{type: sping}]}", '1:19: pipelines[0].inputs[0].type: unknown type "sping"'),
@@ -216,7 +224,7 @@ def test_everything_that_is_wrong_with_all_pipelines_is_told_in_file_order():
         "8:56: pipelines[0].inputs[1].envelope.payload:"
         " 'meta' and 'payload' both name 'm', so one would overwrite the other",
         "9:11: pipelines[0].transform: unknown key 'transform'",
-        "10:11: pipelines[1]: expected an object, found a number",
+        "10:11: pipelines[1]: expected an object with 'inputs', found a number",
         "13:36: pipelines[2].transforms[0].field: this must not be blank",
         "13:48: pipelines[2].transforms[0].mesh.widht: unknown key 'widht'",
         '13:86: pipelines[2].transforms[0].meshes[0].round: expected true or false, found "yes"',
@@ -255,10 +263,13 @@ def test_everything_that_is_wrong_with_all_pipelines_is_told_in_file_order():
             "mesh: {width: 1, odd: 1}",
             "2:18: pipelines[0].transforms[0].mesh.odd: unknown key 'odd'",
         ),
-        ("meshes: null", "2:9: pipelines[0].transforms[0].meshes: expected a list, found null"),
+        (
+            "meshes: null",
+            "2:9: pipelines[0].transforms[0].meshes: expected a list of objects, found null",
+        ),
         (
             "meshes: [null]",
-            "2:10: pipelines[0].transforms[0].meshes[0]: expected an object, found null",
+            "2:10: pipelines[0].transforms[0].meshes[0]: expected an object with 'width', found null",
         ),
         (
             "keep: null",
@@ -354,8 +365,8 @@ def test_a_posted_pipeline_cannot_read_itself():
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        ("[]", "1:1: : expected an object, found a list"),
-        ('"a"', "1:1: : expected an object, found a string"),
+        ("[]", "1:1: : expected an object with 'inputs', found a list"),
+        ('"a"', "1:1: : expected an object with 'inputs', found a string"),
         ("{}", "1:1: inputs: this key is required"),
         (
             '{"inputs": [{"type": "gate"}, {"type": "gate"}]}',

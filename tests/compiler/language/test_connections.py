@@ -91,7 +91,7 @@ def test_everything_that_is_wrong_with_the_connections_is_told():
             '3:22: barn.type: unknown type "wel"',
             '4:9: [" "]: the name of a connection must not be blank',
             "5:15: shed: 'type' is required",
-            "6:15: loft: expected an object, found a string",
+            "6:15: loft: expected an object whose 'type' is one of mill, well, found a string",
             "7:48: attic.password: expected a string, usually a ${NAME} reference, found a number",
             '8:22: gate.type: unknown type "spring"',
         ],

@@ -12,6 +12,8 @@ from headrace.compiler.language.diagnostics import (
     Diagnostic,
     Fault,
     Severity,
+    Spot,
+    diagnosed,
     in_file_order,
     path_text,
     printable,
@@ -55,6 +57,28 @@ def test_a_diagnostic_as_json_has_exactly_the_documented_keys():
         '"severity": "warning", "code": "unknown-key", "message": "unknown key \'tpoic\'", '
         '"found": "\\"tpoic\\"", "expected": "topic", "suggestion": "did you mean \'topic\'?"}'
     )
+
+
+def test_the_text_of_a_file_is_no_part_of_what_is_told():
+    brief = Diagnostic(file="x.rhai", line=1, code="not-compiled", message="m")
+    whole = Diagnostic(file="x.rhai", line=1, code="not-compiled", message="m", text="emit(")
+
+    assert whole == brief
+    assert hash(whole) == hash(brief)
+    assert whole.as_json() == brief.as_json()
+
+
+def test_a_fault_in_a_file_of_its_own_is_told_there_whatever_the_document():
+    fault = Fault("not-compiled", "m", spot=Spot(3, 4, "x.rhai", "1\n2\n345"))
+
+    told = [
+        diagnosed(fault, file, place, ("a", 1))
+        for file, place in (("a.yaml", (7, 8)), (None, None))
+    ]
+
+    assert told[0] == told[1]
+    assert (told[0].file, told[0].line, told[0].column, told[0].path) == ("x.rhai", 3, 4, "a[1]")
+    assert told[0].text == "1\n2\n345"
 
 
 def test_what_is_unknown_is_null_in_json():

@@ -4,18 +4,10 @@ import pytest
 from marshmallow import ValidationError
 
 from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.fields import (
-    AnyJson,
-    Choice,
-    DottedPath,
-    Integer,
-    ListOf,
-    RecordOf,
-    SecretText,
-    Text,
-)
+from headrace.compiler.language.fields import AnyJson, Choice, DottedPath, Integer, SecretText, Text
 from headrace.compiler.language.records import Record, dumped, faults_of, option
 from headrace.compiler.language.secrets import Secret
+from headrace.compiler.language.structures import ListOf, RecordOf
 
 
 class Plank(Record):
@@ -74,7 +66,7 @@ def test_every_fault_is_told_with_its_path():
 
     assert faults(Raft, document) == [
         (("planks", 0, "length"), "wrong-type", "expected an integer of at least 0, found 1.0"),
-        (("planks", 1), "wrong-type", "expected an object, found a string"),
+        (("planks", 1), "wrong-type", "expected an object with 'length', found a string"),
         (("planks", 2, "wood"), "wrong-type", "expected a string, found 4"),
         (("planks", 2, "lenth"), "unknown-key", "unknown key 'lenth'"),
         (("from",), "missing-key", "this key is required"),
@@ -103,6 +95,47 @@ def test_a_key_that_is_given_already_is_not_what_is_meant():
 
     (fault,) = faults_of(caught.value)
     assert fault.suggestion is None
+
+
+class Fleet(Record):
+    """Rafts, and where they lie."""
+
+    raft: Raft = option(RecordOf(Raft), "The largest one.")
+    others: tuple[Plank, ...] = option(ListOf(RecordOf(Plank)), "What is left.", default=())
+    spare: Plank | None = option(RecordOf(Plank), "One more.", default=None)
+
+
+@pytest.mark.parametrize(
+    ("key", "suggestion"),
+    [
+        ("flag", "'flag' belongs in 'raft'"),
+        ("length", "'length' belongs in 'others' or 'spare'"),
+        ("spar", "did you mean 'spare'?"),
+        ("anchor", None),
+    ],
+)
+def test_a_key_of_an_object_further_in_is_told_where_it_belongs(key, suggestion):
+    with pytest.raises(ValidationError) as caught:
+        Fleet.load({"raft": RAFT, key: 3})
+
+    (fault,) = faults_of(caught.value)
+    assert (fault.message, fault.suggestion) == (f"unknown key '{key}'", suggestion)
+
+
+def test_a_key_that_is_one_level_too_high_is_one_mistake():
+    assert faults(Fleet, {"from": "here"}) == [(("from",), "unknown-key", "unknown key 'from'")]
+
+
+def test_an_object_says_which_keys_it_needs():
+    with pytest.raises(ValidationError) as caught:
+        Raft.load("s3cret")
+
+    (fault,) = faults_of(caught.value)
+    assert (fault.message, fault.found, fault.expected) == (
+        "expected an object with 'planks' and 'from', found a string",
+        "a string",
+        "an object with 'planks' and 'from'",
+    )
 
 
 def test_a_misspelt_required_key_is_one_mistake():
@@ -161,7 +194,8 @@ def test_a_record_made_by_hand_keeps_the_rules():
     ],
 )
 def test_what_is_no_object_is_told_by_its_type_alone(value, found):
-    assert faults(Plank, value) == [((), "wrong-type", f"expected an object, found {found}")]
+    message = f"expected an object with 'length', found {found}"
+    assert faults(Plank, value) == [((), "wrong-type", message)]
 
 
 def test_null_for_an_optional_scalar_or_object_is_absent():
@@ -179,7 +213,7 @@ def test_null_for_what_is_required_is_refused():
 
 def test_null_for_a_list_is_refused():
     assert faults(Raft, {**RAFT, "planks": None}) == [
-        (("planks",), "wrong-type", "expected a list of at least one, found null")
+        (("planks",), "wrong-type", "expected a list of at least one object, found null")
     ]
 
 

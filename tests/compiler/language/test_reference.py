@@ -13,15 +13,14 @@ from headrace.compiler.language.fields import (
     ConnectionName,
     DottedPath,
     Integer,
-    ListOf,
     Number,
     PipelineId,
-    RecordOf,
     SecretText,
     Text,
 )
 from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.reference import component_doc, component_docs, prose
+from headrace.compiler.language.structures import ListOf, RecordOf
 from headrace.compiler.language.variants import Tagged, VariantOf
 
 

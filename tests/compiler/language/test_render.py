@@ -52,6 +52,16 @@ def test_plain_stays_one_line_whatever_a_message_contains():
     assert text == r"a\nb\x1b[31m\x85\u2028"
 
 
+def test_a_diagnostic_may_bring_the_text_of_its_file_itself():
+    place = Diagnostic(
+        file="x.rhai", line=2, column=3, code="not-compiled", message="m", text="a\r\n bcd\re"
+    )
+
+    shown = uncoloured(render([place], style="terminal", sources={"a.yaml": "none\nof it"}))
+
+    assert shown.splitlines()[1:4] == ["  --> x.rhai:2:3", "   2 |  bcd", "     |   ^"]
+
+
 def test_json_is_one_array_of_all_the_keys():
     text = render([UNKNOWN, REMARK], style="json")
 

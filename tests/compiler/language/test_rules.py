@@ -179,7 +179,8 @@ def test_rules_are_judged_although_the_components_have_faults_of_their_own():
         " expected a string, usually a ${NAME} reference, found a number",
         "6:38: pipelines[0].inputs[2].upstream:"
         " these pipelines feed each other in a circle: a -> b -> a",
-        "6:49: pipelines[0].inputs[2].buffer: expected an object, found a number",
+        "6:49: pipelines[0].inputs[2].buffer: expected an object whose 'type' is one of static, tumbling,"
+        " batch, found a number",
         "7:38: pipelines[0].inputs[3].upstream: there is no pipeline 'c' to read from",
         "7:41: pipelines[0].inputs[3].envelop: unknown key 'envelop'",
         "9:51: pipelines[1].inputs[0].ack:"

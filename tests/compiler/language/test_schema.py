@@ -90,6 +90,13 @@ LOADED = [
     pipeline(
         outputs=[{"type": "file", "connection": "disk", "path": "a", "rotate": {"max_rows": 1}}]
     ),
+    pipeline(state=None),
+    {"pipelines": [], "state": {}},
+    {"pipelines": pipeline(state={"bucket": "b"}), "state": {"b": {}}},
+    {
+        "pipelines": pipeline(state={"bucket": "b c", "key": "a.b"}),
+        "state": {"b c": {"max_keys": 0, "idle_timeout_secs": 60}, "d": {"max_keys": None}},
+    },
 ]
 
 
@@ -118,6 +125,18 @@ REFUSED = [
     pipeline(transforms=[{"type": "filter"}]),
     pipeline(outputs=[{"type": "http", "url": "ftp://x", "verb": "PUT"}]),
     {"pipelines": pipeline(), "pipeline": []},
+    {"pipelines": [], "state": None},
+    {"pipelines": [], "state": []},
+    {"pipelines": [], "state": {"b": None}},
+    {"pipelines": [], "state": {" ": {}}},
+    {"pipelines": [], "state": {"b" * 1001: {}}},
+    {"pipelines": [], "state": {"b": {"max_keys": -1}}},
+    {"pipelines": [], "state": {"b": {"idle_timeout_secs": "60"}}},
+    {"pipelines": [], "state": {"b": {"maxkeys": 1}}},
+    {"pipelines": pipeline(state={}), "state": {"b": {}}},
+    {"pipelines": pipeline(state={"bucket": ""}), "state": {"b": {}}},
+    {"pipelines": pipeline(state={"bucket": "b", "key": ""}), "state": {"b": {}}},
+    {"pipelines": pipeline(state={"bucket": "b", "keys": "a"}), "state": {"b": {}}},
 ]
 
 
@@ -145,6 +164,16 @@ def test_whatever_loads_satisfies_the_schema(options: dict[str, Any]) -> None:
 
     if is_loaded(config):
         VALIDATOR.validate(config)
+
+
+def test_buckets_are_described_with_their_defaults() -> None:
+    schemas = component_schemas(CATALOGUE)
+
+    assert schemas["Buckets"]["additionalProperties"] == {
+        "$ref": "#/components/schemas/BucketDeclaration"
+    }
+    assert schemas["BucketDeclaration"]["properties"]["max_keys"]["default"] == 10_000
+    assert schemas["PipelineState"]["required"] == ["bucket"]
 
 
 def test_a_union_names_its_variants_by_tag() -> None:

@@ -1,8 +1,9 @@
 """Settings: every single one of a record, wherever in it it is."""
 
-from headrace.compiler.language.fields import Integer, ListOf, RecordOf, Text
+from headrace.compiler.language.fields import Integer, Text
 from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.settings import settings, settings_of
+from headrace.compiler.language.structures import ListOf, RecordOf
 
 
 class Drawer(Record):

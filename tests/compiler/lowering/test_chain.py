@@ -8,7 +8,7 @@ from reactivex.subject import Subject
 
 from headrace.compiler.errors import BatchFailed, BuildRefused
 from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.families import PerBatch, PerMessage, Transform
+from headrace.compiler.language.families import Fusible, PerBatch, PerMessage, Transform
 from headrace.compiler.lowering.chain import lower, plainly
 from tests.doubles import StubContext
 from tests.marbles import Broker
@@ -58,6 +58,17 @@ class Summing(PerBatch, kind="summing"):
         code.before("total = 0")
         code.line("total += m")
         code.returns("[total]")
+
+
+class Noting(Fusible, kind="noting"):
+    """Notes every message: that is not pure."""
+
+    def step(self, ctx):
+        return lambda batch: [batch]
+
+    def generate(self, code, ctx):
+        code.line(f"{code.constant(ctx.warn, 'warn')}(f'noted {{m}}')")
+        code.returns("batch")
 
 
 class Refusing(Adding, kind="refusing"):
@@ -118,6 +129,19 @@ def test_what_gathers_messages_is_the_last_of_its_operator():
 
     assert len(lowered(placed)) == 5
     assert run(lowered(placed), [1, 2], [3]) == [[6], [5]]
+
+
+def test_what_is_not_pure_has_an_operator_and_a_loop_of_its_own():
+    placed = stages(Adding(), Noting(), Noting(), Adding(), Naming(), Adding())
+
+    assert len(lowered(placed)) == 4
+    assert run(lowered(placed), [1, 2]) == []
+    assert [warnings for _, warnings in said(placed)[:4]] == [
+        [],
+        ["noted 2", "noted 3"],
+        ["noted 2", "noted 3"],
+        ["the plain step ran"],
+    ]
 
 
 @pytest.mark.parametrize("lowering", [lower, plainly])

@@ -314,6 +314,24 @@ def test_a_reducer_ends_the_loop_with_its_own_result():
     assert loop([]) == [{"sum": 0}]
 
 
+def test_what_comes_after_the_loop_runs_once_and_not_at_all_if_a_message_raises():
+    calls = []
+
+    def write(code):
+        code.before("seen = []")
+        code.line(f"seen.append({code.read(A, optional=True)})")
+        code.give_up_unless(f"{code.read(A, optional=True)} != 5")
+        code.after(f"{code.constant(calls.append)}(seen)")
+
+    loop = fuse([part(("write", B, 2), 0), write], "p transforms[0..1]")
+
+    assert loop([{"a": 1}, {}]) == [{"a": 1, "b": 2}, {"b": 2}]
+    assert loop([]) == []
+    with pytest.raises(GiveUp):
+        loop([{"a": 1}, {"a": 5}])
+    assert calls == [[1, None], []]
+
+
 def test_a_result_that_looks_at_no_message_is_fine():
     loop = fuse([lambda code: code.returns("[len(batch)]")], "p transforms[0]")
 

@@ -1,5 +1,6 @@
 """A fused chain does what the same chain does unfused: batches, failures, warnings, settled debts."""
 
+import asyncio
 from copy import deepcopy
 
 from hypothesis import example, given, settings
@@ -7,13 +8,18 @@ from hypothesis import strategies as st
 from marshmallow import ValidationError
 from reactivex.subject import Subject
 
+from headrace.compiler.buckets import Bounds, Bucket
+from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.delivery import Acknowledgement, Delivery, Window
+from headrace.compiler.language.states import PipelineState
 from headrace.compiler.lowering.chain import lower, plainly
 from headrace.operators.aggregations import FUNCTIONS
 from headrace.operators.casts import CASTS
 from headrace.operators.filter import Filter
 from headrace.operators.map import Map
+from headrace.operators.recall import Recall
 from headrace.operators.reducer import Reducer
+from headrace.operators.remember import Remember
 from tests.doubles import StubContext
 
 # Few keys, so that paths meet: the same field, one below the other, a literal key with a dot.
@@ -136,6 +142,28 @@ gathering = st.tuples(chains, reducers() | st.just(COUNT), st.just([]) | chains)
     lambda parts: [*parts[0], parts[1], *parts[2]]
 )
 
+conditions = numeric.map(lambda c: {"type": "numeric", **c}) | string.map(
+    lambda c: {"type": "string", **c}
+)
+names = st.lists(st.sampled_from(["a", "b", "c", "a.b", "d"]), min_size=1, max_size=3, unique=True)
+remembers = st.builds(
+    lambda names, fields, when: Remember.load(
+        {
+            "remember": [{"field": f, "as": n} for n, f in zip(names, fields, strict=False)],
+            "when": when,
+        }
+    ),
+    names,
+    st.lists(weighted(st.sampled_from("abd"), paths), min_size=3, max_size=3),
+    weighted(st.just([]), st.lists(conditions, max_size=2)),
+)
+recalls = st.builds(
+    lambda names, policy: Recall.load({"recall": names, "on_missing": policy}),
+    names,
+    st.sampled_from(["skip", "null", "null", "error"]),
+)
+keeping = st.lists(weighted(remembers, recalls, some_maps, filters), min_size=1, max_size=5)
+
 scalars = st.none() | st.booleans() | numbers | strings
 values = scalars | st.recursive(
     scalars,
@@ -166,8 +194,8 @@ arrivals = weighted(*map(batches_of, [alike, alike, alike, alike | other]))
 class Stage(StubContext):
     """The place of one transform: writes what it says into a log it shares with the others."""
 
-    def __init__(self, index, log):
-        super().__init__(place=f"transforms[{index}]")
+    def __init__(self, index, log, **state):
+        super().__init__(place=f"transforms[{index}]", **state)
         self.index = index
         self.log = log
 
@@ -182,8 +210,16 @@ class Stage(StubContext):
 
 def run(transforms, batches, lowering):
     """Return everything that can be told of a run, in order."""
-    log, window, refusals = [], Window(), []
-    stages = [(each, Stage(index, log)) for index, each in enumerate(transforms)]
+    log = []
+    for _ in playing(transforms, batches, lowering, log):
+        pass
+    return log
+
+
+def playing(transforms, batches, lowering, log, **state):
+    """Run batches through a chain and log everything that can be told, in order; yield between them."""
+    window, refusals = Window(), []
+    stages = [(each, Stage(index, log, **state)) for index, each in enumerate(transforms)]
     source = Subject()
 
     def take(delivery):
@@ -197,8 +233,42 @@ def run(transforms, batches, lowering):
         window.take()
         settled = Acknowledgement(lambda number=number: log.append(("settled", number)))
         source.on_next(Delivery(batch, window, settled))
+        yield
     source.on_completed()
-    return [*log, ("owed", window.used), ("refused", refusals)]
+    log += [("owed", window.used), ("refused", refusals)]
+
+
+def run_with_state(transforms, batches, lowering, key, bounds, remembered):
+    """Return the same of a run with a bucket, and what is in the bucket after every batch.
+
+    A second passes between batches.
+    """
+    log = []
+
+    async def main():
+        clock = Clock(asyncio.get_running_loop())
+        bucket = Bucket("machines", bounds, clock)
+        bucket.merge(deepcopy(remembered))
+        bucket.watch("x", lambda: log.append(("told", content(bucket))))
+        state = PipelineState(bucket="machines", key=key)
+        for _ in playing(
+            transforms, batches, lowering, log, state=state, buckets={"machines": bucket}
+        ):
+            log.append(("holds", content(bucket)))
+            await clock.sleep(1)
+
+    run_virtual(main)
+    return log
+
+
+def content(bucket):
+    """Return what a bucket remembers, in its order, and when it was written."""
+    cutoff = bucket.cutoff()
+    return [
+        (key, exact(entry.values), entry.at)
+        for key, entry in bucket.entries.items()
+        if entry.at > cutoff
+    ]
 
 
 def exact(value):
@@ -247,6 +317,67 @@ def same_either_way(transforms, batches):
 
     fused = run(transforms, batches, lower)
     plain = run(transforms, batches, plainly)
+
+    assert fused == plain
+    assert exact(batches) == exact(untouched)
+
+
+A_AS_C = Remember.load({"remember": [{"field": "a", "as": "c"}, {"field": "b", "as": "b"}]})
+C = Recall.load({"recall": ["c", "b"], "on_missing": "skip"})
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    transforms=keeping,
+    batches=arrivals,
+    key=weighted(st.just("b"), st.just("b"), st.none(), paths),
+    bounds=st.builds(Bounds, st.sampled_from([1, 2, 3, 10]), st.sampled_from([None, 1, 2])),
+    remembered=st.dictionaries(
+        weighted(strings, st.sampled_from(["1", "80", "true"])),
+        st.dictionaries(st.sampled_from(["a", "c", "a.b"]), values, min_size=1),
+        max_size=3,
+    ),
+)
+# The last message with a key lacks a field that an earlier one has; a new key comes first.
+@example(
+    [A_AS_C], [[{"b": "y", "a": 1}, {"b": "x", "a": 1}, {"b": "x"}]], "b", Bounds(), {"x": {"a": 1}}
+)
+# One batch has more keys than the bucket, and the last one of them is incomplete.
+@example(
+    [A_AS_C],
+    [[*({"b": key, "a": 1} for key in "uvxw"), {"b": "z"}]],
+    "b",
+    Bounds(3),
+    {"p": {"a": 1}, "q": {"a": 1}, "x": {"a": 1}},
+)
+# Names come in the order of the config; keys in that of their last write.
+@example([A_AS_C], [[{"b": "x"}, {"a": 1, "b": "x"}]], "b", Bounds(), {})
+@example([A_AS_C], [[{"a": 1, "b": "x"}]], "b", Bounds(), {"x": {"a": 1}, "y": {"a": 1}})
+# The second batch comes when what was remembered has expired.
+@example([A_AS_C], [[{"b": key, "a": 1}] for key in "yx"], "b", Bounds(10, 1), {"x": {"a": 1}})
+@example([C], [[{"b": "x"}]] * 2, "b", Bounds(10, 1), {"x": {"c": 0, "b": 0}})
+# A later message fails the batch before anything is remembered; another one after it.
+@example([mapped(COPY), A_AS_C], [[{"a": 1, "b": "x"}, {"b": "x"}]], "b", Bounds(), {})
+@example([A_AS_C, mapped(COPY)], [[{"a": 1, "b": "x"}, {"b": "x"}]], "b", Bounds(), {})
+# What is written in part, because a field is missing, is not recalled before it.
+@example(
+    [Recall.load({"recall": ["c"]}), A_AS_C],
+    [[{"b": "x", "a": 1}, {"b": "y", "a": 1}], [{"b": "x", "a": 2}, {"b": "y"}]],
+    "b",
+    Bounds(),
+    {"x": {"c": 0}, "y": {"c": 0}},
+)
+# What one remembers the next one recalls, but not the one before it.
+@example([C, A_AS_C, C], [[{"a": 1, "b": "x"}]] * 2, "b", Bounds(), {"x": {"c": 0, "b": 0}})
+# A message without a key is warned about once, and then no more.
+@example([A_AS_C], [[{"a": 1, "b": None}], [{"a": 1}, {"a": 2, "b": "x"}]], "b", Bounds(), {})
+def test_so_does_one_that_remembers_and_recalls_and_so_are_the_buckets(
+    transforms, batches, key, bounds, remembered
+):
+    untouched = deepcopy(batches)
+
+    fused = run_with_state(transforms, batches, lower, key, bounds, remembered)
+    plain = run_with_state(transforms, batches, plainly, key, bounds, remembered)
 
     assert fused == plain
     assert exact(batches) == exact(untouched)

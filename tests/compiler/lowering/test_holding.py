@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reactivex.subject import Subject
+from reactivex.testing import TestScheduler
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Delivery, Window, together
 from headrace.compiler.lowering.holding import Holding
+from headrace.compiler.lowering.holding import holding as holding_operator
 from headrace.operators.buffer import Buffer
 from tests.doubles import StubContext
 from tests.marbles import Broker
@@ -53,6 +55,20 @@ def test_what_was_let_go_is_not_changed_by_what_comes_after():
     held.take(Delivery([2], Window()))
 
     assert released.batch == [1]
+
+
+def test_what_is_dropped_is_not_acknowledged_and_takes_no_room():
+    broker = Broker()
+    held = holding(broker.deliver([1, 2, 3]), broker.deliver([4]))
+    held.cut(1)
+
+    held.drop()
+
+    assert (held.count, held._messages, broker.acknowledged) == (0, [], [])
+    held.take(broker.deliver([5]))
+    released = held.release()
+    released.done()
+    assert (released.batch, broker.acknowledged) == ([5], [[5]])
 
 
 # --- flow: the windows of the inputs
@@ -360,6 +376,109 @@ async def test_without_a_scheduler_at_subscription_the_clock_of_the_context_is_k
     await ctx.clock.sleep(7200)
 
     assert seen == [3600.0]
+
+
+# --- told that it may be time, though nothing arrives
+
+
+class Told:
+    """A buffer that lets go of everything while it is open; counts how often that is asked."""
+
+    def __init__(self):
+        self.is_open, self.asked = False, 0
+        self.watching, self.seen, self.errors = [], [], []
+        self.ctx, self.source = StubContext(), Subject()
+        operator = holding_operator(self.let_go, 10, self.ctx, self.watch)
+        self.subscription = self.source.pipe(operator).subscribe(
+            lambda delivery: self.seen.append(delivery.batch),
+            self.errors.append,
+            scheduler=TestScheduler(),
+        )
+
+    def let_go(self, held):
+        self.asked += 1
+        return [held.release()] if self.is_open and held.count else []
+
+    def watch(self, told):
+        self.watching.append(told)
+        return lambda: self.watching.remove(told)
+
+    def arrive(self, *messages):
+        self.source.on_next(Broker().deliver([*messages]))
+
+    def tell(self):
+        [told] = self.watching
+        told()
+
+    @property
+    def held(self):
+        return [count() for count in self.ctx.holding]
+
+
+def test_what_is_held_leaves_when_it_is_told_that_it_may():
+    buffer = Told()
+    buffer.arrive(1)
+    buffer.tell()
+    held = list(buffer.seen)
+
+    buffer.is_open = True
+    buffer.tell()
+
+    assert (held, buffer.seen, buffer.held) == ([], [[1]], [0])
+
+
+def test_a_batch_that_arrives_before_it_is_told_takes_what_was_held_along():
+    buffer = Told()
+    buffer.arrive(1, 2)
+    buffer.is_open = True
+
+    buffer.arrive(3)
+    buffer.tell()
+
+    assert buffer.seen == [[1, 2, 3]]
+
+
+def test_while_it_holds_nothing_it_asks_nothing_when_it_is_told():
+    buffer = Told()
+
+    buffer.tell()
+
+    assert buffer.asked == 0
+
+
+def test_disposal_watches_no_longer_and_holds_nothing():
+    buffer = Told()
+    buffer.arrive(1)
+
+    buffer.subscription.dispose()
+
+    assert (buffer.watching, buffer.held, buffer.seen) == ([], [0], [])
+
+
+def test_who_is_told_after_disposal_hands_on_nothing():
+    buffer = Told()
+    buffer.arrive(1)
+    [told] = buffer.watching
+    buffer.is_open = True
+    buffer.subscription.dispose()
+
+    told()  # as by a write that was telling several when the first of them ended this one
+
+    assert buffer.seen == []
+
+
+@pytest.mark.parametrize(
+    "end",
+    [lambda source: source.on_completed(), lambda source: source.on_error(RuntimeError("gone"))],
+    ids=["completion", "error"],
+)
+def test_the_end_of_the_source_is_the_end_of_watching(end):
+    buffer = Told()
+    buffer.arrive(1)
+
+    end(buffer.source)
+
+    assert (buffer.watching, buffer.seen) == ([], [[1]])
 
 
 def test_nothing_of_rx_is_loaded_before_a_pipeline_is_built():

@@ -7,6 +7,7 @@ import json
 
 from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.errors import BatchFailed
+from headrace.compiler.language.families import Transform
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.feed import Event, Feed, Lagged, preview
 from headrace.operators.buffer import Buffer
@@ -117,6 +118,37 @@ def test_what_leaves_after_a_transform_has_waited_is_reported_with_its_pass():
         ("output", ["1", '"answered"'], 0),
         ("input", ["2"], 0),
         ("output", ["2", '"answered"'], 0),
+    ]
+
+
+class Pausing(Transform, kind="pausing"):
+    """Pauses once for a batch that begins with a string."""
+
+    def operator(self, ctx):
+        return ctx.lift_pausing(lambda batch, _: Rest(batch) if batch[0] == "long" else [batch])
+
+
+class Rest:
+    def __init__(self, batch):
+        self.batch = batch
+
+    def resume(self, seconds):
+        return [self.batch]
+
+
+def test_what_leaves_after_a_pause_is_reported_with_its_pass_and_nothing_else_is():
+    script = [batches([1], [2]), 1.0, batches(["long"]), 1.0]
+
+    events = watched(script, [Pausing()], seconds=3.0)
+
+    assert [
+        (e["stage"], e["payload"]["batch"]["messages"], e["payload"]["batch"]["skipped_messages"])
+        for e in events
+    ] == [
+        ("input", ["1"], 0),
+        ("output", ["1"], 0),
+        ("input", ['"long"'], 1),
+        ("output", ['"long"'], 1),
     ]
 
 

@@ -1,0 +1,199 @@
+"""The fields that hold other fields: lists, objects by name, records, components."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+from typing import Any
+
+from marshmallow import ValidationError
+
+from headrace.compiler.language.building import FAULTS
+from headrace.compiler.language.diagnostics import Fault, shown
+from headrace.compiler.language.fields import AnyJson, Identifier, Strict, Text
+from headrace.compiler.language.records import Record, faults_of, not_an_object, object_of
+
+
+class ListOf(Strict):
+    """A list of one sort of thing; read as a tuple, because a record never changes.
+
+    Null is no list: one that is to be empty is left out or written ``[]``.
+    """
+
+    is_null_absent = False
+
+    def __init__(self, inner: Strict, *, at_least: int = 0, noun: str | None = None) -> None:
+        self.inner = inner
+        self.at_least = at_least
+        self.noun = noun or inner.noun or inner.type_name
+        self.type_name = f"list of {noun or inner.type_name}"
+        super().__init__()
+
+    @property
+    def field_type(self) -> Any:
+        """The element, as an unnamed field."""
+        return {"list": self.inner}
+
+    @property
+    def keys_inside(self) -> Collection[str]:  # type: ignore[override]
+        """Those of its elements."""
+        return self.inner.keys_inside
+
+    @property
+    def expects(self) -> str:
+        """A list of what, and its least length."""
+        if self.at_least == 0:
+            return f"a list of {self.noun}s"
+        count = {1: "one", 2: "two"}.get(self.at_least, str(self.at_least))
+        return f"a list of at least {count} {self.noun}{'s' if self.at_least > 1 else ''}"
+
+    def remedy(self, value: Any) -> str | None:
+        """Return that one element makes a list as well, if it is one."""
+        is_telling = isinstance(value, dict) and type(self.inner) is not AnyJson
+        if not (is_telling or isinstance(self.inner, Text)):
+            return None
+        try:
+            self.inner.deserialize(value)
+        except ValidationError:
+            return None
+        return "put it in a list: [ ... ]"
+
+    def read(self, value: Any) -> Any:
+        """Read every element and tell all that is wrong with them."""
+        if not isinstance(value, list):
+            raise self.wrong(value)
+        if len(value) < self.at_least:
+            found = f"a list of {len(value)}" if value else "an empty list"
+            fault = Fault(
+                "out-of-range", f"expected {self.expects}, found {found}", found, self.expects
+            )
+            raise ValidationError([fault])
+        return tuple(_each(value, self.inner.deserialize))
+
+
+class ObjectOf(Strict):
+    """An object whose keys are names, each with a value of one sort. Null is no object."""
+
+    type_name = "object"
+    is_null_absent = False
+    names = Identifier()
+
+    def __init__(self, inner: Strict, *, noun: str) -> None:
+        self.inner = inner
+        self.noun = noun
+        super().__init__()
+
+    @property
+    def field_type(self) -> Any:
+        """An object of any keys: the wire has no word for one."""
+        return "json"
+
+    @property
+    def expects(self) -> str:
+        """An object."""
+        return f"an object of {self.noun}s by name"
+
+    def remedy(self, value: Any) -> str | None:
+        """Return how a name that stands alone is declared, if nothing else need be said of it."""
+        if not isinstance(value, str):
+            return None
+        try:
+            self.read({value: {}})
+        except ValidationError:
+            return None
+        return f"write {{ {shown(value)}: {{}} }}"
+
+    def read(self, value: Any) -> Any:
+        """Read every value, and tell all that is wrong with them and with their names."""
+        if not isinstance(value, dict):
+            raise self.wrong(value)
+        read, wrong = {}, {}
+        for name, inner in value.items():
+            try:
+                self._check(name)
+                read[name] = self.inner.deserialize(inner)
+            except ValidationError as error:
+                wrong[name] = error.messages
+                if len(wrong) == FAULTS:
+                    break
+        if wrong:
+            raise ValidationError(wrong)
+        return read
+
+    def _check(self, name: str) -> None:
+        """Raise what is wrong with a name, at the name."""
+        try:
+            self.names.read(name)
+        except ValidationError as error:
+            faults = [replace(fault, on_key=True) for fault in faults_of(error)]
+            raise ValidationError(faults) from None
+
+
+class RecordOf(Strict):
+    """An object that is a record of its own."""
+
+    type_name = "object"
+
+    def __init__(self, record: type[Record]) -> None:
+        self.record = record
+        super().__init__()
+
+    @property
+    def keys_inside(self) -> Collection[str]:  # type: ignore[override]
+        """Those of the record."""
+        return self.record.options()
+
+    @property
+    def field_type(self) -> Any:
+        """The record it holds."""
+        return {"object": self.record}
+
+    @property
+    def expects(self) -> str:
+        """An object with its keys."""
+        return object_of(self.record)
+
+    def wrong(self, value: Any) -> ValidationError:
+        """Return the error for what is no object, of which the type alone is told."""
+        fault = not_an_object(value, self.expects)
+        return ValidationError([replace(fault, suggestion=self.remedy(value))])
+
+    def remedy(self, value: Any) -> str | None:
+        """Return how nothing is said, where a record needs nothing."""
+        needs = any(known.required for known in self.record.options().values())
+        return "write {}" if value is None and not needs else None
+
+    def read(self, value: Any) -> Any:
+        """Read the record."""
+        return self.record.load(value)
+
+
+class ComponentOf(Strict):
+    """A component of one family. What it says is read with the catalogue at hand, see `drafts`."""
+
+    takes_null = True
+
+    def __init__(self, family: str) -> None:
+        self.family = self.type_name = family
+        self.field_type = {"component": family}
+        super().__init__()
+
+    @property
+    def expects(self) -> str:
+        """A component."""
+        return f"an {self.family}" if self.family[0] in "io" else f"a {self.family}"
+
+
+def _each(values: Iterable[Any], read: Callable[[Any], Any]) -> list[Any]:
+    """Read every element, collecting what is wrong under its index, up to so many."""
+    loaded, wrong = [], {}
+    for index, value in enumerate(values):
+        try:
+            loaded.append(read(value))
+        except ValidationError as error:
+            wrong[index] = error.messages
+            if len(wrong) == FAULTS:
+                break
+    if wrong:
+        raise ValidationError(wrong)
+    return loaded

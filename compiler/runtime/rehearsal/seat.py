@@ -1,0 +1,56 @@
+"""Where a transform stands in a rehearsed chain: a place like any, whose words come back to who asked."""
+
+from __future__ import annotations
+
+from headrace.compiler.language.context import AwaitingStep, Operator, PausingStep, Step
+from headrace.compiler.language.families import Transform
+from headrace.compiler.runtime.context import MOST_SAID, Place, World
+from headrace.compiler.runtime.failures import Failures, cut
+from headrace.compiler.runtime.parts import Parts
+from headrace.compiler.runtime.rehearsal.tap import Acting, Tap
+
+
+class Seat(Place):
+    """A place that keeps what its transform says instead of logging it, and the first failure."""
+
+    def __init__(
+        self,
+        transform: Transform,
+        index: int,
+        world: World,
+        parts: Parts,
+        acting: Acting,
+        *,
+        is_traced: bool,
+    ) -> None:
+        failures = Failures(parts.pipeline, world.clock, lambda *_: None)
+        super().__init__(world, parts, failures, "transform", index)
+        self.tap = Tap(transform, self, acting, is_traced=is_traced)
+        self.warnings: list[str] = []
+        self.failure: str | None = None
+        self.cause: BaseException | None = None
+        """What the first failure was raised as."""
+
+    def warn(self, text: str) -> None:
+        if len(self.warnings) < MOST_SAID:
+            self.warnings.append(self.redact(text))
+
+    def fail(self, message: str) -> None:
+        if self.failure is None:
+            self.failure = cut(" ".join(self.redact(message).split()))
+
+    def report(self, cause: BaseException) -> None:
+        """Keep the first thing that was raised; the batch is out of the step."""
+        self.tap.is_working = False
+        if self.failure is None:
+            self.cause = cause
+        super().report(cause)
+
+    def lift(self, step: Step) -> Operator:
+        return super().lift(self.tap.stepping(step))
+
+    def lift_awaiting(self, step: AwaitingStep) -> Operator:
+        return super().lift_awaiting(self.tap.awaiting(step))
+
+    def lift_pausing(self, step: PausingStep) -> Operator:
+        return super().lift_pausing(self.tap.pausing(step))

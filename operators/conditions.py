@@ -1,0 +1,146 @@
+"""Conditions on one field of a message: what `filter`, `remember` and a buffer's gate ask.
+
+A value of another type matches nothing, and neither does a field that is missing. A boolean is no
+number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, ClassVar
+
+from headrace.compiler.delivery import JsonValue
+from headrace.compiler.language.fields import Choice, DottedPath, Number, Text
+from headrace.compiler.language.records import Record, option
+from headrace.compiler.language.values import Values
+from headrace.compiler.language.variants import Tagged
+from headrace.compiler.lowering.paths import DottedPath as Path
+
+if TYPE_CHECKING:
+    from headrace.compiler.lowering.code import Code
+
+_SIGNS = {"greater_than": ">", "less_than": "<", "equal_to": "=="}
+
+
+class Numeric(Record):
+    """Compares a number. A boolean is none."""
+
+    field: str = option(DottedPath(), "Field to look at.")
+    operator: str = option(Choice("greater_than", "less_than", "equal_to"), "How to compare.")
+    value: float = option(Number(), "Number to compare with.")
+
+    wanted: ClassVar = "a number"
+
+    @property
+    def matching(self) -> Values:
+        """The numbers that match."""
+        if self.operator == "greater_than":
+            return Values(above=self.value)
+        if self.operator == "less_than":
+            return Values(below=self.value)
+        return Values(equal=self.value)
+
+    def matches(self, found: JsonValue) -> bool | None:
+        """Return whether a value matches; None when it is no number."""
+        if type(found) not in (int, float):
+            return None
+        if self.operator == "greater_than":
+            return bool(found > self.value)
+        if self.operator == "less_than":
+            return bool(found < self.value)
+        return bool(found == self.value)
+
+    def source(self, code: Code, found: str, mismatch: str) -> str:
+        """Return the condition as source; ``mismatch`` is called for another type and is false.
+
+        A boolean compares like 0 or 1. Where neither would pass, types are looked at on the way out only.
+        """
+        compared = f"{found} {_SIGNS[self.operator]} {code.constant(self.value, 'value')}"
+        if code.is_hopeful and not (self.matches(0) or self.matches(1)):
+            return f"{compared} or not {code.is_number(found)} and {mismatch}"
+        return f"{compared} if {code.is_number(found)} else {mismatch}"
+
+    def test(self, code: Code, found: str) -> str:
+        """Return the condition as source that is false, and raises nothing, for another type."""
+        compared = f"{found} {_SIGNS[self.operator]} {code.constant(self.value, 'value')}"
+        if self.operator == "equal_to":  # anything can be asked that; rarely is there more to ask
+            return f"{compared} and {code.is_number(found)}"
+        return f"{code.is_number(found)} and {compared}"
+
+
+class String(Record):
+    """Compares a string, case-sensitive. The empty string is contained in every string."""
+
+    field: str = option(DottedPath(), "Field to look at.")
+    operator: str = option(Choice("equal_to", "contains"), "How to compare.")
+    value: str = option(Text(), "String to compare with.")
+
+    wanted: ClassVar = "a string"
+
+    @property
+    def matching(self) -> Values:
+        """The strings that match."""
+        is_whole = self.operator == "equal_to"
+        return Values(equal=self.value) if is_whole else Values(containing=self.value)
+
+    def matches(self, found: JsonValue) -> bool | None:
+        """Return whether a value matches; None when it is no string."""
+        if type(found) is not str:
+            return None
+        return self.value == found if self.operator == "equal_to" else self.value in found
+
+    def source(self, code: Code, found: str, mismatch: str) -> str:
+        """Return the condition as source; ``mismatch`` is called for another type and is false."""
+        value = code.constant(self.value, "value")
+        if self.operator == "equal_to":
+            return f"{found} == {value} or {found}.__class__ is not str and {mismatch}"
+        return f"{value} in {found} if {found}.__class__ is str else {mismatch}"
+
+    def test(self, code: Code, found: str) -> str:
+        """Return the condition as source that is false, and raises nothing, for another type."""
+        value = code.constant(self.value, "value")
+        if self.operator == "equal_to":
+            return f"{found} == {value}"
+        return f"{found}.__class__ is str and {value} in {found}"
+
+
+class Condition(Tagged):
+    """Holds for a message or does not. Of a list of conditions all have to hold."""
+
+    if TYPE_CHECKING:  # at run time it is an option of each variant, and none of the root
+        field: str
+
+    def matches(self, found: JsonValue) -> bool | None:
+        """Return whether a value matches; None when it is of another type."""
+        raise NotImplementedError
+
+    def test(self, code: Code, found: str) -> str:
+        """Return the condition as source that is false, and raises nothing, for another type."""
+        raise NotImplementedError
+
+
+class NumericCondition(Numeric, Condition, tag="numeric"):
+    """Compares a number."""
+
+
+class StringCondition(String, Condition, tag="string"):
+    """Compares a string, case-sensitive. The empty string is contained in every string."""
+
+
+def all_hold(conditions: Sequence[Condition]) -> Callable[[JsonValue], bool]:
+    """Return the test whether all conditions hold for a message, the plain and slow one."""
+    asked = [(Path(each.field), each) for each in conditions]
+    return lambda message: all(each.matches(path.read(message)) for path, each in asked)
+
+
+@contextmanager
+def where_all_hold(conditions: Sequence[Condition], code: Code) -> Iterator[None]:
+    """Write what is written inside for those messages only for which all conditions hold.
+
+    That one does not hold is no reason to tell: messages without the field are as usual as any.
+    """
+    found = [code.read(Path(each.field), optional=True) for each in conditions]
+    tests = [each.test(code, value) for each, value in zip(conditions, found, strict=True)]
+    with code.block(f"if {' and '.join(tests)}:") if tests else nullcontext():
+        yield

@@ -1,0 +1,185 @@
+"""The `remember` transform: writes values of messages into the bucket of the pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from headrace.compiler.buckets import Bucket
+from headrace.compiler.delivery import Batch, JsonValue
+from headrace.compiler.language.context import Context, Step
+from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.families import Fusible, Origins
+from headrace.compiler.language.fieldflow import FieldUse
+from headrace.compiler.language.fields import DottedPath, Name
+from headrace.compiler.language.ground import Ground
+from headrace.compiler.language.records import Record, option
+from headrace.compiler.language.states import no_state
+from headrace.compiler.language.structures import ListOf, RecordOf
+from headrace.compiler.language.variants import VariantOf
+from headrace.compiler.lowering.code import GiveUp, subscripts
+from headrace.compiler.lowering.paths import MISSING
+from headrace.compiler.lowering.paths import DottedPath as Path
+from headrace.operators.conditions import Condition, all_hold, where_all_hold
+from headrace.operators.statekey import MessageKey
+
+if TYPE_CHECKING:
+    from headrace.compiler.lowering.code import Code
+
+Writes = dict[str, dict[str, JsonValue]]
+"""What a batch writes: key to name to value."""
+
+NOT_AN_OBJECT = "remembered nothing of a message that is not an object"
+
+
+class Remembered(Record):
+    """One value to keep."""
+
+    field: str = option(
+        DottedPath(), "Field to keep the value of, null included. Where it is missing nothing is."
+    )
+    as_: str = option(Name(), "Name to keep it under; a dot in it means nothing.")
+
+
+class Remember(Fusible, kind="remember", listed=6):
+    """Write values of messages into the pipeline's bucket, and hand on all messages unchanged.
+
+    They are filed under the key of their message: the value of the field that `state.key` of the
+    pipeline names, a number or boolean as JSON writes it; without `state.key` they concern the
+    bucket as a whole. Other names under that key stay as they are. What a batch writes is there all
+    at once, when its last message has been looked at; of several messages with one key the last one
+    counts.
+
+    Nothing is remembered of a message without a key (the field is missing, null, a list or an
+    object) or of one that is no object; either is warned about once.
+    """
+
+    remember: tuple[Remembered, ...] = option(
+        ListOf(RecordOf(Remembered), at_least=1, noun="value"), "What to keep."
+    )
+    when: tuple[Condition, ...] = option(
+        ListOf(VariantOf(Condition), noun="condition"),
+        "Conditions that all have to hold for a message; without any, every message counts. A field "
+        "that is missing or of another type does not match.",
+        default=(),
+    )
+
+    def rules(self) -> Iterator[Fault]:
+        """Refuse two values under one name."""
+        first: dict[str, int] = {}
+        for index, each in enumerate(self.remember):
+            if first.setdefault(each.as_, index) != index:
+                yield Fault(
+                    "duplicate",
+                    f"'{each.as_}' is written by remember[{first[each.as_]}] already",
+                    found=each.as_,
+                    expected="a name of its own",
+                    path=("remember", index, "as"),
+                )
+
+    def examine(self, ground: Ground) -> Iterator[Fault]:
+        """Refuse to remember where there is no bucket."""
+        if not ground.has_state:
+            yield no_state("'remember'")
+
+    def field_use(self) -> FieldUse:
+        """It reads what it keeps, what its conditions look at and the key, and changes nothing."""
+        asked = [condition.field for condition in self.when]
+        kept = [each.field for each in self.remember]
+        return FieldUse.of(reads=[*asked, *kept], by_key=True)
+
+    @property
+    def _paths(self) -> dict[str, Path]:
+        """Where the value of each name is."""
+        return {each.as_: Path(each.field) for each in self.remember}
+
+    def step(self, ctx: Context) -> Step:
+        """Return the plain form: look at one message after the other, then write."""
+        bucket, key = ctx.bucket(), MessageKey.in_pipeline(ctx)
+        matches, paths = all_hold(self.when), self._paths
+
+        def remembered(batch: Batch) -> list[Batch]:
+            writes: Writes = {}
+            for message in filter(matches, batch):
+                if type(message) is not dict:
+                    ctx.warn_once(NOT_AN_OBJECT)
+                elif (under := key.of(message)) is None:
+                    ctx.warn_once(_unfiled(key))
+                else:
+                    found = writes.setdefault(under, {})
+                    for name, path in paths.items():
+                        if (value := path.read(message)) is not MISSING:
+                            found[name] = value
+            bucket.merge(self._in_order(writes))
+            return [batch]
+
+        return remembered
+
+    def _in_order(self, writes: Writes) -> Writes:
+        """Return what is written, where there is anything, in the order of the config."""
+        names = [each.as_ for each in self.remember]
+        return {
+            under: {name: found[name] for name in names if name in found}
+            for under, found in writes.items()
+            if found
+        }
+
+    def origins(self, batch: Batch, made: Sequence[Batch]) -> Origins:
+        """Each message is the one that came."""
+        return [[[index] for index in range(len(batch))]]
+
+    def generate(self, code: Code, ctx: Context) -> None:
+        """Write what is kept of a message. It goes into the bucket behind the loop.
+
+        The hopeful source keeps the last message of each key, whole: where all of those have all the
+        fields, none before them counts. Where one has not, the careful source writes everything again.
+        """
+        bucket, key = ctx.bucket(), MessageKey.in_pipeline(ctx)
+        kept = code.name("kept")
+        code.before(f"{kept} = {{}}")
+        with where_all_hold(self.when, code):
+            if key.field is None:
+                code.give_up_unless(f"{code.message}.__class__ is dict")
+            under = key.source(code)
+            if code.is_hopeful:
+                code.line(f"{kept}[{under}] = {code.message}")
+            else:
+                self._keep_what_is_there(f"{kept}.setdefault({under}, {{}})", code)
+        if key.field is not None:
+            _warn_of_unfiled(kept, _unfiled(key), code, ctx)
+        code.after(self._commit(kept, code, bucket))
+        code.returns("batch")
+
+    def _keep_what_is_there(self, found: str, code: Code) -> None:
+        """Write how those values are kept that a message has."""
+        found, missing = code.let(found, "found"), code.constant(MISSING, "missing")
+        for name, path in self._paths.items():
+            read = f"{code.message}.get({path.text!r}, {missing})"
+            if not path.is_plain:
+                read = f"{code.constant(path, 'path')}.read({code.message})"
+            value = code.let(read, name)
+            code.line(f"if {value} is not {missing}: {found}[{name!r}] = {value}")
+
+    def _commit(self, kept: str, code: Code, bucket: Bucket) -> str:
+        """Return the statement that writes what is kept."""
+        if code.is_hopeful:
+            reads = {name: subscripts(path) for name, path in self._paths.items()}
+            return f"{code.constant(bucket.writer(reads), 'write')}({kept})"
+        in_order = code.constant(self._in_order, "in_order")
+        return f"{code.constant(bucket.merge, 'merge')}({in_order}({kept}))"
+
+
+def _warn_of_unfiled(kept: str, text: str, code: Code, ctx: Context) -> None:
+    """Write what becomes of messages without a key: once a batch, and the plain form warns."""
+
+    def warn() -> None:
+        if not ctx.has_warned(text):
+            raise GiveUp
+
+    lines = f"if None in {kept}:", f"    {code.constant(warn, 'warn')}()", f"    del {kept}[None]"
+    code.after(*lines)
+
+
+def _unfiled(key: MessageKey) -> str:
+    """Return what is said of a message without a key, the first time."""
+    return f"remembered nothing of a message whose '{key.field}' is not a string, number or boolean"

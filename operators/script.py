@@ -1,0 +1,126 @@
+"""The `script` transform: what no other transform does, written in the config or beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from headrace.compiler.delivery import JsonValue
+from headrace.compiler.errors import BuildRefused
+from headrace.compiler.language.context import Context, Operator
+from headrace.compiler.language.diagnostics import Fault, Severity, Spot
+from headrace.compiler.language.families import Transform
+from headrace.compiler.language.fields import Choice, Integer
+from headrace.compiler.language.ground import Ground
+from headrace.compiler.language.places import Lines
+from headrace.compiler.language.records import option
+from headrace.compiler.language.states import no_state
+from headrace.compiler.language.variants import VariantOf
+from headrace.operators.scripthints import of_silence
+from headrace.operators.scripthost import STATEFUL, ScriptHost
+from headrace.operators.scripting import Program, compiled
+from headrace.operators.scriptnames import defines, misspelt
+from headrace.operators.scriptsources import ScriptFiles, ScriptSource
+
+
+class Script(Transform, kind="script", listed=9):
+    """Run a script on every message, or on every batch, and hand on what it emits.
+
+    With scope `message` a script finds the message as `msg`, may change it, and calls `emit(value)`
+    for each message that is to go on: no call drops it, several split it. What all messages of a
+    batch emit is one batch. With scope `batch` it finds a list of messages as `batch`, and each list
+    that it emits is a batch; an empty one is left out.
+
+    A script compiles when the config is checked, with everything it imports. When a run fails, its
+    whole batch is dropped and reported with the script, the line and the column; what was remembered
+    until then stays.
+
+    A run that takes long is paused every few milliseconds, so that nobody else waits for it; later
+    batches of the pipeline stay behind it, in order.
+    """
+
+    is_gathering = True
+
+    source: ScriptSource = option(VariantOf(ScriptSource), "Where the script is.")
+    max_operations: int | None = option(
+        Integer(min=1),
+        "Operations that one run may take before it is stopped; 100000 if left out.",
+        default=None,
+    )
+    scope: str = option(
+        Choice("message", "batch", never_absent=True),
+        "What one run is about.",
+        default="message",
+    )
+
+    def examine(self, ground: Ground) -> Iterator[Fault]:
+        """Compile the script, and remark on one that cannot do what it seems to be for."""
+        files = ScriptFiles(ground.base)
+        try:
+            program = self._compiled(files, ScriptHost(self.source.name))
+        except BuildRefused as refused:
+            yield refused.fault
+            return
+        for fault in self._remarks(program, files, ground):
+            path = ("source", self.source.key)
+            yield replace(fault, path=path, severity=Severity.WARNING)
+
+    def _remarks(self, program: Program, files: ScriptFiles, ground: Ground) -> Iterator[Fault]:
+        texts = self.source.texts(files)
+        strange = dict(misspelt(program.calls, texts.values()))
+        for name, meant in strange.items():
+            yield _unknown(name, meant, texts)
+        if program.never_emits and "emit" not in strange.values():
+            message = "this script never calls 'emit': whatever comes is dropped"
+            hint = of_silence(self.source.text(files), program.variable)
+            yield Fault("no-emit", message, suggestion=hint)
+        for name in STATEFUL:
+            is_own = any(defines(text, name) for text in texts.values())
+            if name in program.calls and not (ground.has_state or is_own):
+                yield no_state(f"'{name}'")
+
+    def operator(self, ctx: Context) -> Operator:
+        """Return the operator that runs the script.
+
+        Raises:
+            BuildRefused: it does not compile.
+        """
+        host = ScriptHost.of(ctx, self.source.name)
+        program = self._compiled(ScriptFiles(ctx.base), host)
+        host.lend(None if ctx.state is None else ctx.bucket())
+        return ctx.lift_pausing(program.start)
+
+    @property
+    def takes_each_alone(self) -> bool:
+        """Whether a run is about one message."""
+        return self.scope == "message"
+
+    def reason(self, message: JsonValue, ctx: Context) -> str:
+        """Return that nothing was emitted."""
+        return (
+            f"the script did not call 'emit' for {'it' if self.takes_each_alone else 'its batch'}"
+        )
+
+    def _compiled(self, files: ScriptFiles, host: ScriptHost) -> Program:
+        return compiled(
+            self.source,
+            files,
+            host,
+            is_whole=self.scope == "batch",
+            max_operations=self.max_operations,
+        )
+
+
+def _unknown(name: str, meant: str, texts: Mapping[str | None, str]) -> Fault:
+    """Return the remark on a call of a function that is not there, at the first such call."""
+    fault = Fault(
+        "unknown-function",
+        f"there is no function '{name}'",
+        found=name,
+        suggestion=f"did you mean '{meant}'?",
+    )
+    for file, text in texts.items():
+        if call := re.search(rf"\b{name}\s*\(", text):
+            return replace(fault, spot=Spot(*Lines(text).at(call.start()), file, text))
+    return fault

@@ -1,0 +1,213 @@
+"""What a script may call besides its own language, and where what it says goes.
+
+A script sees no file, no network and no other pipeline: these functions are all it has of the world.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, Protocol
+
+from headrace.compiler.buckets import Bucket, Values
+from headrace.compiler.delivery import Batch, JsonValue
+from headrace.compiler.errors import HeadraceError
+from headrace.compiler.jsontext import encode
+from headrace.compiler.language.context import Context
+from headrace.compiler.language.states import no_state
+from headrace.compiler.lowering.paths import MISSING, DottedPath
+from headrace.compiler.runtime.failures import cut
+from headrace.operators.scriptsources import EXTENSION
+
+MOST_WARNINGS = 16
+"""Different texts that one script warns of; further ones are not heard."""
+MOST_BYTES = 262_144
+"""What a script may keep under one key of a bucket, as JSON: as much as in a string of its own. What
+came in does not fail for its own size: it may be kept besides, and added to what a key has already."""
+A_LITTLE = 1024
+"""What may be added to a key that is beyond that: a count, the time."""
+LARGEST_BYTES = 16 * 2**20
+"""What a key may have for all that."""
+CACHED = 200
+"""Characters of a path that is kept for the next message: those of configs are shorter."""
+
+STATEFUL = ("recall", "remember")
+"""The functions that need a bucket."""
+
+log = logging.getLogger("headrace.script")
+
+Function = Callable[..., Any]
+
+
+class CallRefused(HeadraceError):
+    """A function cannot do what a script asks of it; the run fails where it was called."""
+
+
+class Now(Protocol):
+    """Who knows the time: a `Clock`."""
+
+    def timestamp(self) -> str:
+        """Return it as RFC 3339 in UTC."""
+
+    def millis(self) -> int:
+        """Return it as whole milliseconds since 1970."""
+
+
+class Unset:
+    """A clock that has not been started: what a script is told that is only compiled."""
+
+    def timestamp(self) -> str:
+        """Return the beginning of time."""
+        return "1970-01-01T00:00:00.000000+00:00"
+
+    def millis(self) -> int:
+        """Return the beginning of time."""
+        return 0
+
+
+class ScriptHost:
+    """The functions of one script, which is called ``name``.
+
+    ``warn`` takes each different text that the script warns of, ``note`` what is for the log: level,
+    place and text. While the script is compiled its modules run, and nothing is remembered or recalled.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        now: Now | None = None,
+        *,
+        warn: Callable[[str], None] = lambda text: None,
+        note: Callable[[int, str, str], None] = lambda level, where, text: None,
+    ) -> None:
+        self._name = name
+        self._now = now or Unset()
+        self._warn = warn
+        self._note = note
+        self._warned: set[str] = set()
+        self._bucket: Bucket | None = None
+        self._is_compiled = False
+        self.given: Batch = []
+        """The batch that the script runs on."""
+
+    @classmethod
+    def of(cls, ctx: Context, name: str) -> ScriptHost:
+        """Return the host of a transform's script: it speaks through the log."""
+
+        def note(level: int, where: str, text: str) -> None:
+            log.log(level, "pipeline '%s' %s: %s: %s", ctx.pipeline, ctx.place, where, cut(text))
+
+        return cls(name, ctx.clock, warn=lambda text: ctx.warn(f"{name}: {cut(text)}"), note=note)
+
+    def lend(self, bucket: Bucket | None) -> None:
+        """Let the script, which is compiled, use a bucket from now on; None: it has no state."""
+        self._bucket = bucket
+        self._is_compiled = True
+
+    def functions(self) -> Mapping[str, tuple[int, Function]]:
+        """Return name, number of arguments, function."""
+        return {
+            "field": (2, field),
+            "recall": (1, self.recall),
+            "remember": (2, self.remember),
+            "warn": (1, self.warn),
+            "now": (0, self._now.timestamp),
+            "now_millis": (0, self._now.millis),
+        }
+
+    def recall(self, key: JsonValue) -> JsonValue:
+        """Return the names that are remembered under a key, or None."""
+        names = self._state("recall", key).get(key)
+        return None if names is None else {**names}  # the bucket goes on to write into its own
+
+    def remember(self, key: JsonValue, names: JsonValue) -> None:
+        """Merge names into those of a key.
+
+        Raises:
+            CallRefused: there is no state, or more would be remembered than a key may hold.
+        """
+        bucket = self._state("remember", key)
+        if not isinstance(names, dict):
+            raise CallRefused(f"'remember' takes a map, not {kind(names)}")
+        known = bucket.get(key) or {}
+        size = len(encode({**known, **names}))
+        if size > MOST_BYTES and size > self._most_beside(known):
+            raise CallRefused(f"'remember' keeps at most {MOST_BYTES} bytes of JSON under one key")
+        bucket.merge({key: names})
+
+    def _most_beside(self, known: Values) -> int:
+        """Return how much may be under a key that has so much, with what came in."""
+        there = max(MOST_BYTES, len(encode(known)) + A_LITTLE)
+        return min(there + len(encode(self.given)), LARGEST_BYTES)
+
+    def _state(self, function: str, key: JsonValue) -> Bucket:
+        if not self._is_compiled:
+            raise CallRefused(f"'{function}' works in a run, and a module is loaded before any")
+        if self._bucket is None:
+            fault = no_state(f"'{function}'")
+            raise CallRefused(f"{fault.message} (expected {fault.expected})")
+        if not isinstance(key, str):
+            hint = ": use to_string()" if isinstance(key, int | float) else ""
+            raise CallRefused(f"'{function}' takes a string as its key, not {kind(key)}{hint}")
+        return self._bucket
+
+    def warn(self, text: JsonValue) -> None:
+        """Pass a text on, once, if there were not too many different ones.
+
+        Raises:
+            CallRefused: it is no text.
+        """
+        if not isinstance(text, str):
+            raise CallRefused(f"'warn' takes a string, not {kind(text)}")
+        if text not in self._warned and len(self._warned) < MOST_WARNINGS:
+            self._warned.add(text)
+            self._warn(text)
+
+    def note(
+        self, _kind: str, text: str, line: int | None, _column: int | None, module: str | None
+    ) -> None:
+        """Take what a script prints, with the place where it does."""
+        self._note(logging.INFO, self.place(line, module), text)
+
+    def trace(self, text: str, line: int | None, module: str | None) -> None:
+        """Take what the engine says of a run that failed, with the values that failed it."""
+        self._note(logging.DEBUG, self.place(line, module), text)
+
+    def name(self, module: str | None) -> str:
+        """Return what the script, or a module of it, is called."""
+        return self._name if module is None else module + EXTENSION
+
+    def place(self, line: int | None, module: str | None) -> str:
+        """Return what a place in it is called."""
+        return self.name(module) if line is None else f"{self.name(module)} line {line}"
+
+
+def field(value: JsonValue, path: JsonValue) -> JsonValue:
+    """Return what a dotted path leads to, None where that is nothing.
+
+    Raises:
+        CallRefused: the path is no text.
+    """
+    if not isinstance(path, str):
+        raise CallRefused(f"'field' takes a string as its path, not {kind(path)}")
+    found = (_path(path) if len(path) <= CACHED else DottedPath(path)).read(value)
+    return None if found is MISSING else found
+
+
+_path = lru_cache(maxsize=1000)(DottedPath)
+
+_KINDS = {
+    type(None): "()",
+    bool: "a bool",
+    int: "an int",
+    float: "a float",
+    str: "a string",
+    list: "an array",
+    dict: "a map",
+}
+
+
+def kind(value: JsonValue) -> str:
+    """Return what a script calls such a value, with its article."""
+    return _KINDS.get(type(value), "a value")

@@ -1,0 +1,140 @@
+"""The names of functions that a script can mean: those it is lent, and those that are written in it.
+
+They are read from its text as far as an error needs them. What a name stands for is decided by the
+engine alone, which does not list its own functions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from headrace.compiler.language.suggest import nearest
+from headrace.operators.scripthost import ScriptHost
+from headrace.operators.scriptsources import EXTENSION
+
+LENT: Mapping[str, int] = {"emit": 1} | {
+    name: arity for name, (arity, _) in ScriptHost("").functions().items()
+}
+"""Functions that the language does not have of itself, and how many arguments each takes."""
+
+ALIKE = frozenset({"call", "exit"})
+"""Functions of the language whose names look like one of those, mistyped."""
+
+ELSEWHERE: Mapping[str, str] = {
+    "append": "push",
+    "ceil": "ceiling",
+    "count": "len",
+    "float": "parse_float",
+    "forEach": "for_each",
+    "has": "contains",
+    "includes": "contains",
+    "int": "parse_int",
+    "length": "len",
+    "lower": "to_lower",
+    "parseFloat": "parse_float",
+    "parseInt": "parse_int",
+    "size": "len",
+    "str": "to_string",
+    "strip": "trim",
+    "substr": "sub_string",
+    "substring": "sub_string",
+    "timestamp": "now_millis",
+    "toLowerCase": "to_lower",
+    "toString": "to_string",
+    "toUpperCase": "to_upper",
+    "upper": "to_upper",
+}
+"""What functions of other languages are called in this one."""
+
+MOST = 200
+"""How many functions of a text are looked at: this is for errors, and must not take long."""
+MOST_REMARKS = 10
+"""How many functions that are not there are told."""
+
+_FUNCTION = re.compile(r"\bfn\s+([A-Za-z_]\w*)\s*\(([^)]{0,200})\)")
+_CLOSURE = re.compile(r"\b(?:let|const)\s+([A-Za-z_]\w*)\s*=\s*(?:\||Fn\b)")
+_IMPORT = re.compile(r"\bimport\s+[\"`]([^\"`\n]{1,200})[\"`]\s+as\s+([A-Za-z_]\w*)")
+
+
+@dataclass(frozen=True)
+class Names:
+    """What is written in one text of a script.
+
+    - ``functions``: its own, each with the number of parameters.
+    - ``imported``: those of the modules that it imports, as they are called here: `units::celsius`.
+    - ``closures``: variables that hold a function.
+    """
+
+    functions: Mapping[str, int]
+    imported: frozenset[str]
+    closures: frozenset[str]
+
+    @classmethod
+    def of(cls, text: str, modules: Mapping[str, str]) -> Names:
+        """Return the names in a text; ``modules`` are the texts of files by path."""
+        imported = {
+            f"{alias}::{name}"
+            for path, alias in islice(_pairs(_IMPORT, text), MOST)
+            for name in _functions(modules.get(path + EXTENSION, ""))
+        }
+        closures = frozenset(_CLOSURE.findall(text))
+        return cls(_functions(text), frozenset(imported), closures)
+
+    def meant(self, name: str) -> str | None:
+        """Return the function that somebody who called ``name`` may have meant."""
+        if at_home := [each for each in self.imported if each.endswith(f"::{name}")]:
+            return min(at_home)
+        known = (*LENT, *self.functions, *self.imported)
+        return ELSEWHERE.get(name) or (None if name in ALIKE else _similar(name, known))
+
+    def arity(self, name: str) -> int | None:
+        """Return how many arguments a function takes, if it is one of these."""
+        return LENT.get(name, self.functions.get(name))
+
+
+def misspelt(calls: Iterable[str], texts: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield functions that are called and written nowhere, with that lent one which is meant.
+
+    Others may be the language's own.
+    """
+    strange = sorted({*calls} - {*LENT} - ALIKE)
+    alike = ((name, meant) for name in strange if (meant := _similar(name, LENT)))
+    for name, meant in islice(alike, MOST_REMARKS):
+        entry = re.compile(rf"\b{name}\s*(?::(?!:)|=(?!=))")  # a map may hold a function
+        if not any(defines(text, name) or entry.search(text) for text in texts):
+            yield name, meant
+
+
+def defines(text: str, name: str) -> bool:
+    """Return whether a text may have a function of that name."""
+    return re.search(rf"\bfn\s+{name}\b", text) is not None
+
+
+def _functions(text: str) -> dict[str, int]:
+    """Return the functions that a text defines, with the number of their parameters."""
+    found = islice(_pairs(_FUNCTION, text), MOST)
+    return {name: sum(1 for each in given.split(",") if each.strip()) for name, given in found}
+
+
+def _pairs(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
+    """Yield both groups of all that a pattern finds."""
+    return ((found[1], found[2]) for found in pattern.finditer(text))
+
+
+def _similar(name: str, known: Iterable[str]) -> str | None:
+    """Return which of the known names this one is a typing error of.
+
+    The first look is a cheap one: what counts slips takes longer to load than a script to compile.
+    """
+    near = [
+        each for each in known if each[0].casefold() == name[0].casefold() and _share(name, each)
+    ]
+    return nearest(name, near) if near else None
+
+
+def _share(name: str, other: str) -> bool:
+    """Return whether two names are made of the same letters, up to two."""
+    return len({*name.casefold()} ^ {*other.casefold()}) <= 2

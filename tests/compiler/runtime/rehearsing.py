@@ -1,0 +1,62 @@
+"""Dry runs as tests ask for them: from config objects, in the thread of the test."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+from headrace.compiler.language.catalogue import Catalogue
+from headrace.compiler.language.families import Transform
+from headrace.compiler.language.states import PipelineState
+from headrace.compiler.runtime.rehearsal.aside import Leash
+from headrace.compiler.runtime.rehearsal.chain import Rehearsal, Surroundings
+from headrace.web.reading import catalogue
+
+NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@cache
+def known() -> Catalogue:
+    return catalogue()
+
+
+def transform(document: dict[str, Any] | Transform) -> Transform:
+    """Return the transform of a config object."""
+    if isinstance(document, Transform):
+        return document
+    options = {key: value for key, value in document.items() if key != "type"}
+    loaded = known().family("transform")[document["type"]].load(options)
+    assert isinstance(loaded, Transform)
+    return loaded
+
+
+def rehearse(
+    transforms: Sequence[dict[str, Any] | Transform],
+    messages: list[Any],
+    *,
+    state: dict[str, str] | None = None,
+    seeds: dict[str, dict[str, Any]] | None = None,
+    advance: float = 0,
+    traced: bool = False,
+    surroundings: Surroundings | None = None,
+) -> Rehearsal:
+    """Return a dry run that is over."""
+    rehearsal = Rehearsal(
+        [transform(each) for each in transforms],
+        surroundings or Surroundings(),
+        state=None if state is None else PipelineState.load(state),
+        seeds=seeds,
+        is_traced=traced,
+    )
+    rehearsal.perform(messages, Leash(), started_at=NEW_YEAR, advance_seconds=advance)
+    return rehearsal
+
+
+def handed_on(rehearsal: Rehearsal, *, flushed: bool = False) -> list[list[list[Any]]]:
+    """Return the batches of each stage that completed: those it made, or those it let go of later."""
+    return [
+        [lot.batch for lot in seat.tap.handed_on if lot.is_flush is flushed]
+        for seat in rehearsal.completed
+    ]

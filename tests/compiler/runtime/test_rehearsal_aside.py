@@ -1,0 +1,247 @@
+"""Work beside the loop: in its own thread, stopped when its time is up, a few at a time."""
+
+import asyncio
+import gc
+import logging
+import sys
+import threading
+
+import pytest
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.runtime.rehearsal import aside as asides
+from headrace.compiler.runtime.rehearsal.aside import (
+    AT_ONCE,
+    SWITCH_SECONDS,
+    Aside,
+    TookTooLong,
+    TooMany,
+)
+from headrace.compiler.runtime.rehearsal.chain import Rehearsal, Surroundings
+from tests.compiler.runtime.rehearsing import NEW_YEAR, transform
+from tests.compiler.runtime.test_rehearsal import builds
+from tests.peer import peer
+from tests.stand_ins import does
+
+LOOP = {"type": "inline", "code": "let n = 0; while n < 1000000000 { n += 1; }"}
+
+
+@pytest.fixture
+def aside():
+    return lambda seconds=10.0: Aside(Clock(asyncio.get_running_loop()), seconds)
+
+
+def dry_run(*transforms, messages=(1,)):
+    """Return the work of a dry run, which returns the rehearsal."""
+
+    def work(leash):
+        rehearsal = Rehearsal([transform(each) for each in transforms], Surroundings())
+        rehearsal.perform([*messages], leash, started_at=NEW_YEAR)
+        return rehearsal
+
+    return work
+
+
+async def test_work_has_a_thread_of_its_own(aside):
+    assert await aside().run(lambda _: threading.current_thread().name) == "dry-run"
+
+
+async def test_the_interpreter_changes_hands_more_often_while_work_is_done(aside):
+    usual, it, gate = sys.getswitchinterval(), aside(), threading.Event()
+
+    runs = [asyncio.ensure_future(it.run(lambda _: gate.wait(30))) for _ in range(AT_ONCE)]
+    await asyncio.sleep(0)
+    meanwhile = sys.getswitchinterval()
+    gate.set()
+    await asyncio.gather(*runs)
+
+    assert meanwhile == pytest.approx(SWITCH_SECONDS)
+    assert sys.getswitchinterval() == usual
+
+
+async def test_what_work_raises_is_raised(aside):
+    def fail(_):
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        await aside().run(fail)
+
+
+async def test_a_few_run_at_once_and_the_rest_waits(aside):
+    it, gate, began, inside, most = aside(), threading.Event(), threading.Semaphore(0), [], []
+
+    def work(_):
+        inside.append(1)
+        most.append(len(inside))
+        began.release()
+        gate.wait(30)
+        inside.pop()
+
+    runs = [asyncio.ensure_future(it.run(work)) for _ in range(3 * AT_ONCE)]
+    for _ in range(AT_ONCE):
+        assert await asyncio.to_thread(began.acquire, timeout=30)
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert len(inside) == AT_ONCE
+    gate.set()
+    await asyncio.gather(*runs)
+
+    assert max(most) == AT_ONCE
+    assert len(most) == 3 * AT_ONCE
+
+
+async def test_a_wait_for_a_server_ends_with_the_time(aside):
+    async def never(_):
+        await asyncio.get_running_loop().create_future()
+
+    async with peer() as server:
+        server.answers = [never]
+        post = {"type": "http", "verb": "POST", "url": server.url()}
+        keep = {"type": "splitter", "out_size": 1}
+        rehearsal = await aside(0.2).run(dry_run(keep, post))
+
+    assert (rehearsal.failure.at, rehearsal.failure.phase) == (1, "apply")
+    assert rehearsal.failure.message == (
+        "not over after 0.2 seconds, which is all that a dry run gets"
+    )
+    assert [seat.tap.handed_on[0].batch for seat in rehearsal.completed] == [[1]]
+
+
+async def test_scripts_that_run_and_run_end_with_the_time(aside):
+    looping = {"type": "script", "max_operations": 10**12, "source": LOOP}
+
+    rehearsal = await aside(0.2).run(dry_run(looping, messages=range(200)))
+
+    assert rehearsal.failure.message.startswith("not over after 0.2 seconds")
+
+
+async def test_a_step_that_only_computes_is_interrupted(aside, caplog):
+    def compute(batch):
+        while True:
+            pass
+
+    rehearsal = await aside(0.1).run(dry_run(does(lambda batch: [batch]), does(compute)))
+
+    assert rehearsal.failure.at == 1
+    assert rehearsal.failure.message.startswith("not over after 0.1 seconds")
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+async def test_work_that_heeds_nothing_is_given_up_and_keeps_its_place(aside):
+    it, gate = aside(0.1), threading.Event()
+
+    with pytest.raises(TookTooLong):
+        await it.run(lambda _: gate.wait(30))  # waits outside of Python: nothing can interrupt it
+    others = [asyncio.ensure_future(it.run(lambda _: gate.wait(30))) for _ in range(AT_ONCE)]
+    await asyncio.sleep(0)
+    gate.set()
+
+    assert await asyncio.gather(*others) == [True] * AT_ONCE
+
+
+async def test_the_loop_goes_on_meanwhile(aside):
+    turns = 0
+
+    async def turn():
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    counting = asyncio.ensure_future(turn())
+    looping = {"type": "script", "max_operations": 10**12, "source": LOOP}
+    await aside(0.3).run(dry_run(looping))
+    counting.cancel()
+
+    assert turns > 100
+
+
+async def test_a_request_that_is_gone_stops_its_work(aside):
+    looping = {"type": "script", "max_operations": 10**12, "source": LOOP}
+    it, began, over, done = aside(), threading.Event(), threading.Event(), []
+
+    def work(leash):
+        began.set()
+        done.append(dry_run(looping, messages=range(200))(leash))
+        over.set()
+
+    request = asyncio.ensure_future(it.run(work))
+    assert await asyncio.to_thread(began.wait, 30)
+    request.cancel()
+    assert await asyncio.to_thread(over.wait, 30)
+
+    assert done[0].failure.message.startswith("not over after")
+
+
+async def test_how_the_work_of_a_request_that_is_gone_ends_is_told_nobody(aside):
+    it, told, began, ended = aside(), [], threading.Event(), threading.Event()
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+
+    def work(leash):
+        began.set()
+        ended.wait(30)
+        raise TookTooLong(leash.seconds)
+
+    runs = [asyncio.ensure_future(it.run(work)) for _ in range(AT_ONCE)]
+    assert await asyncio.to_thread(began.wait, 30)
+    for run in runs:
+        run.cancel()
+    await asyncio.gather(*runs, return_exceptions=True)
+    ended.set()
+
+    assert await it.run(lambda _: 7) == 7  # there is a place again
+    del runs, run
+    gc.collect()
+    assert told == []
+
+
+async def test_who_comes_when_too_many_wait_is_refused(aside, monkeypatch):
+    monkeypatch.setattr(asides, "MOST_WAITING", 2)
+    it, gate = aside(), threading.Event()
+    runs = [asyncio.ensure_future(it.run(lambda _: gate.wait(30))) for _ in range(AT_ONCE + 2)]
+    await asyncio.sleep(0)
+
+    with pytest.raises(TooMany, match="2 dry runs are waiting already"):
+        await it.run(lambda _: 7)
+    runs.pop().cancel()
+    await asyncio.sleep(0)
+    late = asyncio.ensure_future(it.run(lambda _: 7))
+    gate.set()
+
+    assert await late == 7
+    await asyncio.gather(*runs)
+
+
+async def test_many_steps_that_are_short_end_with_the_time(aside):
+    def busy(batch):
+        sum(range(20_000))
+        return [batch]
+
+    one_by_one = does(lambda batch: [[message] for message in batch])
+    rehearsal = await aside(0.2).run(
+        dry_run(one_by_one, *[does(busy)] * 90, messages=range(10_000))
+    )
+
+    assert rehearsal.failure.at > 0
+    assert rehearsal.failure.message.startswith("not over after 0.2 seconds")
+
+
+async def test_building_has_to_end_as_well(aside):
+    def endless(ctx):
+        while True:
+            pass
+
+    rehearsal = await aside(0.1).run(dry_run(does(lambda batch: [batch]), builds(endless)))
+
+    assert (rehearsal.failure.at, rehearsal.failure.phase) == (1, "build")
+
+
+async def test_work_that_begins_too_late_does_not_begin(aside):
+    def late(leash):
+        leash.pull()
+        return dry_run(does(lambda batch: [batch]))(leash)
+
+    rehearsal = await aside().run(late)
+
+    assert rehearsal.failure.phase == "build"
+    assert rehearsal.seats == []

@@ -1,0 +1,245 @@
+"""Which message came from which, and why others have gone no further."""
+
+from itertools import count
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.compiler.runtime.rehearsing import rehearse
+from tests.compiler.runtime.test_rehearsal_equality import (
+    as_filter,
+    buffers,
+    conditions,
+    kind,
+    maps,
+    names,
+    numbers,
+    seeds,
+    states,
+    values,
+)
+from tests.stand_ins import does
+
+
+def script(code, scope="message"):
+    return {"type": "script", "scope": scope, "source": {"type": "inline", "code": code}}
+
+
+def origins(rehearsal, stage):
+    """Return the origins of what a stage handed on, batch by batch."""
+    return [[*lot.origins] for lot in rehearsal.seats[stage].tap.handed_on]
+
+
+def left(rehearsal):
+    return [(index, lost.at, lost.why) for index, lost in rehearsal.left()]
+
+
+# Stages that leave the `id` of a message alone.
+keeping = st.one_of(
+    conditions.map(as_filter),
+    maps,
+    buffers,
+    kind("splitter", out_size=st.integers(1, 3)),
+    kind("remember", remember=names.map(lambda name: [{"field": name, "as": name}])),
+    kind("recall", recall=st.lists(names, min_size=1, max_size=2, unique=True)),
+    st.sampled_from(["emit(msg);", "if msg.n != 1 { emit(msg); emit(msg); }"]).map(script),
+)
+collecting = kind(
+    "reducer",
+    group_by=st.sampled_from([[], ["a"], ["b", "a"]]),
+    aggregations=st.just([{"function": "collect", "field": "id", "as": "ids"}]),
+    on_missing=st.just("skip"),
+)
+chains = st.builds(
+    lambda some, last: [*some, *last],
+    st.lists(keeping, max_size=5),
+    st.lists(collecting, max_size=1),
+).filter(bool)
+messages = st.lists(
+    st.fixed_dictionaries(dict.fromkeys("ab", values), optional={"m": values, "n": numbers}),
+    min_size=1,
+    max_size=8,
+).map(lambda made: [{"id": number, **each} for number, each in enumerate(made)])
+
+
+@settings(max_examples=300, deadline=None)
+@given(chains, messages, states, seeds, st.sampled_from([0, 3]))
+def test_a_message_came_from_those_whose_marks_it_carries(chain, batch, state, held, advance):
+    rehearsal = rehearse(chain, batch, state=state, seeds=held, advance=advance, traced=True)
+
+    for seat in rehearsal.seats:
+        for lot in seat.tap.handed_on:
+            for message, of in zip(lot.batch, lot.origins, strict=True):
+                assert list(of) == sorted(set(message.get("ids", [message.get("id")])))
+    if rehearsal.failure is None:
+        through = {index for each in origins(rehearsal, -1) for of in each for index in of}
+        gone = {index for index, _, _ in left(rehearsal)}
+        assert (through | gone, through & gone) == ({each["id"] for each in batch}, set())
+
+
+@pytest.mark.parametrize(
+    ("stage", "messages", "expected"),
+    [
+        (
+            {"type": "filter", "Numeric": {"field": "t", "operator": "greater_than", "value": 80}},
+            [{"t": 20}, {"t": 81}, {}, {"t": "hot"}],
+            [
+                (0, 0, "'t' is 20, and the condition is greater_than 80"),
+                (2, 0, "'t' is missing, and the condition is greater_than 80"),
+                (3, 0, "'t' is \"hot\", and the condition is greater_than 80"),
+            ],
+        ),
+        (
+            {"type": "filter", "String": {"field": "s.t", "operator": "contains", "value": "x"}},
+            [{"s": {"t": "abc"}}],
+            [(0, 0, '\'s.t\' is "abc", and the condition is contains "x"')],
+        ),
+        (
+            {"type": "splitter", "out_size": 2},
+            [1, 2, 3],
+            [(2, 0, "left over behind the last whole batch of 2 ('out_size')")],
+        ),
+        (
+            {
+                "type": "reducer",
+                "group_by": ["m", "k"],
+                "on_missing": "skip",
+                "aggregations": [{"function": "count", "as": "n"}],
+            },
+            [{"m": 1, "k": 1}, {"m": 1}],
+            [(1, 0, "'k' is missing or null, and 'on_missing' is skip")],
+        ),
+        (
+            {"type": "recall", "recall": ["mode", "unit"]},
+            [{"m": "known"}, {"m": "half"}, {"m": 7}, {"m": None}],
+            [
+                (1, 0, "nothing is remembered under \"half\" as 'unit', and 'on_missing' is skip"),
+                (
+                    2,
+                    0,
+                    "nothing is remembered under \"7\" as 'mode' or 'unit', and 'on_missing' is skip",
+                ),
+                (3, 0, "it has no key: 'm' is not a string, number or boolean"),
+            ],
+        ),
+        (
+            script("if msg { emit(msg); }"),
+            [True, False],
+            [(1, 0, "the script did not call 'emit' for it")],
+        ),
+        (
+            script("emit([])", "batch"),
+            [1, 2],
+            [(n, 0, "the script did not call 'emit' for its batch") for n in (0, 1)],
+        ),
+        (
+            {"type": "buffer", "size": 3},
+            [1, 2, 3, 4],
+            [(3, 0, "held (1 in all) until there are 3")],
+        ),
+        (
+            {
+                "type": "buffer",
+                "max_messages": 9,
+                "seconds": 30,
+                "until": {
+                    "conditions": [
+                        {"type": "numeric", "field": "n", "operator": "equal_to", "value": 1}
+                    ]
+                },
+            },
+            [1, 2],
+            [
+                (
+                    n,
+                    0,
+                    "held (2 in all) until there are 9, or 30 s after the first one came,"
+                    " or the gate opens",
+                )
+                for n in (0, 1)
+            ],
+        ),
+        (does(lambda batch: []), [1], [(0, 0, "'doing' made nothing of it")]),
+    ],
+)
+def test_why_a_message_went_no_further(stage, messages, expected):
+    rehearsal = rehearse(
+        [stage],
+        messages,
+        state={"bucket": "b", "key": "m"},
+        seeds={"known": {"mode": 1, "unit": 2}, "half": {"mode": 1}},
+        traced=True,
+    )
+
+    assert left(rehearsal) == expected
+
+
+def test_what_a_script_makes_of_a_message_came_from_that_message():
+    split = script("for n in 0..msg { emit(#{n: n}); }")
+
+    rehearsal = rehearse([split], [2, 0, 1], traced=True)
+
+    assert origins(rehearsal, 0) == [[(0,), (0,), (2,)]]
+
+
+def test_what_is_made_of_a_whole_batch_came_from_all_of_it():
+    whole = script("emit([1, 2]); emit([3])", "batch")
+
+    rehearsal = rehearse([{"type": "splitter", "out_size": 2}, whole], [7, 8, 9, 10], traced=True)
+
+    assert origins(rehearsal, 1) == [[(0, 1), (0, 1)], [(0, 1)], [(2, 3), (2, 3)], [(2, 3)]]
+
+
+def test_a_message_of_which_something_comes_through_has_not_left():
+    both = script("emit(#{n: 1}); emit(#{n: 2})")
+    first = {"type": "filter", "Numeric": {"field": "n", "operator": "equal_to", "value": 1}}
+
+    rehearsal = rehearse([both, first], [{}], traced=True)
+
+    assert left(rehearsal) == []
+
+
+def test_a_message_whose_parts_end_in_several_places_is_told_of_each():
+    both = script("emit(#{n: 1}); emit(#{n: 2, s: 1})")
+    numbers = (
+        {"type": "filter", "Numeric": {"field": f, "operator": "equal_to", "value": 2}}
+        for f in "ns"
+    )
+
+    rehearsal = rehearse([both, *numbers], [{}], traced=True)
+
+    assert [(index, at) for index, at, _ in left(rehearsal)] == [(0, 1), (0, 2)]
+
+
+def test_a_script_that_pauses_between_messages_is_traced_as_well():
+    slow = script("let n = 0; while n < 90000 { n += 1; } emit(msg)")
+    slow["max_operations"] = 10**9
+
+    rehearsal = rehearse([slow], [*range(10)], traced=True)
+
+    assert origins(rehearsal, 0) == [[(n,) for n in range(10)]]
+
+
+def test_of_a_chain_that_failed_what_left_before_is_told():
+    hot = {"type": "filter", "Numeric": {"field": "n", "operator": "greater_than", "value": 1}}
+
+    rehearsal = rehearse([hot, script("throw 1")], [{"n": 1}, {"n": 2}], traced=True)
+
+    assert [(index, at) for index, at, _ in left(rehearsal)] == [(0, 0)]
+
+
+def test_nothing_is_traced_unless_it_is_asked():
+    rehearsal = rehearse([{"type": "splitter", "out_size": 2}], [1, 2, 3])
+
+    assert origins(rehearsal, 0) == [[]]
+    assert left(rehearsal) == []
+
+
+def test_a_step_is_asked_once_whether_traced_or_not():
+    asked = count()
+
+    for traced in (False, True):
+        rehearse([does(lambda batch: [[next(asked)]])], [1, 2], traced=traced)
+
+    assert next(asked) == 2

@@ -1,0 +1,573 @@
+"""The `script` transform: what a script sees, what it hands on, and what it may not do.
+
+The tables are those of the wire contract, 10.1 to 10.4, row by row.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from headrace.compiler.errors import BuildRefused
+from headrace.compiler.language.states import PipelineState
+from headrace.operators import scripthost
+from headrace.operators.script import Script
+from headrace.operators.scripting import LIMITS, OPERATIONS, PASSED, SECONDS
+from tests.doubles import StubContext, refusals
+from tests.operators.scripted import outcome, script
+from tests.virtual import virtual
+
+# --- 10.1 what a script sees
+
+
+def test_msg_is_the_message_and_may_be_changed_in_place() -> None:
+    given = {"n": 1, "nested": {"a": [1, 2]}}
+
+    assert outcome("msg.n += 1; msg.nested.a[1] = 9; emit(msg);", [given]).messages == [
+        {"n": 2, "nested": {"a": [1, 9]}}
+    ]
+    assert given == {"n": 1, "nested": {"a": [1, 2]}}  # others may hold the same message
+
+
+def test_batch_is_the_list_of_messages() -> None:
+    code = "emit([#{ size: batch.len(), first: batch[0], last: batch[-1] }]);"
+
+    assert outcome(code, [5, "b", None], scope="batch").messages == [
+        {"size": 3, "first": 5, "last": None}
+    ]
+
+
+def test_emit_hands_on_a_message_in_message_scope() -> None:
+    code = "if msg > 1 { emit(msg); emit(-msg); }"
+
+    assert outcome(code, [1, 2, 3]).batches == [[2, -2, 3, -3]]
+
+
+def test_emit_hands_on_a_batch_in_batch_scope() -> None:
+    code = "emit(batch.filter(|m| m.ok)); emit([1, 2]);"
+
+    found = outcome(code, [{"ok": True, "n": 1}, {"ok": False}], scope="batch")
+
+    assert found.batches == [[{"ok": True, "n": 1}], [1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("a.b", 1),
+        ("a.c", None),
+        ("a", {"b": 1, "d.e": 2}),
+        ("x.y", 3),
+        ("a.d.e", None),
+        ("list.0", None),
+        ("none", None),
+        ("a.b.c", None),
+    ],
+)
+def test_field_reads_a_dotted_path_and_gives_unit_when_absent(path: str, found: Any) -> None:
+    message = {"a": {"b": 1, "d.e": 2}, "x.y": 3, "list": [4], "none": None}
+
+    assert outcome(f'emit(field(msg, "{path}"))', [message]).messages == [found]
+    assert outcome(f'emit(field(msg, "{path}") == ())', [message]).messages == [found is None]
+
+
+def test_recall_gives_the_names_under_a_key_or_unit() -> None:
+    code = 'emit([recall("m1"), recall("m2")]);'
+
+    found = outcome(code, [0], state={"m1": {"mode": "auto", "n": 1}})
+
+    assert found.messages == [[{"mode": "auto", "n": 1}, None]]
+
+
+def test_remember_merges_the_entries_of_a_map_into_a_key() -> None:
+    code = 'remember("m1", #{ n: 2, list: [msg] }); emit(recall("m1"));'
+
+    found = outcome(code, [{"x": 7}], state={"m1": {"mode": "auto", "n": 1}})
+
+    assert found.messages == [{"mode": "auto", "n": 2, "list": [{"x": 7}]}]
+    assert found.state == {"m1": {"mode": "auto", "n": 2, "list": [{"x": 7}]}}
+
+
+def test_what_was_handed_on_does_not_change_when_more_is_remembered() -> None:
+    code = 'remember("k", #{ n: msg }); emit(recall("k"));'
+
+    assert outcome(code, [1, 2]).messages == [{"n": 1}, {"n": 2}]
+
+
+def test_warn_is_logged_once_per_text_and_for_sixteen_texts() -> None:
+    found = outcome('warn("all"); warn(`text ${msg}`); emit(msg);', [*range(20), *range(20)])
+
+    assert found.warnings == ["script: all", *(f"script: text {n}" for n in range(15))]
+    assert len(found.messages) == 40
+
+
+STARTED = datetime(2026, 3, 1, 8, 0, 0, 123456, UTC)
+
+
+def test_now_is_the_clocks_time_as_rfc_3339_in_utc() -> None:
+    found = outcome("emit(now())", [0], [0], started_at=STARTED, seconds=[3600])
+
+    assert found.batches == [
+        ["2026-03-01T08:00:00.123456+00:00"],
+        ["2026-03-01T09:00:00.123456+00:00"],
+    ]
+
+
+def test_now_millis_is_the_clocks_time_in_whole_milliseconds() -> None:
+    found = outcome("emit(now_millis())", [0], [0], started_at=STARTED, seconds=[0.25])
+
+    assert found.batches == [[1772352000123], [1772352000373]]
+
+
+def test_the_value_of_the_last_expression_is_ignored() -> None:
+    found = outcome("msg", [1, 2])
+
+    assert (found.batches, found.failures) == ([], [])
+
+
+def test_empty_lists_are_skipped_in_batch_scope() -> None:
+    assert outcome("emit([]); emit([1]); emit([]); emit([2])", [0], scope="batch").batches == [
+        [1],
+        [2],
+    ]
+
+
+@pytest.mark.parametrize("value", ["1", '"a"', "#{}", "()", "batch[0]"])
+def test_what_is_no_list_fails_in_batch_scope(value: str) -> None:
+    found = outcome(f"emit([1]);\n  emit({value});", [0], scope="batch")
+
+    assert found.failure.startswith("script line 2, column 3: ")
+    assert "list" in found.failure
+
+
+def test_what_all_messages_emit_is_one_batch_in_message_scope() -> None:
+    assert outcome("for i in 0..msg { emit(i) }", [2, 0, 3], [0], [1]).batches == [
+        [0, 1, 0, 1, 2],
+        [0],
+    ]
+
+
+def test_an_empty_batch_is_run_in_batch_scope_and_only_there() -> None:
+    code = 'remember("ran", #{ n: 1 }); emit([#{}]);'
+
+    assert outcome(code, [], scope="batch").batches == [[{}]]
+    found = outcome(code.replace("[#{}]", "#{}"), [])
+    assert (found.batches, found.state) == ([], {})
+
+
+def test_variables_are_fresh_every_run() -> None:
+    code = "let n = if is_def_var(`seen`) { 1 } else { 0 }; let seen = 1; emit(n);"
+
+    assert outcome(code, [0, 0]).messages == [0, 0]
+
+
+def test_a_failing_run_fails_its_whole_batch_and_what_was_remembered_stays() -> None:
+    code = 'remember("last", #{ n: msg });\nemit(msg);\nif msg == 2 { throw "no twos" }'
+
+    found = outcome(code, [1, 2, 3], [4])
+
+    assert found.batches == [[4]]
+    assert found.failures == ["script line 3, column 15: no twos"]
+    assert outcome(code, [1, 2, 3]).state == {"last": {"n": 2}}
+
+
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [
+        ("1", "an int: use to_string()"),
+        ("1.5", "a float: use to_string()"),
+        ("()", "()"),
+        ("[1]", "an array"),
+        ("#{}", "a map"),
+    ],
+)
+def test_a_key_is_a_string(key: str, kind: str) -> None:
+    recalled = outcome(f"emit(\n recall({key}))", [0])
+    remembered = outcome(f"remember({key}, #{{}})", [0])
+
+    assert recalled.failure == (
+        f"script line 2, column 2: 'recall' takes a string as its key, not {kind}"
+    )
+    assert remembered.failure == (
+        f"script line 1, column 1: 'remember' takes a string as its key, not {kind}"
+    )
+
+
+def test_the_pipelines_own_key_plays_no_part() -> None:
+    # Of the pipeline's state, `key: id` is for `remember` and `recall` as transforms.
+    found = outcome('remember("k", #{ a: 1 }); emit(recall(msg.id))', [{"id": "k"}, {"id": "x"}])
+
+    assert found.messages == [{"a": 1}, None]
+
+
+def test_without_state_both_fail_saying_what_to_add() -> None:
+    needs = "needs to know which bucket: the pipeline has no 'state' (expected 'state' on the"
+
+    recalled = outcome('let x = recall("a"); emit(x)', [0], has_state=False)
+    remembered = outcome('remember("a", #{})', [0], has_state=False)
+
+    assert recalled.failure.startswith(f"script line 1, column 9: 'recall' {needs}")
+    assert remembered.failure.startswith(f"script line 1, column 1: 'remember' {needs}")
+
+
+def test_print_and_debug_go_to_the_log_and_not_to_standard_output(caplog, capfd) -> None:
+    caplog.set_level(logging.INFO)
+
+    outcome('print("one");\n\n debug(#{ a: 1 }); emit(1)', [0])
+
+    assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
+        ("INFO", "pipeline 'p1' transforms[0]: script line 1: one"),
+        ("INFO", "pipeline 'p1' transforms[0]: script line 3: #{\"a\": 1}"),
+    ]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_long_text_is_cut_in_the_log(caplog) -> None:
+    caplog.set_level(logging.INFO)
+
+    found = outcome('let s = ""; s.pad(5000, "a"); print(s); warn(s); emit(1)', [0])
+
+    assert caplog.records[0].getMessage().endswith(": " + "a" * 2048 + "…")
+    assert found.warnings == ["script: " + "a" * 2048 + "…"]
+
+
+@pytest.mark.parametrize("call", ['open("/etc/passwd")', "sleep(1)", "sleep(0.5)", "timestamp()"])
+def test_there_are_no_files_and_there_is_no_sleep(call: str) -> None:
+    assert outcome(f"emit({call})", [0]).failure.startswith("script line 1, column 6: ")
+
+
+def test_there_is_no_eval() -> None:
+    with pytest.raises(BuildRefused, match="eval"):
+        outcome('emit(eval("1"))', [0])
+
+
+# --- 10.2 values
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        False,
+        0,
+        -1,
+        2**63 - 1,
+        -(2**63),
+        1.5,
+        42.0,
+        1e300,
+        "",
+        "é😀\n",
+        [],
+        [1, [2, None]],
+        {},
+        {"b": 1, "a": {"d": 1, "c": 2}},
+    ],
+    ids=repr,
+)
+def test_a_value_comes_back_as_it_came(value: Any) -> None:
+    # The second time through a copy that the script has made and changed.
+    [as_it_was, changed] = outcome(
+        "emit(msg); let a = [msg]; a.push(1); emit(a[0])", [value]
+    ).messages
+
+    for found in (as_it_was, changed):
+        assert json.dumps(found) == json.dumps(value)
+        assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "type_of"),
+    [
+        (None, "()"),
+        (True, "bool"),
+        (7, "i64"),
+        (2**63, "f64"),
+        (42.0, "f64"),
+        ("a", "string"),
+        ([1], "array"),
+        ({"a": 1}, "map"),
+    ],
+)
+def test_a_value_has_the_type_of_the_script(value: Any, type_of: str) -> None:
+    assert outcome("emit(type_of(msg))", [value]).messages == [type_of]
+
+
+def test_an_integer_above_is_a_float_once_it_is_touched() -> None:
+    assert outcome("emit(msg + 0)", [2**63]).messages == [float(2**63)]
+
+
+def test_a_character_comes_back_as_a_string() -> None:
+    assert outcome("emit(msg[1])", ["aé"]).messages == ["é"]
+
+
+@pytest.mark.parametrize("value", ["0.0/0.0", "1.0/0.0", "-1.0/0.0", "|x| x", "0..3", 'Fn("f")'])
+def test_what_json_has_no_word_for_fails_the_batch(value: str) -> None:
+    assert "script" in outcome(f"emit(#{{ a: [{value}] }})", [0]).failure
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("msg.nope == ()", True),
+        ("1 == 1.0", True),
+        ("1 + 1.5", 2.5),
+        ("7 / 2", 3),
+        ("7 / 2.0", 3.5),
+    ],
+)
+def test_absent_properties_and_numbers(expression: str, value: Any) -> None:
+    [found] = outcome(f"emit({expression})", [{}]).messages
+
+    assert (found, type(found)) == (value, type(value))
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("9223372036854775807 + msg", "Addition overflow"),
+        ("msg * 9223372036854775807", "Multiplication overflow"),
+        ("1 / (msg - 2)", "Division by zero"),
+        ("1 % (msg - 2)", "Modulo division by zero or overflow"),
+        ("[1, 2][msg]", "Array index out of bounds"),
+        ('"ab"[msg]', "String index out of bounds"),
+        ("parse_int(`x${msg}`)", "Error parsing integer number: invalid digit found in string"),
+    ],
+)
+def test_an_error_of_a_value_is_one_failure_whatever_the_value(expression, said) -> None:
+    assert outcome(f"emit({expression})", [2]).failure.partition(": ")[2] == said
+
+
+def test_a_message_that_is_not_touched_comes_out_unchanged() -> None:
+    message = {"z": [{"y": 2**70, "b": -0.0}], "a": 1}
+
+    [found] = outcome("emit(msg)", [message]).messages
+
+    assert json.dumps(found) == json.dumps(message)
+
+
+def test_keys_keep_their_order_and_new_ones_follow_as_the_script_names_them() -> None:
+    message = {"z": 1, "b": 2, "a": 3}
+
+    [found] = outcome("msg.y = 0; msg.c = 0; msg.b = 5; emit(msg)", [message]).messages
+
+    assert [*found] == ["z", "b", "a", "y", "c"]
+
+
+def test_an_error_carries_no_index_of_a_message_so_that_failures_add_up() -> None:
+    code = "emit(msg.a.b)"
+
+    first, second = outcome(code, [{"a": 1}], [{"a": {"b": 1}}, {"a": 1}]).failures
+
+    assert first == second
+
+
+# --- 10.4 limits: of what a script builds
+
+
+def test_operations_are_bounded_and_the_text_says_how_to_raise_them() -> None:
+    found = outcome("let n = 0;\nloop { n += 1; }", [0])
+
+    assert found.failure == (
+        f"script line 2: stopped after {OPERATIONS} operations:"
+        " raise 'max_operations' if it needs more"
+    )
+
+
+def test_operations_are_those_of_one_run() -> None:
+    code = "let n = 0; for i in 0..20_000 { n += i } emit(1)"
+
+    assert len(outcome(code, [0] * 10).messages) == 10
+    assert "after 1000 operations" in outcome(code, [0], max_operations=1000).failure
+    assert outcome(code.replace("20_", "200_"), [0], max_operations=2**70).messages == [1]
+
+
+def test_a_run_ends_after_a_second_whatever_its_budget() -> None:
+    found = outcome("loop { }", [0], max_operations=10**15)
+
+    assert found.failure == f"script line 1: stopped after {SECONDS:g} s: no run may take longer"
+
+
+LIMITED = {
+    "string": ('let s = "ab"; loop { s += s }', "a string became longer than 262144 bytes"),
+    "array": ("let a = [0]; loop { a += a }", "an array became longer than 100000 elements"),
+    "object": (
+        "let m = #{}; for i in 0..20_000 { m[`k${i}`] = i }; m.len()",
+        "a map got more than 10000 entries",
+    ),
+    "call depth": ("fn f(n) { f(n + 1) }\nf(0)", "functions called each other more than 64 deep"),
+}
+
+
+@pytest.mark.parametrize(("code", "said"), LIMITED.values(), ids=LIMITED)
+def test_what_a_script_builds_is_bounded(code: str, said: str) -> None:
+    assert outcome(code, [0], max_operations=10**7).failure.endswith(f": {said}")
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["emit(" + "(" * 70 + "1" + ")" * 70 + ")", "fn f() { " + "1+" * 70 + "1 }\nemit(f())"],
+    ids=["in the script", "in a function"],
+)
+def test_expressions_are_nested_64_deep_at_most(code: str) -> None:
+    with pytest.raises(BuildRefused, match="does not compile"):
+        outcome(code, [0])
+
+
+def test_what_came_in_never_fails_for_its_own_size() -> None:
+    message = {
+        "text": "a" * 300_000,
+        "list": [*range(100_001)],
+        "map": {f"k{n}": n for n in range(10_001)},
+    }
+    code = "emit([msg.text.len(), msg.list.len(), msg.map.len()])"
+
+    assert outcome(code, [message]).messages == [[300_000, 100_001, 10_001]]
+    assert outcome("emit([batch.len()])", [1] * 100_001, scope="batch").messages == [100_001]
+
+
+def test_what_a_run_emits_is_bounded() -> None:
+    many = outcome("loop { emit(1) }", [0], max_operations=10**9)
+    much = outcome('let s = ""; s.pad(200_000, "a"); loop { emit(s) }', [0], max_operations=10**9)
+
+    assert many.failure.endswith(": more than 10000 values were emitted")
+    assert much.failure.endswith(": more than 16777216 bytes were emitted")
+
+
+def test_every_limit_has_words() -> None:
+    at_compile_time = {"max_expression_depth", "max_source"}
+    assert {*PASSED} == ({*LIMITS} - at_compile_time) | {"max_operations", "time_limit"}
+
+
+@pytest.mark.parametrize("operations", [0, -1, 1.5, "1"])
+def test_max_operations_is_a_whole_number_from_one(operations: Any) -> None:
+    source = {"type": "inline", "code": "emit(1)"}
+
+    [refused] = refusals(Script, {"source": source, "max_operations": operations})
+
+    assert refused.startswith("max_operations: expected an integer of at least 1, found ")
+
+
+def test_no_max_operations_is_the_default() -> None:
+    source = {"type": "inline", "code": "emit(1)"}
+
+    assert Script.load({"source": source, "max_operations": None}).max_operations is None
+    assert Script.load({"source": source}).dump() == {"type": "script", "source": source}
+
+
+# --- what a function is given
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("field(msg, 1)", "'field' takes a string as its path, not an int"),
+        ("field(msg, ())", "'field' takes a string as its path, not ()"),
+        ("warn(1.5)", "'warn' takes a string, not a float"),
+        ("warn(true)", "'warn' takes a string, not a bool"),
+        ('remember("k", 1)', "'remember' takes a map, not an int"),
+        ('remember("k", [1])', "'remember' takes a map, not an array"),
+    ],
+)
+def test_a_wrong_argument_fails_the_run_where_the_call_is(call: str, said: str) -> None:
+    assert outcome(f"let x = 1;\n  {call};", [{}]).failure == f"script line 2, column 3: {said}"
+
+
+def test_an_error_of_a_function_can_be_caught() -> None:
+    assert outcome('try { warn(1) } catch (e) { emit("caught") }', [0]).messages == ["caught"]
+
+
+def test_a_path_may_be_as_long_as_a_string_and_only_short_ones_are_kept() -> None:
+    long, kept = "a." * 50_000 + "a", scripthost._path.cache_info().currsize
+
+    code = f'emit([field(msg, "{long}"), field(1, "{long}")])'
+    assert outcome(code, [{long: 7}]).messages == [[7, None]]
+    assert scripthost._path.cache_info().currsize == kept
+
+    outcome('emit(field(msg, "short.and.new"))', [{}])
+    assert scripthost._path.cache_info().currsize == kept + 1
+
+
+def test_a_failure_tells_its_values_to_the_log(caplog) -> None:
+    caplog.set_level(logging.DEBUG)
+
+    outcome("emit(1 / msg)", [1, 0])
+
+    [said] = [each for each in caplog.records if each.name == "headrace.script"]
+    assert (said.levelname, said.getMessage()) == (
+        "DEBUG",
+        "pipeline 'p1' transforms[0]: script line 1: value 1: Division by zero: 1 / 0",
+    )
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    code = """\
+let s = "";
+s.pad(100_000, "a");
+remember("k", #{ a: s });
+remember("k", #{ b: s });
+remember("k", #{ b: s });
+remember("k", #{ c: s });"""
+
+    found = outcome(code, [0])
+
+    assert found.failure == (
+        "script line 6, column 1: 'remember' keeps at most 262144 bytes of JSON under one key"
+    )
+    assert {name: len(text) for name, text in found.state["k"].items()} == {
+        "a": 100_000,
+        "b": 100_000,
+    }
+
+
+def test_what_came_in_can_be_remembered_whatever_its_size() -> None:
+    large = {"text": "a" * 300_000}
+
+    found = outcome('remember("k", #{ last: msg }); remember("k", #{ n: 1 }); emit(1)', [large])
+
+    assert found.failures == []
+    assert found.state["k"] == {"last": large, "n": 1}
+
+
+def test_what_is_remembered_cannot_grow_by_holding_itself() -> None:
+    # Twice as large every time: forty rounds would fill the memory.
+    code = 'let r = recall("k"); remember("k", #{ a: r, b: r }); emit(1)'
+
+    found = outcome(code, *[[0]] * 40)
+
+    assert len(found.failures) > 10
+    assert {failure.partition(": ")[2] for failure in found.failures} <= {
+        "'remember' keeps at most 262144 bytes of JSON under one key",
+        "a map got more than 10000 entries",
+    }
+
+
+@virtual
+async def test_a_script_that_does_not_compile_refuses_to_be_built() -> None:
+    with pytest.raises(BuildRefused) as refused:
+        script("emit(msg").operator(StubContext())
+
+    fault = refused.value.fault
+    assert (fault.code, fault.path) == ("not-compiled", ("source", "code"))
+    assert fault.spot is not None
+    assert (fault.spot.line, fault.spot.column) == (1, 9)
+
+
+@virtual
+async def test_a_bucket_that_is_not_declared_refuses_to_be_built() -> None:
+    with pytest.raises(BuildRefused) as refused:
+        script("emit(msg)").operator(StubContext(state=PipelineState(bucket="none")))
+
+    assert refused.value.fault.code == "unknown-bucket"
+
+
+def test_nan_and_infinity_may_live_inside_a_script() -> None:
+    [found] = outcome("let x = 0.0 / 0.0; emit(if x.is_nan { 1.0 } else { x })", [0]).messages
+
+    assert not math.isnan(found)

@@ -1,0 +1,83 @@
+"""Who asks: work goes on as long as its client waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import falcon.testing
+import pytest
+
+from headrace.web.asgi import Message
+from headrace.web.asking import Request
+
+
+class Connection:
+    """A client whose request has been read; it leaves when it is told to."""
+
+    def __init__(self) -> None:
+        self._left = asyncio.Event()
+
+    def leave(self) -> None:
+        self._left.set()
+
+    async def receive(self) -> Message:
+        await self._left.wait()
+        return {"type": "http.disconnect"}
+
+
+def request(connection: Connection) -> Request:
+    return Request(falcon.testing.create_scope(), connection.receive)
+
+
+async def test_what_work_returns_is_returned_to_a_client_that_waits() -> None:
+    async def work() -> int:
+        await asyncio.sleep(0)
+        return 7
+
+    assert await request(Connection()).unless_gone(work()) == 7
+
+
+async def test_what_work_raises_is_raised() -> None:
+    async def work() -> None:
+        raise LookupError("nothing there")
+
+    with pytest.raises(LookupError, match="nothing there"):
+        await request(Connection()).unless_gone(work())
+
+
+async def test_work_is_cancelled_when_its_client_leaves() -> None:
+    connection, begun, cancelled = Connection(), asyncio.Event(), asyncio.Event()
+
+    async def work() -> int:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+        return 7
+
+    answering = asyncio.ensure_future(request(connection).unless_gone(work()))
+    await begun.wait()
+    connection.leave()
+
+    assert await answering is None
+    await cancelled.wait()
+
+
+async def test_work_is_cancelled_with_its_request() -> None:
+    begun, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    answering = asyncio.ensure_future(request(Connection()).unless_gone(work()))
+    await begun.wait()
+    answering.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await answering
+    await cancelled.wait()

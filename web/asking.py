@@ -1,0 +1,41 @@
+"""Who asks, and whether anybody still waits for the answer.
+
+A server tells an application that a client has left only when it is asked; a responder that works on
+would not notice, and neither would the requests that wait behind it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+import falcon.asgi
+
+from headrace.web.asgi import Receive, gone
+
+T = TypeVar("T")
+
+
+class Request(falcon.asgi.Request):
+    """A request that can end what is done for it when its client leaves."""
+
+    def __init__(
+        self, scope: dict[str, Any], receive: Receive, *others: Any, **options: Any
+    ) -> None:
+        super().__init__(scope, receive, *others, **options)
+        self._from_server = receive
+
+    async def unless_gone(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """Return what ``work`` returns; cancel it, and return None, when the client has left.
+
+        To be called when the body has been read: nobody else may ask the server meanwhile.
+        """
+        working = asyncio.ensure_future(work)
+        leaving = asyncio.ensure_future(gone(self._from_server))
+        try:
+            await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+            return await working if working.done() else None
+        finally:
+            working.cancel()
+            leaving.cancel()

@@ -1,0 +1,231 @@
+"""The dry runs: what a chain, or a script, would do with messages, while nothing that runs is touched."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import falcon.asgi
+
+from headrace.compiler.errors import Refused
+from headrace.compiler.jsontext import encode
+from headrace.compiler.language.catalogue import Catalogue
+from headrace.compiler.language.diagnostics import Diagnostic, Fault
+from headrace.compiler.language.states import PipelineState
+from headrace.compiler.runtime.rehearsal.aside import Leash, TookTooLong
+from headrace.compiler.runtime.rehearsal.chain import (
+    MOST_MESSAGES,
+    NAME,
+    Failure,
+    Rehearsal,
+    Surroundings,
+)
+from headrace.operators.scripting import ScriptFailed
+from headrace.web.asking import Request
+from headrace.web.bodies import read_json_body
+from headrace.web.dryanswers import Answer
+from headrace.web.dryrequests import Chain, read_chain, read_script, refusal
+from headrace.web.service import Service
+
+NOT_COMPILED = "not-compiled"
+"""The one refusal of a script that is the doing of its author, and not of who asks."""
+
+log = logging.getLogger("headrace.web")
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """One dry run: what it is about, and what is lent to it of a server that goes on meanwhile."""
+
+    body: bytes
+    catalogue: Catalogue
+    surroundings: Surroundings
+    started_at: datetime
+
+
+Answered = Callable[[DryRun, Leash], dict[str, Any]]
+
+
+async def dry_run_pipeline(service: Service, req: Request, resp: falcon.asgi.Response) -> None:
+    """Answer what each transform of a chain would hand on."""
+    resp.data = await _answered(service, req, of_chain)
+
+
+async def dry_run_script(service: Service, req: Request, resp: falcon.asgi.Response) -> None:
+    """Answer what a script would emit."""
+    resp.data = await _answered(service, req, of_script)
+
+
+async def _answered(service: Service, req: Request, answered: Answered) -> bytes | None:
+    """Do a dry run in a thread, from the reading of its body to the writing of its answer.
+
+    When its client leaves it is given up, also while it waits for its turn.
+    """
+    body = await read_json_body(req)
+    engine = service.engine
+    surroundings = Surroundings(dict(engine.connections), engine.secrets, engine.base)
+    dry_run = DryRun(body, service.catalogue, surroundings, service.clock.now())
+    work = service.dry_runs.run(lambda leash: encode(answered(dry_run, leash)))
+    return await req.unless_gone(work)
+
+
+def of_chain(dry_run: DryRun, leash: Leash) -> dict[str, Any]:
+    """Return what a chain would do with messages.
+
+    Raises:
+        MalformedBody, WrongBody: the request is wrong in itself.
+        TookTooLong: reading it has taken all the time.
+    """
+    chain = read_chain(dry_run.body, dry_run.catalogue, dry_run.surroundings)
+    _in_time(leash)
+    if chain.objections:
+        return _not_built(chain, chain.objections)
+    rehearsal = Rehearsal(
+        chain.transforms,
+        dry_run.surroundings,
+        state=chain.asked.state,
+        seeds=chain.asked.buckets,
+        is_traced=chain.asked.attribution,
+    )
+    rehearsal.perform(
+        _first(chain.asked.messages),
+        leash,
+        started_at=dry_run.started_at,
+        advance_seconds=chain.asked.advance_seconds,
+    )
+    if rehearsal.refusals:
+        refusals = [(index, chain.diagnosed(index, fault)) for index, fault in rehearsal.refusals]
+        return _not_built(chain, refusals)
+    return _performed(chain, rehearsal)
+
+
+def _in_time(leash: Leash) -> None:
+    """Go on if reading the request has left any time."""
+    if leash.is_pulled:
+        raise TookTooLong(leash.seconds)
+
+
+def _not_built(chain: Chain, objections: Sequence[tuple[int, Diagnostic]]) -> dict[str, Any]:
+    at, first = objections[0]
+    return {
+        "outcome": "failed",
+        "at": at,
+        "kind": chain.parts[at].component.kind,
+        "phase": "build",
+        "message": str(Refused([first])),
+        "diagnostics": [each.as_json() for _, each in objections],
+        "stages": [],
+        "warnings": _remarks(chain),
+        "notes": [],
+        **({"left": []} if chain.asked.attribution else {}),
+    }
+
+
+def _performed(chain: Chain, rehearsal: Rehearsal) -> dict[str, Any]:
+    answer = Answer(_notes(chain))
+    is_traced, failure = chain.asked.attribution, rehearsal.failure
+    stages = answer.stages(rehearsal.completed, is_traced=is_traced)
+    told: dict[str, Any] = {"outcome": "ran", "stages": stages}
+    if failure is None:
+        told["buckets"] = answer.entries(rehearsal.bucket)
+    else:
+        told = {
+            "outcome": "failed",
+            "at": failure.at,
+            "kind": chain.parts[failure.at].component.kind,
+            "phase": failure.phase,
+            "message": failure.message,
+            "diagnostics": [],
+            "stages": stages,
+        }
+    return {
+        **told,
+        "warnings": [*_remarks(chain), *_warnings(rehearsal)],
+        "notes": answer.notes,
+        **({"left": answer.left(rehearsal)} if is_traced else {}),
+    }
+
+
+def _remarks(chain: Chain) -> list[str]:
+    return [f"{each.path}: {each.message}" for each in chain.remarks]
+
+
+def _warnings(rehearsal: Rehearsal) -> list[str]:
+    return [f"{seat.place}: {text}" for seat in rehearsal.seats for text in seat.warnings]
+
+
+def _notes(chain: Chain) -> Iterator[str]:
+    """Yield what is not as one might think, whatever happens."""
+    if (count := len(chain.asked.messages)) > MOST_MESSAGES:
+        yield f"only the first {MOST_MESSAGES} of {count:,} messages were used"
+    if chain.asked.buckets and chain.asked.state is None:
+        yield "'buckets' counts for nothing without 'state'"
+    for index, transform in enumerate(chain.transforms):
+        if transform.acts:
+            yield f"transforms[{index}] ('{transform.kind}') {transform.acts}, in a dry run as well"
+
+
+def _first(messages: Sequence[Any]) -> list[Any]:
+    if len(messages) > MOST_MESSAGES:
+        log.warning("dry run: the first %d of %d messages are used", MOST_MESSAGES, len(messages))
+    return [*messages[:MOST_MESSAGES]]
+
+
+def of_script(dry_run: DryRun, leash: Leash) -> dict[str, Any]:
+    """Return what a script would do with messages.
+
+    Raises:
+        MalformedBody, WrongBody: the request is wrong in itself, or the script cannot be read.
+        TookTooLong: reading it has taken all the time.
+    """
+    asked, site = read_script(dry_run.body)
+    _in_time(leash)
+    rehearsal = Rehearsal(
+        [asked.script], dry_run.surroundings, state=PipelineState(bucket=NAME), seeds=asked.state
+    )
+    rehearsal.perform([*asked.messages], leash, started_at=dry_run.started_at)
+    for _, fault in rehearsal.refusals:
+        if fault.code != NOT_COMPILED:
+            raise refusal(site, fault)
+        return _not_compiled(fault)
+    if rehearsal.failure is not None:
+        return _script_failed(rehearsal.failure, asked.source.name)
+    answer, seat = Answer(), rehearsal.seats[0]
+    heading = f"{asked.source.name}: "  # with which the log would tell whose they are
+    return {
+        "outcome": "emitted",
+        "batches": answer.batches(seat),
+        "warnings": sorted({text.removeprefix(heading) for text in seat.warnings}),
+        "state": answer.entries(rehearsal.bucket),
+        "notes": answer.notes,
+    }
+
+
+def _not_compiled(fault: Fault) -> dict[str, Any]:
+    hint = "" if fault.suggestion is None else f" ({fault.suggestion})"
+    spot = fault.spot
+    return {
+        "outcome": "failed",
+        "stage": "compile",
+        "message": fault.message + hint,
+        "line": None if spot is None else spot.line,
+        "column": None if spot is None else spot.column,
+    }
+
+
+def _script_failed(failure: Failure, name: str) -> dict[str, Any]:
+    message, (line, column) = failure.message, (None, None)
+    if isinstance(failure.cause, ScriptFailed):
+        message, (line, column) = failure.cause.message, failure.cause.position
+        if failure.cause.script != name:  # it was in a module
+            message = f"{failure.cause.script}: {message}"
+    return {
+        "outcome": "failed",
+        "stage": "compile" if failure.phase == "build" else "runtime",
+        "message": message,
+        "line": line,
+        "column": column,
+    }
