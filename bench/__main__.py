@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from bench import ingest, memory, passes
+from bench import ingest, memory, passes, scripts
 from bench.measuring import BRIEF, THOROUGH, Effort
 from bench.table import Row, machine, markdown
 
@@ -33,16 +33,29 @@ SCENARIOS: dict[str, list[Scenario]] = {
     "filter1": [passes.filter1],
     "filter5": [passes.filter5],
     "map1": [passes.map1],
+    "remember10": [passes.remember10],
+    "remember100": [passes.remember100],
+    "recall10": [passes.recall10],
+    "recall100": [passes.recall100],
     "pipelines10": [passes.pipelines10],
     "pipelines100": [passes.pipelines100],
     "pipelines1000": [passes.pipelines1000, memory.idle],
     "depth3": [passes.depth3],
     "watched": [passes.watched],
     "chain": [passes.chain],
+    "runadd": [scripts.runadd],
+    "runif3": [scripts.runif3],
+    "runnested": [scripts.runnested],
+    "script1": [scripts.script1],
+    "script100": [scripts.script100],
+    "chainscript": [scripts.chainscript],
     "ingest1": [ingest.ingest1],
     "ingest100": [ingest.ingest100],
+    "ingestscript": [scripts.ingestscript],
     "livez": [ingest.livez],
+    "livezscript": [scripts.livezscript],
     "overload": [memory.overload],
+    "bucket1000000": [memory.bucket],
 }
 
 

@@ -1,7 +1,7 @@
-"""The limit for ingest: a bare ASGI app that decodes and appends, or runs the tight loop.
+"""The limit for ingest: a bare ASGI app that decodes and appends, or runs the tight loop, or a script.
 
 It answers what the product answers, from the same server with the same settings. Run as a process
-of its own: ``python -m bench.bare PORT append|reduce``.
+of its own: ``python -m bench.bare PORT append|reduce|script``.
 """
 
 from __future__ import annotations
@@ -63,6 +63,12 @@ def reducing() -> Callable[[bytes], int]:
     return take
 
 
+def scripting() -> Callable[[bytes], int]:
+    """Return what runs a script on every message of a body."""
+    run = limits.script_of_body(limits.SCRIPT)
+    return lambda body: len(run(body))
+
+
 def app(take: Callable[[bytes], int]) -> Any:
     """Return an app that gives each body to ``take``."""
     headers = [(b"content-type", b"application/json")]
@@ -92,7 +98,7 @@ async def _serve(application: Any, port: int) -> None:
 
 def main(port: str, kind: str) -> None:
     """Serve until told to end."""
-    application = app({"append": appending, "reduce": reducing}[kind]())
+    application = app({"append": appending, "reduce": reducing, "script": scripting}[kind]())
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(application, int(port)))
 

@@ -7,6 +7,7 @@ and a group is known by the type of its key as well: without that it would not b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from time import monotonic
 from typing import Any, NoReturn
 
 import msgspec
@@ -14,8 +15,11 @@ import msgspec
 Message = dict[str, Any]
 Batch = list[Message]
 
+SCRIPT = "msg.rpm += 1; emit(msg)"
+
 _decode = msgspec.json.Decoder().decode
 _encode_lines = msgspec.json.Encoder().encode_lines
+_held: dict[str | None, Message] = {}
 
 
 class Failed(Exception):
@@ -59,6 +63,39 @@ def map1(batch: Batch) -> Batch:
     ]
 
 
+def remember(batch: Batch) -> Batch:
+    """Keep two fields of the last message of each machine, and when that was."""
+    now = monotonic()
+    for m in batch:
+        name = m.get("machine")
+        key = name if name.__class__ is str else _text(name)
+        if key is None:
+            continue
+        values = _held.get(key)
+        if values is None:
+            values = _held[key] = {}
+        if "temp" in m:
+            values["last_temp"] = m["temp"]
+        if "rpm" in m:
+            values["last_rpm"] = m["rpm"]
+        values["at"] = now
+    return batch
+
+
+def recall(batch: Batch) -> Batch:
+    """Add what was kept within the last hour, and leave out messages of which nothing was."""
+    out, cutoff = [], monotonic() - 3600
+    for m in batch:
+        name = m.get("machine")
+        values = _held.get(name if name.__class__ is str else _text(name))
+        if values is None or values["at"] <= cutoff:
+            continue
+        if "last_temp" in values and "last_rpm" in values:
+            kept = {"last_temp": values["last_temp"], "last_rpm": values["last_rpm"]}
+            out.append({**m, **kept})
+    return out
+
+
 def chain(messages: Iterable[Message]) -> bytes:
     """Filter, map, reduce and encode in one loop that builds nothing on the way."""
     groups: dict[Any, list[float]] = {}
@@ -98,6 +135,25 @@ def chain_of_body(body: bytes) -> bytes:
     return chain(_decode(body))
 
 
+def script(code: str) -> Callable[[Batch], Batch]:
+    """Return what runs a script on every message, as whoever has the engine alone would."""
+    import rhai  # some process has another one than is installed
+
+    return rhai.Script(code).run_each
+
+
+def script_of_body(code: str) -> Callable[[bytes], Batch]:
+    """Return the same for messages that came as one list."""
+    run_each = script(code)
+    return lambda body: run_each(_decode(body))
+
+
+def script_of_payloads(code: str) -> Callable[[list[bytes]], Batch]:
+    """Return the same for messages that came one by one."""
+    run_each = script(code)
+    return lambda payloads: run_each([*map(_decode, payloads)])
+
+
 def decode(body: bytes) -> Any:
     """Decode one body."""
     return _decode(body)
@@ -121,6 +177,11 @@ def _key(value: Any) -> tuple[type, bytes]:
     if value is None:
         raise Failed("no machine")
     return type(value), msgspec.json.encode(value)
+
+
+def _text(value: Any) -> str | None:
+    is_key = value.__class__ in (bool, int, float)
+    return msgspec.json.encode(value).decode() if is_key else None
 
 
 def _failed(message: Message) -> NoReturn:

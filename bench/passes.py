@@ -61,14 +61,22 @@ REDUCER: list[Config] = [
     }
 ]
 CHAIN = [*FILTER1, *MAP1, *REDUCER]
+NAMES = {"temp": "last_temp", "rpm": "last_rpm"}
+REMEMBER: list[Config] = [
+    {"type": "remember", "remember": [{"field": f, "as": name} for f, name in NAMES.items()]}
+]
+RECALL: list[Config] = [{"type": "recall", "recall": [*NAMES.values()]}]
+BUCKETS: Config = {"machines": {"idle_timeout_secs": 3600}}
 
 
 class Bed:
     """An engine that runs pipelines between stand-ins: ``run(n)`` sends n batches through."""
 
-    def __init__(self, pipelines: Sequence[Config], given: Sequence[Any]) -> None:
+    def __init__(
+        self, pipelines: Sequence[Config], given: Sequence[Any], buckets: Config | None = None
+    ) -> None:
         self.engine = Engine(Clock(asyncio.get_running_loop()))
-        self._program = program(pipelines)
+        self._program = program(pipelines, buckets or {})
         self._given = given
         self._supplies: list[standins.Supply] = []
         self._sinks: list[standins.Counting] = []
@@ -99,9 +107,10 @@ class Bed:
             await sink.expected()
 
 
-def program(pipelines: Sequence[Config]) -> Program:
+def program(pipelines: Sequence[Config], buckets: Config) -> Program:
     """Return configs as the server loads them."""
-    document = documents.read(json.dumps(pipelines), None, "json")
+    text = json.dumps({"state": buckets, "pipelines": pipelines})
+    document = documents.read(text, None, "json")
     loaded, said = load_program(document, standins.catalogue())
     if loaded is None:
         raise ValueError("; ".join(f"{each.path}: {each.message}" for each in said))
@@ -188,6 +197,53 @@ async def _beside(ours: list[Config], other: list[Config], size: int, effort: Ef
     given = messages.batches(size)
     async with Bed(ours, given) as bed, Bed(other, given) as beside:
         return await compare(bed.run, beside.run, effort)
+
+
+def remember10(effort: Effort) -> list[Row]:
+    """Remember two fields, of ten machines in a batch."""
+    return _with_state("remember10", REMEMBER, limits.remember, messages.MACHINES, effort)
+
+
+def remember100(effort: Effort) -> list[Row]:
+    """Remember two fields, of a hundred machines in a batch: every message has a key of its own."""
+    return _with_state("remember100", REMEMBER, limits.remember, 100, effort)
+
+
+def recall10(effort: Effort) -> list[Row]:
+    """Recall two fields, of ten machines in a batch."""
+    return _with_state("recall10", RECALL, limits.recall, messages.MACHINES, effort)
+
+
+def recall100(effort: Effort) -> list[Row]:
+    """Recall two fields, of a hundred machines in a batch."""
+    return _with_state("recall100", RECALL, limits.recall, 100, effort)
+
+
+def _with_state(
+    name: str, transforms: list[Config], by_hand: ByHand, machines: int, effort: Effort
+) -> list[Row]:
+    """Hold transforms with state at 100 a batch against a loop over a dict."""
+    compared = on_one_core(_keyed(transforms, by_hand, machines, effort))
+    limit = "a loop over a dict by hand"
+    return [ratio_row(name, compared, limit, unit="msg/s", per=100, least=0.6)]
+
+
+async def _keyed(
+    transforms: list[Config], by_hand: ByHand, machines: int, effort: Effort
+) -> Compared:
+    given = [
+        [{**each, "machine": f"press-{at % machines:02d}"} for at, each in enumerate(batch)]
+        for batch in messages.batches(100)
+    ]
+    keyed = {**one(transforms)[0], "state": {"bucket": "machines", "key": "machine"}}
+    async with Bed([keyed], given, BUCKETS) as bed:
+        bucket = bed.engine.buckets.get("machines")
+        assert bucket is not None
+        for message in given[0]:  # there is something to recall
+            kept = {name: message[field] for field, name in NAMES.items()}
+            bucket.merge({message["machine"]: kept})
+        limits.remember(given[0])
+        return await compare(bed.run, limits.over(given, by_hand), effort)
 
 
 def pipelines10(effort: Effort) -> list[Row]:
