@@ -175,6 +175,8 @@ impl Program {
             .set_max_map_size(limits.map.saturating_add(sizes.entries));
         run.begin(sizes, input.values, false);
         let done = caught(run, || self.evaluate(input.value));
+        // Here, also after what was thrown through `evaluate`: on this stack a value may nest as deep as it does.
+        self.put_input(Dynamic::UNIT);
         run.cells.empty();
         done
     }
@@ -190,7 +192,6 @@ impl Program {
             .engine
             .eval_statements_raw(&mut global, &mut self.caches, &mut self.scope, statements)
             .map(drop);
-        self.put_input(Dynamic::UNIT);
         if self.caches.fn_resolution_caches_len() > 0
             && self.caches.fn_resolution_cache_mut().dict.len() > MOST_LOOKUPS
         {
