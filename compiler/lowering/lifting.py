@@ -105,19 +105,38 @@ def hand_on(delivery: Delivery, batches: Sequence[Batch], emit: Callable[[Delive
 
 
 class Slices:
-    """How many steps go on after a pause: those of one pipeline, and with ``all`` everybody's."""
+    """How many steps go on after a pause: those of one pipeline, and with ``all`` everybody's.
 
-    __slots__ = ("_all", "paused")
+    Those that go on have one slice in each turn of the loop, whatever their number: a request waits
+    for one of them and not for all.
+    """
+
+    __slots__ = ("_all", "_last", "paused")
 
     def __init__(self, all: Slices | None = None) -> None:
         self._all = all
+        self._last: asyncio.Future[None] | None = None
         self.paused = 0
 
     @property
     def seconds(self) -> float:
-        """How long a step may run before it pauses: the slice is shared by those that are paused."""
+        """How long a new batch may be worked on at once: the slice is shared with those that are paused."""
         paused = self.paused if self._all is None else self._all.paused
         return max(SLICE_SECONDS / paused, SHORTEST_SECONDS) if paused > 1 else SLICE_SECONDS
+
+    async def turn(self, clock: Clock) -> None:
+        """Wait for the next turn of the loop in which nobody else has a slice, first come, first served."""
+        everybody = self._all or self
+        ahead, mine = everybody._last, asyncio.get_running_loop().create_future()
+        everybody._last = mine
+        try:
+            if ahead is None or ahead.done():
+                await clock.sleep(0)
+            else:
+                await ahead  # who is woken by it has the turn after
+        finally:
+            if not mine.done():  # the one behind was cancelled, and this with it
+                mine.set_result(None)
 
     def begin(self) -> None:
         """Count one more."""
@@ -269,10 +288,9 @@ class _PausingLine(_Line):
         return left if left > 0 else await self._next_slice()
 
     async def _next_slice(self) -> float:
-        await self._clock.sleep(0)
-        seconds = self._slices.seconds
-        self._ends = self._clock.monotonic() + seconds
-        return seconds
+        await self._slices.turn(self._clock)
+        self._ends = self._clock.monotonic() + SLICE_SECONDS
+        return SLICE_SECONDS
 
 
 def _in_line(line: Callable[[ObserverBase[Delivery]], _Line]) -> Operator:

@@ -405,6 +405,51 @@ async def test_what_comes_during_a_pause_waits_and_all_stays_in_order(chain):
     assert chain.failures == []
 
 
+@virtual
+async def test_many_that_are_paused_have_one_slice_in_each_turn_and_take_turns(chain):
+    step = Long()
+    chains, everybody = [Chain() for _ in range(5)], Slices()
+    for number, each in enumerate(chains):
+        step.slices = Slices(everybody)
+        each.runs(step.operator(each))
+        each.send([3, number])
+    step.log.clear()
+    loop = asyncio.get_running_loop()
+
+    def turn():
+        step.log.append("turn")
+        if not all(each.batches for each in chains):
+            loop.call_soon(turn)
+
+    turn()
+    await step.clock.sleep(1)
+
+    assert [each.batches for each in chains] == [[[3, number]] for number in range(5)]
+    slices = [entry for entry in step.log if entry != "turn"]
+    assert slices == [(3, SLICE_SECONDS)] * 15
+    text = "".join("t" if entry == "turn" else "s" for entry in step.log)
+    assert "ss" not in text
+
+
+@virtual
+async def test_one_that_is_given_up_while_it_waits_for_its_turn_holds_up_nobody(chain):
+    step = Long()
+    chains, everybody = [Chain() for _ in range(4)], Slices()
+    subscriptions = []
+    for each in chains:
+        step.slices = Slices(everybody)
+        subscriptions.append(each.runs(step.operator(each)))
+        each.send([3])
+    for turns, gone in ((0, 1), (2, 2)):
+        for _ in range(turns):
+            await step.clock.sleep(0)
+        subscriptions[gone].dispose()
+    await step.clock.sleep(1)
+
+    assert [each.batches for each in chains] == [[[3]], [], [], [[3]]]
+    assert everybody.paused == 0
+
+
 class Working(Clock):
     """A clock that goes on when somebody says that he has worked."""
 
