@@ -28,7 +28,7 @@ class Script:
         max_emitted: int = 10_000,
         max_emitted_bytes: int = 16_777_216,
         max_memory: int = 67_108_864,
-        time_limit: float | None = 1.0,
+        time_limit: float | None = ...,
     ) -> Script: ...
     @property
     def emits(self) -> bool: ...
