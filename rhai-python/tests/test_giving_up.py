@@ -45,7 +45,7 @@ def test_everything_that_the_run_held_goes(where, way):
     assert isinstance(run, Paused)
     gone = weakref.ref(message["held"])
 
-    began = time.perf_counter()
+    began = time.thread_time()  # of the work: others may have the machine
     if way == "closed":
         run.close()
     elif way == "collected":
@@ -56,7 +56,7 @@ def test_everything_that_the_run_held_goes(where, way):
     del message
     gc.collect()
 
-    assert time.perf_counter() - began < 0.5
+    assert time.thread_time() - began < 0.5
     assert gone() is None
     assert calls == [1]
     assert Script("emit(1)").run(None) == [1]

@@ -321,11 +321,12 @@ class TestTime:
         ],
     )
     def test_a_run_ends_soon_after_its_time_is_over(self, code):
-        began = time.perf_counter()
+        began, worked = time.perf_counter(), time.thread_time()
 
         assert stopped(code, max_operations=10**12, time_limit=0.2) == "time_limit"
 
-        assert 0.19 < time.perf_counter() - began < 1.0
+        assert time.perf_counter() - began > 0.19
+        assert time.thread_time() - worked < 1.0  # others may have the machine
 
     def test_each_value_has_its_own_time(self):
         code = "let t = 0; for i in 0..200000 { t += i } emit(1)"
@@ -339,7 +340,7 @@ class TestTime:
 
 class TestSource:
     def test_a_long_source_is_refused_at_once(self):
-        began = time.perf_counter()
+        began = time.thread_time()
 
         for source in (
             "/" * 10_000_000,
@@ -349,7 +350,7 @@ class TestSource:
         ):
             with pytest.raises(CompileError, match="bytes"):
                 Script(source)
-        assert time.perf_counter() - began < 1.0
+        assert time.thread_time() - began < 1.0
 
     def test_the_length_counts_bytes_and_is_an_option(self):
         with pytest.raises(CompileError):

@@ -55,7 +55,7 @@ def answer(small_stack=False, options=(), **question):
 
     forget_peak()
     before = peak()
-    began = time.perf_counter()
+    began = time.process_time()  # of the work: others may have the machine
     if small_stack:
         threading.stack_size(256 * 1024)
         thread = threading.Thread(target=job)
@@ -64,7 +64,7 @@ def answer(small_stack=False, options=(), **question):
         threading.stack_size(0)
     else:
         job()
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     stop, text = ends[0]
     grown = peak() - before
     alive = rhai.Script("emit(msg + 1)").run(41) == [42]
