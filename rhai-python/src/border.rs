@@ -19,6 +19,9 @@ use crate::view::{Field, View};
 /// Values that cross together. A change of stacks for each would cost some 40 ns.
 pub const MOST_TOGETHER: usize = 32;
 
+/// A Python object takes some times what it says.
+const KEPT_PER_BYTE: usize = 4;
+
 /// Tags from here on mark values of which only the fields that the script names were converted.
 const FIRST_PARTIAL: i32 = i32::MIN;
 
@@ -199,6 +202,23 @@ impl Border {
         } else {
             self.put_number(value)
         }
+    }
+
+    /// What a host function answered, and the bytes that are kept for it here until the runs are over: lists and
+    /// objects are the originals of what may leave again.
+    pub fn put_answer(
+        &mut self,
+        value: &Bound<'_, PyAny>,
+        levels: usize,
+    ) -> Entered<(Dynamic, usize)> {
+        let origins = self.origins.len();
+        self.sizes = Sizes::default();
+        let answer = self.put(value, levels)?;
+        let kept = match self.origins.len() > origins {
+            true => self.sizes.bytes * KEPT_PER_BYTE,
+            false => 0,
+        };
+        Ok((answer, kept))
     }
 
     fn tag(&mut self, value: &Bound<'_, PyAny>) -> i32 {

@@ -7,10 +7,11 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
-use rhai::{AST, Module};
+use rhai::{AST, Dynamic, Module};
 
 use crate::border::{Border, MOST_TOGETHER};
 use crate::failure::{Failure, Kind, raised};
+use crate::gauge::gauge;
 use crate::limits::{Ending, Limits};
 use crate::machine::{Call, Command, Event, Machine, Program};
 use crate::refusal::Refusal;
@@ -20,6 +21,9 @@ use crate::view::View;
 /// Values that cross together may be so large together; one alone may be larger. Large ones gain nothing by company,
 /// and push each other out of the processor's cache.
 const MOST_BYTES_TOGETHER: usize = 4 << 10;
+
+/// Exceptions of host functions that are kept for the case that the run fails for one of them.
+const MOST_RAISED: usize = 8;
 
 /// What a script calls outside of it.
 #[derive(Default)]
@@ -32,8 +36,9 @@ pub struct Driver {
     machine: Machine,
     border: Border,
     callables: Arc<Callables>,
-    /// What host functions raised in the run, by number.
-    raised: Vec<PyErr>,
+    /// What host functions raised last, by number.
+    raised: Vec<(usize, PyErr)>,
+    numbered: usize,
     /// What a host function raised that is no `Exception`: it ends the run, and comes out as it is.
     pub interrupt: Option<PyErr>,
 }
@@ -45,6 +50,7 @@ impl Driver {
             border: Border::default(),
             callables,
             raised: Vec::new(),
+            numbered: 0,
             interrupt: None,
         })
     }
@@ -87,7 +93,7 @@ impl Driver {
         let mut command = command;
         loop {
             command = match self.machine.resume(command, slice_end) {
-                Event::Call(call) => self.call(py, &call),
+                Event::Call(call) => self.call(py, call),
                 Event::Measure => Command::Size(self.whole_size(py)),
                 event => return event,
             }
@@ -99,25 +105,41 @@ impl Driver {
         border.whole_size(py, run.begun.get() - 1, run.limits.nesting)
     }
 
-    fn call(&mut self, py: Python<'_>, call: &Call) -> Command {
-        let levels = self.run().limits.nesting;
-        let answer = self.called(py, call).and_then(|answer| {
-            let entered = self.border.put(&answer, levels);
-            entered.map_err(|refusal| refused(py, &refusal, &self.run().limits))
-        });
-        let answer = match answer {
-            Ok(answer) => Ok(answer),
+    /// What the answer takes is the run's: it may keep it, and a script can ask again and again.
+    fn call(&mut self, py: Python<'_>, mut call: Box<Call>) -> Command {
+        let before = gauge(|gauge| gauge.held.get());
+        let mut kept = 0;
+        match self.answer(py, &call) {
+            Ok(answer) => (call.answer, kept) = (Ok(answer.0), answer.1),
             Err(error) if error.is_instance_of::<PyException>(py) => {
-                let text = error.value(py).to_string();
-                self.raised.push(error);
-                Err(raised(&text, self.raised.len()))
+                call.answer = Err(self.keep(py, error));
             }
             Err(interrupt) => {
                 self.interrupt = Some(interrupt);
                 return Command::Close;
             }
-        };
-        Command::Answer(answer.into())
+        }
+        let taken = gauge(|gauge| gauge.held.get()) - before;
+        self.run().charge(taken + kept as isize);
+        Command::Answer(call)
+    }
+
+    fn answer(&mut self, py: Python<'_>, call: &Call) -> PyResult<(Dynamic, usize)> {
+        let levels = self.run().limits.nesting;
+        let answer = self.called(py, call)?;
+        let entered = self.border.put_answer(&answer, levels);
+        entered.map_err(|refusal| refused(py, &refusal, &self.run().limits))
+    }
+
+    /// The text of an exception and its number, by which it is found again if the run fails for it.
+    fn keep(&mut self, py: Python<'_>, error: PyErr) -> Dynamic {
+        let text = error.value(py).to_string();
+        self.numbered += 1;
+        if self.raised.len() == MOST_RAISED {
+            self.raised.remove(0);
+        }
+        self.raised.push((self.numbered, error));
+        raised(&text, self.numbered)
     }
 
     fn called<'py>(&self, py: Python<'py>, call: &Call) -> PyResult<Bound<'py, PyAny>> {
@@ -209,11 +231,12 @@ impl Driver {
 }
 
 /// The exception for a failure, caused by what the host function raised.
-fn told(py: Python<'_>, failure: Failure, mut raised: Vec<PyErr>) -> PyErr {
-    let cause = failure.host.filter(|number| *number <= raised.len());
+fn told(py: Python<'_>, failure: Failure, raised: Vec<(usize, PyErr)>) -> PyErr {
+    let host = failure.host;
     let error = failure.raise(py);
-    if let Some(number) = cause {
-        error.set_cause(py, Some(raised.swap_remove(number - 1)));
+    let mut raised = raised.into_iter();
+    if let Some((_, cause)) = raised.find(|(number, _)| Some(*number) == host) {
+        error.set_cause(py, Some(cause));
     }
     error
 }

@@ -102,9 +102,10 @@ fn call(function: usize, arguments: &mut [&mut Dynamic]) -> Outcome<Dynamic> {
     let call = Call {
         function,
         arguments,
+        answer: Ok(Dynamic::UNIT),
     };
     match ask(Event::Call(call.into()))? {
-        Command::Answer(answer) => answer.map_err(marked),
+        Command::Answer(call) => call.answer.map_err(marked),
         _ => Err(failed("no answer")),
     }
 }

@@ -33,8 +33,8 @@ pub enum Command {
     Load(Box<AST>),
     /// After a pause.
     Go,
-    /// After a host function call: its result, or the error's text and number.
-    Answer(Box<Result<Dynamic, Dynamic>>),
+    /// After a host function call: the call, with its answer.
+    Answer(Box<Call>),
     /// After a question for the size of the whole value.
     Size(usize),
     /// End what is going on; where nothing is, finish.
@@ -55,10 +55,12 @@ pub enum Event {
     Measure,
 }
 
-/// A host function, by its number, and what it is called with.
+/// A host function, by its number, what it is called with, and what it answered: its result, or the error's text
+/// with its number. It goes out and comes back, so that what the run took for it is given back by the run.
 pub struct Call {
     pub function: usize,
     pub arguments: Vec<Dynamic>,
+    pub answer: Result<Dynamic, Dynamic>,
 }
 
 /// What a script needs to run, and keeps between runs.

@@ -226,6 +226,11 @@ impl Run {
         });
     }
 
+    /// Count as held by the run what was taken for it while it was off the processor.
+    pub fn charge(&self, bytes: isize) {
+        self.room.set(self.room.get() - bytes);
+    }
+
     /// Why the run has to end now, if it has to; pauses when its slice is over.
     fn look(&self) -> Option<Ending> {
         if self.ended.get().is_some() {

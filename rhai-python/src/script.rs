@@ -47,7 +47,11 @@ impl Script {
     #[pyo3(signature = (source, *, variable="msg", emits_lists=false, functions=None, load=None, note=None,
         max_operations=100_000, max_string=262_144, max_array=100_000, max_map=10_000, max_expression_depth=64,
         max_calls=64, max_modules=32, max_source=1_048_576, max_nesting=128, max_emitted=10_000,
-        max_emitted_bytes=16_777_216, max_memory=67_108_864, time_limit=Some(1.0)))]
+        max_emitted_bytes=16_777_216, max_memory=67_108_864, time_limit=Some(1.0)),
+        text_signature = "(source, *, variable='msg', emits_lists=False, functions=None, load=None, note=None, \
+        max_operations=100000, max_string=262144, max_array=100000, max_map=10000, max_expression_depth=64, \
+        max_calls=64, max_modules=32, max_source=1048576, max_nesting=128, max_emitted=10000, \
+        max_emitted_bytes=16777216, max_memory=67108864, time_limit=1.0)")]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
