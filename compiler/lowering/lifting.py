@@ -22,13 +22,13 @@ Report = Callable[[BaseException], None]
 """Told what a component raised; counts and reports it under that component."""
 
 SLICE_SECONDS = 0.002
-"""What steps that take long may work in a row, together, before the others have their turn.
+"""What one of the steps that take long may work before the others have their turn.
 
 Twice what the pumps have (`runtime/turns.py`): one turn of everybody stays far below the 20 ms that a
 request may wait, and the loop's own share of it, some 20 µs, does not show.
 """
 SHORTEST_SECONDS = 0.0001
-"""What each may at least, however many they are: giving way costs some microseconds."""
+"""What a batch that has just come is worked on at least, however many are paused: most need no more."""
 
 
 def per_batch(step: Step, report: Report) -> Operator:
