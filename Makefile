@@ -24,13 +24,16 @@ INSTALL_HEADRACE := wheel=$$($(BIN)/python scripts/engine.py wheel) \
 export MATURIN_NO_INSTALL_RUST := 1
 
 .DEFAULT_GOAL := help
-.PHONY: run test check docs bench clean help
+.PHONY: run test services check docs bench clean help
 
 run: .venv/.runs ## start the server on an example (CONFIG=path for another)
 	@exec $(BIN)/headrace serve --config $(CONFIG)
 
 test: .venv/.tests ## run the tests (PYTEST="..." for other arguments)
 	$(BIN)/python -m pytest $(PYTEST)
+
+services: .venv/.tests ## start the brokers of the tests on free ports, until Ctrl-C
+	@exec $(BIN)/python -m tests.services
 
 check: export MYPYPATH := build/rooms:rhai-python/python:scripts
 check: .venv/.tests build/rooms ## format, lint, types, direction of imports, docs up to date

@@ -1,4 +1,7 @@
-"""What holds for every test: it may be skipped on a user's machine, never in CI; time fails none."""
+"""What holds for every test: it may be skipped on a user's machine, never in CI; time fails none.
+
+And what every test may ask for: the servers of `tests/services`.
+"""
 
 import os
 from collections.abc import Generator
@@ -14,6 +17,12 @@ IN_CI = os.environ.get("CI") == "true"
 # Whether a machine is busy says nothing about a property: how long an example takes is no failure.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Not imported into this module: so a server is one and the same for the tests of every folder.
+    config.pluginmanager.import_plugin("tests.services.fixtures")
+
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 

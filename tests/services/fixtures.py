@@ -1,0 +1,51 @@
+"""The plain servers as fixtures: each started when a test first wants it, one for each worker.
+
+Tests that use them share them, so they choose their own topics, channels and keys. A test that
+stops, kills or configures a server starts its own: `with Redis(tmp_path, password="...") as server`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.services.authority import Authority
+from tests.services.kafka import Kafka
+from tests.services.mosquitto import Mosquitto
+from tests.services.nats import Nats
+from tests.services.redis import Redis
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Redis]:
+    """Give a Redis without credentials."""
+    with Redis(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def nats_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nats]:
+    """Give a NATS server without credentials."""
+    with Nats(tmp_path_factory.mktemp("nats")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mosquitto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mosquitto]:
+    """Give an MQTT broker without credentials."""
+    with Mosquitto(tmp_path_factory.mktemp("mosquitto")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """Give a Kafka broker without credentials."""
+    with Kafka(tmp_path_factory.mktemp("kafka")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """Give the authority that clients are to trust."""
+    return Authority(tmp_path_factory.mktemp("authority"))
