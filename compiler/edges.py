@@ -32,6 +32,12 @@ class Source(ABC):
     """True: payloads are bytes, the pump decodes them and coalesces up to `max_batch`.
     False: payloads are batches and pass as they are."""
 
+    connects: ClassVar[bool] = False
+    """True: there is a broker behind it. `read` then yields an empty sequence as soon as it is connected,
+    so that whatever is sent from then on arrives: that much is done while the pipeline is built. And
+    `stop` has it yield once more; it is closed when all that it handed out has left the outputs, so
+    that the broker can be told until then."""
+
     merges_metadata: ClassVar[bool] = False
     """True: messages may already carry metadata of their own pipeline; a `merge` envelope under the same
     field adds to it, and what is there wins."""
@@ -45,6 +51,11 @@ class Source(ABC):
 
         One call is one life of the connection: raising means the connection is lost and the pump
         calls again after its backoff; raising `Ended` or returning means the input is gone for good.
+        Whatever it opens it closes in a ``finally``, within a second or two, however it ends.
+
+        Raises:
+            BuildRefused: the other side answers and says no (a credential, a certificate): refuses the
+                pipeline while it is built; later it is a lost connection like any other.
         """
 
     def describe(self, origin: Any) -> dict[str, Any]:
@@ -67,6 +78,9 @@ class Source(ABC):
         Returns how many batches it had accepted that are lost with it.
         """
         return 0
+
+    async def forget(self) -> None:
+        """Have the broker keep nothing for it: its pipeline is deleted, and `read` is closed."""
 
 
 class Sink(ABC):
@@ -93,7 +107,11 @@ class InlineSink(Sink):
 
 
 class AwaitingSink(Sink):
-    """A sink that waits for the other side: it is called by an ordered worker of its own."""
+    """A sink that waits for the other side: it is called by ordered workers of its own."""
+
+    at_once: ClassVar[int] = 1
+    """How many writes may be under way. With more than one, `begin` is what keeps their order: it is
+    called in the order of the batches, and what it returns is awaited in any."""
 
     @abstractmethod
     async def write(self, batch: Batch) -> None:

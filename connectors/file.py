@@ -10,63 +10,24 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BatchFailed, OutsideRoot
 from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Fault, shown
+from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.families import Connection, Output
-from headrace.compiler.language.fields import Choice, ConnectionName, Name, refused
+from headrace.compiler.language.fields import Choice, ConnectionName
 from headrace.compiler.language.records import option
 from headrace.compiler.language.structures import RecordOf
 from headrace.connectors.parts import FORMATS, PartFormat, Rotation, part_name
+from headrace.connectors.paths import FilePath, InnerPath
 
 CLOSING = 4
 """Parts that may be synced to disk at a time; the next batch waits for one of them."""
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-class FilePath(Name):
-    """A path as a file system takes it."""
-
-    @property
-    def expects(self) -> str:
-        """A path."""
-        return "a path"
-
-    def read(self, value: Any) -> str:
-        """Take a path without the one character that ends it for the system."""
-        path: str = super().read(value)
-        if "\0" in path:
-            raise refused(
-                "control-character", "a path holds no NUL character", expected=self.expects
-            )
-        return path
-
-
-class InnerPath(FilePath):
-    """A path that stays under the directory it is relative to, links aside."""
-
-    @property
-    def expects(self) -> str:
-        """A path without ways out."""
-        return "a relative path without '.' and '..'"
-
-    def read(self, value: Any) -> str:
-        """Take a relative path that only descends."""
-        path = super().read(value)
-        if path.startswith("/") or {".", ".."} & set(path.split("/")):
-            raise refused(
-                "outside-root",
-                f"expected {self.expects}, found {shown(path)}",
-                found=path,
-                expected=self.expects,
-            )
-        return path
 
 
 class FileConnection(Connection, kind="file", listed=5):

@@ -282,7 +282,7 @@ class HttpOutput(Output, kind="http", listed=10):
     """Send each batch, or each message, to an HTTP server as JSON.
 
     Any answer but 2xx fails the batch; the reply is discarded. After a failed connection, a
-    timeout, a 429 or a 5xx the next try waits: 250 ms at first, twice as long each time, at most
+    timeout, a 429 or a 5xx the next try waits: 250 ms at first, longer each time, at most
     30 s; batches that arrive meanwhile fail. Any other refusal costs only its own batch. A 307 or
     308 within the same server is followed; every other redirect is a failure.
 

@@ -20,11 +20,13 @@ from headrace.compiler.language.context import (
     Ingress,
     Operator,
     PausingStep,
+    Release,
     Step,
 )
 from headrace.compiler.language.diagnostics import path_text
 from headrace.compiler.language.families import Connection
 from headrace.compiler.language.records import Record, faults_of
+from headrace.compiler.language.redaction import Redaction
 from headrace.compiler.language.secrets import Secret, Secrets
 from headrace.compiler.language.states import PipelineState, no_state, undeclared_bucket
 from headrace.compiler.lowering.lifting import Slices, awaiting, pausing, per_batch
@@ -60,9 +62,12 @@ class StubContext:
         self._connections = connections or {}
         self._secrets = Secrets(secrets or {}, {})
         self._upstreams = upstreams or {}
-        self._values: dict[str, str] = {}
+        self._redaction = Redaction()
         self.warnings: list[str] = []
         self.failures: list[str] = []
+        self.notes: list[str] = []
+        self.claims: list[str] = []
+        self.released = 0
         self.ingress: Ingress | None = None
         self.holding: list[Callable[[], int]] = []
         self.closing: list[Callable[[], Awaitable[None]]] = []
@@ -91,14 +96,11 @@ class StubContext:
 
     def resolve(self, secret: Secret) -> str:
         value = self._secrets.resolve(secret)
-        if secret.names():
-            self._values[value] = secret.template
+        self._redaction.learn(secret.template, value, self._secrets.lookup)
         return value
 
     def redact(self, text: str) -> str:
-        for value, template in self._values.items():
-            text = text.replace(value, template)
-        return text
+        return self._redaction(text)
 
     def warn(self, text: str) -> None:
         self.warnings.append(text)
@@ -132,8 +134,18 @@ class StubContext:
     def attach(self, upstream: str) -> Source:
         return self._upstreams[upstream]
 
-    def holds(self, count: Callable[[], int]) -> None:
+    def holds(self, count: Callable[[], int], release: Release | None) -> None:
         self.holding.append(count)
+
+    def release(self) -> int:
+        self.released += 1
+        return 0
+
+    def claim(self, key: str) -> None:
+        self.claims.append(key)
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
 
     def on_finish(self, action: Callable[[], Awaitable[None]]) -> None:
         self.closing.append(action)

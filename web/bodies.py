@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import falcon
 import falcon.asgi
 
 from headrace.compiler.errors import HeadraceError, Refused
-from headrace.compiler.language.diagnostics import Diagnostic
+from headrace.compiler.language.diagnostics import Diagnostic, printable
 from headrace.compiler.language.documents import Document, Unreadable, read
 
 LARGEST = 2 * 1024 * 1024
 """Bytes of a body on every endpoint but ingest; beyond it the request is refused, read no further."""
+_MOST_ID = 100
 
 
 class MalformedBody(HeadraceError):
@@ -63,6 +65,12 @@ def document_of(body: bytes) -> tuple[Document, list[Diagnostic]]:
         if cause.document is None:
             raise MalformedBody(cause.diagnostics) from cause
         return cause.document, cause.diagnostics
+
+
+def called(noun: str, value: Any) -> str:
+    """Return how a refusal calls what a body describes: by its id, if that is one."""
+    id = value.get("id") if isinstance(value, dict) else None
+    return f"{noun} '{printable(id[:_MOST_ID])}'" if isinstance(id, str) else f"the {noun}"
 
 
 def too_large(most: int) -> falcon.HTTPContentTooLarge:

@@ -6,13 +6,19 @@ It imports the language alone: no server, no driver, no network.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from headrace.compiler.language.diagnostics import Diagnostic, Severity, in_file_order
+from headrace.compiler.language.diagnostics import (
+    Diagnostic,
+    Severity,
+    in_file_order,
+    path_text,
+    printable,
+)
 from headrace.compiler.language.render import Style, render
-from headrace.web.reading import Files, catalogue, load
+from headrace.web.reading import Files, Loaded, catalogue, load, place
 
 
 def check(
@@ -22,7 +28,11 @@ def check(
     *,
     is_json: bool = False,
 ) -> int:
-    """Print what is wrong with the configs and what they name; return the exit code."""
+    """Print what is wrong with the configs and what they name; return the exit code.
+
+    Which connection each component uses is told beside the summary, on standard error: what is wrong
+    stays alone on standard output.
+    """
     known = catalogue()
     results = [load(Files(config, connections, secrets), known) for config in configs]
     # Configs may share a connections file, and what is wrong with it is told once.
@@ -33,13 +43,30 @@ def check(
     if text := render(diagnostics, style=style, sources=sources):
         print(text, flush=True)
     if not is_json:
-        print(_summary(len(configs), diagnostics), file=sys.stderr)
+        lines = [line for loaded in results for line in _uses(loaded)]
+        print(*lines, _summary(len(configs), diagnostics), sep="\n", file=sys.stderr)
     return 1 if any(loaded.is_refused for loaded in results) else 0
 
 
 def style_for(stream: TextIO) -> Style:
     """Return how diagnostics are shown on a stream: at length to people, in lines to programs."""
     return "terminal" if stream.isatty() else "plain"
+
+
+def _uses(loaded: Loaded) -> Iterator[str]:
+    """Yield which connection each component uses and where that is filed, pipeline after pipeline.
+
+    Of a config that is refused nothing is said: what it would use shows when it is mended.
+    """
+    if loaded.program is None or loaded.is_refused:
+        return
+    for config in sorted(loaded.program.pipelines, key=lambda each: each.at):
+        file = None if config.source is None else config.source.file
+        for path, kind, name in config.namings():
+            at = place(file, config.site.inside(*path).position())
+            component = path_text((*config.called, *path[:2]))
+            used = f"{kind} connection '{name}' ({loaded.filed_at[name]})"
+            yield printable(f"{at}: {component} uses {used}")
 
 
 def _summary(files: int, diagnostics: Sequence[Diagnostic]) -> str:

@@ -18,6 +18,7 @@ import falcon.asgi
 
 from headrace.compiler.errors import HeadraceError, PipelineExists, Refused, UnknownPipeline
 from headrace.compiler.jsontext import encode
+from headrace.compiler.runtime.connections import ConnectionExists, ConnectionInUse, NotFiled
 from headrace.compiler.runtime.rehearsal.aside import TookTooLong, TooMany
 from headrace.web.access import Forbidden
 from headrace.web.bodies import MalformedBody, WrongBody
@@ -29,8 +30,11 @@ STATUS: Mapping[type[Exception], int] = MappingProxyType(
         TookTooLong: 400,
         WrongBody: 400,
         Forbidden: 403,
+        NotFiled: 404,
         UnknownBucket: 404,
         UnknownPipeline: 404,
+        ConnectionExists: 409,
+        ConnectionInUse: 409,
         PipelineExists: 409,
         Refused: 422,
         Exception: 500,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from queue import Full, Queue
@@ -15,22 +16,32 @@ from threading import Event, Thread
 from typing import TextIO
 
 from headrace.compiler.language.diagnostics import printable
+from headrace.compiler.language.redaction import Redaction
 
 MOST_WAITING = 1000
 """Entries that wait for a reader; further ones are lost, and counted."""
 LAST_SECONDS = 1.0
 """How long the end of the process waits for them."""
+_OURS = "headrace"
 
 
 class OneLine(logging.Formatter):
     """Time, level, message. Only a traceback takes further lines, and those are indented.
 
     What a payload, a peer or an id brings in can forge no entry and tell a terminal nothing:
-    characters that do not print are written as escapes.
+    characters that do not print are written as escapes. Our own sentences are without secrets when
+    they get here. What a library says and what is in a traceback goes through ``redact``.
     """
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(message)s")
+        self.redact: Callable[[str], str] = Redaction()
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the entry with its traceback."""
+        text = super().format(record)
+        is_ours = record.name.split(".")[0] == _OURS and not record.exc_info
+        return text if is_ours else self.redact(text)
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
         """Return when the entry was made, in UTC."""
@@ -96,15 +107,22 @@ class StandardError:
             octets = octets[os.write(self._descriptor, octets) :]
 
 
-def configure(stream: TextIO | StandardError, *, is_debug: bool) -> None:
-    """Send everything from level INFO on, or DEBUG, to a stream."""
+def configure(stream: TextIO | StandardError, *, is_debug: bool) -> OneLine:
+    """Send our own entries from level INFO on, or DEBUG, to a stream; return what writes them.
+
+    Drivers are silent: one tells of a broker's outage in hundreds of lines, another with the password
+    in them, and what they know a pipeline tells as its failures. Debugging shows their warnings.
+    """
+    lines = OneLine()
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(OneLine())
-    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-    logging.getLogger("headrace").setLevel(logging.DEBUG if is_debug else logging.INFO)
+    handler.setFormatter(lines)
+    others = logging.WARNING if is_debug else logging.CRITICAL
+    logging.basicConfig(level=others, handlers=[handler], force=True)
+    logging.getLogger(_OURS).setLevel(logging.DEBUG if is_debug else logging.INFO)
     # Its notices are about itself, and some can be had by anybody who sends nonsense.
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
     logging.getLogger("asyncio").setLevel(logging.WARNING)
+    return lines
 
 
 def standard_error() -> StandardError:

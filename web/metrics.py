@@ -56,6 +56,11 @@ class Scrape:
             "Messages taken in (stage input) and handed on by the transforms (stage output).",
             labels=by_stage,
         )
+        skipped = Counter(
+            "headrace_messages_skipped",
+            "Payloads that are not JSON, and messages that no envelope could be put on.",
+            labels=by_pipeline,
+        )
         failures = Counter(
             "headrace_failures", "Failures, repeated ones included.", labels=by_stage
         )
@@ -69,6 +74,7 @@ class Scrape:
         for view in self._views:
             messages.add_metric((view.id, "input"), view.counters.inbound)
             messages.add_metric((view.id, "output"), view.counters.outbound)
+            skipped.add_metric((view.id,), view.counters.skipped)
             for stage, count in view.failures.by_stage.items():
                 failures.add_metric((view.id, stage), count)
             held.add_metric((view.id,), view.held)
@@ -77,4 +83,4 @@ class Scrape:
         keys = Gauge("headrace_bucket_keys", "Keys that a bucket holds.", labels=("bucket",))
         for bucket, count in self._buckets.items():
             keys.add_metric((bucket,), count)
-        yield from (messages, failures, held, in_flight, status, keys)
+        yield from (messages, skipped, failures, held, in_flight, status, keys)

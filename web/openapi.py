@@ -11,6 +11,7 @@ from importlib.metadata import version
 from typing import Any
 
 from headrace.compiler.language.catalogue import Catalogue
+from headrace.compiler.language.connections import Filing
 from headrace.compiler.language.diagnostics import Severity
 from headrace.compiler.language.schema import OPENAPI, component_schemas
 from headrace.web.access import Access
@@ -53,7 +54,7 @@ def described(catalogue: Catalogue, table: Sequence[Endpoint] = ENDPOINTS) -> Sc
         "tags": [{"name": tag} for tag in dict.fromkeys(endpoint.tag for endpoint in table)],
         "paths": paths,
         "components": {
-            "schemas": {**component_schemas(catalogue, _REQUESTS), **_BODIES},
+            "schemas": {**_records(catalogue), **_BODIES},
             "securitySchemes": SECURITY_SCHEMES,
         },
     }
@@ -108,8 +109,24 @@ _COUNT: Schema = {"type": "integer", "minimum": 0}
 _TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
 _COUNT_OR_NULL: Schema = {"type": ["integer", "null"], "minimum": 0}
 
-_REQUESTS = (DryRunRequest, PipelineDryRunRequest)
-"""The request bodies that are records."""
+_REQUESTS = (DryRunRequest, PipelineDryRunRequest, Filing)
+"""The request bodies that are records, or begin with one."""
+
+
+def _records(catalogue: Catalogue) -> dict[str, Schema]:
+    """Return the schemas of components and of requests."""
+    schemas = component_schemas(catalogue, _REQUESTS)
+    filing = schemas.pop(Filing.__name__)
+    kinds = [schemas[each["$ref"].removeprefix(OPENAPI)] for each in schemas["Connection"]["oneOf"]]
+    schemas["CreateConnectionRequest"] = {"oneOf": [_both(filing, kind) for kind in kinds]}
+    return schemas
+
+
+def _both(first: Schema, second: Schema) -> Schema:
+    """Return the schema of an object with the keys of two."""
+    properties = first["properties"] | second["properties"]
+    required = [*first["required"], *second["required"]]
+    return {**second, "properties": properties, "required": required}
 
 
 def _outcome(outcome: str, optional: Sequence[str] = (), **properties: Schema) -> Schema:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import falcon
@@ -13,12 +13,11 @@ import falcon.asgi
 from headrace.compiler.errors import Refused
 from headrace.compiler.jsontext import encode
 from headrace.compiler.language.config import PipelineConfig, load_pipeline
-from headrace.compiler.language.diagnostics import Diagnostic, in_file_order, printable
+from headrace.compiler.language.diagnostics import Diagnostic, in_file_order
+from headrace.compiler.language.families import Connection
 from headrace.compiler.runtime.engine import PipelineView
-from headrace.web.bodies import document_of, read_json_body
+from headrace.web.bodies import called, document_of, read_json_body
 from headrace.web.service import Service
-
-_MOST_ID = 100
 
 log = logging.getLogger("headrace.web")
 
@@ -37,9 +36,12 @@ async def create_pipeline(
     body = await read_json_body(req)
     engine = service.engine
     running, buckets = [view.id for view in engine.pipelines()], engine.buckets.names()
+    connections = dict(engine.connections)
     async with service.reading:
         # In a thread, and one at a time: a config as large as a body may be takes seconds to read.
-        config, diagnostics = await asyncio.to_thread(_config, body, service, running, buckets)
+        config, diagnostics = await asyncio.to_thread(
+            _config, body, service, running, buckets, connections
+        )
     view = await service.engine.compile(config)
     for diagnostic in diagnostics:
         log.warning("pipeline '%s' %s: %s", view.id, diagnostic.path, diagnostic.message)
@@ -61,7 +63,11 @@ def pipeline_dto(view: PipelineView) -> dict[str, Any]:
 
 
 def _config(
-    body: bytes, service: Service, running: Sequence[str], buckets: Sequence[str]
+    body: bytes,
+    service: Service,
+    running: Sequence[str],
+    buckets: Sequence[str],
+    connections: Mapping[str, Connection],
 ) -> tuple[PipelineConfig, list[Diagnostic]]:
     """Return the config in a body, and what is odd about it.
 
@@ -74,17 +80,12 @@ def _config(
         document,
         service.catalogue,
         running=running,
-        connections=service.engine.connections,
+        connections=connections,
         buckets=buckets,
         base=service.engine.base,
     )
     if config is None or twice:
-        raise Refused(in_file_order([*twice, *diagnostics]), _subject(document.value))
+        # In the words of the engine's own refusals.
+        subject = f"{called('pipeline', document.value)} could not be started"
+        raise Refused(in_file_order([*twice, *diagnostics]), subject)
     return config, diagnostics
-
-
-def _subject(value: Any) -> str:
-    """Return what the refusal of a config starts with, in the words of the engine's own."""
-    id = value.get("id") if isinstance(value, dict) else None
-    named = f"pipeline '{printable(id[:_MOST_ID])}'" if isinstance(id, str) else "the pipeline"
-    return f"{named} could not be started"

@@ -52,6 +52,8 @@ class Loaded:
 
     program: Program | None = field(default_factory=lambda: Program(()))
     connections: Mapping[str, Connection] = field(default_factory=dict)
+    filed_at: Mapping[str, str] = field(default_factory=dict)
+    """File, line and column of each connection."""
     secrets: Secrets = field(default_factory=Secrets)
     base: Path | None = None
     """The directory that files of the config are named from."""
@@ -88,6 +90,11 @@ def load(files: Files, catalogue: Catalogue) -> Loaded:
     return loaded
 
 
+def place(file: str | None, position: tuple[int, int] | None) -> str:
+    """Return a place as it is printed: ``plant.yaml:3:1``."""
+    return ":".join(map(str, [file, *(position or ())]))
+
+
 def _load_secrets(file: Path | None, loaded: Loaded) -> Secrets | None:
     if file is None:
         return loaded.secrets
@@ -112,6 +119,10 @@ def _load_connections(
     connections, said = load_connections(document, catalogue, secrets)
     loaded.diagnostics += said
     loaded.connections = connections or {}
+    loaded.filed_at = {
+        name: place(str(file), document.position((name,), on_key=True))
+        for name in loaded.connections
+    }
     return filed(document, catalogue)
 
 

@@ -64,9 +64,10 @@ class NotStarted(HeadraceError):
 def serve(options: Options) -> int:
     """Run the server until a signal ends it; return the exit code."""
     errors = standard_error()
-    configure(errors, is_debug=options.is_debug)
+    lines = configure(errors, is_debug=options.is_debug)
     known = catalogue()
     loaded = load(options.files, known)
+    lines.redact = loaded.secrets.redact
     try:
         if loaded.program is None or loaded.is_refused:
             raise Refused(loaded.diagnostics)

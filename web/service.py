@@ -18,8 +18,8 @@ from headrace.compiler.jsontext import encode
 from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.context import Ingress
-from headrace.compiler.language.families import Connection
 from headrace.compiler.language.secrets import Secrets
+from headrace.compiler.runtime.connections import Connections
 from headrace.compiler.runtime.engine import PipelineView
 from headrace.compiler.runtime.feed import Event, Lagged
 from headrace.compiler.runtime.rehearsal.aside import Aside
@@ -38,7 +38,7 @@ class Listener(Protocol):
 class Engine(Protocol):
     """The running graph."""
 
-    connections: dict[str, Connection]
+    connections: Connections
     """The filed connections, by name."""
     buckets: Buckets
     """The declared buckets."""

@@ -23,7 +23,7 @@ from headrace.compiler.language.diagnostics import (
 from headrace.compiler.language.documents import Document
 from headrace.compiler.language.drafts import Draft, Part, Site, draft_of, is_refused, loaded
 from headrace.compiler.language.families import Component, Input, Output, Transform
-from headrace.compiler.language.fields import AnyJson
+from headrace.compiler.language.fields import AnyJson, ConnectionName
 from headrace.compiler.language.records import Record, is_misspelt, json_type, option
 from headrace.compiler.language.remarks import remarks
 from headrace.compiler.language.rules import by_dependency, upstreams, wrong_between, wrong_within
@@ -81,14 +81,30 @@ class PipelineConfig:
             for path, name in upstreams(settings_of(each)):
                 yield ("inputs", index, *path), name
 
+    @property
+    def connections(self) -> set[str]:
+        """The connections it names."""
+        return {name for _, _, name in self.namings()}
+
+    def namings(self) -> Iterator[tuple[Path, str, str]]:
+        """Yield where it names a connection, with the kind that is wanted there and the name."""
+        for where, components in self._lists():
+            for index, each in enumerate(components):
+                for path, known, value in settings_of(each):
+                    if isinstance(known, ConnectionName):
+                        yield (where, index, *path), known.connection_kind, value
+
+    def _lists(self) -> Iterator[tuple[str, Sequence[Component]]]:
+        yield "inputs", self.inputs
+        yield "transforms", self.transforms
+        yield "outputs", self.outputs
+
     def dump(self, id: str | None = None) -> dict[str, Any]:
         """Return the config as the API echoes it and a save writes it, under the ``id`` it runs."""
         running = id if id is not None else self.id
         return {
             **({} if running is None else {"id": running}),
-            "inputs": [each.dump() for each in self.inputs],
-            "transforms": [each.dump() for each in self.transforms],
-            "outputs": [each.dump() for each in self.outputs],
+            **{name: [each.dump() for each in listed] for name, listed in self._lists()},
             **({} if self.state is None else {"state": self.state.dump()}),
         }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any, Protocol
@@ -16,13 +16,14 @@ from headrace.compiler.language.diagnostics import (
     shown,
 )
 from headrace.compiler.language.documents import Document
-from headrace.compiler.language.drafts import Part, Site, is_refused, part_of
+from headrace.compiler.language.drafts import Part, Site, is_refused, loaded, part_of
 from headrace.compiler.language.families import Connection
-from headrace.compiler.language.fields import ConnectionName
-from headrace.compiler.language.records import Record, json_type, not_an_object
+from headrace.compiler.language.fields import ConnectionName, Identifier
+from headrace.compiler.language.records import Record, json_type, not_an_object, option
+from headrace.compiler.language.remarks import literal_references
 from headrace.compiler.language.secrets import Secret, Secrets
 from headrace.compiler.language.settings import Setting, settings_of
-from headrace.compiler.language.suggest import did_you_mean, one_of
+from headrace.compiler.language.suggest import did_you_mean, nearest, one_of
 
 
 class Filed(Protocol):
@@ -47,12 +48,36 @@ def load_connections(
     With ``secrets``, references that nothing answers are warned of.
     """
     parts, said = _filed(document, catalogue)
-    if secrets is not None:
-        for part in parts.values():
+    for part in parts.values():
+        said += literal_references(part)
+        if secrets is not None:
             said += map(part.site.diagnose, unresolved(part.settings(), secrets))
     built = {name: part.built for name, part in parts.items()}
     connections = {name: each for name, each in built.items() if isinstance(each, Connection)}
     return None if is_refused(said) else connections, in_file_order(said)
+
+
+class Filing(Record):
+    """What a connection is to be filed under."""
+
+    id: str = option(Identifier(), "What components call it.")
+
+
+def load_connection(
+    document: Document, catalogue: Catalogue
+) -> tuple[tuple[str, Connection] | None, list[Diagnostic]]:
+    """Read one connection, its name beside its own keys as ``id``, and tell all that is wrong."""
+    site, value = Site(document), document.value
+    if not isinstance(value, dict):
+        return None, [site.diagnose(not_an_object(value, "an object with 'id' and 'type'"))]
+    of_name = {key: inner for key, inner in value.items() if _is_name(key, value)}
+    rest = {key: inner for key, inner in value.items() if key not in of_name}
+    filing, _, faults = loaded(Filing, of_name)
+    part, wrong = part_of(rest, site, "connection", catalogue)
+    said = [*map(site.diagnose, faults), *wrong, *literal_references(part)]
+    if filing is None or not isinstance(part.built, Connection):
+        return None, in_file_order(said)
+    return (filing.id, part.built), in_file_order(said)
 
 
 def filed(document: Document, catalogue: Catalogue) -> dict[str, Filed]:
@@ -126,6 +151,11 @@ def _filed(document: Document, catalogue: Catalogue) -> tuple[dict[str, Part], l
         parts[name], wrong = part_of(value, site.inside(name), "connection", catalogue)
         said += wrong
     return parts, said
+
+
+def _is_name(key: str, given: Collection[str]) -> bool:
+    """Return whether a key is the ``id``, or is where that is missing and probably meant to be it."""
+    return key == "id" or ("id" not in given and nearest(key, ["id"]) is not None)
 
 
 def _wrong_secrets(value: Any) -> Iterator[Fault]:

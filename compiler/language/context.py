@@ -34,6 +34,10 @@ Operator = Callable[["Observable[Delivery]"], "Observable[Delivery]"]
 _C = TypeVar("_C", bound="Connection")
 
 
+Release = Callable[[], None]
+"""Has what is held go, as if its time were over."""
+
+
 class Paused(Protocol):
     """What a `PausingStep` has begun and could not finish in its time."""
 
@@ -117,8 +121,27 @@ class Context(Protocol):
     def attach(self, upstream: str) -> Source:
         """Return the bounded inbox that receives what another pipeline hands on."""
 
-    def holds(self, count: Callable[[], int]) -> None:
-        """Tell how many messages are held on purpose, for the metrics; asked when they are read."""
+    def holds(self, count: Callable[[], int], release: Release | None) -> None:
+        """Tell how many messages are held on purpose, for the metrics; asked when they are read.
+
+        ``release`` lets them go when their input can wait no longer; None: they must not go early.
+        """
+
+    def release(self) -> int:
+        """Have what the pipeline's buffers hold go now; return how many messages that were.
+
+        For an input whose broker sends nothing more until some of them are acknowledged.
+        """
+
+    def claim(self, key: str) -> None:
+        """Have something for oneself as long as the pipeline lives: a client id at a broker.
+
+        Raises:
+            BuildRefused: another component of this server has it.
+        """
+
+    def note(self, text: str) -> None:
+        """Log what went well after all, naming pipeline and component."""
 
     def on_finish(self, action: Callable[[], Awaitable[None]]) -> None:
         """Have something awaited once when the pipeline has ended (a client to close)."""

@@ -57,6 +57,13 @@ class Component(Record):
         """Yield what cannot work, or is odd, where the component stands. Asked before it is built."""
         return iter(())
 
+    def claims(self) -> Iterable[str]:
+        """Yield what no other component of its family in the pipeline may have as well.
+
+        As a noun phrase that tells one thing from another: ``the topic 'a/b' of 'bus'``.
+        """
+        return ()
+
     def field_use(self) -> FieldUse:
         """Return which message fields it touches; a component that cannot tell says so."""
         return FieldUse.unknown()
@@ -71,6 +78,8 @@ class Input(Component, family="input"):
 
     acknowledges: ClassVar[bool] = False
     """Whether there is a broker to tell, so that ``ack: on_delivery`` means something."""
+    unacknowledged: ClassVar[str] = ""
+    """Why there is nobody to tell, where that may surprise, as a clause: ``a channel keeps nothing``."""
     is_only: ClassVar[bool] = False
     """Whether a pipeline may have at most one of this kind."""
     attaches: ClassVar[Mapping[str, str]] = {}

@@ -29,14 +29,15 @@ def remarks(drafts: Sequence[Draft], order: Sequence[int]) -> Iterator[Diagnosti
     ends: dict[str, Passing] = {}
     for draft in (drafts[place] for place in order):
         for part in draft.parts():
-            yield from _literal_references(part)
+            yield from literal_references(part)
         chain = _Chain(ends)
         yield from chain.remarks(draft)
         if draft.id is not None:
             ends.setdefault(draft.id, chain.end)
 
 
-def _literal_references(part: Part) -> Iterator[Diagnostic]:
+def literal_references(part: Part) -> Iterator[Diagnostic]:
+    """Yield the plain settings of a component that look as if they held references."""
     for path, field, value in part.settings():
         is_text = isinstance(field, Text) and not isinstance(field, SecretText | ScriptText)
         if is_text and "${" in dumped(value):

@@ -24,6 +24,8 @@ from headrace.compiler.language.suggest import did_you_mean, one_of
 def wrong_within(draft: Draft) -> Iterator[Diagnostic]:
     """Yield what is wrong between the components of one pipeline."""
     yield from _second_inputs(draft)
+    yield from _claimed_twice(draft.inputs)
+    yield from _claimed_twice(draft.outputs)
     for part in draft.inputs:
         yield from _nothing_to_acknowledge(part)
 
@@ -78,13 +80,23 @@ def _second_inputs(draft: Draft) -> Iterator[Diagnostic]:
         yield part.site.diagnose(fault)
 
 
+def _claimed_twice(parts: Iterable[Part]) -> Iterator[Diagnostic]:
+    first: dict[str, Part] = {}
+    for part in parts:
+        for claim in part.built.claims() if part.built is not None else ():
+            if first.setdefault(claim, part) is not part:
+                message = f"{claim} is taken by {first[claim]}: each would cut off the other"
+                yield part.site.diagnose(Fault("duplicate", message))
+
+
 def _nothing_to_acknowledge(part: Part) -> Iterator[Diagnostic]:
     wants = part.values.get("ack") == "on_delivery"
     if wants and issubclass(part.component, Input) and not part.component.acknowledges:
+        why = part.component.unacknowledged
         fault = Fault(
             "nothing-to-acknowledge",
-            f"a message from '{part.component.kind}' is acknowledged to nobody, so 'ack' cannot be"
-            " on_delivery",
+            f"a message from '{part.component.kind}' is acknowledged to nobody"
+            f"{f' ({why})' if why else ''}, so 'ack' cannot be on_delivery",
             '"on_delivery"',
             "on_receipt",
             path=("ack",),

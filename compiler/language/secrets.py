@@ -13,8 +13,8 @@ from typing import Self
 
 from headrace.compiler.errors import UnresolvedSecret
 from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.redaction import REFERENCE, Redaction
 
-_REFERENCE = re.compile(r"\$\{([A-Za-z0-9_.\-]+)\}")
 _BROKEN = re.compile(r"\$\{(?![A-Za-z0-9_.\-]+\})")
 
 
@@ -44,7 +44,7 @@ class Secret:
 
     def names(self) -> list[str]:
         """Return the names it refers to, in order."""
-        return _REFERENCE.findall(self.template)
+        return REFERENCE.findall(self.template)
 
     @property
     def is_broken(self) -> bool:
@@ -60,6 +60,8 @@ class Secrets:
     ) -> None:
         self._filed = filed or {}
         self._environ = os.environ if environ is None else environ
+        self.redact = Redaction()
+        """Hides whatever was resolved here: for texts of which nobody knows what they are about."""
 
     def lookup(self, name: str) -> str | None:
         """Return the value of one name, or None."""
@@ -94,7 +96,9 @@ class Secrets:
         """
         for fault in self.faults(secret):
             raise UnresolvedSecret(fault)
-        return _REFERENCE.sub(lambda match: self.lookup(match[1]) or "", secret.template)
+        value = REFERENCE.sub(lambda match: self.lookup(match[1]) or "", secret.template)
+        self.redact.learn(secret.template, value, self.lookup)
+        return value
 
     @classmethod
     def none(cls) -> Self:

@@ -291,7 +291,8 @@ def holding(
             observer: ObserverBase[Delivery], scheduler: SchedulerBase | None = None
         ) -> DisposableBase:
             it = Gathering(observer, let_go, seconds, scheduler or ctx.clock.scheduler)
-            ctx.holds(lambda: it.held.count)
+            # A gate holds back on purpose, whatever becomes of the input.
+            ctx.holds(lambda: it.held.count, it.release if watch is None else None)
             ends = [it.dispose] if watch is None else [watch(it.look), it.dispose]
             upstream = source.subscribe(
                 it.on_next, it.on_error, it.on_completed, scheduler=scheduler

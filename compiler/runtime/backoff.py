@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import random
 
-FIRST, CAP, JITTER = 0.25, 30.0, 0.2
-"""Seconds, seconds, share of the delay by which it is varied either way."""
+DELAYS = (0.25, 0.5, 1.0, *[2.0] * 8, 4.0, 8.0, 16.0, 30.0)
+"""Seconds; the last one stays. Doubled each time, but for the first twenty seconds no longer than two: a
+restart of the other side takes that long, and the pipeline is to go on within three of its return."""
+JITTER = 0.2
+"""Share of a delay by which it is varied either way, so that many clients do not come back at once."""
 
 
 class Backoff:
-    """Doubling delays, varied so that many clients do not come back at once."""
+    """Growing delays, until something works."""
 
-    __slots__ = ("_delay",)
+    __slots__ = ("_tries",)
 
     def __init__(self) -> None:
-        self._delay = FIRST
+        self._tries = 0
 
     def next(self) -> float:
-        """Return the seconds to wait now; the one after is twice as long, up to the cap."""
-        delay = self._delay
-        self._delay = min(delay * 2, CAP)
+        """Return the seconds to wait now; the one after is longer, up to the last."""
+        delay = DELAYS[min(self._tries, len(DELAYS) - 1)]
+        self._tries += 1
         return delay * random.uniform(1 - JITTER, 1 + JITTER)
 
     def reset(self) -> None:
         """Start over: something worked."""
-        self._delay = FIRST
+        self._tries = 0

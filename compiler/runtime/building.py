@@ -15,6 +15,7 @@ from headrace.compiler.language.settings import settings_of
 from headrace.compiler.language.states import undeclared
 from headrace.compiler.lowering.chain import Refusals, lower
 from headrace.compiler.runtime.context import Place, World
+from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.envelope import enclosing
 from headrace.compiler.runtime.failures import Failures, Stage
 from headrace.compiler.runtime.inputbuffer import input_buffer
@@ -33,12 +34,14 @@ class Builder:
         config: PipelineConfig,
         parts: Parts,
         world: World,
+        counters: Counters,
         failures: Failures,
         broke: Callable[[Exception], None],
     ) -> None:
         self._config = config
         self._parts = parts
         self._world = world
+        self._counters = counters
         self._failures = failures
         self._broke = broke
         self.refused: list[Diagnostic] = []
@@ -102,6 +105,7 @@ class Builder:
             source,
             clock=self._world.clock,
             turns=self._world.turns,
+            counters=self._counters,
             acknowledges=component.acknowledges,
             on_delivery=component.ack == "on_delivery",
             enclose=enclosing(
@@ -115,6 +119,7 @@ class Builder:
             report=place.report,
             broke=self._broke,
             warn_once=place.warn_once,
+            note=place.note,
         )
         arriving = pump.observable()
         if component.buffer is not None:
@@ -125,4 +130,4 @@ class Builder:
     def _build_output(self, component: Output, index: int) -> None:
         place = self._place("output", index)
         sink = component.open(place)
-        self._parts.writers.append(writer(sink, place.report, self._world.clock))
+        self._parts.writers.append(writer(sink, place.report, self._world.clock, place.note))

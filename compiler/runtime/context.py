@@ -21,13 +21,17 @@ from headrace.compiler.language.context import (
     Ingress,
     Operator,
     PausingStep,
+    Release,
     Step,
 )
 from headrace.compiler.language.families import Connection
+from headrace.compiler.language.redaction import Redaction
 from headrace.compiler.language.secrets import Secret, Secrets
 from headrace.compiler.language.states import no_state, undeclared_bucket
 from headrace.compiler.lowering.lifting import Slices, awaiting, pausing, per_batch
+from headrace.compiler.runtime.claims import Claims
 from headrace.compiler.runtime.failures import Failures, Stage
+from headrace.compiler.runtime.parts import Hold
 from headrace.compiler.runtime.turns import Turns
 
 if TYPE_CHECKING:
@@ -58,6 +62,7 @@ class World:
         self.clock = clock
         self.turns = Turns(clock)
         self.slices = Slices()
+        self.claims = Claims()
         self.connections = connections
         self.secrets = secrets
         self.data_dir = data_dir
@@ -76,7 +81,7 @@ class Place:
         self._parts = parts
         self._failures = failures
         self._stage: Stage = stage
-        self._values: dict[str, str] = {}
+        self._redaction = Redaction()
         self._said: set[str] = set()
         self.pipeline = parts.pipeline
         self.index = index
@@ -105,21 +110,19 @@ class Place:
         raise UnknownConnection(fault, name, kind.kind, self._world.connections)
 
     def resolve(self, secret: Secret) -> str:
-        value = self._world.secrets.resolve(secret)
-        if secret.names():
-            self._values[value] = secret.template
-            for name in secret.names():
-                if part := self._world.secrets.lookup(name):
-                    self._values[part] = f"${{{name}}}"
+        secrets = self._world.secrets
+        value = secrets.resolve(secret)
+        self._redaction.learn(secret.template, value, secrets.lookup)
         return value
 
     def redact(self, text: str) -> str:
-        for value in sorted(self._values, key=len, reverse=True):
-            text = text.replace(value, self._values[value])
-        return text
+        return self._redaction(text)
 
     def warn(self, text: str) -> None:
         log.warning("pipeline '%s' %s: %s", self.pipeline, self.place, self.redact(text))
+
+    def note(self, text: str) -> None:
+        log.info("pipeline '%s' %s: %s", self.pipeline, self.place, self.redact(text))
 
     def warn_once(self, text: str) -> None:
         if text not in self._said and len(self._said) < MOST_SAID:
@@ -157,8 +160,19 @@ class Place:
     def attach(self, upstream: str) -> Source:
         return self._world.attach(upstream)
 
-    def holds(self, count: Callable[[], int]) -> None:
-        self._parts.holding.append(count)
+    def holds(self, count: Callable[[], int], release: Release | None) -> None:
+        self._parts.holding.append(Hold(count, release))
+
+    def release(self) -> int:
+        released = 0
+        for each in reversed(self._parts.holding):  # a chain is subscribed from its end
+            if each.release is not None and (count := each.count()):
+                released += count
+                each.release()
+        return released
+
+    def claim(self, key: str) -> None:
+        self._parts.closing.append(self._world.claims.take(key, f"'{self.pipeline}' {self.place}"))
 
     def on_finish(self, action: Callable[[], Awaitable[None]]) -> None:
         self._parts.closing.append(action)

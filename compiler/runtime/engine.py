@@ -10,7 +10,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from headrace.compiler.language.ids import generated_id
 from headrace.compiler.language.rules import circle, missing_upstream
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.language.states import bounds_of
+from headrace.compiler.runtime.connections import Connections
 from headrace.compiler.runtime.context import World
 from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.failures import Failures
@@ -35,8 +36,8 @@ from headrace.compiler.runtime.pipeline import Pipeline, Status, Taker
 
 OPENING_SECONDS = 5.0
 """How long outputs may take to come up before a create is answered as `starting`."""
-ENDING_SECONDS = 5.0
-"""How long a pipeline may take to let go of what it holds."""
+ENDING_SECONDS = 4.0
+"""How long a pipeline may take to let go of what it holds; its outputs and brokers get a second more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class Engine:
         self.base = base
         self.secrets = secrets or Secrets()
         self.buckets = Buckets(clock)
-        self.connections: dict[str, Connection] = dict(connections or {})
+        self.connections = Connections(connections or {}, self._naming)
         self._feed = Feed(clock)
         self._pipelines: dict[str, Pipeline] = {}
         self._readers: defaultdict[str, list[Taker]] = defaultdict(list)
@@ -99,7 +100,7 @@ class Engine:
         try:
             refused = pipeline.build() or await pipeline.open(OPENING_SECONDS, is_awaited=True)
             if refused:
-                raise Refused(refused, f"pipeline '{id}' could not be started")
+                raise Refused(self._shown(refused), f"pipeline '{id}' could not be started")
         except BaseException:
             await self._withdraw([pipeline])
             raise
@@ -122,7 +123,7 @@ class Engine:
                 self._pipelines[id] = self._make(id, config)
                 made.append(self._pipelines[id])
             if refused := await _refused(made):
-                raise Refused(refused)
+                raise Refused(self._shown(refused))
         except BaseException:
             await self._withdraw(made)
             undeclare()
@@ -140,6 +141,7 @@ class Engine:
         if ended is None:
             raise UnknownPipeline(pipeline)
         await ended.stop(ENDING_SECONDS)
+        await ended.forget()
         self._forget(pipeline)
 
     def pipelines(self) -> list[PipelineView]:
@@ -190,6 +192,19 @@ class Engine:
         await asyncio.gather(*(each.stop(ENDING_SECONDS) for each in made))
         for each in made:
             self._forget(each.id)
+
+    def _shown(self, refused: Sequence[Diagnostic]) -> list[Diagnostic]:
+        """Return refusals without secrets: some are in the words of a driver or of a broker."""
+        hide = self.secrets.redact
+        return [
+            replace(each, message=hide(each.message), found=each.found and hide(each.found))
+            for each in refused
+        ]
+
+    def _naming(self, connection: str) -> list[str]:
+        """Return the pipelines that name a connection, whatever their status."""
+        every = self._pipelines.values()
+        return [each.id for each in every if connection in each.config.connections]
 
     def _read_by(self, pipeline: Pipeline) -> list[str]:
         return [id for id in pipeline.config.upstreams if id in self._pipelines]

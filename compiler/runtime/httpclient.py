@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from headrace.compiler.errors import BatchFailed, Unreachable
+from headrace.compiler.language.redaction import Redaction
 
 if TYPE_CHECKING:
     from aiohttp import ClientConnectionError, ClientError, ClientResponse, ClientSession
@@ -63,8 +64,9 @@ class HttpClient:
             credentials["Authorization"] = encode_basic_auth(address.user, address.password)
         self._headers = CIMultiDict({"Content-Type": "application/json", "User-Agent": "headrace"})
         self._headers.update(credentials)
-        bare = (re.sub(r"^(Bearer|Basic) ", "", value) for value in credentials.values())
-        self._private = [value for value in (*bare, address.password) if value]
+        self._private = Redaction()
+        for value in (*credentials.values(), address.password):
+            self._private.hide(re.sub(r"^(Bearer|Basic) ", "", value))
         self._session: ClientSession | None = None
 
     async def send(self, body: bytes) -> None:
@@ -163,10 +165,7 @@ class HttpClient:
 
         Cut last, or half of a credential could stay.
         """
-        text = self._redact(text)
-        for value in self._private:
-            text = text.replace(value, "***")
-        line = " ".join(text.split()).encode("utf-8", "replace")
+        line = " ".join(self._private(self._redact(text)).split()).encode("utf-8", "replace")
         return line[:EXCERPT_BYTES].decode("utf-8", "ignore")
 
     def _say(self, what: str) -> str:

@@ -72,40 +72,44 @@ class InlineWriter(Writer):
 
 
 class QueuedWriter(Writer):
-    """Writes one batch after the other; while a backoff is open, batches fail at once.
+    """Begins one batch after the other; while a backoff is open, batches fail at once.
 
-    What has nothing to wait for is written in the pass. The worker runs only while something waits.
+    What has nothing to wait for is written in the pass. Workers run only while something waits: as
+    many as the sink has writes under way at once.
     """
 
-    def __init__(self, sink: AwaitingSink, report: Report, clock: Clock) -> None:
+    def __init__(
+        self, sink: AwaitingSink, report: Report, clock: Clock, note: Callable[[str], None]
+    ) -> None:
         super().__init__(sink, report)
         self._awaiting = sink
         self._clock = clock
+        self._note = note
         self._queue: deque[Delivery] = deque()
-        self._task: asyncio.Task[None] | None = None
+        self._workers: set[asyncio.Task[None]] = set()
         self._backoff = Backoff()
         self._closed_until = 0.0
         self._cause = ""
 
     def take(self, delivery: Delivery) -> None:
         """Write it, or queue it behind what is being written."""
-        if self._task is not None:
+        if len(self._workers) >= self._awaiting.at_once:
             self._queue.append(delivery)
         elif (rest := self._begin(delivery)) is not None:
-            self._task = asyncio.ensure_future(self._work(delivery, rest))
+            self._workers.add(asyncio.ensure_future(self._work(delivery, rest)))
 
     async def drain(self) -> None:
-        """Wait for the worker."""
-        while self._task is not None:
-            await asyncio.shield(self._task)
+        """Wait for the workers."""
+        while self._workers:
+            await asyncio.wait([*self._workers])
 
     def abandon(self) -> None:
-        """End the worker. Every batch it held is lost and counted, and none is acknowledged."""
-        if self._task is not None:
-            self._task.cancel()
-            for _ in range(1 + len(self._queue)):
-                self.report(BatchFailed("stopped before everything was written"))
-            self._queue.clear()
+        """End the workers. Every batch they held is lost and counted, and none is acknowledged."""
+        for _ in range(len(self._workers) + len(self._queue)):
+            self.report(BatchFailed("stopped before everything was written"))
+        self._queue.clear()
+        while self._workers:
+            self._workers.pop().cancel()
 
     def _begin(self, delivery: Delivery) -> Rest | None:
         """Begin to write a delivery; return what finishes it, or None when it is done."""
@@ -126,6 +130,8 @@ class QueuedWriter(Writer):
         return rest
 
     async def _work(self, delivery: Delivery, rest: Rest) -> None:
+        worker = asyncio.current_task()
+        assert worker is not None
         try:
             await self._end(delivery, rest)
             while self._queue:
@@ -133,7 +139,7 @@ class QueuedWriter(Writer):
                 if (begun := self._begin(delivery)) is not None:
                     await self._end(delivery, begun)
         finally:
-            self._task = None
+            self._workers.discard(worker)
 
     async def _end(self, delivery: Delivery, rest: Rest) -> None:
         try:
@@ -148,6 +154,7 @@ class QueuedWriter(Writer):
         if self._closed_until:
             self._closed_until = 0.0
             self._backoff.reset()
+            self._note("written to again")
 
     def _failed(self, cause: Exception) -> None:
         """Report a lost batch; nobody answering opens the backoff."""
@@ -157,10 +164,10 @@ class QueuedWriter(Writer):
         self.report(cause)
 
 
-def writer(sink: Sink, report: Report, clock: Clock) -> Writer:
+def writer(sink: Sink, report: Report, clock: Clock, note: Callable[[str], None]) -> Writer:
     """Return the writer that suits a sink."""
     if isinstance(sink, InlineSink):
         return InlineWriter(sink, report)
     if isinstance(sink, AwaitingSink):
-        return QueuedWriter(sink, report, clock)
+        return QueuedWriter(sink, report, clock, note)
     raise TypeError(f"{type(sink).__name__} is neither an inline nor an awaiting sink")

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from headrace.compiler.language.context import Ingress, Operator
+from headrace.compiler.language.context import Ingress, Operator, Release
 from headrace.compiler.lowering.lifting import Slices
 from headrace.compiler.runtime.outputs import Writer
 from headrace.compiler.runtime.pump import Pump
@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 
     from headrace.compiler.delivery import Delivery
     from headrace.compiler.language.states import PipelineState
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """One place where messages are held on purpose."""
+
+    count: Callable[[], int]
+    release: Release | None
 
 
 @dataclass(slots=True)
@@ -33,7 +41,7 @@ class Parts:
     """Its transforms that go on after a pause."""
     writers: list[Writer] = field(default_factory=list)
     ingress: Ingress | None = None
-    holding: list[Callable[[], int]] = field(default_factory=list)
+    holding: list[Hold] = field(default_factory=list)
     closing: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
 
     def lasts(self) -> bool:

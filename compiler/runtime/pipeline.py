@@ -69,20 +69,50 @@ class Pipeline:
     @property
     def held(self) -> int:
         """Messages held on purpose by buffers."""
-        return sum(count() for count in self.parts.holding)
+        return sum(each.count() for each in self.parts.holding)
 
     def build(self) -> list[Diagnostic]:
         """Make every component; return why it is refused, or nothing."""
-        builder = Builder(self.config, self.parts, self._world, self.failures, self._broke)
+        builder = Builder(
+            self.config, self.parts, self._world, self.counters, self.failures, self._broke
+        )
         builder.build()
         return builder.refused
 
     async def open(self, seconds: float, *, is_awaited: bool = False) -> list[Diagnostic]:
-        """Start the sinks, within ``seconds``; return the refusals.
+        """Connect the inputs and start the sinks, within ``seconds``; return the refusals.
 
-        A sink that does not answer is no refusal: `run` brings it up. ``is_awaited``: somebody waits
-        for the outcome, so it is tried again as long as there is time.
+        Who does not answer is no refusal: `run` brings a sink up, and an input is tried for ever.
+        ``is_awaited``: somebody waits for the outcome, so sinks are tried as long as there is time.
         """
+        connecting, starting = await asyncio.gather(
+            self._connect(seconds), self._start(seconds, is_awaited=is_awaited)
+        )
+        if not self._is_up:  # nobody would read what arrives
+            await self._disconnect()
+        return [*connecting, *starting]
+
+    async def _connect(self, seconds: float) -> list[Diagnostic]:
+        """Have the inputs connect that do; return those that are refused."""
+        tasks = [asyncio.ensure_future(pump.open()) for pump in self.parts.pumps]
+        if not tasks:
+            return []
+        try:
+            await asyncio.wait(tasks, timeout=seconds)
+        finally:
+            for task in tasks:
+                task.cancel()
+            said = await asyncio.gather(*tasks, return_exceptions=True)
+        return [
+            self.config.diagnose(cause.fault, ("inputs", index))
+            for index, cause in enumerate(said)
+            if isinstance(cause, BuildRefused)
+        ]
+
+    async def _disconnect(self) -> None:
+        await asyncio.gather(*(pump.finish() for pump in self.parts.pumps))
+
+    async def _start(self, seconds: float, *, is_awaited: bool) -> list[Diagnostic]:
         clock, backoff = self._world.clock, Backoff()
         ends = clock.monotonic() + seconds
         refused = await self._start_sinks(seconds)
@@ -119,6 +149,14 @@ class Pipeline:
     @property
     def _is_up(self) -> bool:
         return all(each.is_started for each in self.parts.writers)
+
+    async def forget(self) -> None:
+        """Have brokers keep nothing for the inputs: the pipeline is deleted, and stopped."""
+        try:
+            async with self._world.clock.timeout(LAST_SECONDS):
+                await asyncio.gather(*(pump.forget() for pump in self.parts.pumps))
+        except Exception as cause:
+            log.warning("pipeline '%s': a broker may keep what it had for it: %s", self.id, cause)
 
     def run(self) -> None:
         """Subscribe now, or as soon as every sink has answered; not when it was stopped meanwhile."""
@@ -180,7 +218,8 @@ class Pipeline:
     def _broke(self, cause: Exception) -> None:
         """An operator raised or ended the stream: a fault of ours, so it is logged whole."""
         log.error("pipeline '%s' broke", self.id, exc_info=cause)
-        self.failures.report("transform", None, f"{type(cause).__name__}: {cause}")
+        said = self._world.secrets.redact(f"{type(cause).__name__}: {cause}")
+        self.failures.report("transform", None, said)
         if self._subscription is not None:
             self._subscription.dispose()
         self._end("failed")
@@ -203,7 +242,7 @@ class Pipeline:
         self._over.set()
 
     async def _close(self) -> None:
-        await asyncio.gather(*(each.finish() for each in self.parts.writers))
+        await asyncio.gather(*(each.finish() for each in self.parts.writers), self._disconnect())
         closing, self.parts.closing = self.parts.closing, []
         for action in closing:
             try:

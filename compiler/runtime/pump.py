@@ -4,6 +4,9 @@ Reconnecting with backoff, decoding, skipping what cannot be read, coalescing, t
 acknowledgement are here, once, and in no connector. Back-pressure is the window: at 16 batches on
 their way the pump stops reading.
 
+A source that connects is read up to there while the pipeline is built, and lets go of its broker only
+when all that it handed out has left the outputs: until then there is something to acknowledge.
+
 A pass through the chain is synchronous, so a pump with always something to read would starve the
 rest of the server: it takes turns (`turns.py`).
 """
@@ -11,8 +14,7 @@ rest of the server: it takes turns (`turns.py`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from reactivex import Observable
@@ -22,9 +24,10 @@ from reactivex.disposable import Disposable
 from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Acknowledgement, Batch, Delivery, Window
 from headrace.compiler.edges import Arrival, Source
-from headrace.compiler.errors import BatchFailed, Ended
+from headrace.compiler.errors import BatchFailed, BuildRefused, Ended
 from headrace.compiler.jsontext import NotJson, decode, decode_usual
 from headrace.compiler.runtime.backoff import Backoff
+from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.envelope import Enclose
 from headrace.compiler.runtime.turns import Turn, Turns
 
@@ -41,12 +44,14 @@ class Pump:
         *,
         clock: Clock,
         turns: Turns,
+        counters: Counters,
         acknowledges: bool,
         on_delivery: bool,
         enclose: Enclose | None,
         report: Callable[[BaseException], None],
         broke: Callable[[Exception], None],
         warn_once: Callable[[str], None],
+        note: Callable[[str], None],
     ) -> None:
         self.window = Window()
         self._source = source
@@ -57,11 +62,16 @@ class Pump:
         self._report = report
         self._broke = broke
         self._warn_once = warn_once
+        self._note = note
+        self._reader: AsyncGenerator[Sequence[Arrival], None] | None = None
+        self._backoff = Backoff()
+        self._is_connected = self._is_down = False
         self._stopping = self._drains = False
         self._interruptible = False
         self._unsent = 0
         self._task: asyncio.Task[None] | None = None
         self._turn = Turn(turns)
+        self._counters = counters
         self._batches: Callable[[Sequence[Arrival]], Iterable[tuple[Batch, Any]]]
         self._batches = self._decoded if source.is_raw else self._as_they_came
 
@@ -76,11 +86,48 @@ class Pump:
 
         return Observable(subscribe)
 
+    async def open(self) -> None:
+        """Connect a source that does, ahead of reading it.
+
+        Raises:
+            BuildRefused: the broker says no.
+        """
+        if not self._source.connects or self._reader is not None:
+            return
+        self._reader = self._source.read()
+        try:
+            await anext(self._reader)
+            self._is_connected = True
+        except BuildRefused:
+            raise
+        except Exception as cause:
+            self._lost(cause)
+        finally:
+            if not self._is_connected:
+                await self.finish()
+
+    async def finish(self) -> None:
+        """Let go of the broker, when nobody reads any more and nothing is left to acknowledge."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+        reader, self._reader = self._reader, None
+        self._is_connected = False
+        if reader is not None:
+            try:
+                await reader.aclose()
+            except Exception as cause:
+                self._report(cause)
+
+    async def forget(self) -> None:
+        """Have the broker keep nothing for this input."""
+        await self._source.forget()
+
     def stop(self) -> None:
         """End politely: what was taken from the outside still goes through, then completion."""
         self._stopping = True
         self._drains = self._source.stop()
-        if self._interruptible and self._task is not None and not self._drains:
+        wakes = self._drains or (self._is_connected and self._source.connects)
+        if self._interruptible and self._task is not None and not wakes:
             self._task.cancel()
 
     def _cancel(self) -> None:
@@ -111,25 +158,40 @@ class Pump:
 
     async def _live(self, emit: Callable[[Delivery], None]) -> None:
         """Read life after life of the connection until the source is gone."""
-        backoff = Backoff()
         while True:
+            if self._is_down:
+                self._interruptible = True
+                await self._clock.sleep(self._backoff.next())
+                self._interruptible = False
             try:
-                await self._read(emit, backoff)
+                await self._read(emit)
                 return
             except Ended as cause:
                 self._report(cause)
                 return
             except Exception as cause:
-                self._report(cause)
+                self._lost(cause)
             if self._stopping:
                 return
-            self._interruptible = True
-            await self._clock.sleep(backoff.next())
-            self._interruptible = False
 
-    async def _read(self, emit: Callable[[Delivery], None], backoff: Backoff) -> None:
+    def _lost(self, cause: Exception) -> None:
+        """Note that a life has ended: whatever raised has closed the reader."""
+        self._reader = None
+        self._is_connected, self._is_down = False, True
+        self._report(cause)
+
+    def _reached(self) -> None:
+        """Note that a life has begun."""
+        if self._is_down:
+            self._note("connected again")
+        self._is_connected, self._is_down = True, False
+        self._backoff.reset()
+
+    async def _read(self, emit: Callable[[Delivery], None]) -> None:
+        """Read one life. Whatever ends it but a stop closes the reader."""
         monotonic = self._clock.monotonic
-        async with aclosing(self._source.read()) as reader:
+        reader = self._reader = self._reader or self._source.read()
+        try:
             while not self._stopping or self._drains:
                 asked = monotonic()
                 self._interruptible = True
@@ -137,10 +199,14 @@ class Pump:
                 self._interruptible = False
                 if arrivals is None:
                     return
-                backoff.reset()
+                if not self._is_connected:
+                    self._reached()
                 if monotonic() - asked > SUSPENDED_SECONDS:
                     self._turn.begin()
                 await self._hand_on(arrivals, emit)
+        finally:
+            if not (self._is_connected and self._stopping):
+                await reader.aclose()
 
     async def _hand_on(self, arrivals: Sequence[Arrival], emit: Callable[[Delivery], None]) -> None:
         """Send batch after batch down the chain, each as soon as the window has room."""
@@ -181,7 +247,7 @@ class Pump:
 
     def _enclosed(self, arrivals: Sequence[Arrival]) -> Iterator[tuple[Batch, Sequence[Any]]]:
         for batch, origin in arrivals:
-            yield batch if self._enclose is None else self._enclose(batch, origin), (origin,)
+            yield self._put_on(batch, origin), (origin,)
 
     def _decoded(self, arrivals: Sequence[Arrival]) -> Iterator[tuple[Batch, Sequence[Any]]]:
         """Yield what payloads hold, coalesced up to `max_batch`, with their origins."""
@@ -203,6 +269,17 @@ class Pump:
         try:
             message = decode(payload)
         except NotJson as cause:
-            self._warn_once(f"skipped a payload that is not JSON: {cause}")
+            # Without the place of the fault: one warning for each kind, however many there are.
+            kind, _, _ = str(cause).partition(" (byte ")
+            self._warn_once(f"skipped a payload that is not JSON: {kind}")
+            self._counters.skipped += 1
             return []
-        return [message] if self._enclose is None else self._enclose([message], origin)
+        return self._put_on([message], origin)
+
+    def _put_on(self, batch: Batch, origin: Any) -> Batch:
+        """Put the envelope on, and count what it does not fit."""
+        if self._enclose is None:
+            return batch
+        enclosed = self._enclose(batch, origin)
+        self._counters.skipped += len(batch) - len(enclosed)
+        return enclosed

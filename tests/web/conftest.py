@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import falcon.testing
 import pytest
@@ -22,8 +23,8 @@ def components() -> Catalogue:
 
 
 @pytest_asyncio.fixture
-async def engine() -> AsyncIterator[Engine]:
-    engine = Engine(Clock(asyncio.get_running_loop()))
+async def engine(tmp_path: Path) -> AsyncIterator[Engine]:
+    engine = Engine(Clock(asyncio.get_running_loop()), data_dir=tmp_path)
     yield engine
     await engine.close()
 

@@ -109,6 +109,107 @@ def test_a_named_connections_file_takes_the_companions_place() -> None:
     assert "there is no file connection 'disk'" in lines[0]
 
 
+USING = """\
+state: {}
+pipelines:
+  - id: second
+    inputs: [{type: pipeline, upstream: first}]
+    outputs:
+      - {type: stdout}
+      - {type: file, connection: disk, path: out}
+  - id: first
+    inputs: [{type: dummy, duration: 1}]
+    outputs: [{type: file, connection: tape, path: out}]
+"""
+FILED = """\
+tape: {type: file, root: tape}
+spare: {type: file, root: spare}
+disk:
+  type: file
+  root: disk
+"""
+
+
+def test_which_connection_each_component_uses_is_told_in_file_order() -> None:
+    config = written("a.yaml", USING)
+    written("a.connections.yaml", FILED)
+
+    code, lines, told = check(config)
+
+    assert (code, lines) == (0, [])
+    assert told.splitlines() == [
+        "a.yaml:7:34: pipelines[0].outputs[1] uses file connection 'disk' (a.connections.yaml:3:1)",
+        "a.yaml:10:40: pipelines[1].outputs[0] uses file connection 'tape'"
+        " (a.connections.yaml:1:1)",
+        "1 file checked: 0 errors, 0 warnings",
+    ]
+
+
+def test_what_configs_use_of_a_shared_file_is_told_of_each() -> None:
+    configs = [written("a.yaml", USING), written("b.yaml", USING), written("c.yaml", WRONG)]
+    shared = written("shared.yaml", FILED)
+
+    _, _, told = check(*configs, "--connections", shared)
+
+    assert [line.split(":")[0] for line in told.splitlines()] == [
+        *["a.yaml"] * 2,
+        *["b.yaml"] * 2,
+        "3 files checked",
+    ]
+    assert told.count("(shared.yaml:3:1)") == 2
+
+
+def test_a_config_that_is_refused_uses_nothing_yet() -> None:
+    written("a.connections.yaml", "disk: {type: file, root: out, rot: out}")
+
+    _, _, told = check(written("a.yaml", WRONG.replace("durtion", "duration")))
+
+    assert told == "1 file checked: 1 error, 0 warnings\n"
+
+
+def test_json_tells_what_is_wrong_and_nothing_else() -> None:
+    written("a.connections.yaml", FILED)
+
+    assert check(written("a.yaml", USING), "--format", "json") == (0, ["[]"], "")
+
+
+def test_a_check_connects_to_nobody_and_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    written("a.connections.yaml", FILED)
+    before = sorted(Path().iterdir())
+
+    def connect(*_: object) -> None:
+        raise AssertionError("it connects")
+
+    monkeypatch.setattr("socket.socket.connect", connect)
+    monkeypatch.setattr("socket.getaddrinfo", connect)
+    code, _, _ = check(written("a.yaml", USING))
+
+    assert code == 0
+    assert sorted(Path().iterdir()) == sorted([*before, Path("a.yaml")])
+
+
+def test_a_plain_setting_of_a_connection_that_looks_like_a_reference_is_a_warning() -> None:
+    written("a.connections.yaml", FILED.replace("root: disk", "root: '${DISK}'"))
+
+    code, lines, _ = check(written("a.yaml", USING))
+
+    assert code == 0
+    assert lines == [
+        "a.connections.yaml:5:9: disk.root: warning:"
+        " '${' is taken as it stands here: only secrets resolve references"
+    ]
+
+
+def test_a_misspelt_connection_is_told_with_the_nearest_of_its_kind() -> None:
+    written("a.connections.yaml", FILED)
+
+    _, lines, _ = check(written("a.yaml", USING.replace("disk", "dsk")), "--format", "json")
+
+    [diagnostic] = json.loads("\n".join(lines))
+    assert diagnostic["expected"] == "one of disk, spare, tape"
+    assert diagnostic["suggestion"] == "did you mean 'disk'?"
+
+
 def test_a_named_connections_file_has_to_exist() -> None:
     code, lines, _ = check(written("a.yaml", FINE), "--connections", "none.json")
 

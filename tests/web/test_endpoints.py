@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
 from headrace.compiler.buckets import Bounds
+from headrace.compiler.clock import Clock
 from headrace.compiler.language.catalogue import Catalogue
+from headrace.compiler.runtime.connections import Connections
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.rehearsal.aside import Aside, TooMany
 from headrace.web.access import Access, Forbidden, check
@@ -28,6 +31,14 @@ LOCKED = {
 }
 MUTE = {"id": "mute", "inputs": [{"type": "dummy", "duration": 3600}]}
 NEW = {"id": "new", "inputs": [{"type": "dummy", "duration": 3600}]}
+BUS = {"id": "bus", "type": "file", "root": "bus"}
+DISK = {"id": "disk", "type": "file", "root": "disk"}
+USED = {"id": "used", "type": "file", "root": "used"}
+WRITING = {
+    "id": "writing",
+    "inputs": [{"type": "dummy", "duration": 3600}],
+    "outputs": [{"type": "file", "connection": "used", "path": "out"}],
+}
 CHAIN = {"messages": [1], "transforms": [{"type": "splitter", "out_size": 1}]}
 SCRIPT = {"source": {"type": "inline", "code": "emit(msg)"}, "messages": [1]}
 
@@ -59,8 +70,22 @@ class Case:
         )
 
 
+class BrokenConnections(Connections):
+    """Connections with a fault of their own."""
+
+    def file(self, name: str, connection: Any) -> None:
+        raise ZeroDivisionError("a secret is in here")
+
+    def remove(self, name: str) -> None:
+        raise ZeroDivisionError("a secret is in here")
+
+
 class Broken(Engine):
     """An engine with a fault of its own."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self.connections = BrokenConnections({}, lambda name: [])
 
     async def compile(self, config: Any) -> Any:
         raise ZeroDivisionError("a secret is in here")
@@ -102,6 +127,14 @@ def delete(status: int, pipeline: str, **service: Any) -> Case:
     return Case("deletePipeline", status, f"/api/pipelines/{pipeline}", "DELETE", b"", {}, service)
 
 
+def file(status: int, body: Any, headers: dict[str, str] = JSON, **service: Any) -> Case:
+    return Case("createConnection", status, "/api/connections", "POST", body, headers, service)
+
+
+def remove(status: int, name: str, **service: Any) -> Case:
+    return Case("deleteConnection", status, f"/api/connections/{name}", "DELETE", b"", {}, service)
+
+
 CASES = [
     Case("listPipelines", 200, "/api/pipelines"),
     create(201, NEW),
@@ -133,6 +166,18 @@ CASES = [
     try_script(415, SCRIPT, {"Content-Type": "text/plain"}),
     try_script(500, SCRIPT, clock=None),
     try_script(503, SCRIPT, dry_runs=Crowded),
+    Case("listConnections", 200, "/api/connections"),
+    file(201, BUS),
+    file(400, b'{"id": '),
+    file(409, DISK),
+    file(413, BUS, LONG),
+    file(415, BUS, {"Content-Type": "text/plain"}),
+    file(422, {"id": "bus"}),
+    file(500, BUS, engine=Broken),
+    remove(204, "disk"),
+    remove(404, "bus"),
+    remove(409, "used"),
+    remove(500, "disk", engine=Broken),
     Case("listStateBuckets", 200, "/api/state"),
     Case("getStateBucket", 200, "/api/state/machines"),
     Case("getStateBucket", 404, "/api/state/nothing"),
@@ -170,9 +215,17 @@ def test_every_response_of_the_table_has_a_case() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.operation}-{case.status}")
 async def test_the_response(
-    case: Case, service: Service, client: Any, description: dict[str, Any]
+    case: Case,
+    service: Service,
+    client: Any,
+    description: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for config in (POST, LOCKED, MUTE):
+    monkeypatch.chdir(tmp_path)
+    for connection in (DISK, USED):
+        await client.simulate_post("/api/connections", json=connection)
+    for config in (POST, LOCKED, MUTE, WRITING):
         await client.simulate_post("/api/pipelines", json=config)
     declare_machines(service)
     given = Service(service.engine, service.catalogue, service.clock, is_ready=True)
@@ -238,7 +291,8 @@ def test_a_caller_gets_through_with_the_level_of_the_table_or_a_higher_one(
 
 def addressed(row: Endpoint) -> str:
     """Return the path of an endpoint with names for what it captures."""
-    return row.path.format(pipeline_id="p", asset="start.js", bucket="machines")
+    captured = {"pipeline_id": "p", "connection_id": "bus", "bucket": "machines"}
+    return row.path.format(**captured, asset="start.js")
 
 
 @pytest.mark.parametrize("row", ENDPOINTS, ids=lambda row: row.operation)

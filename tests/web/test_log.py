@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import re
 import sys
+from collections.abc import Iterator
 
-from headrace.web.log import MOST_WAITING, OneLine, StandardError
+import pytest
+
+from headrace.compiler.language.secrets import Secret, Secrets
+from headrace.web.log import MOST_WAITING, OneLine, StandardError, configure
 
 
 def logged(message: str, *arguments: object, exc_info: object = None) -> str:
@@ -57,6 +62,48 @@ def test_a_traceback_forges_no_entry() -> None:
         lines = logged("broke", exc_info=sys.exc_info()).splitlines()
 
     assert all(line.startswith("    ") and line.isprintable() for line in lines[1:])
+
+
+@pytest.fixture
+def loggers() -> Iterator[None]:
+    """Put back what a configuration changes."""
+    named = [logging.getLogger(name) for name in (None, "headrace", "uvicorn", "asyncio")]
+    levels, handlers = [each.level for each in named], logging.root.handlers[:]
+    yield
+    for each, level in zip(named, levels, strict=True):
+        each.setLevel(level)
+    logging.root.handlers[:] = handlers
+
+
+def test_drivers_are_silent_and_debugging_shows_their_warnings(loggers: None) -> None:
+    def said(*, is_debug: bool) -> list[str]:
+        configure(stream := io.StringIO(), is_debug=is_debug)
+        for name in ("aiokafka.conn", "nats.aio.client", "mqtt", "redis", "headrace.pipeline"):
+            logging.getLogger(name).error("%s lost", name)
+            logging.getLogger(name).info("%s found", name)
+        logging.getLogger("asyncio").warning("slow")
+        return [line.split(" ", 2)[2] for line in stream.getvalue().splitlines()]
+
+    ours = ["headrace.pipeline lost", "headrace.pipeline found", "slow"]
+    drivers = ["aiokafka.conn lost", "nats.aio.client lost", "mqtt lost", "redis lost"]
+    assert said(is_debug=False) == ours
+    assert said(is_debug=True) == drivers + ours
+
+
+def test_what_drivers_say_and_what_is_in_tracebacks_is_without_secrets(loggers: None) -> None:
+    secrets = Secrets({"PASS": "tr0ub4dor&3"}, {})
+    secrets.resolve(Secret("${PASS}"))
+    configure(stream := io.StringIO(), is_debug=True).redact = secrets.redact
+
+    logging.getLogger("aiokafka").error("AUTH tr0ub4dor&3 at kafka://app:x@bus")
+    try:
+        raise ValueError("tr0ub4dor&3")
+    except ValueError:
+        logging.getLogger("headrace.web").exception("broke")
+
+    driver, *ours = stream.getvalue().splitlines()
+    assert driver.endswith(" ERROR AUTH ${PASS} at kafka://app:***@bus")
+    assert ours[-1] == "    ValueError: ${PASS}"
 
 
 def test_a_log_that_nobody_reads_holds_nobody_up_and_says_what_was_lost() -> None:

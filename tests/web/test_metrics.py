@@ -49,6 +49,7 @@ async def test_every_figure_is_there_for_every_pipeline_and_every_bucket(client,
     id = 'p "1"'
     assert figures(scraped.text) == {
         "headrace_messages": {(id, "input"): 4, (id, "output"): 2},
+        "headrace_messages_skipped": {(id,): 0},
         "headrace_failures": {(id, "input"): 0, (id, "transform"): 0, (id, "output"): 0},
         "headrace_messages_held": {(id,): 1},
         "headrace_batches_in_flight": {(id,): 0},

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from headrace.compiler import jsontext
-from headrace.compiler.runtime import engine, failures, feed, inbox
+from headrace.compiler.runtime import engine, failures, feed, inbox, pipeline
 from headrace.web import bodies, events, ingest, server, state
 from headrace.web.docs.markdown import code, table
 from headrace.web.docs.regions import Parts
@@ -23,7 +23,7 @@ LIMITS = (
     ("lists and objects inside each other", str(jsontext.MAX_DEPTH)),
     ("batches in the inbox of a `pipeline` input", str(inbox.CAPACITY)),
     ("outputs coming up before a create answers `starting`", f"{engine.OPENING_SECONDS:g} s"),
-    ("a pipeline ending", f"{engine.ENDING_SECONDS:g} s"),
+    ("a pipeline ending", f"{engine.ENDING_SECONDS + pipeline.LAST_SECONDS:g} s"),
     ("requests finishing at shutdown", f"{server.REQUEST_SECONDS} s"),
     ("an idle connection", f"{server.IDLE_SECONDS} s"),
     ("entries on one page of a bucket", str(state.MOST_ENTRIES)),

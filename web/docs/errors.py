@@ -1,7 +1,8 @@
 """The page of diagnostics: every code with its meaning, an example, and what is printed for it.
 
 An example is `docs/errors/<code>.yaml` or `.json`; or, where such a file cannot well be kept, the
-commands in `docs/errors/<code>.sh` that make one.
+commands in `docs/errors/<code>.sh` that make one. What only another server can say is kept beside it, in
+`docs/errors/<code>.console`; a test has such a server say it again.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ GROUPS = {
     "remarked": "Warnings",
 }
 """What becomes of the file, as a heading of the page."""
+
+_TOLD = re.compile(r"^(?:error|warning)\[(.+?)\]", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -85,13 +88,19 @@ def _example(code: str) -> Example:
     if beside.exists():
         blocks += [f"Beside it, `{beside}`:", listed(beside)]
     loaded = load(Files(config), catalogue())
-    refusals = [] if loaded.is_refused else _refusals(loaded)
+    kept = Path(f"{code}.console")
+    is_startable = not loaded.is_refused and not kept.exists()
+    refusals = refusals_of(loaded) if is_startable else []
     if loaded.diagnostics:
         blocks.append(checked(config))
     if refusals:
         blocks.append(not_started(config, loaded, refusals))
-    told = frozenset(one.code for one in (*loaded.diagnostics, *refusals))
-    return Example(code, _group(config, loaded, refusals), told, "\n\n".join(blocks))
+    told = {one.code for one in (*loaded.diagnostics, *refusals)}
+    if kept.exists():
+        blocks.append(fenced("console", kept.read_text()))
+        told.update(_TOLD.findall(kept.read_text()))
+    is_refused = loaded.is_refused or bool(refusals) or kept.exists()
+    return Example(code, _group(config, is_refused), frozenset(told), "\n\n".join(blocks))
 
 
 def _made(code: str, commands: Path) -> tuple[Path, str]:
@@ -103,7 +112,7 @@ def _made(code: str, commands: Path) -> tuple[Path, str]:
     return Path(name[0]), fenced("sh", text)
 
 
-def _refusals(loaded: Loaded) -> list[Diagnostic]:
+def refusals_of(loaded: Loaded) -> list[Diagnostic]:
     """Return why the pipelines cannot be built, which only a start tells."""
 
     async def started() -> list[Diagnostic]:
@@ -125,9 +134,9 @@ def _refusals(loaded: Loaded) -> list[Diagnostic]:
     return asyncio.run(started())
 
 
-def _group(config: Path, loaded: Loaded, refusals: Sequence[Diagnostic]) -> str:
+def _group(config: Path, is_refused: bool) -> str:
     try:
         read_file(config)
     except Unreadable:
         return "unreadable"
-    return "refused" if loaded.is_refused or refusals else "remarked"
+    return "refused" if is_refused else "remarked"

@@ -27,9 +27,10 @@ MOST_WAITING = 100
 """How many wait: what was asked for is kept meanwhile, and who comes later gets no answer in time."""
 MOST_SECONDS = 10.0
 """How long one may take, from the reading of its request on."""
-SWITCH_SECONDS = 0.0005
+SWITCH_SECONDS = 0.0001
 """How soon a thread gives the interpreter up to the server, while one of these runs. With Python's
-5 ms each of the few times that a request wakes the server costs it so much."""
+5 ms each of the few times that a request wakes the server costs it so much. Shorter than what a thread
+works until it lets go for a moment by itself: only who has waited for so long is sure to be next."""
 LAST_SECONDS = 1.0
 """How long one that was cancelled, and then one that was interrupted, gets to end."""
 

@@ -90,7 +90,17 @@ def test_a_scan_finds_what_is_defined_in_the_modules_of_a_room(room):
 
 
 def test_scanning_the_rooms_loads_no_driver_and_nothing_that_serves():
-    heavy = ("aiohttp", "falcon", "petname", "rapidfuzz", "reactivex", "rich", "uvicorn", "yaml")
+    heavy = (
+        "aiohttp",
+        "falcon",
+        "nats",
+        "petname",
+        "rapidfuzz",
+        "reactivex",
+        "rich",
+        "uvicorn",
+        "yaml",
+    )
     program = (
         "import sys\n"
         "import headrace.compiler.language.config\n"

@@ -8,7 +8,11 @@ import pytest
 from headrace.compiler.language.config import PipelineConfig, load_pipeline, load_program
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.documents import read
+from headrace.compiler.language.families import Output
+from headrace.compiler.language.fields import ConnectionName
+from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.secrets import Secrets
+from headrace.compiler.language.structures import ListOf, RecordOf
 from tests.compiler.language.components import (
     CATALOGUE,
     Bucket,
@@ -412,6 +416,35 @@ def test_a_pipeline_knows_what_it_reads():
     config = PipelineConfig(None, (Pipe(upstream="a"), Spring(), Pipe(upstream="b")))
 
     assert config.upstreams == ["a", "b"]
+
+
+class Chain(Record):
+    """What several buckets hang on."""
+
+    wells: tuple[str, ...] = option(ListOf(ConnectionName("well")), "Where each is let down.")
+
+
+class Pump(Output, kind="pump"):
+    """Draws from several wells."""
+
+    chain: Chain = option(RecordOf(Chain), "How.")
+
+
+def test_a_pipeline_knows_which_connections_it_names_also_deep_inside():
+    config = PipelineConfig(
+        None,
+        (Bucket(connection="yard"), Spring()),
+        (),
+        (Wheel(connection="brook"), Pump(chain=Chain(wells=("yard", "barn")))),
+    )
+
+    assert [*config.namings()] == [
+        (("inputs", 0, "connection"), "well", "yard"),
+        (("outputs", 0, "connection"), "mill", "brook"),
+        (("outputs", 1, "chain", "wells", 0), "well", "yard"),
+        (("outputs", 1, "chain", "wells", 1), "well", "barn"),
+    ]
+    assert config.connections == {"yard", "brook", "barn"}
 
 
 def test_an_echo_is_what_was_written():

@@ -9,6 +9,7 @@ from headrace.compiler.language.connections import (
     connection_fault,
     connection_faults,
     filed,
+    load_connection,
     load_connections,
     load_secrets,
     secret_faults,
@@ -122,6 +123,44 @@ def test_references_in_connections_are_warned_of_and_broken_ones_refused():
         None,
         ["1:39: yard.password: '${' holds a '${' that starts no reference"],
     )
+
+
+def test_a_plain_setting_of_a_connection_that_looks_like_a_reference_is_warned_of():
+    text = "yard: {type: well, host: '${HOST}', password: '${PASS}'}"
+
+    assert told(text)[1] == [
+        "1:26: yard.host: warning: '${' is taken as it stands here: only secrets resolve references"
+    ]
+
+
+def test_one_connection_has_its_name_beside_its_own_keys():
+    loaded, diagnostics = load_connection(
+        written("{id: yard, type: well, host: '${HOST}', password: '${PASS}'}"), CATALOGUE
+    )
+
+    assert loaded == ("yard", Well(host="${HOST}", password=Secret("${PASS}")))
+    assert plain(diagnostics) == [
+        "1:30: host: warning: '${' is taken as it stands here: only secrets resolve references"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        ("[]", ["1:1: : expected an object with 'id' and 'type', found a list"]),
+        ("{type: mill, host: a}", ["1:1: id: this key is required"]),
+        ("{type: mill, host: a, Id: b}", ["1:23: Id: unknown key 'Id'"]),
+        ("{id: a, type: mill, host: a, ids: b}", ["1:30: ids: unknown key 'ids'"]),
+        (
+            "{id: '', type: mil, host: a}",
+            ["1:6: id: this must not be blank", '1:16: type: unknown type "mil"'],
+        ),
+    ],
+)
+def test_everything_that_is_wrong_with_one_connection_is_told(text, faults):
+    loaded, diagnostics = load_connection(written(text), CATALOGUE)
+
+    assert (loaded, plain(diagnostics)) == (None, faults)
 
 
 def test_what_is_filed_is_known_although_it_has_faults():

@@ -1,6 +1,9 @@
 """Secrets: `${NAME}` references, and who answers them."""
 
+import copy
 import json
+from dataclasses import dataclass
+from pickle import dumps, loads
 
 import pytest
 
@@ -81,6 +84,44 @@ def test_a_secret_shows_its_template_wherever_it_is_written():
         "${A}",
     )
     assert json.dumps(secret, default=str) == '"${A}"'
+    assert "%s %r" % (secret, secret) == "${A} Secret('${A}')"  # noqa: UP031  # as logging does
+    assert str(ValueError("no", secret)) == "('no', Secret('${A}'))"
+
+
+@dataclass(frozen=True)
+class Door:
+    """What a component is: a frozen dataclass."""
+
+    key: Secret
+
+
+def test_what_holds_a_secret_shows_its_template_as_well():
+    door = Door(Secret("${A}"))
+    FILED.resolve(door.key)
+
+    assert repr(door) == "Door(key=Secret('${A}'))"
+    assert repr({"doors": [door]}) == "{'doors': [Door(key=Secret('${A}'))]}"
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda s: loads(dumps(s))])
+def test_a_copy_of_a_secret_is_its_template(copied):
+    secret = Secret("${A}")
+    FILED.resolve(secret)
+
+    assert copied(secret) == secret
+    assert b"environment" not in dumps(copied(secret))
+
+
+def test_who_answers_shows_no_value():
+    assert "filed" not in repr(FILED)
+    assert "environment" not in repr(FILED)
+
+
+def test_what_was_resolved_is_hidden_and_what_was_not_is_unknown():
+    secrets = Secrets({"USED": "s3same-open", "UNUSED": "s3same-shut"}, {})
+    secrets.resolve(Secret("${USED}"))
+
+    assert secrets.redact("s3same-open s3same-shut") == "${USED} s3same-shut"
 
 
 def test_secrets_are_the_same_when_their_templates_are():

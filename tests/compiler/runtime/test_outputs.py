@@ -32,15 +32,45 @@ class Buffered(AwaitingSink):
         self.batches.append(batch)
 
 
+class Confirmed(AwaitingSink):
+    """Sends at once and is told seconds later; keeps what was sent and what was confirmed.
+
+    A batch is how long its confirmation takes; one that takes no time at all is not confirmed.
+    """
+
+    at_once = 3
+
+    def __init__(self, clock):
+        self.clock = clock
+        self.sent = []
+        self.batches = []
+
+    def begin(self, batch):
+        self.sent.append(batch)
+        return partial(self.write, batch)
+
+    async def write(self, batch):
+        await self.clock.sleep(batch[0])
+        if not batch[0]:
+            raise OSError("refused")
+        self.batches.append(batch)
+
+
 class Output:
     """A writer at work, and all that can be seen of it."""
 
-    def __init__(self):
+    def __init__(self, kind=Buffered):
         self.clock = Clock(asyncio.get_running_loop())
-        self.sink = Buffered(self.clock)
+        self.sink = kind(self.clock)
         self.broker = Broker()
         self.failures = []
-        self._writer = writer(self.sink, lambda cause: self.failures.append(str(cause)), self.clock)
+        self.notes = []
+        self._writer = writer(
+            self.sink,
+            lambda cause: self.failures.append(str(cause)),
+            self.clock,
+            self.notes.append,
+        )
 
     def take(self, *batches):
         for batch in batches:
@@ -48,6 +78,9 @@ class Output:
 
     async def drain(self):
         await self._writer.drain()
+
+    def abandon(self):
+        self._writer.abandon()
 
 
 def test_what_waits_for_nobody_is_written_in_the_pass():
@@ -102,5 +135,58 @@ def test_while_nobody_answers_batches_fail_at_once_until_the_backoff_is_over():
 
         assert output.failures == ["nobody answers"] * 2
         assert output.sink.batches == [[2], [3]]
+        assert output.notes == ["written to again"]
+
+    run_virtual(main)
+
+
+def test_a_sink_may_have_several_writes_under_way_begun_in_order():
+    async def main():
+        output = Output(Confirmed)
+
+        output.take([5], [1], [4], [3], [2], [1])
+        assert output.sink.sent == [[5], [1], [4]]
+        await output.clock.sleep(1.5)
+        assert output.sink.sent == [[5], [1], [4], [3]]
+        assert output.broker.acknowledged == [[1]]
+        await output.drain()
+
+        assert output.sink.sent == [[5], [1], [4], [3], [2], [1]]
+        assert sorted(output.broker.acknowledged) == [[1], [1], [2], [3], [4], [5]]
+        assert output.broker.window.used == 0
+        output.take([1])
+        await output.drain()
+        assert len(output.sink.batches) == 7
+
+    run_virtual(main)
+
+
+def test_one_of_several_writes_that_fails_costs_only_its_own_batch():
+    async def main():
+        output = Output(Confirmed)
+
+        output.take([2], [0], [1], [0], [3])
+        await output.drain()
+
+        assert output.failures == ["refused"] * 2
+        assert output.sink.batches == [[1], [2], [3]]
+        assert output.broker.window.used == 0
+
+    run_virtual(main)
+
+
+def test_all_writes_under_way_and_all_that_wait_are_lost_when_they_are_abandoned():
+    async def main():
+        output = Output(Confirmed)
+        output.take([2], [3], [4], [5], [6])
+        await output.clock.sleep(2.5)
+
+        output.abandon()
+        await output.drain()
+        await output.clock.sleep(10)
+
+        assert output.sink.batches == [[2]]
+        assert output.failures == ["stopped before everything was written"] * 4
+        assert output.broker.acknowledged == [[2]]
 
     run_virtual(main)

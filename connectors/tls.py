@@ -1,0 +1,155 @@
+"""TLS of the connections: the options that all kinds share, the context, and why a handshake fails."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.errors import BuildRefused
+from headrace.compiler.language.context import Context
+from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.families import Connection
+from headrace.compiler.language.fields import Boolean
+from headrace.compiler.language.records import option
+from headrace.connectors.paths import FilePath
+
+PROBE_SECONDS = 1.0
+"""How long a server may take over a handshake that is only to tell what is wrong."""
+
+FILES = ("ca_file", "cert_file", "key_file")
+
+
+class TlsConnection(Connection):
+    """A connection that can be made over TLS. The certificate of the server is always verified."""
+
+    tls: bool = option(Boolean(), "Whether to talk TLS.", default=False)
+    ca_file: str | None = option(
+        FilePath(),
+        "PEM file with the authorities to trust, instead of the system's; a relative path starts at"
+        " the directory of the config.",
+        default=None,
+    )
+    cert_file: str | None = option(
+        FilePath(), "PEM file with the certificate to present, and its chain.", default=None
+    )
+    key_file: str | None = option(
+        FilePath(), "PEM file with the key of `cert_file`, unless that holds it.", default=None
+    )
+
+    @property
+    def wants_tls(self) -> bool | None:
+        """Whether it is made over TLS; None when only a secret's value can tell."""
+        return self.tls
+
+    def rules(self) -> Iterator[Fault]:
+        """Refuse files that nothing would read."""
+        for name in FILES:
+            if getattr(self, name) is not None and self.wants_tls is False:
+                yield _conflict(name, "means nothing without TLS", "'tls: true' beside it")
+        if self.key_file is not None and self.cert_file is None:
+            yield _conflict("key_file", "is the key of no certificate", "'cert_file' beside it")
+
+    def tls_context(self, ctx: Context) -> ssl.SSLContext:
+        """Return what TLS is made with.
+
+        Raises:
+            BuildRefused: a file cannot be read, or holds something else.
+        """
+        base = ctx.base or Path()
+        context = ssl.create_default_context()
+        if self.ca_file is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            with _told(self.ca_file, "certificate in PEM format"):
+                context.load_verify_locations(base / self.ca_file)
+        if self.cert_file is not None:
+            key = None if self.key_file is None else base / self.key_file
+            with _told(self.cert_file, "certificate with a key that fits and has no password"):
+                # An empty password, or a key that has one would ask for it on the terminal.
+                context.load_cert_chain(base / self.cert_file, key, password="")
+        return context
+
+
+def _conflict(name: str, what: str, expected: str) -> Fault:
+    return Fault("conflict", f"'{name}' {what}", expected=expected, path=(name,))
+
+
+@contextmanager
+def _told(file: str, wanted: str) -> Iterator[None]:
+    """Refuse with the name of the file when something is wrong with it."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise _unusable("missing-file", f"there is no file '{file}', or none of its key") from None
+    except ssl.SSLError:
+        raise _unusable("unreadable-file", f"'{file}' holds no {wanted}") from None
+    except OSError as cause:
+        raise _unusable("unreadable-file", f"'{file}': {cause.strerror or cause}") from None
+
+
+def _unusable(code: str, message: str) -> BuildRefused:
+    return BuildRefused(Fault(code, message, path=("connection",)))
+
+
+async def tls_fault(host: str, port: int, tls: ssl.SSLContext | None, clock: Clock) -> str | None:
+    """Return why TLS as configured cannot work with who listens there; None if it is not to blame.
+
+    Asked when a driver could not connect and did not say why. ``tls`` is None for a plaintext
+    connection. Not for protocols that begin in plaintext and change over (NATS).
+    """
+    where = f"{host}:{port}"
+    try:
+        stays = await _handshake(host, port, tls or _trusting(), clock)
+    except ssl.SSLCertVerificationError as cause:
+        return handshake_fault(where, cause)
+    except ssl.SSLError as cause:
+        return None if tls is None else handshake_fault(where, cause)
+    except ConnectionRefusedError:
+        return None
+    except (OSError, TimeoutError):  # it hangs up, or waits for something else
+        return None if tls is None else f"{where} does not speak TLS"
+    if tls is None:
+        return f"{where} speaks TLS, and the connection does not"
+    return None if stays else f"{where} hangs up after the TLS handshake: {_CERTIFICATE}"
+
+
+_CERTIFICATE = "it may ask for a certificate that it trusts"
+
+
+def handshake_fault(where: str, cause: ssl.SSLError) -> str:
+    """Return what a handshake that went wrong tells of who listens there, or of what we present."""
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"the certificate of {where} is not trusted: {cause.verify_message}"
+    if "CERTIFICATE_REQUIRED" in str(cause.reason) or "HANDSHAKE_FAILURE" in str(cause.reason):
+        return f"{where} refuses the TLS handshake: {_CERTIFICATE}"
+    if "ALERT" in str(cause.reason):
+        return f"{where} refuses the TLS handshake: {cause.reason}"
+    return f"{where} does not speak TLS"
+
+
+async def _handshake(host: str, port: int, tls: ssl.SSLContext, clock: Clock) -> bool:
+    """Shake hands; return whether the server stays on the line for a moment.
+
+    TLS 1.3 tells a client only afterwards what is wrong with its certificate.
+    """
+    with clock.outside():
+        async with clock.timeout(PROBE_SECONDS):
+            reader, writer = await asyncio.open_connection(host, port, ssl=tls)
+        try:
+            with suppress(TimeoutError):
+                async with clock.timeout(PROBE_SECONDS / 4):
+                    return await reader.read(1) != b""
+            return True
+        finally:
+            writer.transport.abort()  # it was asked, and there is nothing to say goodbye to
+
+
+def _trusting() -> ssl.SSLContext:
+    """Return a context that trusts anybody: to learn whether there is TLS, nothing is sent over it."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context

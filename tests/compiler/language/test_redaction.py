@@ -1,0 +1,176 @@
+"""Redaction: what a driver says of a secret, and what is shown of it."""
+
+import json
+from urllib.parse import quote, quote_plus, unquote
+
+import pytest
+
+from headrace.compiler.language.redaction import LONGEST_WORD, SHORTEST, Redaction
+from headrace.compiler.language.secrets import Secret, Secrets
+
+VALUES = {
+    "USER": "operator1",
+    "PASS": "tr0ub4dor&3",
+    "ODD": "s3s@me/ö:50%,\"q\" 'x'\\y",
+    "ENCODED": "s3s%40me%2f%c3%b6pen",
+    "BUS": "nats://operator1:tr0ub4dor&3@bus:4222",
+    "HOST": "broker.example.org",
+    "A": "a",
+    "PORT": "1883",
+    "EMPTY": "",
+    "SIX": "purple",
+    "LINES": "-----BEGIN-----\nMIIEpAIB\n-----END-----\n",
+}
+
+
+def redaction(*templates: str) -> Redaction:
+    """Return what hides the values of these templates."""
+    secrets = Secrets(VALUES, {})
+    for template in templates:
+        secrets.resolve(Secret(template))
+    return secrets.redact
+
+
+def test_a_value_is_shown_as_its_template():
+    assert redaction("${PASS}")("wrong password 'tr0ub4dor&3'") == "wrong password '${PASS}'"
+
+
+def test_a_value_is_known_whole_and_by_what_its_references_stand_for():
+    hide = redaction("nats://${USER}:${PASS}@bus:4222")
+
+    assert hide("cannot connect to nats://operator1:tr0ub4dor&3@bus:4222 (refused)") == (
+        "cannot connect to nats://${USER}:${PASS}@bus:4222 (refused)"
+    )
+    assert hide("user operator1, pass tr0ub4dor&3") == "user ${USER}, pass ${PASS}"
+
+
+ODD = VALUES["ODD"]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        ODD,
+        quote(ODD),
+        quote(ODD, safe=""),
+        quote(ODD, safe="@:'"),
+        quote(ODD).lower(),
+        quote_plus(ODD),
+        json.dumps(ODD)[1:-1],
+        json.dumps(ODD, ensure_ascii=False)[1:-1],
+        json.dumps(ODD)[1:-1].replace("/", "\\/"),
+        repr(ODD)[1:-1],
+        repr(ODD.encode())[2:-1],
+        ODD.upper(),
+    ],
+)
+def test_a_value_is_found_however_it_is_written(written):
+    assert redaction("${ODD}")(f"<{written}>") == "<${ODD}>"
+
+
+def test_a_value_that_is_encoded_is_found_decoded():
+    hide = redaction("redis://:${ENCODED}@cache:6379/0")
+
+    decoded = unquote(VALUES["ENCODED"])
+    assert hide(f"AUTH failed for {decoded}") == "AUTH failed for ${ENCODED}"
+    assert hide(f"AUTH failed for {quote(decoded)}") == "AUTH failed for ${ENCODED}"
+
+
+def test_lines_of_a_value_may_have_been_folded():
+    folded = " ".join(VALUES["LINES"].split())
+
+    assert redaction("${LINES}")(f"no key: {folded}!") == "no key: ${LINES}!"
+
+
+def test_the_credentials_inside_a_url_are_hidden_by_themselves():
+    hide = redaction("${BUS}")
+
+    assert hide("nats://operator1:tr0ub4dor&3@bus:4222 is down") == "${BUS} is down"
+    assert hide("'operator1' with tr0ub4dor&3 at bus:4222") == "'***' with *** at bus:4222"
+
+
+@pytest.mark.parametrize(
+    ("template", "said", "shown"),
+    [
+        ("redis://app:letmein@cache/0", "redis://app:letmein@cache/0", "redis://app:***@cache/0"),
+        ("redis://app:letmein@cache/0", "app uses letmein", "app uses ***"),
+        ("redis://:letmein@cache/0", "password letmein", "password ***"),
+        ("nats://s3same0@bus", "token s3same0", "token ***"),
+        ("app:letmein@bus:4222", "letmein", "***"),
+        ("nats://a:letmein@b1,nats://a:openup@b2", "letmein openup", "*** ***"),
+        ("nats://app:let@me,in:now@bus", "let@me,in:now", "***"),
+        ("redis://app:let/me/in@cache", "let/me/in", "***"),
+        ("redis://app:let%20me%20in@cache", "'let me in'", "'***'"),
+        ("redis://app:letmein@${HOST}", "redis://app:letmein@broker.example.org", None),
+    ],
+)
+def test_a_password_that_a_template_spells_out_is_hidden_in_texts(template, said, shown):
+    assert redaction(template)(said) == (shown or "redis://app:***@${HOST}")
+
+
+def test_a_user_that_a_template_spells_out_is_no_secret():
+    assert redaction("nats://operator1:${PASS}@bus")("operator1 may not") == "operator1 may not"
+
+
+def test_a_host_and_a_whole_url_without_credentials_are_shown_unless_they_are_references():
+    said = "cannot connect to broker.example.org:9092"
+
+    assert redaction("broker.example.org:9092")(said) == said
+    assert redaction("${HOST}:9092")(said) == "cannot connect to ${HOST}:9092"
+
+
+def test_what_is_short_or_empty_does_not_mangle_texts():
+    hide = redaction("${A}", "${PORT}", "${EMPTY}", "${A}${EMPTY}")
+    said = "took 1883 ms for a batch at 127.0.0.1:1883"
+
+    assert len(VALUES["PORT"]) < SHORTEST
+    assert hide(said) == said
+
+
+def test_what_is_not_long_is_hidden_as_a_word_of_its_own():
+    hide = redaction("${SIX}")
+
+    assert SHORTEST <= len(VALUES["SIX"]) <= LONGEST_WORD
+    assert hide("purple: 'purple', b'purple'; purplebeard") == (
+        "${SIX}: '${SIX}', b'${SIX}'; purplebeard"
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("to redis://bob:q@cache:6379/0 and", "to redis://bob:***@cache:6379/0 and"),
+        ("to nats://q@bus:4222", "to nats://***@bus:4222"),
+        ("to http://h:80/a?b=c@d", "to http://h:80/a?b=c@d"),
+        ('{"url":"http://h:80","mail":"a@b"}', '{"url":"http://h:80","mail":"a@b"}'),
+        ("see http://h:80, or write to a@b", "see http://h:80, or write to a@b"),
+    ],
+)
+def test_what_stands_before_the_host_of_any_url_is_hidden(said, shown):
+    assert Redaction()(said) == shown
+
+
+def test_what_is_put_in_is_not_looked_at_again():
+    secrets = Secrets({"ALPHA": "x${BRAVO}x", "BRAVO": "ALPHA"}, {})
+    secrets.resolve(Secret("${ALPHA}"))
+    secrets.resolve(Secret("${BRAVO}"))
+
+    assert secrets.redact("x${BRAVO}x ALPHA") == "${ALPHA} ${BRAVO}"
+
+
+def test_of_values_inside_each_other_the_longer_is_found():
+    secrets = Secrets({"SHORT": "correct-horse", "LONG": "correct-horse-battery"}, {})
+    secrets.resolve(Secret("${SHORT}"))
+    secrets.resolve(Secret("${LONG}"))
+
+    assert secrets.redact("correct-horse-battery correct-horse") == "${LONG} ${SHORT}"
+
+
+def test_values_that_are_learnt_later_are_hidden_as_well():
+    secrets = Secrets(VALUES, {})
+    secrets.resolve(Secret("${PASS}"))
+    assert secrets.redact("tr0ub4dor&3 operator1") == "${PASS} operator1"
+
+    secrets.resolve(Secret("${USER}"))
+
+    assert secrets.redact("tr0ub4dor&3 operator1") == "${PASS} ${USER}"

@@ -1,0 +1,318 @@
+"""A server whose pipelines fail in every way: nobody who listens to it hears a credential."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import quote, quote_plus, unquote
+
+import pytest
+
+from headrace.web.endpoints import ENDPOINTS, EVENTS_PATH
+from tests.clients import HOST, Answer
+from tests.server import Server, run, serving, written
+from tests.services.kafka import Kafka
+from tests.services.mosquitto import Mosquitto
+from tests.services.nats import Nats
+from tests.services.redis import Redis
+from tests.services.server import Service
+
+TOKEN = "t0ken&s3same=open/42"
+DOOR = "d00r-k3y.for-posts"
+FILED = "from-the-secrets-file+1"
+INLINE = "in%2Fthe%40url%21"
+"""As it stands in a url that a config spells out."""
+
+USER = "operator-seven"
+WRONG = "wr0ng&passw0rd/1"
+
+VALUES = (TOKEN, DOOR, FILED, INLINE, unquote(INLINE))
+
+
+def spellings(value: str) -> set[str]:
+    """Return how a value may come out, whole."""
+    basic = [base64.b64encode(text.encode()).decode() for text in (value, f"app:{value}")]
+    quoted = [quote(value), quote(value, safe=""), quote_plus(value), quote(value).lower()]
+    escaped = [json.dumps(value)[1:-1], repr(value)[1:-1], repr(value.encode())[2:-1]]
+    return {value, *basic, *quoted, *escaped}
+
+
+class Told:
+    """Everything that a server says to anybody, by who said it."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._answers: list[tuple[str, bytes]] = []
+        self._events = server.events()
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
+        """Send a request and keep the answer."""
+        client = self._server.client()
+        octets = None if body is None else json.dumps(body).encode()
+        answer = client.request(method, path, octets, headers)
+        self._answers.append((f"{method} {path}", repr(dict(answer.headers)).encode()))
+        self._answers.append((f"{method} {path}", answer.body))
+        return answer
+
+    def ask_everything(self, **captured: str) -> None:
+        """Read all that can be read."""
+        for row in ENDPOINTS:
+            if row.method == "GET" and row.path != EVENTS_PATH:
+                self.ask("GET", row.path.format_map({**captured, "asset": "start.js"}))
+
+    def history(self) -> list[tuple[str, str]]:
+        """End the server and return all texts."""
+        self._server.stop()
+        logged = {"stdout": self._server.out, "stderr": self._server.err}
+        return [
+            *((who, text.decode()) for who, text in self._answers),
+            *((EVENTS_PATH, line.decode()) for line in self._events.lines()),
+            *((stream, line) for stream, lines in logged.items() for line in lines.all()),
+        ]
+
+
+def leaks(history: Iterable[tuple[str, str]], values: Sequence[str] = VALUES) -> list[str]:
+    """Return who told which value."""
+    wanted = {spelling: value for value in values for spelling in spellings(value)}
+    return [
+        f"{who}: {value!r} in {text[max(0, text.index(spelling) - 200) :][:500]!r}"
+        for who, text in history
+        for spelling, value in wanted.items()
+        if spelling in text
+    ]
+
+
+class Echo(BaseHTTPRequestHandler):
+    """Refuses whatever is posted, and shows what it was sent, as debugging servers do."""
+
+    def do_POST(self) -> None:
+        sent = self.headers.get("Authorization", "")
+        scheme, _, credential = sent.partition(" ")
+        decoded = base64.b64decode(credential) if scheme == "Basic" else credential.encode()
+        said = f"no: {dict(self.headers)} {self.path} ".encode() + decoded
+        said += quote(decoded).encode() + json.dumps(decoded.decode()).encode()
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(int(self.path.rpartition("/")[2]))
+        self.send_header("Content-Length", str(len(said)))
+        self.send_header("Location", f"http://app:{credential}@{self.headers['Host']}/500")
+        self.end_headers()
+        self.wfile.write(said)
+
+    def log_message(self, *_: Any) -> None:
+        """Print nothing."""
+
+
+@contextmanager
+def echo() -> Iterator[str]:
+    """Run such a server; give host and port."""
+    server = ThreadingHTTPServer((HOST, 0), Echo)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"{HOST}:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+BEARER = {"type": "bearer", "token": "${DEEP_TOKEN}"}
+HEADER = {"type": "header", "name": "X-Key", "value": "${DEEP_TOKEN}/${FILED_KEY}"}
+
+
+def config(at: str) -> list[dict[str, Any]]:
+    """Return pipelines, each with another way to fail."""
+    door = {"type": "bearer", "token": "${DOOR_KEY}"}
+    ways: Mapping[str, Any] = {
+        "bearer": {"url": f"http://{at}/500", "auth": BEARER},
+        "refused": {"url": f"http://{at}/401", "auth": BEARER},
+        "moved": {"url": f"http://{at}/302", "auth": HEADER},
+        "followed": {"url": f"http://{at}/307", "auth": HEADER},
+        "header": {"url": f"http://{at}/400", "auth": HEADER, "body": "message"},
+        "inline": {"url": f"http://app:{INLINE}@{at}/403"},
+        "nobody": {"url": "http://127.0.0.1:9/", "auth": BEARER},
+        "nowhere": {"url": f"http://app:{INLINE}@nowhere.invalid/"},
+    }
+    given = [{"type": "http", "auth": door}]
+    outputs = [
+        {"id": id, "inputs": given, "outputs": [{"type": "http", **way}]}
+        for id, way in ways.items()
+    ]
+    asking = [{"type": "http", "verb": "POST", "url": f"http://app:{INLINE}@{at}/418"}]
+    return [*outputs, {"id": "asking", "inputs": given, "transforms": asking}]
+
+
+@pytest.fixture
+def secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Fill environment and secrets file; return the options."""
+    monkeypatch.setenv("DEEP_TOKEN", TOKEN)
+    monkeypatch.setenv("DOOR_KEY", DOOR)
+    (tmp_path / "secrets.json").write_text(json.dumps({"FILED_KEY": FILED, "UNUSED": "x"}))
+    return ["--secrets", "secrets.json", "--data-dir", "data", "--debug"]
+
+
+def test_what_fails_shows_no_credential_to_anybody(tmp_path: Path, secrets: list[str]) -> None:
+    disk = {"type": "file", "root": "${DEEP_TOKEN}"}
+    (tmp_path / "config.connections.json").write_text(json.dumps({"disk": disk}))
+    unresolved = {"type": "bearer", "token": "${NO_SUCH_NAME}${DEEP_TOKEN}"}
+    with echo() as at, serving(tmp_path, config(at), *secrets) as server:
+        told = Told(server)
+        for pipeline in config(at):
+            path = f"/api/pipelines/{pipeline['id']}/messages"
+            assert told.ask("POST", path, {"n": 1}, Authorization="Bearer no").status == 401
+            for _ in range(3):
+                assert (
+                    told.ask("POST", path, {"n": 1}, Authorization=f"Bearer {DOOR}").status == 202
+                )
+        dry = {"messages": [1], "transforms": config(at)[-1]["transforms"]}
+        assert told.ask("POST", "/api/pipelines/dry-run", dry).value["outcome"] == "failed"
+        for auth in (unresolved, {"type": "bearer", "token": {"${DEEP_TOKEN}": 1}}):
+            refused = {"id": "r", "inputs": [{"type": "http", "auth": auth}]}
+            assert told.ask("POST", "/api/pipelines", refused).status == 422
+        for row in config(at):
+            _wait_for_failure(server, row["id"])
+        told.ask_everything(bucket="none")
+        told.ask("DELETE", "/api/pipelines/bearer")
+        history = told.history()
+
+    for who in ("stderr", EVENTS_PATH):
+        texts = "".join(text for teller, text in history if teller == who)
+        assert "${DEEP_TOKEN}" in texts
+        assert "no: {" in texts, "what servers answer is told"
+    assert leaks(history) == []
+
+
+def _wait_for_failure(server: Server, pipeline: str) -> None:
+    """Wait until a pipeline has said that it failed."""
+    server.err.find(re.compile(rf"pipeline '{pipeline}' (outputs|transforms)"))
+
+
+class Redised:
+    """What differs between the kinds of brokers, for Redis."""
+
+    reads: ClassVar = {"channel": "things"}
+    writes: ClassVar = {"channel": "things"}
+    is_in_url = True
+
+    def started(self, folder: Path) -> Service:
+        """Return a broker that wants a user name and a password."""
+        return Redis(folder, user=USER, password=TOKEN)
+
+    def connection(self, broker: Any, password: str) -> dict[str, Any]:
+        """Return a connection to it, with a reference to a password."""
+        return {"type": "redis", "url": f"redis://${{BUS_USER}}:{password}@{broker.address}"}
+
+
+class Natsed(Redised):
+    """For NATS."""
+
+    reads: ClassVar = {"subject": "things"}
+    writes: ClassVar = {"subject": "things"}
+
+    def started(self, folder: Path) -> Service:
+        return Nats(folder, user=USER, password=TOKEN)
+
+    def connection(self, broker: Any, password: str) -> dict[str, Any]:
+        first = f"nats://${{BUS_USER}}:{password}@{broker.address}"
+        return {"type": "nats", "urls": f"{first},{first}"}
+
+
+class Mqtted(Redised):
+    """For MQTT."""
+
+    reads: ClassVar = {"topic": "things"}
+    writes: ClassVar = {"topic": "things"}
+    is_in_url = False
+
+    def started(self, folder: Path) -> Service:
+        return Mosquitto(folder, user=USER, password=TOKEN)
+
+    def connection(self, broker: Any, password: str) -> dict[str, Any]:
+        signing_in = {"username": "${BUS_USER}", "password": password}
+        return {"type": "mqtt", "host": broker.host, "port": broker.port, **signing_in}
+
+
+class Kafkaed(Mqtted):
+    """For Kafka."""
+
+    reads: ClassVar = {"topic": "things", "group": "all"}
+    writes: ClassVar = {"topic": "things"}
+
+    def started(self, folder: Path) -> Service:
+        return Kafka(folder, users={USER: TOKEN})
+
+    def connection(self, broker: Any, password: str) -> dict[str, Any]:
+        signing_in = {"username": "${BUS_USER}", "password": password}
+        brokers = broker.bootstrap_for("SASL_PLAINTEXT")
+        return {"type": "kafka", "brokers": brokers, "sasl_mechanism": "PLAIN", **signing_in}
+
+
+@pytest.mark.parametrize("kind", [Redised, Natsed, Mqtted, Kafkaed])
+def test_a_broker_that_refuses_or_goes_away_gives_no_credential_away(
+    tmp_path: Path, secrets: list[str], monkeypatch: pytest.MonkeyPatch, kind: type[Redised]
+) -> None:
+    it = kind()
+    monkeypatch.setenv("BUS_USER", USER)
+    for name, password in (("BUS_PASS", TOKEN), ("WRONG_PASS", WRONG)):
+        monkeypatch.setenv(name, quote(password, safe="") if it.is_in_url else password)
+    (tmp_path / "broker").mkdir()
+    with it.started(tmp_path / "broker") as broker, serving(tmp_path, None, *secrets) as server:
+        if isinstance(broker, Kafka):
+            broker.create_topic("things")
+        told = Told(server)
+        for name, password in (("bus", "${BUS_PASS}"), ("shut", "${WRONG_PASS}")):
+            filed = {"id": name, **it.connection(broker, password)}
+            assert told.ask("POST", "/api/connections", filed).value == filed
+        for name, status in (("shut", 422), ("bus", 201)):
+            for pipeline in _using(it, name, filed["type"]):
+                answer = told.ask("POST", "/api/pipelines", pipeline)
+                assert answer.status == status, answer.body
+
+        broker.kill()
+        path = "/api/pipelines/writing/messages"
+        assert told.ask("POST", path, {"n": 1}).status == 202
+        server.err.find(re.compile("pipeline 'writing' outputs"))
+        server.err.find(re.compile("pipeline 'reading' inputs"))
+        told.ask_everything(bucket="none")
+        told.ask("DELETE", "/api/connections/bus")
+        history = told.history()
+
+    assert leaks(history, [*VALUES, USER, WRONG]) == []
+
+
+def test_a_start_that_is_refused_shows_no_credential(
+    tmp_path: Path, secrets: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    it = Redised()
+    monkeypatch.setenv("BUS_USER", USER)
+    monkeypatch.setenv("WRONG_PASS", quote(WRONG, safe=""))
+    (tmp_path / "broker").mkdir()
+    with it.started(tmp_path / "broker") as broker:
+        shut = it.connection(broker, "${WRONG_PASS}")
+        (tmp_path / "config.connections.json").write_text(json.dumps({"shut": shut}))
+        config = written(tmp_path, _using(it, "shut", "redis"))
+        listen = ["--config", str(config), "--listen", f"{HOST}:0"]
+        refused = run(tmp_path, "serve", *listen, *secrets)
+        checked = run(tmp_path, "check", str(config), *secrets[:2])
+
+    assert refused.returncode == 1
+    assert "pipelines[0].inputs[0]" in refused.stderr
+    assert "pipelines[1].outputs[0]" in refused.stderr
+    assert (checked.returncode, checked.stdout) == (0, "")
+    assert "uses redis connection 'shut'" in checked.stderr
+    said = [("serve", refused.stdout + refused.stderr), ("check", checked.stderr)]
+    assert leaks(said, [USER, WRONG]) == []
+
+
+def _using(it: Redised, connection: str, kind: str) -> list[dict[str, Any]]:
+    """Return a pipeline that reads the broker and one that writes to it."""
+    named = {"type": kind, "connection": connection}
+    return [
+        {"id": "reading", "inputs": [{**named, **it.reads}]},
+        {"id": "writing", "inputs": [{"type": "http"}], "outputs": [{**named, **it.writes}]},
+    ]

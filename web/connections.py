@@ -1,0 +1,69 @@
+"""The filed connections over the API: what components can name. Nothing is written to disk.
+
+Filing looks at the shape alone. Whether secrets resolve and anybody answers shows when a component
+that names the connection is built.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import falcon
+import falcon.asgi
+
+from headrace.compiler.errors import Refused
+from headrace.compiler.jsontext import encode
+from headrace.compiler.language.connections import load_connection
+from headrace.compiler.language.diagnostics import Diagnostic, in_file_order
+from headrace.compiler.language.families import Connection
+from headrace.web.bodies import called, document_of, read_json_body
+from headrace.web.service import Service
+
+log = logging.getLogger("headrace.web")
+
+
+async def list_connections(
+    service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
+) -> None:
+    """Answer the connections in the order of their names, their secrets as templates."""
+    filed = service.engine.connections
+    resp.data = encode({name: connection.dump() for name, connection in filed.items()})
+
+
+async def create_connection(
+    service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
+) -> None:
+    """File one connection; what is refused changes nothing."""
+    body = await read_json_body(req)
+    async with service.reading:
+        # In a thread, as a pipeline is read: a body made for it takes seconds.
+        name, connection, diagnostics = await asyncio.to_thread(_connection, body, service)
+    service.engine.connections.file(name, connection)
+    for diagnostic in diagnostics:
+        log.warning("connection '%s' %s: %s", name, diagnostic.path, diagnostic.message)
+    resp.status = falcon.HTTP_201
+    resp.data = encode({"id": name, **connection.dump()})
+
+
+async def delete_connection(
+    service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response, *, connection_id: str
+) -> None:
+    """Remove one connection, unless a pipeline names it."""
+    service.engine.connections.remove(connection_id)
+    resp.status = falcon.HTTP_204
+
+
+def _connection(body: bytes, service: Service) -> tuple[str, Connection, list[Diagnostic]]:
+    """Return the connection in a body with its name, and what is odd about it.
+
+    Raises:
+        MalformedBody: it is not JSON.
+        Refused: with all that is wrong with it.
+    """
+    document, twice = document_of(body)
+    loaded, diagnostics = load_connection(document, service.catalogue)
+    if loaded is None or twice:
+        subject = f"{called('connection', document.value)} could not be filed"
+        raise Refused(in_file_order([*twice, *diagnostics]), subject)
+    return *loaded, diagnostics
