@@ -1,0 +1,190 @@
+"""The `nats` output, against a real server."""
+
+from __future__ import annotations
+
+import asyncio
+from time import monotonic
+
+import pytest
+
+from headrace.compiler.errors import BatchFailed, Unreachable
+from headrace.connectors.drivers import nats as driver
+from headrace.connectors.nats import NatsOutput
+from tests.doubles import refusals
+from tests.nats_sides import context, halted, listening, peer, sink
+from tests.services.nats import Nats
+
+
+@pytest.mark.parametrize("subject", ["plant.*", "plant.>", "a>b"])
+def test_messages_are_published_to_one_subject(subject):
+    assert refusals(NatsOutput, {"connection": "bus", "subject": subject}) == [
+        "subject: messages are published to one subject, so it holds no '*' and no '>'"
+    ]
+
+
+async def test_each_message_is_published_by_itself_in_order(nats_server: Nats):
+    async with peer(nats_server) as reader, sink(context(nats_server), "out.a") as output:
+        await reader.subscribe("out.*")
+        await output.write([{"n": 1, "text": "ü"}, [2.5], None])
+        await output.write(["x"])
+
+        found = [await reader.next() for _ in range(4)]
+
+    assert found == [("out.a", value) for value in ({"n": 1, "text": "ü"}, [2.5], None, "x")]
+
+
+async def test_that_nobody_subscribes_is_no_error(nats_server: Nats):
+    async with sink(context(nats_server), "out.nobody") as output:
+        await output.write([1])
+
+
+async def test_a_batch_is_written_when_the_server_has_all_of_it():
+    said: list[bytes] = []
+
+    async def keeping_verbs(reader, writer):
+        writer.write(b'INFO {"max_payload":1048576}\r\n')
+        while line := await reader.readline():
+            said.append(verb := line.split()[0])
+            if verb == b"PUB":
+                await reader.readline()
+            if verb == b"PING":
+                writer.write(b"PONG\r\n")
+
+    async with listening(keeping_verbs) as where, sink(context(where), "a") as output:
+        for n in range(3):
+            await output.write([n] * 500)
+
+            assert said.count(b"PUB") == 500 * (n + 1)
+            assert said[-1] == b"PING"
+
+
+async def test_a_message_that_is_too_large_fails_its_batch_and_no_other(tmp_path):
+    with Nats(tmp_path, extra=["max_payload: 1000"]) as server:
+        async with peer(server) as reader, sink(context(server), "a") as output:
+            await reader.subscribe("a")
+            await output.write(["x" * 998])
+
+            with pytest.raises(BatchFailed) as failed:
+                await output.write([1, "x" * 1200, 3])
+            await output.write([4])
+
+            assert await reader.several(2) == ["x" * 998, 4]
+    assert not isinstance(failed.value, Unreachable)
+    assert str(failed.value) == (
+        f"message 2 of 3 has 1,202 bytes, and {server.address} takes 1,000 at most:"
+        " nothing of the batch was sent"
+    )
+
+
+async def test_what_may_not_be_published_fails_with_the_words_of_the_server(tmp_path):
+    users = '[{ user: u, password: p, permissions: { publish: { deny: ["Secret.>"] } } }]'
+    with Nats(tmp_path, extra=[f"authorization {{ users: {users} }}"]) as server:
+        ctx = context(f"nats://u:p@{server.address}")
+        async with sink(ctx, "Secret.a") as output:
+            told = [await failure(output, [1, 2]) for _ in range(2)]
+        async with sink(ctx, "open.a") as output:
+            await output.write([1])
+
+    assert [(type(cause), str(cause)) for cause in told] == [
+        (
+            BatchFailed,
+            f'{server.address} does not permit it: permissions violation for publish to "secret.a"',
+        )
+    ] * 2
+
+
+async def failure(output, batch):
+    """Return what the writing of a batch raises."""
+    with pytest.raises(BatchFailed) as failed:
+        await output.write(batch)
+    return failed.value
+
+
+async def test_an_idle_connection_that_was_lost_costs_nothing(tmp_path):
+    with Nats(tmp_path) as server:
+        async with sink(context(server), "a") as output:
+            await output.write([1])
+            server.restart()
+            async with peer(server) as reader:
+                await reader.subscribe("a")
+                await asyncio.sleep(0)
+                await output.write([2])
+
+                assert await reader.several(1) == [2]
+
+
+async def test_nobody_there_is_unreachable_and_what_failed_is_never_delivered(tmp_path):
+    with Nats(tmp_path) as server:
+        async with sink(context(server), "a") as output:
+            await output.write([1])
+            server.kill()
+            await failure(output, [2])
+            told = [await failure(output, [n]) for n in (3, 4)]
+            server.start()
+            async with peer(server) as reader:
+                await reader.subscribe("a")
+                await output.write([5])
+
+                assert await reader.several(1) == [5]
+    assert [(type(cause), str(cause)) for cause in told] == [
+        (Unreachable, f"{server.address} does not answer: connection refused")
+    ] * 2
+
+
+@pytest.mark.parametrize("batch", [[1], ["x" * 100_000] * 200], ids=["small", "large"])
+async def test_a_batch_that_is_not_confirmed_fails_as_soon_as_the_server_dies(tmp_path, batch):
+    with Nats(tmp_path) as server:
+        async with sink(context(server), "a") as output:
+            with halted(server):
+                writing = asyncio.ensure_future(failure(output, batch))
+                for _ in range(10):
+                    await asyncio.sleep(0)
+                began = monotonic()
+                server.kill()
+                cause = await writing
+            assert monotonic() - began < 5
+    assert isinstance(cause, Unreachable)
+    assert str(cause) == (
+        f"{server.address} did not confirm the batch, so some of it may have been delivered:"
+        " the connection was lost"
+    )
+
+
+async def test_a_write_that_is_given_up_ends_nothing_but_itself(tmp_path, caplog):
+    with Nats(tmp_path) as server:
+        async with sink(context(server), "a") as output:
+            with halted(server):
+                writing = asyncio.ensure_future(output.write([1]))
+                for _ in range(10):
+                    await asyncio.sleep(0)
+                writing.cancel()
+                await asyncio.wait([writing])
+            await output.write([2])
+    assert caplog.records == []
+
+
+async def test_a_server_that_hangs_fails_the_batch_in_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(driver, "CONFIRM_SECONDS", 0.2)
+    with Nats(tmp_path) as server:
+        async with sink(context(server), "a") as output:
+            with halted(server):
+                cause = await failure(output, [1])
+                began = monotonic()
+                await output.finish()
+                assert monotonic() - began < 1
+            await output.write([2])
+    assert isinstance(cause, Unreachable)
+    assert str(cause).endswith("some of it may have been delivered: nothing within 0.2 s")
+
+
+async def test_a_user_who_is_taken_away_is_as_unreachable_as_any_lost_server(tmp_path):
+    with Nats(tmp_path, user="u", password="p") as server:
+        async with sink(context(server), "a") as output:
+            await output.write([1])
+            file = tmp_path / "nats.conf"
+            file.write_text(file.read_text().replace('"password": "p"', '"password": "q"'))
+            server.restart()
+            await failure(output, [2])
+            cause = await failure(output, [3])
+    assert isinstance(cause, Unreachable)
+    assert str(cause) == f"{server.address} turns the connection away: Authorization Violation"

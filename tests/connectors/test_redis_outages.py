@@ -1,0 +1,196 @@
+"""Redis servers that are killed, hang, or are not there yet: both sides as parts of a pipeline."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from time import monotonic
+
+import pytest
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.errors import Unreachable
+from headrace.compiler.language.secrets import Secrets
+from headrace.compiler.runtime.engine import Engine
+from headrace.connectors.redis import RedisConnection, RedisInput, RedisOutput
+from tests.clients import PATIENCE
+from tests.redis_sides import Reader, client, halted, listening, source, subscribed
+from tests.services.redis import Redis
+from tests.stand_ins import Kept, pipeline, running, takes
+
+BACK_SECONDS = 3.0
+"""What may pass between the return of a server and the next message."""
+
+
+@asynccontextmanager
+async def engine(**servers: Redis) -> AsyncIterator[Engine]:
+    """Give an engine whose connections are those servers; close it in the end."""
+    connections = {name: RedisConnection.load({"url": each.url}) for name, each in servers.items()}
+    made = Engine(
+        Clock(asyncio.get_running_loop()), connections=connections, secrets=Secrets.none()
+    )
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+def reading(connection: str, **options) -> RedisInput:
+    return RedisInput.load({"connection": connection, "channel": "in", **options})
+
+
+def writing(connection: str) -> RedisOutput:
+    return RedisOutput.load({"connection": connection, "channel": "out"})
+
+
+async def until(it: Engine, holds: Callable[[], bool], seconds: float = PATIENCE) -> float:
+    """Return after how many seconds something holds, or fail."""
+    began = monotonic()
+    while not holds():
+        assert monotonic() - began < seconds, "it never happened"
+        await it.clock.sleep(0.01)
+    return monotonic() - began
+
+
+def failures(it: Engine, stage: str) -> dict[str, int]:
+    """Return the failures of one stage with their counts."""
+    signatures = running(it, "p").failures.signatures()
+    return {each.message: each.count for each in signatures if each.stage == stage}
+
+
+def messages(kept: Kept) -> list:
+    return [message for batch in kept.batches for message in batch]
+
+
+async def test_an_input_goes_on_when_its_server_is_back(tmp_path, caplog):
+    caplog.set_level("INFO", "headrace")
+    kept = Kept()
+    with Redis(tmp_path) as server:
+        async with engine(cache=server) as it:
+            await it.compile(pipeline("p", [reading("cache")], [], [takes(kept)]))
+            publish(server, "before")
+            await until(it, lambda: messages(kept) == ["before"])
+
+            await asyncio.to_thread(server.kill)
+            await until(it, lambda: sum(failures(it, "input").values()) >= 4)
+            await asyncio.to_thread(server.start)
+            await until(it, lambda: publish(server, "after") > 0, BACK_SECONDS)
+            await until(it, lambda: messages(kept)[-1] == "after")
+
+            [(message, count)] = failures(it, "input").items()
+            assert message == f"{server.address} closed the connection"
+            assert count >= 4
+            assert running(it, "p").status == "running"
+    assert [each for each in caplog.messages if each.endswith("connected again")]
+
+
+def publish(server: Redis, message: str) -> int:
+    """Publish a message; return how many were subscribed."""
+    with client(server) as it:
+        return it.publish("in", f'"{message}"')
+
+
+async def test_an_output_goes_on_when_its_server_is_back(tmp_path):
+    with Redis(tmp_path / "near") as near, Redis(tmp_path / "far") as far:
+        async with engine(near=near, far=far) as it:
+            await it.compile(pipeline("p", [reading("near")], [], [writing("far")]))
+
+            await asyncio.to_thread(far.kill)
+            await until(it, lambda: publish(near, "lost") and tried(it) >= 2)
+            await asyncio.to_thread(far.start)
+            with listening(far, "out") as published:
+                heard = asyncio.ensure_future(asyncio.to_thread(next, published))
+                await until(it, lambda: bool(publish(near, "after")) and heard.done(), BACK_SECONDS)
+                assert await heard == b'"after"'
+
+            assert [*failures(it, "output")] == [
+                f"{far.address} does not answer: connection refused"
+            ]
+            assert running(it, "p").status == "running"
+
+
+def tried(it: Engine) -> int:
+    return sum(failures(it, "output").values())
+
+
+async def test_a_pipeline_waits_for_a_server_that_is_not_there_yet(tmp_path, caplog):
+    server, kept = Redis(tmp_path), Kept()
+    async with engine(cache=server) as it:
+        config = pipeline("p", [reading("cache")], [], [takes(kept), writing("cache")])
+        building = asyncio.ensure_future(it.compile(config))
+        await until(it, lambda: server.address in caplog.text)
+        with server_started(await asyncio.to_thread(server.start)):
+            await building
+            await until(it, lambda: publish(server, "now") > 0)
+            await until(it, lambda: "now" in messages(kept))
+
+            assert running(it, "p").status == "running"
+            await it.dispose("p")
+
+
+@contextmanager
+def server_started(server: Redis) -> Iterator[None]:
+    """End a server that runs already."""
+    try:
+        yield
+    finally:
+        server.kill()
+
+
+async def test_a_pipeline_ends_in_time_while_its_server_hangs(tmp_path):
+    with Redis(tmp_path) as server:
+        async with engine(cache=server) as it:
+            kept = Kept()
+            config = pipeline("p", [reading("cache")], [], [takes(kept), writing("cache")])
+            await it.compile(config)
+            with halted(server):
+                began = monotonic()
+                await it.dispose("p")
+                assert monotonic() - began < 2
+
+
+async def test_a_reader_that_is_slow_is_dropped_by_the_server_and_told_of_it(tmp_path):
+    large = b"x" * (1 << 20)
+    with Redis(tmp_path, extra=["client-output-buffer-limit pubsub 2mb 2mb 0"]) as server:
+        async with subscribed(source(server, "slow")) as reader:
+            with client(server) as publisher:
+                sent = 0
+                while publisher.publish("slow", large):
+                    sent += 1
+
+            got: list[bytes] = []
+            with pytest.raises(Unreachable) as lost:
+                await take_all(reader, got)
+    assert str(lost.value) == f"{server.address} closed the connection"
+    assert got == [large] * len(got)
+    assert len(got) < sent
+
+
+async def take_all(reader: Reader, got: list[bytes]) -> None:
+    """Keep payloads for as long as they come."""
+    while True:
+        got += [payload for payload, _ in await anext(reader)]
+
+
+async def test_good_messages_arrive_among_ten_thousand_that_are_none(redis_server: Redis, caplog):
+    odd = [b"", b"{half", b"\xff\xfe", b"[" * 2000, b"nan", b"1 2", b"\x00", bytes(range(256))]
+    kept = Kept()
+    async with engine(cache=redis_server) as it:
+        config = pipeline("p", [reading("cache", max_batch=50)], [], [takes(kept)])
+        await it.compile(config)
+        with client(redis_server) as publisher:
+            for n in range(100):
+                with publisher.pipeline(transaction=False) as batch:
+                    for each in range(100):
+                        batch.publish("in", odd[each % len(odd)])
+                    batch.publish("in", b"%d" % n)
+                    await asyncio.to_thread(batch.execute)
+            for n in range(100, 103):
+                await asyncio.to_thread(publisher.publish, "in", b"\x16" * (16 << 20))
+                publisher.publish("in", b"%d" % n)
+                await until(it, lambda n=n: n in messages(kept))
+
+        assert messages(kept) == [*range(103)]
+        assert failures(it, "input") == {}
+    assert [each for each in caplog.messages if "skipped a payload that is not JSON" in each]

@@ -1,0 +1,282 @@
+"""The `redis` output, against a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import islice
+from threading import Thread
+from time import monotonic
+
+import pytest
+import redis
+
+from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
+from headrace.connectors import redis_client
+from headrace.connectors.redis import PORTION_BYTES, PORTION_MESSAGES, portions
+from tests.redis_sides import client, context, halted, listening, sink, started
+from tests.services.redis import Redis
+
+NO_CHANNEL = "NOPERM this user has no permissions to access one of the channels used as arguments"
+USERS = {
+    "writer": "&orders +publish +multi +discard",
+    "untold": "&orders +publish",
+    "bound": "&orders +publish +multi",
+}
+
+
+LEAVING = {
+    "enabled": True,
+    "passwords": ["+s3cret"],
+    "commands": ["+publish"],
+    "channels": ["leave"],
+}
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory) -> Iterator[Redis]:
+    """Give a server with users who may do little, and anybody who may do everything."""
+    users = [f"user {name} on >s3cret {rights}" for name, rights in USERS.items()]
+    with Redis(tmp_path_factory.mktemp("guarded"), extra=users) as server:
+        yield server
+
+
+def as_user(name: str, server: Redis) -> str:
+    """Return the url of a user."""
+    return f"redis://{name}:s3cret@{server.address}"
+
+
+async def test_each_message_is_published_in_order(redis_server: Redis):
+    batch = [{"n": 1, "s": "ü"}, 2.0, None, "x" * 3_000_000]
+
+    with listening(redis_server, "out") as published:
+        async with started(sink(redis_server, "out")) as it:
+            await it.write(batch)
+
+        assert [next(published) for _ in batch] == [
+            '{"n":1,"s":"ü"}'.encode(),
+            b"2.0",
+            b"null",
+            b'"' + b"x" * 3_000_000 + b'"',
+        ]
+
+
+async def test_a_batch_of_any_size_is_published(redis_server: Redis):
+    with listening(redis_server, "large") as published:
+        async with started(sink(redis_server, "large")) as it:
+            await it.write([*range(2500)])
+            await it.write([-1])
+
+        assert [int(each) for each in islice(published, 2501)] == [*range(2500), -1]
+
+
+def test_a_batch_is_cut_where_it_is_long_or_large():
+    small, large = b"1", b"x" * (PORTION_BYTES - 1)
+    bodies = [small] * (PORTION_MESSAGES + 1) + [large, small, large, large + large, small]
+
+    cut = [*portions(bodies)]
+
+    assert [each for portion in cut for each in portion] == bodies
+    assert [len(portion) for portion in cut] == [PORTION_MESSAGES, 2, 2, 1, 1]
+
+
+async def test_that_nobody_is_subscribed_is_no_failure(redis_server: Redis):
+    async with started(sink(redis_server, "unheard")) as it:
+        await it.write([1])
+
+
+async def test_one_connection_is_used_for_all(redis_server: Redis):
+    ctx = context(redis_server, pipeline="only one")
+    async with started(sink(redis_server, "once", ctx)) as it:
+        for n in range(5):
+            await it.write([n])
+        with client(redis_server) as operator:
+            names = [each["name"] for each in operator.client_list()]
+
+    assert names.count("headrace-only_one") == 1
+
+
+async def test_nothing_is_published_to_learn_whether_it_may_be(redis_server: Redis):
+    with listening(redis_server, "rehearsed") as published:
+        async with started(sink(redis_server, "rehearsed")) as it:
+            await it.write(["first"])
+
+        assert next(published) == b'"first"'
+
+
+async def test_a_connection_that_was_closed_while_idle_costs_no_batch(redis_server: Redis):
+    ctx = context(redis_server, pipeline="idle")
+    with listening(redis_server, "idle") as published:
+        async with started(sink(redis_server, "idle", ctx)) as it:
+            with client(redis_server) as operator:
+                [own] = [each for each in operator.client_list() if each["name"] == "headrace-idle"]
+                operator.client_kill_filter(_id=own["id"])
+                await asyncio.to_thread(operator.ping)  # the loop sees it meanwhile
+            await it.write([1])
+
+        assert next(published) == b"1"
+
+
+async def test_a_channel_that_the_user_may_not_publish_on_refuses_the_build(guarded: Redis):
+    with listening(guarded, "orders") as published:
+        async with started(sink(as_user("writer", guarded), "orders")) as it:
+            await it.write([1])
+        assert next(published) == b"1"
+
+    with pytest.raises(BuildRefused) as refused:
+        await sink(as_user("writer", guarded), "others").start()
+
+    assert refused.value.fault.code == "turned-away"
+    assert str(refused.value) == f"{guarded.address} says '{NO_CHANNEL}'"
+
+
+async def test_a_user_who_may_use_no_transaction_learns_it_with_the_first_batch(guarded: Redis):
+    async with started(sink(as_user("untold", guarded), "others")) as it:
+        for _ in range(2):
+            with pytest.raises(BatchFailed) as failed:
+                await it.write([1, 2])
+
+            assert str(failed.value) == f"{guarded.address} says '{NO_CHANNEL}'"
+            assert not isinstance(failed.value, Unreachable)
+
+
+async def test_a_user_who_may_not_end_a_transaction_publishes_all_the_same(guarded: Redis):
+    with listening(guarded, "orders") as published:
+        async with started(sink(as_user("bound", guarded), "orders")) as it:
+            await it.write([1])
+
+        assert next(published) == b"1"
+
+
+async def test_a_failed_batch_says_how_much_of_it_was_published(guarded: Redis):
+    batch = [*range(100_000)]
+    with client(guarded) as operator, operator.monitor() as monitor:
+        operator.acl_setuser("leaving", reset=True, **LEAVING)
+        async with started(sink(as_user("leaving", guarded), "leave")) as it:
+            writing = asyncio.ensure_future(it.write(batch))
+            await asyncio.to_thread(seen, monitor, "PUBLISH leave 5000")
+            operator.acl_setuser("leaving", reset=True, **LEAVING | {"channels": []})
+            with pytest.raises(BatchFailed) as failed:
+                await writing
+
+    said = re.fullmatch(r"published (\d+) of 100000: (.*)", str(failed.value))
+    assert said is not None
+    assert 5000 < int(said[1]) < 100_000
+    assert said[2] == f"{guarded.address} says '{NO_CHANNEL}'"
+
+
+def seen(monitor: redis.client.Monitor, command: str) -> None:
+    """Return when the server has been told something."""
+    next(each for each in monitor.listen() if each["command"] == command)
+
+
+async def test_a_server_that_is_busy_is_tried_again(tmp_path):
+    with Redis(tmp_path, extra=["busy-reply-threshold 1"]) as server:
+        async with started(sink(server, "busy")) as it:
+            with client(server) as operator, occupied(server):
+                with pytest.raises(Unreachable) as failed:
+                    await it.write([1])
+                assert str(failed.value).startswith(f"{server.address} says 'BUSY ")
+                with pytest.raises(Unreachable):
+                    await sink(server, "busy").start()
+                operator.script_kill()
+            await it.write([1])
+
+
+@contextmanager
+def occupied(server: Redis) -> Iterator[None]:
+    """Have a server run a script that does not end by itself."""
+
+    def run() -> None:
+        with client(server) as it, suppress(redis.ResponseError):
+            it.eval("while true do end", 0)
+
+    runner = Thread(target=run)
+    runner.start()
+    with client(server) as it:
+        with suppress(redis.ResponseError):
+            while it.ping():
+                pass
+        yield
+    runner.join()
+
+
+async def test_a_server_that_is_gone_is_unreachable_until_it_is_back(tmp_path):
+    with Redis(tmp_path) as server:
+        async with started(sink(server, "gone")) as it:
+            await it.write([1])
+            await asyncio.to_thread(server.kill)
+            told = set()
+            for _ in range(3):
+                with pytest.raises(Unreachable) as failed:
+                    await it.write([2])
+                told.add(str(failed.value))
+            await asyncio.to_thread(server.start)
+
+            with listening(server, "gone") as published:
+                await it.write([3])
+                assert next(published) == b"3"
+
+    assert told == {f"{server.address} does not answer: connection refused"}
+
+
+async def test_a_credential_that_is_refused_later_is_not_tried_for_every_batch(tmp_path):
+    with Redis(tmp_path) as server:
+        async with started(sink(server, "later")) as it:
+            with client(server) as operator:
+                operator.config_set("requirepass", "n0ne")
+                operator.client_kill_filter(_type="normal", skipme=True)
+                await asyncio.to_thread(operator.ping)
+
+            with pytest.raises(Unreachable) as failed:
+                await it.write([1])
+    assert str(failed.value) == f"{server.address} says 'NOAUTH Authentication required.'"
+
+
+async def test_a_server_that_hangs_is_unreachable_and_holds_nobody_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(redis_client, "ANSWER_SECONDS", 0.1)
+    with Redis(tmp_path) as server:
+        async with started(sink(server, "hung")) as it:
+            with halted(server):
+                with pytest.raises(Unreachable) as failed:
+                    await it.write(["x" * (32 << 20)])  # more than the system takes
+                began = monotonic()
+                await it.finish()
+                assert monotonic() - began < 0.5
+    assert str(failed.value) == f"{server.address} does not answer any more"
+
+
+async def test_a_write_that_is_given_up_leaves_nothing_behind(tmp_path):
+    with Redis(tmp_path) as server:
+        async with started(sink(server, "given up")) as it:
+            with halted(server):
+                writing = asyncio.ensure_future(it.write(["x" * (32 << 20)]))
+                await asyncio.sleep(0)
+                writing.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await writing
+                began = monotonic()
+                await it.finish()
+                assert monotonic() - began < 0.5
+
+
+async def test_the_log_says_what_is_known_of_a_batch_when_the_connection_breaks(tmp_path):
+    with Redis(tmp_path) as server:
+        ctx = context(server, pipeline="breaks")
+        async with started(sink(server, "breaks", ctx)) as it:
+            with client(server) as operator, operator.monitor() as monitor:
+                writing = asyncio.ensure_future(it.write([*range(200_000)]))
+                await asyncio.to_thread(seen, monitor, "PUBLISH breaks 5000")
+                server.kill()
+                with pytest.raises(Unreachable) as failed:
+                    await writing
+
+    assert str(failed.value) == f"{server.address} closed the connection"
+    [warning] = ctx.warnings
+    assert re.fullmatch(
+        r"of a batch of 200000 messages \d+ were published before the connection was lost;"
+        " of the others nobody knows",
+        warning,
+    )
