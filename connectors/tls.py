@@ -26,18 +26,25 @@ FILES = ("ca_file", "cert_file", "key_file")
 class TlsConnection(Connection):
     """A connection that can be made over TLS. The certificate of the server is always verified."""
 
-    tls: bool = option(Boolean(), "Whether to talk TLS.", default=False)
+    tls: bool = option(Boolean(), "Whether to talk TLS.", default=False, additive=True)
     ca_file: str | None = option(
         FilePath(),
         "PEM file with the authorities to trust, instead of the system's; a relative path starts at"
         " the directory of the config.",
         default=None,
+        additive=True,
     )
     cert_file: str | None = option(
-        FilePath(), "PEM file with the certificate to present, and its chain.", default=None
+        FilePath(),
+        "PEM file with the certificate to present, and its chain.",
+        default=None,
+        additive=True,
     )
     key_file: str | None = option(
-        FilePath(), "PEM file with the key of `cert_file`, unless that holds it.", default=None
+        FilePath(),
+        "PEM file with the key of `cert_file`, unless that holds it.",
+        default=None,
+        additive=True,
     )
 
     @property

@@ -68,6 +68,7 @@ class StubContext:
         self.notes: list[str] = []
         self.claims: list[str] = []
         self.released = 0
+        self.skipped = 0
         self.ingress: Ingress | None = None
         self.holding: list[Callable[[], int]] = []
         self.closing: list[Callable[[], Awaitable[None]]] = []
@@ -108,6 +109,10 @@ class StubContext:
     def warn_once(self, text: str) -> None:
         if not self.has_warned(text):
             self.warnings.append(text)
+
+    def skip(self, text: str) -> None:
+        self.skipped += 1
+        self.warn_once(text)
 
     def has_warned(self, text: str) -> bool:
         return text in self.warnings

@@ -105,6 +105,18 @@ def secret_faults(component: Record, secrets: Secrets) -> Iterator[Fault]:
             yield from (replace(fault, path=path) for fault in secrets.faults(value))
 
 
+def filed_secret_faults(
+    component: Record, connections: Mapping[str, Connection], secrets: Secrets
+) -> Iterator[Fault]:
+    """Yield the references that nothing answers in the connections that a component names."""
+    for path, field, name in settings_of(component):
+        if isinstance(field, ConnectionName) and name in connections:
+            for fault in secret_faults(connections[name], secrets):
+                option = ".".join(map(str, fault.path))
+                message = f"'{option}' of connection '{name}': {fault.message}"
+                yield replace(fault, message=message, path=path)
+
+
 def misnamed(found: Iterable[Setting], connections: Mapping[str, Filed]) -> Iterator[Fault]:
     """Yield the settings that name a connection which is not filed, or one of another kind."""
     for path, field, name in found:

@@ -100,6 +100,9 @@ class Context(Protocol):
     def warn_once(self, text: str) -> None:
         """Log a warning, the first time only: for what every message may repeat."""
 
+    def skip(self, text: str) -> None:
+        """Count a payload that is passed over, and warn of it as `warn_once` does."""
+
     def has_warned(self, text: str) -> bool:
         """Return whether `warn_once` was told this already."""
 

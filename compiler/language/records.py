@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
@@ -87,9 +88,11 @@ class Record:
     @classmethod
     @cache
     def options(cls) -> Mapping[str, Option]:
-        """Return the options by wire name, in the order they are declared."""
+        """Return the options by wire name, in the order they are declared: its own, then inherited ones."""
         found = {}
-        for entry in dataclasses.fields(cls):  # type: ignore[arg-type]  # it is one: see above
+        known = {entry.name: entry for entry in dataclasses.fields(cls)}  # type: ignore[arg-type]
+        declared = (name for each in cls.__mro__ for name in inspect.get_annotations(each))
+        for entry in (known[name] for name in dict.fromkeys(declared) if name in known):
             meta = entry.metadata["option"]
             wire = meta["wire"] or entry.name.rstrip("_")
             required = entry.default is dataclasses.MISSING

@@ -8,14 +8,17 @@ from typing import TypeVar
 
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.config import PipelineConfig
-from headrace.compiler.language.connections import connection_faults, secret_faults
+from headrace.compiler.language.connections import (
+    connection_faults,
+    filed_secret_faults,
+    secret_faults,
+)
 from headrace.compiler.language.diagnostics import Diagnostic
 from headrace.compiler.language.families import Component, Input, Output, Transform
 from headrace.compiler.language.settings import settings_of
 from headrace.compiler.language.states import undeclared
 from headrace.compiler.lowering.chain import Refusals, lower
 from headrace.compiler.runtime.context import Place, World
-from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.envelope import enclosing
 from headrace.compiler.runtime.failures import Failures, Stage
 from headrace.compiler.runtime.inputbuffer import input_buffer
@@ -34,14 +37,12 @@ class Builder:
         config: PipelineConfig,
         parts: Parts,
         world: World,
-        counters: Counters,
         failures: Failures,
         broke: Callable[[Exception], None],
     ) -> None:
         self._config = config
         self._parts = parts
         self._world = world
-        self._counters = counters
         self._failures = failures
         self._broke = broke
         self.refused: list[Diagnostic] = []
@@ -75,6 +76,7 @@ class Builder:
             faults = [
                 *connection_faults(component, self._world.connections),
                 *secret_faults(component, self._world.secrets),
+                *filed_secret_faults(component, self._world.connections, self._world.secrets),
             ]
             if not faults:
                 sound.append((index, component))
@@ -105,7 +107,7 @@ class Builder:
             source,
             clock=self._world.clock,
             turns=self._world.turns,
-            counters=self._counters,
+            counters=self._parts.counters,
             acknowledges=component.acknowledges,
             on_delivery=component.ack == "on_delivery",
             enclose=enclosing(

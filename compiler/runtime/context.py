@@ -129,6 +129,10 @@ class Place:
             self._said.add(text)
             self.warn(text)
 
+    def skip(self, text: str) -> None:
+        self._parts.counters.skipped += 1
+        self.warn_once(text)
+
     def has_warned(self, text: str) -> bool:
         return text in self._said
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from headrace.compiler.language.context import Ingress, Operator, Release
 from headrace.compiler.lowering.lifting import Slices
+from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.outputs import Writer
 from headrace.compiler.runtime.pump import Pump
 
@@ -32,6 +33,7 @@ class Parts:
 
     pipeline: str
     state: PipelineState | None = None
+    counters: Counters = field(default_factory=Counters)
     pumps: list[Pump] = field(default_factory=list)
     inputs: list[Observable[Delivery]] = field(default_factory=list)
     operators: list[Operator] = field(default_factory=list)

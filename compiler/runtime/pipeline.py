@@ -20,7 +20,6 @@ from headrace.compiler.lowering.lifting import Slices
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.building import Builder
 from headrace.compiler.runtime.context import World
-from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.failures import Failures
 from headrace.compiler.runtime.feed import Feed, Watch
 from headrace.compiler.runtime.merging import entering
@@ -47,8 +46,8 @@ class Pipeline:
         self.id = id
         self.config = config
         self.status: Status = "starting"
-        self.counters = Counters()
         self.parts = Parts(id, config.state, slices=Slices(world.slices))
+        self.counters = self.parts.counters
         self._world = world
         self._feed = feed
         self._watch = Watch(id, feed, self.counters)
@@ -73,9 +72,7 @@ class Pipeline:
 
     def build(self) -> list[Diagnostic]:
         """Make every component; return why it is refused, or nothing."""
-        builder = Builder(
-            self.config, self.parts, self._world, self.counters, self.failures, self._broke
-        )
+        builder = Builder(self.config, self.parts, self._world, self.failures, self._broke)
         builder.build()
         return builder.refused
 

@@ -257,6 +257,19 @@ def test_an_option_may_be_called_like_something_of_the_schema():
     assert Odd.load(document).dump() == document
 
 
+def test_options_of_its_own_come_before_inherited_ones_wherever_they_are_told():
+    class Common(Record):
+        first: int = option(Integer(), "One.", default=0)
+        shared: int = option(Integer(), "Another.", default=0)
+
+    class Own(Common):
+        name: int = option(Integer(), "Its own.", default=0)
+        first: int = option(Integer(), "Its own as well.", default=1)
+
+    assert [*Own.options()] == ["name", "first", "shared"]
+    assert [*Own.load({"shared": 3, "first": 2, "name": 1}).dump()] == ["name", "first", "shared"]
+
+
 def test_an_echo_leaves_out_what_was_not_given():
     assert Raft.load(RAFT).dump() == RAFT
 

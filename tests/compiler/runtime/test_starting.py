@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
@@ -16,6 +17,7 @@ from headrace.compiler.errors import (
 )
 from headrace.compiler.language.catalogue import scan
 from headrace.compiler.language.config import Program, load_pipeline
+from headrace.compiler.language.connections import load_connections
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.documents import read
 from headrace.compiler.language.secrets import Secrets
@@ -30,6 +32,13 @@ from tests.stand_ins import (
     running,
     takes,
 )
+
+CATALOGUE = scan("headrace.operators", "headrace.connectors")
+
+
+def document_of(value):
+    """Return a document as a body of the API is one."""
+    return read(json.dumps(value), None, "json")
 
 
 def test_a_sink_that_refuses_refuses_the_pipeline_and_starts_nothing():
@@ -237,6 +246,28 @@ def test_every_unresolved_secret_and_unknown_connection_is_refused_with_its_opti
         ("outputs[0].connection", "unknown-connection"),
         ("outputs[1].auth.value", "unresolved-secret"),
     ]
+
+
+def test_a_connection_with_an_unresolved_secret_is_refused_by_name_where_it_is_named():
+    bus = {"type": "nats", "urls": "nats://${USER_1}:${PASSWORD_1}@127.0.0.1:1"}
+    filed, said = load_connections(document_of({"bus": bus}), CATALOGUE)
+    reading = {"type": "nats", "connection": "bus", "subject": "a"}
+
+    async def main():
+        config, wrong = load_pipeline(document_of({"id": "p", "inputs": [reading]}), CATALOGUE)
+        assert (said, wrong) == ([], [])
+        it = Engine(
+            Clock(asyncio.get_running_loop()),
+            connections=filed,
+            secrets=Secrets({"USER_1": "somebody"}, {}),
+        )
+        with pytest.raises(Refused) as refused:
+            await it.compile(config)
+        return [(each.path, each.code, each.message) for each in refused.value.diagnostics]
+
+    [(path, code, message)] = run_virtual(main)
+    assert (path, code) == ("inputs[0].connection", "unresolved-secret")
+    assert message.startswith("'urls' of connection 'bus': nothing resolves '${PASSWORD_1}'")
 
 
 def test_a_sink_that_comes_up_within_five_seconds_is_answered_as_running():
