@@ -18,11 +18,11 @@ from headrace.compiler.language.fields import ConnectionName, Integer, Name, Sec
 from headrace.compiler.language.records import option
 from headrace.compiler.language.secrets import Secret
 from headrace.connectors.arrivals import Arrivals
-from headrace.connectors.nats_urls import schemes, servers_in
+from headrace.connectors.drivers.nats_urls import schemes, servers_in
 from headrace.connectors.tls import FILES, TlsConnection
 
 if TYPE_CHECKING:
-    from headrace.connectors.drivers.nats import Dialer, Link, Message
+    from headrace.connectors.drivers.nats_client import Dialer, Link, Message
 
 MOST_WAITING = 65_536
 """Messages that may wait to be read into the pipeline."""
@@ -111,7 +111,7 @@ class NatsConnection(TlsConnection, kind="nats", listed=2):
         Raises:
             BuildRefused: the urls are none, a file of TLS cannot be read or would not be.
         """
-        from headrace.connectors.drivers.nats import Dialer
+        from headrace.connectors.drivers.nats_client import Dialer
 
         servers = servers_in(ctx.resolve(self.urls), tls=self.tls)
         if isinstance(servers, Fault):

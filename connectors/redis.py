@@ -15,8 +15,8 @@ from headrace.compiler.language.families import Input, Output
 from headrace.compiler.language.fields import ConnectionName, Identifier, Integer, SecretText
 from headrace.compiler.language.records import option
 from headrace.compiler.language.secrets import Secret
-from headrace.connectors.redis_client import ErrorReply, RedisLink, RedisServer
-from headrace.connectors.redis_urls import URL_FORM, RedisUrl, objection
+from headrace.connectors.drivers.redis_client import ErrorReply, RedisLink, RedisServer
+from headrace.connectors.drivers.redis_urls import URL_FORM, RedisUrl, objection
 from headrace.connectors.tls import FILES, TlsConnection
 
 PATTERN_CHARACTERS = "*?["

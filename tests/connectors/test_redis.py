@@ -9,9 +9,9 @@ from time import monotonic
 import pytest
 
 from headrace.compiler.errors import BuildRefused, HeadraceError, Unreachable
-from headrace.connectors import redis_client
+from headrace.connectors.drivers import redis_client
+from headrace.connectors.drivers.redis_urls import RedisUrl, objection
 from headrace.connectors.redis import RedisConnection
-from headrace.connectors.redis_urls import RedisUrl, objection
 from tests.doubles import StubContext, refusals
 from tests.redis_sides import context, halted, sink, source, started, subscribed
 from tests.services.authority import Authority

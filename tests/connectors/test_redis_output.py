@@ -14,7 +14,7 @@ import pytest
 import redis
 
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
-from headrace.connectors import redis_client
+from headrace.connectors.drivers import redis_client
 from headrace.connectors.redis import PORTION_BYTES, PORTION_MESSAGES, portions
 from tests.redis_sides import client, context, halted, listening, sink, started
 from tests.services.redis import Redis

@@ -20,7 +20,7 @@ from nats.aio.transport import TcpTransport
 
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.compiler.language.context import Context
-from headrace.connectors.nats_urls import EXPECTED, Server
+from headrace.connectors.drivers.nats_urls import EXPECTED, Server
 from headrace.connectors.refusal import CONNECT_SECONDS, turned_away
 from headrace.connectors.tls import handshake_fault
 
@@ -111,7 +111,6 @@ class Link(Client):
         if not self.is_connected:  # it hung up in the middle, which the client takes for a success
             raise ConnectionResetError
         assert self._reading_task is not None
-        self._mend_goodbye()
         self._reading_task.add_done_callback(self._over)
 
     async def listen(self, subject: str, take: Callable[[Message], None]) -> None:
@@ -173,13 +172,17 @@ class Link(Client):
             return f"nothing within {CONFIRM_SECONDS:g} s"
         return self.last_words or "the connection was lost"
 
-    def _mend_goodbye(self) -> None:
-        """Have the streams know that they use TLS: else asyncio warns when the server hangs up."""
+    def _connect_command(self) -> bytes:
+        """Have the streams know that they use TLS: else the loop warns when the server hangs up.
+
+        Asked for as soon as TLS is there, and before the server may say no.
+        """
         if self.server.tls and isinstance(self._transport, TcpTransport):
             writer = self._transport._io_writer
             assert writer is not None
             protocol: Any = writer.transport.get_protocol()
             protocol._over_ssl = True
+        return super()._connect_command()
 
     def _over(self, _: object) -> None:
         if self._waits is not None and not self._waits.expired():

@@ -23,7 +23,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.edges import Arrival
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.language.context import Context
-from headrace.connectors.redis_urls import RedisUrl
+from headrace.connectors.drivers.redis_urls import RedisUrl
 from headrace.connectors.refusal import CONNECT_SECONDS, turned_away
 from headrace.connectors.tls import PROBE_SECONDS, handshake_fault, tls_fault
 

@@ -1,0 +1,121 @@
+"""What an `mqtt` output writes to: one topic, over a connection that is made again when it is lost."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from headrace.compiler.delivery import Batch
+from headrace.compiler.edges import AwaitingSink, Rest
+from headrace.compiler.errors import BuildRefused, Unreachable
+from headrace.compiler.jsontext import encode
+from headrace.compiler.language.context import Context
+from headrace.compiler.runtime.backoff import Backoff
+from headrace.connectors.drivers.mqtt_client import QOS, Access, Link
+
+if TYPE_CHECKING:
+    from headrace.connectors.mqtt import MqttOutput
+
+WRITE_SECONDS = 30.0
+"""How long a batch of QoS 1 or 2 may take, over lost connections as well."""
+AT_ONCE = 1000
+"""Messages handed to the client at once; packet ids are used again after 65,535."""
+
+
+class MqttSink(AwaitingSink):
+    """Publishes to one topic."""
+
+    def __init__(self, config: MqttOutput, access: Access, identifier: str, ctx: Context) -> None:
+        self._topic, self._qos, self._retain = config.topic, QOS.index(config.qos), config.retain
+        self._access, self._identifier, self._ctx = access, identifier, ctx
+        self._link: Link | None = None
+
+    async def start(self) -> None:
+        """Connect."""
+        await self._connect()
+
+    async def finish(self) -> None:
+        """Close the connection."""
+        if self._link is not None:
+            await self._link.close()
+
+    async def _connect(self) -> Link:
+        link = Link(self._access, self._identifier, qos=self._qos)
+        link.on_loss(self._lost)
+        try:
+            await link.open()
+        except BaseException:
+            await link.close()
+            raise
+        self._link = link
+        return link
+
+    def _lost(self) -> None:
+        """Count a connection that broke; the next batch makes a new one."""
+        self._link = None
+        self._ctx.fail(str(self._access.unreachable()))
+
+    def begin(self, batch: Batch) -> Rest | None:
+        """Publish with QoS 0 at once, while the broker takes what it is sent."""
+        link = self._link
+        if self._qos or link is None or link.is_full:
+            return partial(self.write, batch)
+        self._publish(link, [encode(message) for message in batch])
+        return None
+
+    def _publish(self, link: Link, payloads: list[bytes]) -> None:
+        link.publish(self._topic, payloads, self._qos, retain=self._retain)
+
+    async def write(self, batch: Batch) -> None:
+        """Publish the batch in order; with QoS 1 and 2 until all of it is confirmed."""
+        payloads = [encode(message) for message in batch]
+        await (self._deliver(payloads) if self._qos else self._send(payloads))
+
+    async def _send(self, payloads: list[bytes]) -> None:
+        try:
+            link = self._link or await self._connect()
+        except BuildRefused as cause:  # it has let us in before, and may again
+            raise Unreachable(str(cause)) from None
+        await link.drained()
+        if link.is_lost:
+            raise self._access.unreachable()
+        self._publish(link, payloads)
+
+    async def _deliver(self, payloads: list[bytes]) -> None:
+        left = payloads
+        try:
+            async with self._ctx.clock.timeout(WRITE_SECONDS):
+                while left:
+                    link = self._link or await self._reconnect()
+                    some, later = left[:AT_ONCE], left[AT_ONCE:]
+                    self._publish(link, some)
+                    try:
+                        await link.confirmed()
+                    finally:
+                        left = [*link.unconfirmed, *later]
+        except TimeoutError:
+            raise await self._given_up(len(payloads), len(left)) from None
+
+    async def _reconnect(self) -> Link:
+        """Try until the broker has let us in; every failure counts, and nothing is lost by it yet."""
+        backoff = Backoff()
+        while True:
+            try:
+                link = await self._connect()
+            except (BuildRefused, Unreachable) as cause:
+                self._ctx.fail(str(cause))
+                await self._ctx.clock.sleep(backoff.next())
+            else:
+                self._ctx.note("connected again")
+                return link
+
+    async def _given_up(self, count: int, left: int) -> Unreachable:
+        """Return why a batch is not written, and end what is left of it with the connection."""
+        text, link = str(self._access.unreachable()), self._link
+        if link is not None:
+            self._link = None
+            await link.close()
+            text = f"{self._access.where} does not confirm what is published"
+        if left < count:
+            text += f"; {count - left} of {count} messages are confirmed"
+        return Unreachable(text)

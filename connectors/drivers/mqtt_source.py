@@ -1,0 +1,148 @@
+"""What an `mqtt` input reads: one subscription, connection after connection."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from headrace.compiler.edges import Arrival, Source
+from headrace.compiler.language.context import Context
+from headrace.connectors.arrivals import Arrivals
+from headrace.connectors.drivers.mqtt_client import QOS, Access, Link, Origin
+from headrace.connectors.refusal import turned_away
+
+if TYPE_CHECKING:
+    from headrace.connectors.mqtt import MqttInput
+
+MOST_WAITING = 256
+MOST_BYTES = 1 << 20
+"""What may wait unread, and the message that reaches the one or the other; then nothing more is read."""
+MOST_KEPT = 65_535
+"""What may wait before the subscription is confirmed, which comes behind it: one for each packet id."""
+WINDOW = 20
+"""Messages that a broker lets a client hold unacknowledged, if nobody set it (Mosquitto, VerneMQ).
+It tells nobody, and what it once let us hold is no promise: Mosquitto 2.0.11 sends everything that it has
+queued at the first acknowledgement, and stops at its window the next time."""
+STALL_SECONDS = 1.0
+"""How long nothing comes from a broker that we owe so many acknowledgements."""
+
+STALLED = (
+    "the broker sends nothing more until messages are acknowledged, and buffers of the pipeline wait for"
+    " more messages: what they held was handed on. Let the broker have more in flight than they hold"
+    " (Mosquitto: max_inflight_messages), or give them a time"
+)
+
+FLOODED = "lost a message: the broker sent too many before it confirmed the subscription"
+
+
+class MqttSource(Source):
+    """Reads one topic. Every message of QoS 1 and 2 is acknowledged when the pump says so, and over the
+    connection that it came from: packet ids are used again on the next."""
+
+    connects: ClassVar[bool] = True
+
+    def __init__(self, config: MqttInput, access: Access, identifier: str, ctx: Context) -> None:
+        self.max_batch = config.max_batch
+        self._connection, self._topic = config.connection, config.topic
+        self._qos = QOS.index(config.qos)
+        self._keeps = config.ack == "on_delivery"
+        self._access, self._identifier, self._ctx = access, identifier, ctx
+        self._arrivals = Arrivals(MOST_KEPT)
+        self._bytes = 0
+        self._is_subscribed = self._is_stopping = False
+
+    async def read(self) -> AsyncGenerator[Sequence[Arrival], None]:
+        """Connect, subscribe, yield what comes."""
+        self._arrivals, self._bytes = Arrivals(MOST_KEPT), 0
+        self._is_subscribed = False
+        link = self._linked()
+        try:
+            await link.open()
+            await self._subscribe(link)
+            self._is_subscribed = True
+            self._hold_up(link)
+            yield ()
+            while not self._is_stopping:
+                yield await self._next(link)
+        finally:
+            await link.close()
+
+    def _linked(self) -> Link:
+        link, arrivals = (
+            Link(self._access, self._identifier, is_clean=not self._keeps),
+            self._arrivals,
+        )
+
+        def receive(payload: bytes, origin: Origin) -> None:
+            if not arrivals.put((payload, origin)):
+                self._ctx.fail(FLOODED)
+            self._bytes += len(payload)
+            self._hold_up(link)
+
+        link.on_message(receive)
+        link.on_loss(lambda: arrivals.break_off(self._access.unreachable()))
+        return link
+
+    def _hold_up(self, link: Link) -> None:
+        """Read no more when enough waits, but the confirmation of the subscription in any case.
+
+        It comes behind what the broker has kept for us.
+        """
+        is_enough = self._bytes >= MOST_BYTES or len(self._arrivals) >= MOST_WAITING
+        if self._is_subscribed and is_enough:
+            link.pause()
+
+    async def _subscribe(self, link: Link) -> None:
+        granted = await link.subscribe(self._topic, self._qos)
+        if granted < self._qos:
+            said = f"{self._access.where} grants '{self._topic}' with {QOS[granted]} at most"
+            if self._keeps and not granted:
+                raise turned_away(f"{said}, so there is nothing to acknowledge on_delivery")
+            self._ctx.warn_once(said)
+
+    async def _next(self, link: Link) -> Sequence[Arrival]:
+        """Return what has come. Where buffers wait for what the broker holds back, let them go."""
+        while True:
+            owed = link.unacknowledged
+            is_blocked = self._keeps and owed >= WINDOW
+            try:
+                async with self._ctx.clock.timeout(STALL_SECONDS if is_blocked else None):
+                    taken = await self._arrivals.take()
+            except TimeoutError:
+                if link.unacknowledged == owed and self._ctx.release():
+                    self._ctx.warn_once(STALLED)
+            else:
+                self._bytes = 0
+                link.resume()
+                return taken
+
+    def acknowledge(self, origins: Sequence[Origin]) -> None:
+        """Acknowledge those that are acknowledged at all."""
+        for link, packet, qos, _, _ in origins:
+            if qos:
+                link.acknowledge(packet, qos)
+
+    def describe(self, origin: Origin) -> dict[str, Any]:
+        """Return what an envelope shows of a message."""
+        _, _, qos, topic, retain = origin
+        return {
+            "connection": self._connection,
+            "topic": topic.decode("utf-8", "replace"),
+            "qos": QOS[qos],
+            "retain": retain,
+        }
+
+    def stop(self) -> bool:
+        """Have what has come handed out; the connection is needed until it is acknowledged."""
+        self._is_stopping = True
+        self._arrivals.wake()
+        return False
+
+    async def forget(self) -> None:
+        """Connect once more, with a clean session: that has the broker drop the one it keeps."""
+        if self._keeps:
+            link = Link(self._access, self._identifier)
+            try:
+                await link.open()
+            finally:
+                await link.close()

@@ -1,0 +1,182 @@
+"""Apache Kafka: the connection that both sides share, the input and the output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from headrace.compiler.edges import AwaitingSink, Source
+from headrace.compiler.language.context import Context
+from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.families import Input, Output
+from headrace.compiler.language.fields import (
+    Choice,
+    ConnectionName,
+    DottedPath,
+    Integer,
+    Name,
+    SecretText,
+)
+from headrace.compiler.language.records import listed, option
+from headrace.compiler.language.secrets import Secret
+from headrace.compiler.language.structures import ObjectOf
+from headrace.connectors.drivers.kafka_cluster import Cluster, Credential, brokers
+from headrace.connectors.drivers.kafka_sink import ACKS, KafkaSink
+from headrace.connectors.drivers.kafka_source import KafkaSource
+from headrace.connectors.tls import TlsConnection
+
+SASL = ("sasl_mechanism", "username", "password")
+
+
+class KafkaConnection(TlsConnection, kind="kafka", listed=1):
+    """The brokers of a Kafka cluster, and how to get in.
+
+    One broker that answers is enough: it tells of the others. A broker that refuses the credential,
+    the certificate, or TLS as it is configured refuses the pipeline, with its own reason.
+    """
+
+    brokers: Secret = option(
+        SecretText(), "Where to begin: `host:port`, several of them parted by commas."
+    )
+    sasl_mechanism: str | None = option(
+        Choice("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"),
+        "How user name and password are presented (SASL).",
+        default=None,
+        additive=True,
+    )
+    username: Secret | None = option(
+        SecretText(), "User name, usually a ${NAME} reference.", default=None, additive=True
+    )
+    password: Secret | None = option(
+        SecretText(), "Password, usually a ${NAME} reference.", default=None, additive=True
+    )
+
+    def rules(self) -> Iterator[Fault]:
+        """Refuse half a credential."""
+        yield from super().rules()
+        missing = [name for name in SASL if getattr(self, name) is None]
+        if 0 < len(missing) < len(SASL):
+            given = [name for name in SASL if name not in missing]
+            message = f"{listed(given)} needs {listed(missing)} beside it"
+            yield Fault("conflict", message, expected=f"all of {listed(SASL)}, or none")
+
+    def cluster(self, ctx: Context) -> Cluster:
+        """Return the brokers as one component reaches them.
+
+        Raises:
+            BuildRefused: an address is none, or a file of TLS cannot be used.
+        """
+        addresses = brokers(ctx.resolve(self.brokers), self.brokers.template)
+        tls = self.tls_context(ctx) if self.tls else None
+        credential = None
+        if self.sasl_mechanism and self.username is not None and self.password is not None:
+            user, password = ctx.resolve(self.username), ctx.resolve(self.password)
+            credential = Credential(self.sasl_mechanism, user, password)
+        return Cluster(addresses, tls, credential, ctx)
+
+
+class KafkaInput(Input, kind="kafka", listed=3):
+    """Read JSON records from a topic, as a member of a consumer group.
+
+    The group's position is kept by the brokers and survives a restart. It is fixed before the
+    pipeline counts as built, so whatever is produced from then on arrives. Positions are committed
+    about once a second, when partitions move to another member, and at the end; with
+    `ack: on_delivery` only up to the first record of a partition that is not through yet.
+
+    A record that is not JSON, or has no value (a tombstone), is skipped with a warning and counts as
+    read. Records of transactions that were not committed are not read.
+    """
+
+    acknowledges = True
+    attaches = {
+        "connection": "Connection it was read from.",
+        "topic": "Topic it was in.",
+        "partition": "Its partition.",
+        "offset": "Its offset in the partition.",
+        "key": "Its key; null without one, or if that is not UTF-8.",
+        "timestamp": "When it was produced, or appended, as the topic is configured; null if unknown.",
+    }
+
+    connection: str = option(ConnectionName("kafka"), "Connection to read from.")
+    topic: str = option(Name(), "Topic to read.")
+    group: str = option(Name(), "Consumer group; the position is kept per group.")
+    max_batch: int = option(
+        Integer(),
+        "Most messages in a batch, of those that have arrived already; 0 is read as 1.",
+        default=1,
+    )
+    start_at: str = option(
+        Choice("earliest", "latest"),
+        "Where to begin when the group has no position in a partition.",
+        default="latest",
+    )
+
+    def dump(self) -> dict[str, Any]:
+        """Return the config object, with a `start_at` of null where it was left out."""
+        return {**super().dump(), "start_at": self.start_at if "start_at" in self.given else None}
+
+    def source(self, ctx: Context) -> Source:
+        """Build what reads the topic."""
+        return KafkaSource(
+            ctx.connection(KafkaConnection, self.connection).cluster(ctx),
+            ctx,
+            connection=self.connection,
+            topic=self.topic,
+            group=self.group,
+            start_at=self.start_at,
+            max_batch=self.max_batch,
+        )
+
+
+class KafkaOutput(Output, kind="kafka", listed=4):
+    """Write each message as a JSON record to a topic.
+
+    The records of a batch are sent together, and the batch is written when all of them are
+    confirmed. While no broker answers a batch waits for up to 30 seconds. If it has to be given up
+    after that, or is refused in part, the failure says how many of its records were confirmed.
+
+    Records with the same key go to the same partition, as with every Kafka client; without a key, all
+    records of a batch go to one partition. Order within a partition is kept.
+    """
+
+    connection: str = option(ConnectionName("kafka"), "Connection to write to.")
+    topic: str = option(Name(), "Topic to write to.")
+    key: str | None = option(
+        DottedPath(),
+        "Field that holds a record's key: a string as it is, anything else as JSON text. Without the"
+        " field, or with null in it, a record has no key.",
+        default=None,
+        additive=True,
+    )
+    headers: dict[str, str] = option(
+        ObjectOf(DottedPath(), noun="dotted path"),
+        "Headers of a record, by name: the field that holds the value, written as a key is. Without"
+        " the field, or with null in it, a record does not have the header.",
+        default=None,
+        additive=True,
+    )
+    compression: str = option(
+        Choice("none", "gzip", "snappy", "lz4", "zstd"),
+        "How what is sent together is compressed.",
+        default="none",
+        additive=True,
+    )
+    acks: str = option(
+        Choice(*ACKS),
+        "Who confirms a record: all replicas that are in sync (Kafka's `acks=all`), the leader of its"
+        " partition alone (`acks=1`), or nobody (`acks=0`).",
+        default="all",
+        additive=True,
+    )
+
+    def open(self, ctx: Context) -> AwaitingSink:
+        """Build what writes to the topic."""
+        return KafkaSink(
+            ctx.connection(KafkaConnection, self.connection).cluster(ctx),
+            ctx,
+            topic=self.topic,
+            key=self.key,
+            headers=self.headers or {},
+            compression=self.compression,
+            acks=self.acks,
+        )

@@ -1,0 +1,213 @@
+"""MQTT 3.1.1: the connection both sides share, the input and the output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from headrace.compiler.edges import AwaitingSink, Source
+from headrace.compiler.errors import BuildRefused
+from headrace.compiler.language.context import Context
+from headrace.compiler.language.diagnostics import Fault, shown
+from headrace.compiler.language.families import Input, Output
+from headrace.compiler.language.fields import (
+    Boolean,
+    Choice,
+    ConnectionName,
+    Integer,
+    Name,
+    SecretText,
+    refused,
+)
+from headrace.compiler.language.records import option
+from headrace.compiler.language.secrets import Secret
+from headrace.connectors.drivers.mqtt_client import QOS, Access
+from headrace.connectors.drivers.mqtt_sink import MqttSink
+from headrace.connectors.drivers.mqtt_source import MqttSource
+from headrace.connectors.tls import TlsConnection
+
+LONGEST = 65_535
+"""Bytes of a topic (MQTT 3.1.1, section 1.5.3)."""
+
+INNOCENT = {ord("+"): "*", ord("#"): "**"}
+"""What stands for wildcards in a client id: where its ACL has patterns, Mosquitto gives nothing, and says
+nothing, to a client that has one in its id."""
+
+
+class Topic(Name):
+    """The name of a topic: what messages are published to."""
+
+    @property
+    def expects(self) -> str:
+        """A topic."""
+        return "a topic, such as plant/press/3, without + and #"
+
+    def read(self, value: Any) -> str:
+        """Take a name that can be published to."""
+        topic: str = super().read(value)
+        if len(topic.encode()) > LONGEST or "\0" in topic:
+            raise self.illegal(
+                topic, "is too long" if "\0" not in topic else "holds a null character"
+            )
+        self.check(topic)
+        return topic
+
+    def check(self, topic: str) -> None:
+        """Refuse wildcards."""
+        if "+" in topic or "#" in topic:
+            raise self.illegal(topic, "is a filter, and a message is published to one topic")
+
+    def illegal(self, topic: str, why: str) -> Exception:
+        """Return the error."""
+        return refused("not-a-subject", f"{shown(topic)} {why}", found=topic, expected=self.expects)
+
+
+class TopicFilter(Topic):
+    """A topic, or a pattern of topics; a shared one begins with ``$share/<group>/``."""
+
+    @property
+    def expects(self) -> str:
+        """A filter."""
+        return "a topic or a filter: + for one level, # at the end for all that follow"
+
+    def check(self, topic: str) -> None:
+        """Refuse wildcards that are not a level of their own, and shares without a group."""
+        levels = topic.split("/")
+        if levels[0] == "$share":
+            if (
+                len(levels) < 3
+                or levels[1] == ""
+                or set("+#") & set(levels[1])
+                or levels[2:] == [""]
+            ):
+                raise self.illegal(topic, "is not $share/<group>/<filter>")
+            levels = levels[2:]
+        if "#" in "/".join(levels[:-1]) or ("#" in levels[-1] and levels[-1] != "#"):
+            raise self.illegal(topic, "has a # that is not the last level")
+        if any("+" in level and level != "+" for level in levels):
+            raise self.illegal(topic, "has a + that is not a level of its own")
+
+
+class MqttConnection(TlsConnection, kind="mqtt", listed=7):
+    """An MQTT broker, spoken to in MQTT 3.1.1 over TCP or TLS."""
+
+    host: str = option(Name(), "Name or address of the broker.")
+    port: int = option(Integer(max=65_535), "Its port; for TLS that is usually 8883.", default=1883)
+    username: Secret | None = option(SecretText(), "User name; goes with a password.", default=None)
+    password: Secret | None = option(SecretText(), "Password of the user.", default=None)
+
+    def access(self, ctx: Context) -> Access:
+        """Return how to get in, with the secrets resolved.
+
+        Raises:
+            BuildRefused: a secret does not resolve, a file is unusable, or half a credential is given.
+        """
+        if (self.username is None) is not (self.password is None):
+            given, missing = (
+                ("password", "username") if self.username is None else ("username", "password")
+            )
+            raise BuildRefused(
+                Fault(
+                    "conflict",
+                    f"the connection has a '{given}' and no '{missing}'",
+                    expected="both of them, or neither",
+                    path=("connection",),
+                )
+            )
+        return Access(
+            self.host,
+            self.port,
+            username=None if self.username is None else ctx.resolve(self.username),
+            password=None if self.password is None else ctx.resolve(self.password),
+            tls=self.tls_context(ctx) if self.tls else None,
+            clock=ctx.clock,
+        )
+
+
+def _identified(ctx: Context, access: Access, topic: str, suffix: str = "") -> str:
+    """Return the client id, which is ours alone: a broker cuts off whoever had it before."""
+    identifier = f"headrace-{ctx.pipeline}-{topic}{suffix}".translate(INNOCENT)
+    ctx.claim(f"the client id '{identifier}' at {access.where}")
+    return identifier
+
+
+class MqttInput(Input, kind="mqtt", listed=6):
+    """Subscribe to an MQTT topic, or to all topics that a filter matches.
+
+    With ``ack: on_receipt`` the session is clean: what is published while the connection is down
+    never comes. With ``ack: on_delivery``, which needs a `qos` of at least ``at_least_once``, the
+    broker keeps the session: what is not acknowledged comes again after a lost connection, a restart
+    or a crash, and what is published meanwhile waits there. Deleting the pipeline ends the session.
+
+    A broker lets a client hold only so many messages unacknowledged (Mosquitto: 20). When buffers of
+    the pipeline wait for more than that, what they hold goes on after a second, with a warning.
+
+    The client id is ``headrace-<pipeline>-<topic>``, with ``*`` for + and ``**`` for #.
+    """
+
+    acknowledges = True
+    attaches: ClassVar = {
+        "connection": "Connection it was read from.",
+        "topic": "Topic it was published to.",
+        "qos": "Quality of service it came with: " + ", ".join(QOS) + ".",
+        "retain": "Whether the broker had kept it and sent it because we subscribed.",
+    }
+
+    connection: str = option(ConnectionName("mqtt"), "Connection to read from.")
+    topic: str = option(
+        TopicFilter(), "Topic, or filter with + and #; ``$share/<group>/<filter>`` shares it."
+    )
+    max_batch: int = option(
+        Integer(), "Most messages of a batch; only what has arrived is put together.", default=1
+    )
+    qos: str = option(Choice(*QOS), "Quality of service to subscribe with.", default="at_most_once")
+
+    def rules(self) -> Iterator[Fault]:
+        """Refuse to acknowledge what the broker has forgotten."""
+        if self.ack == "on_delivery" and self.qos == "at_most_once":
+            yield Fault(
+                "conflict",
+                "with 'qos' at_most_once the broker forgets a message when it has sent it: there is"
+                " nothing to acknowledge on_delivery",
+                found='"at_most_once"',
+                expected="at_least_once or exactly_once",
+                path=("qos",),
+            )
+
+    def claims(self) -> Iterator[str]:
+        """Two of one client id would cut each other off."""
+        yield f"the topic '{self.topic}' of '{self.connection}'"
+
+    def source(self, ctx: Context) -> Source:
+        """Resolve the credential and claim the client id. Connects when it is read."""
+        access = ctx.connection(MqttConnection, self.connection).access(ctx)
+        return MqttSource(self, access, _identified(ctx, access, self.topic), ctx)
+
+
+class MqttOutput(Output, kind="mqtt", listed=8):
+    """Publish each message to an MQTT topic.
+
+    With QoS 1 and 2 a batch is written when the broker has confirmed every message, up to 50 being
+    on their way; when the connection is lost, those that are not confirmed are published again, for
+    up to 30 seconds, so some may come twice. With QoS 0 nobody knows what arrives.
+
+    The client id is ``headrace-<pipeline>-<topic>-out``.
+    """
+
+    connection: str = option(ConnectionName("mqtt"), "Connection to publish to.")
+    topic: str = option(Topic(), "Topic to publish to.")
+    qos: str = option(Choice(*QOS), "Quality of service.", default="at_most_once")
+    retain: bool = option(
+        Boolean(),
+        "Whether the broker keeps the last message for who subscribes later.",
+        default=False,
+    )
+
+    def claims(self) -> Iterator[str]:
+        """Two of one client id would cut each other off."""
+        yield f"the topic '{self.topic}' of '{self.connection}'"
+
+    def open(self, ctx: Context) -> AwaitingSink:
+        """Resolve the credential and claim the client id. Connects when it is started."""
+        access = ctx.connection(MqttConnection, self.connection).access(ctx)
+        return MqttSink(self, access, _identified(ctx, access, self.topic, "-out"), ctx)

@@ -1,0 +1,266 @@
+"""Kafka brokers that are killed, and come back: nothing is lost, and it is told as one failure."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from aiokafka import TopicPartition
+
+from headrace.compiler.errors import Unreachable
+from headrace.connectors.drivers import kafka_sink
+from headrace.connectors.kafka import KafkaInput, KafkaOutput
+from tests.kafka_sides import (
+    Gathered,
+    committed,
+    context,
+    engine,
+    joined,
+    payloads,
+    produce,
+    read,
+    sink,
+    source,
+    started,
+    values,
+)
+from tests.services.kafka import Kafka
+from tests.stand_ins import pipeline, running, takes
+
+AWAY_SECONDS = 2.5
+BACK_SECONDS = 3.0
+"""What may pass between the return of a broker and the next message."""
+
+
+@pytest.fixture(scope="module")
+def mortal(tmp_path_factory) -> Iterator[Kafka]:
+    """Give a broker that a test may kill, and has to start again."""
+    with Kafka(tmp_path_factory.mktemp("mortal")) as server:
+        yield server
+
+
+@contextmanager
+def halted(server: Kafka) -> Iterator[None]:
+    """Have a broker say nothing, while its connections stay open."""
+    assert server._process is not None
+    os.killpg(server._process.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.killpg(server._process.pid, signal.SIGCONT)
+
+
+def refused(server: Kafka) -> str:
+    return f"{server.address} does not answer: connection refused"
+
+
+def reading(topic: str, **options) -> KafkaInput:
+    config = {"connection": "plant", "topic": topic, "group": topic, "start_at": "earliest"}
+    return KafkaInput.load({**config, **options})
+
+
+def writing(topic: str) -> KafkaOutput:
+    return KafkaOutput.load({"connection": "plant", "topic": topic})
+
+
+async def test_a_route_over_a_broker_that_was_killed_loses_nothing_and_goes_on(
+    mortal: Kafka, caplog
+):
+    caplog.set_level("INFO", "headrace")
+    mortal.create_topic("in")
+    mortal.create_topic("out")
+    kept = Gathered()
+    config = pipeline(
+        "p", [reading("in", max_batch=10, ack="on_delivery")], [], [takes(kept), writing("out")]
+    )
+    async with engine(mortal.bootstrap) as it:
+        await it.compile(config)
+        await produce(mortal.bootstrap, "in", [b"%d" % n for n in range(1000)])
+        await kept.until(100)
+
+        mortal.kill()
+        await it.clock.sleep(AWAY_SECONDS)
+        await asyncio.to_thread(mortal.start)
+        await produce(mortal.bootstrap, "in", [b"%d" % n for n in range(1000, 1100)])
+        async with it.clock.timeout(BACK_SECONDS):
+            while 1099 not in kept.messages:
+                await kept.until(len(kept.messages) + 1)
+        told = running(it, "p").failures.signatures()
+        await it.dispose("p")
+
+    assert set(kept.messages) == set(range(1100))
+    assert {int(value) for value in await values(mortal.bootstrap, "out")} == set(range(1100))
+    assert {each.message for each in told} == {refused(mortal)}
+    assert sum(each.getMessage().endswith("connected again") for each in caplog.records) >= 1
+    assert await committed(mortal.bootstrap, "in") == 1100
+
+
+async def test_a_batch_waits_for_the_return_of_the_broker(mortal: Kafka):
+    ctx = context(mortal.bootstrap)
+    async with started(sink(ctx, "waits")) as it:
+        await it.write([1])
+        mortal.kill()
+        writing = asyncio.ensure_future(it.write([2, 3]))
+        await ctx.clock.sleep(AWAY_SECONDS)
+        assert not writing.done()
+
+        await asyncio.to_thread(mortal.start)
+        async with ctx.clock.timeout(BACK_SECONDS):
+            await writing
+
+    assert await values(mortal.bootstrap, "waits") == [b"1", b"2", b"3"]
+    assert set(ctx.failures) == {refused(mortal)}
+    assert 2 <= len(ctx.failures) <= 6
+    assert ctx.notes == ["connected again"]
+
+
+async def test_a_batch_that_was_given_up_is_not_written_later(mortal: Kafka, monkeypatch):
+    monkeypatch.setattr(kafka_sink, "WRITE_SECONDS", 2.0)
+    ctx = context(mortal.bootstrap)
+    async with started(sink(ctx, "given-up")) as it:
+        await it.write([1])
+        mortal.kill()
+        said = []
+        for n in (2, 3):
+            with pytest.raises(Unreachable) as lost:
+                await it.write([n])
+            said.append(str(lost.value))
+        await asyncio.to_thread(mortal.start)
+        await it.write([4])
+
+    assert said == [refused(mortal)] * 2
+    assert set(ctx.failures) == {refused(mortal)}
+    assert await values(mortal.bootstrap, "given-up") == [b"1", b"4"]
+
+
+async def test_both_sides_close_soon_when_the_broker_is_gone(mortal: Kafka):
+    await produce(mortal.bootstrap, "gone", [b"1", b"2"])
+    ctx = context(mortal.bootstrap)
+    it, out = source(ctx, "gone", start_at="earliest"), sink(ctx, "gone")
+    await out.start()
+    async with joined(it) as reader:
+        it.acknowledge([record for _, record in await read(reader, 2)])
+        mortal.kill()
+        writing = asyncio.ensure_future(out.write([3]))
+        await ctx.clock.sleep(0.5)
+        writing.cancel()  # the grace is over
+        begun = ctx.clock.monotonic()
+        await out.finish()
+        between = ctx.clock.monotonic()
+    ended = ctx.clock.monotonic()
+    await asyncio.to_thread(mortal.start)
+
+    assert between - begun < 0.8
+    assert ended - between < 1.2
+    await asyncio.wait([writing])
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_both_sides_close_soon_when_the_broker_says_nothing_any_more(mortal: Kafka):
+    await produce(mortal.bootstrap, "mute", [b"1", b"2"])
+    ctx = context(mortal.bootstrap)
+    it, out = source(ctx, "mute", start_at="earliest"), sink(ctx, "mute")
+    await out.start()
+    reader = it.read()
+    await anext(reader)
+    it.acknowledge([record for _, record in await read(reader, 2)])
+    with halted(mortal):
+        writing = asyncio.ensure_future(out.write([3]))
+        await ctx.clock.sleep(0.2)
+        writing.cancel()
+        begun = ctx.clock.monotonic()
+        await out.finish()
+        between = ctx.clock.monotonic()
+        await reader.aclose()
+        ended = ctx.clock.monotonic()
+
+    assert between - begun < 0.8
+    assert ended - between < 1.2
+    await asyncio.wait([writing])
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_deleted_pipeline_answers_soon_when_its_broker_is_gone(mortal: Kafka):
+    mortal.create_topic("deleted")
+    async with engine(mortal.bootstrap) as it:
+        await it.compile(pipeline("p", [reading("deleted")], [], [writing("deleted-out")]))
+        await produce(mortal.bootstrap, "deleted", [b"1"] * 10_000)
+        mortal.kill()
+        await it.clock.sleep(1)
+        begun = it.clock.monotonic()
+        await it.dispose("p")
+        seconds = it.clock.monotonic() - begun
+    await asyncio.to_thread(mortal.start)
+
+    assert seconds < 5.1
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_pipeline_waits_for_a_broker_that_comes_later(mortal: Kafka):
+    mortal.create_topic("later")
+    mortal.create_topic("later-in")
+    mortal.kill()
+    kept = Gathered()
+    async with engine(mortal.bootstrap) as it:
+        await it.compile(pipeline("in", [reading("later")], [], [takes(kept)]))
+        starting = await it.compile(
+            pipeline("out", [reading("later-in")], [], [writing("later-out")])
+        )
+        assert running(it, "in").status == "running"
+        assert starting.status == "starting"
+
+        await asyncio.to_thread(mortal.start)
+        async with it.clock.timeout(BACK_SECONDS + 1):
+            while running(it, "out").status != "running":
+                await it.clock.sleep(0.01)
+        await produce(mortal.bootstrap, "later", [b"1"])
+        assert await kept.until(1) == [1]
+        [told] = running(it, "in").failures.signatures()
+
+    assert told.message == refused(mortal)
+
+
+async def test_a_member_that_was_away_longer_than_its_group_waits_comes_back(
+    mortal: Kafka, monkeypatch
+):
+    monkeypatch.setattr("headrace.connectors.drivers.kafka_source.SESSION_SECONDS", 6.0)
+    ctx = context(mortal.bootstrap)
+    mortal.create_topic("expired")
+    it = source(ctx, "expired")
+    async with joined(it) as reader:
+        with halted(mortal):
+            await ctx.clock.sleep(7.0)
+        await produce(mortal.bootstrap, "expired", [b"1"])
+
+        assert await payloads(reader, 1) == [b"1"]
+
+
+async def test_a_leader_that_is_gone_is_told_though_another_broker_answers(mortal: Kafka):
+    ctx = context(mortal.bootstrap)
+    out = sink(ctx, "led")
+    async with started(out):
+        await out.write([1])
+        outage, client = out._outage, Leaderless(out._producer.client)
+        async with ctx.clock.timeout(10):
+            while not ctx.failures:
+                await outage.look(client, [TopicPartition("led", 0)])
+                await ctx.clock.sleep(0.05)
+        await outage.look(out._producer.client, [TopicPartition("led", 0)])
+
+    assert ctx.failures == ["a broker that leads a partition of 'led' does not answer"]
+    assert ctx.notes == ["connected again"]
+
+
+class Leaderless:
+    """A client of a cluster in which nobody answers for some partition."""
+
+    def __init__(self, client) -> None:
+        self._conns = client._conns
+        self.cluster = self
+
+    def leader_for_partition(self, _) -> int:
+        return 77

@@ -1,0 +1,144 @@
+"""The `kafka` output, against a real broker."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from headrace.compiler.errors import BatchFailed
+from headrace.connectors.drivers import kafka_sink
+from tests.kafka_sides import context, produce, records, sink, started, values
+from tests.services.kafka import Kafka
+
+
+async def test_each_message_is_a_record_in_order_without_a_key(kafka: Kafka):
+    batch = [{"b": 1, "a": "ü"}, 2.0, None, [1, 2], "x"]
+
+    async with started(sink(context(kafka.bootstrap), "plain")) as it:
+        await it.write(batch)
+        await it.write([3])
+
+    found = await records(kafka.bootstrap, "plain")
+    expected = ['{"b":1,"a":"ü"}', "2.0", "null", "[1,2]", '"x"', "3"]
+    assert [record.value.decode() for record in found] == expected
+    assert {record.key for record in found} == {None}
+    assert {tuple(record.headers) for record in found} == {()}
+
+
+async def test_a_batch_of_any_size_is_written(kafka: Kafka):
+    batch = [{"n": n, "text": "x" * 1000} for n in range(2000)]
+
+    async with started(sink(context(kafka.bootstrap), "large")) as it:
+        await it.write(batch)
+
+    assert len(await values(kafka.bootstrap, "large")) == 2000
+
+
+async def test_keys_and_headers_are_text_as_it_is_or_json(kafka: Kafka):
+    options = {"key": "id", "headers": {"unit": "_meta.unit", "all": "_meta"}}
+    batch = [
+        {"id": "m-1", "_meta": {"unit": "°C"}},
+        {"id": 7},
+        {"id": {"a": 1}},
+        {"id": None},
+        {"_meta": None},
+        "no object",
+    ]
+
+    async with started(sink(context(kafka.bootstrap), "keyed", **options)) as it:
+        await it.write(batch)
+
+    found = await records(kafka.bootstrap, "keyed")
+    assert [record.key for record in found] == [b"m-1", b"7", b'{"a":1}', None, None, None]
+    first = [("unit", "°C".encode()), ("all", '{"unit":"°C"}'.encode())]
+    assert [list(record.headers) for record in found] == [first, [], [], [], [], []]
+
+
+async def test_records_with_one_key_go_where_every_client_sends_them(kafka: Kafka):
+    kafka.create_topic("spread", partitions=5)
+    names = [f"sensor-{n}" for n in range(20)]
+
+    async with started(sink(context(kafka.bootstrap), "spread", key="name")) as it:
+        await it.write([{"name": name} for name in names])
+    for name in names:
+        await produce(kafka.bootstrap, "spread", [b"theirs"], key=name.encode())
+
+    found = await records(kafka.bootstrap, "spread", partitions=5)
+    places = {record.key: {r.partition for r in found if r.key == record.key} for record in found}
+    assert len(places) == 20
+    assert {len(each) for each in places.values()} == {1}
+    assert len({each for place in places.values() for each in place}) == 5
+
+
+async def test_batches_without_keys_are_spread_over_the_partitions(kafka: Kafka):
+    kafka.create_topic("batches-spread", partitions=3)
+
+    async with started(sink(context(kafka.bootstrap), "batches-spread")) as it:
+        for n in range(40):
+            await it.write([n, n])
+
+    found = await records(kafka.bootstrap, "batches-spread", partitions=3)
+    assert {record.partition for record in found} == {0, 1, 2}
+    assert len(found) == 80
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip", "snappy", "lz4", "zstd"])
+async def test_what_is_compressed_is_read_by_anybody(kafka: Kafka, compression: str):
+    topic = f"compressed-{compression}"
+    async with started(sink(context(kafka.bootstrap), topic, compression=compression)) as it:
+        await it.write(["x" * 1000] * 10)
+
+    assert await values(kafka.bootstrap, topic) == [b'"' + b"x" * 1000 + b'"'] * 10
+
+
+@pytest.mark.parametrize("acks", ["all", "leader", "none"])
+async def test_whoever_confirms_the_records_are_written(kafka: Kafka, acks: str):
+    async with started(sink(context(kafka.bootstrap), f"acks-{acks}", acks=acks)) as it:
+        await it.write([1, 2])
+        await it.write([3])
+
+    assert await values(kafka.bootstrap, f"acks-{acks}") == [b"1", b"2", b"3"]
+
+
+async def test_a_record_that_the_broker_finds_too_large_fails_its_batch_alone(kafka: Kafka):
+    async with started(sink(context(kafka.bootstrap), "sized")) as it:
+        with pytest.raises(BatchFailed) as failed:
+            await it.write([1, 2, "x" * 2_000_000, 3])
+        await it.write([4])
+
+    assert str(failed.value) == (
+        "'sized' takes no record of that size ('max.message.bytes'); 3 of 4 records were confirmed"
+    )
+    assert await values(kafka.bootstrap, "sized") == [b"1", b"2", b"3", b"4"]
+
+
+async def test_a_record_that_no_broker_would_look_at_is_not_sent(kafka: Kafka, monkeypatch):
+    monkeypatch.setattr(kafka_sink, "MOST_BYTES", 1000)
+    async with started(sink(context(kafka.bootstrap), "huge")) as it:
+        with pytest.raises(BatchFailed, match="a record for 'huge' has more than 1,000 bytes"):
+            await it.write([1, "x" * 1000])
+        await it.write([2])
+
+    assert await values(kafka.bootstrap, "huge") == [b"2"]
+
+
+async def test_a_topic_is_made_while_the_output_starts(kafka: Kafka):
+    async with started(
+        sink(context(kafka.bootstrap), "made by the output".replace(" ", "-"))
+    ) as it:
+        await it.write([1])
+
+    assert await values(kafka.bootstrap, "made-by-the-output") == [b"1"]
+
+
+async def test_one_that_was_never_started_has_nothing_to_finish(kafka: Kafka):
+    await sink(context(kafka.bootstrap), "never").finish()
+
+
+async def test_nothing_of_it_goes_on_when_it_is_finished(kafka: Kafka):
+    async with started(sink(context(kafka.bootstrap), "over")) as it:
+        await it.write([1])
+
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == {asyncio.current_task()}

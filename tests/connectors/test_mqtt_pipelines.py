@@ -1,0 +1,230 @@
+"""Whole pipelines between MQTT topics: buffers and windows, outages, deletion."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.runtime.engine import Engine
+from headrace.connectors.drivers.mqtt_source import STALLED
+from headrace.connectors.mqtt import MqttInput, MqttOutput
+from headrace.operators.buffer import Buffer
+from tests.clients import PATIENCE
+from tests.mqtt_sides import connection, context, halted, sink, somebody, started, view
+from tests.services.mosquitto import Mosquitto
+from tests.stand_ins import Kept, pipeline, takes
+
+RELIABLE = {"qos": "at_least_once", "ack": "on_delivery"}
+
+
+class Awaited(Kept):
+    """Keeps what it is given, and wakes whoever waits for so many messages."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._news = asyncio.Condition()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def write(self, batch) -> None:
+        super().write(batch)
+        task = asyncio.ensure_future(self._tell())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _tell(self) -> None:
+        async with self._news:
+            self._news.notify_all()
+
+    @property
+    def messages(self) -> list:
+        return [message for batch in self.batches for message in batch]
+
+    async def until(self, wanted: set, seconds: float = PATIENCE) -> None:
+        async with asyncio.timeout(seconds), self._news:
+            await self._news.wait_for(lambda: wanted <= {*self.messages})
+
+
+@asynccontextmanager
+async def running(server: Mosquitto):
+    """Give an engine whose connection `bus` is this server."""
+    it = Engine(Clock(asyncio.get_running_loop()), connections={"bus": connection(server)})
+    try:
+        yield it
+    finally:
+        await it.close()
+
+
+def reads(topic: str, **options) -> MqttInput:
+    return MqttInput.load({"connection": "bus", "topic": topic, **options})
+
+
+def writes(topic: str, **options) -> MqttOutput:
+    return MqttOutput.load({"connection": "bus", "topic": topic, **options})
+
+
+async def publish(server: Mosquitto, topic: str, count: int, qos: int = 1) -> None:
+    """Publish the numbers below ``count``, many at a time."""
+    async with somebody(server, max_inflight_messages=20) as client:
+        await asyncio.gather(*(client.publish(topic, b"%d" % n, qos) for n in range(count)))
+
+
+BUFFERS = pytest.mark.parametrize(
+    ("options", "transforms"),
+    [({"buffer": {"type": "static", "size": 100}}, []), ({}, [Buffer(size=100)])],
+    ids=["of the input", "transform"],
+)
+
+
+@BUFFERS
+async def test_a_buffer_that_waits_for_more_than_the_broker_sends_lets_go(
+    mosquitto: Mosquitto, caplog, options, transforms
+):
+    """Of 300 messages 20 come; nothing is acknowledged before the buffer has 100."""
+    kept = Awaited()
+    topic = f"stall/{len(transforms)}"
+    async with running(mosquitto) as it:
+        inputs = [reads(topic, **RELIABLE, **options)]
+        await it.compile(pipeline("p", inputs, transforms, [takes(kept)]))
+        await publish(mosquitto, topic, 300)
+        await kept.until({*range(300)}, 10)
+        await it.dispose("p")
+
+    assert sorted(kept.messages) == [*range(300)]
+    assert len(kept.batches[0]) == 20
+    assert caplog.text.count(STALLED) == 1
+
+
+@BUFFERS
+@pytest.mark.parametrize("window", [100, 0])
+async def test_a_buffer_that_the_broker_can_fill_is_left_alone(
+    tmp_path, caplog, options, transforms, window
+):
+    kept = Awaited()
+    with Mosquitto(tmp_path, extra=[f"max_inflight_messages {window}"]) as server:
+        async with running(server) as it:
+            inputs = [reads("fits", **RELIABLE, **options)]
+            await it.compile(pipeline("p", inputs, transforms, [takes(kept)]))
+            await publish(server, "fits", 300)
+            await kept.until({*range(300)})
+
+    assert kept.batches[0] == [*range(100)]
+    assert STALLED not in caplog.text
+
+
+async def test_fewer_messages_than_the_window_wait_for_their_time(mosquitto: Mosquitto, caplog):
+    kept = Awaited()
+    async with running(mosquitto) as it:
+        inputs = [reads("few", buffer={"type": "static", "size": 100}, **RELIABLE)]
+        await it.compile(pipeline("p", inputs, [], [takes(kept)]))
+        await publish(mosquitto, "few", 19)
+        await it.clock.sleep(1.5)
+        assert view(it).held == 19
+        assert kept.batches == []
+
+    assert STALLED not in caplog.text
+
+
+@pytest.mark.parametrize("transforms", [[], [Buffer(size=15)]], ids=["straight", "buffered"])
+async def test_nothing_is_lost_when_the_broker_ends(tmp_path, transforms):
+    """From a topic to a topic and into a sink, twice under load. It ends in order: one that is killed may
+    lose what it has confirmed, however often it saves."""
+    kept = Awaited()
+    with Mosquitto(tmp_path) as server:
+        async with running(server) as it:
+            await it.compile(
+                pipeline(
+                    "p", [reads("in", **RELIABLE)], transforms, [writes("out", qos="at_least_once")]
+                )
+            )
+            await it.compile(pipeline("q", [reads("out", **RELIABLE)], [], [takes(kept)]))
+            publishing = asyncio.ensure_future(_published_for_good(server, "in", 150))
+            for _ in range(2):
+                await it.clock.sleep(0.3)
+                await asyncio.to_thread(server.stop)
+                await it.clock.sleep(0.2)
+                await asyncio.to_thread(server.start)
+            await publishing
+            await kept.until({*range(150)})
+            said = {each.message for name in "pq" for each in view(it, name).failures.signatures()}
+            await it.dispose("p")
+            await it.dispose("q")
+
+    assert said <= {f"{server.address} does not answer: connection refused or lost"}
+    assert len(said) == 1
+
+
+async def _published_for_good(server: Mosquitto, topic: str, count: int) -> None:
+    """Publish with QoS 1, and what is not confirmed again until it is."""
+    async with started(sink(context(server), topic, qos="at_least_once")) as opened:
+        for n in range(count):
+            await opened.write([n])
+
+
+async def test_it_goes_on_within_three_seconds_of_the_brokers_return(tmp_path):
+    kept = Awaited()
+    with Mosquitto(tmp_path) as server:
+        async with running(server) as it:
+            await it.compile(pipeline("p", [reads("back")], [], [takes(kept)]))
+            await asyncio.to_thread(server.kill)
+            await it.clock.sleep(5)
+            await asyncio.to_thread(server.start)
+            back = it.clock.monotonic()
+            async with somebody(server) as client:
+                while not kept.batches:
+                    await client.publish("back", b"1")
+                    await it.clock.sleep(0.05)
+            assert it.clock.monotonic() - back < 3
+            (failure,) = view(it).failures.signatures()
+
+    assert failure.count >= 4
+
+
+async def test_a_pipeline_is_deleted_at_once_while_the_broker_is_dead(mosquitto: Mosquitto):
+    async with running(mosquitto) as it:
+        await it.compile(pipeline("p", [reads("dead", **RELIABLE)], [], [writes("dead/out")]))
+        with halted(mosquitto):
+            began = it.clock.monotonic()
+            await it.dispose("p")
+            assert it.clock.monotonic() - began < 5
+
+
+async def test_a_deleted_pipeline_leaves_nothing_at_the_broker(mosquitto: Mosquitto):
+    topic = "deleted"
+    async with running(mosquitto) as it:
+        kept = Awaited()
+        await it.compile(pipeline("p", [reads(topic, **RELIABLE)], [], [takes(kept)]))
+        await it.dispose("p")
+        await publish(mosquitto, topic, 3)
+
+        await it.compile(pipeline("p", [reads(topic, **RELIABLE)], [], [takes(kept)]))
+        async with somebody(mosquitto) as client:
+            await client.publish(topic, b"7", 1)
+        await kept.until({7})
+        await it.dispose("p")
+
+    assert kept.messages == [7]
+
+
+async def test_a_pipeline_that_ends_with_the_server_finds_its_session_again(mosquitto: Mosquitto):
+    for expected in ([], [0, 1, 2]):
+        kept = Awaited()
+        async with running(mosquitto) as it:
+            await it.compile(pipeline("p", [reads("kept", **RELIABLE)], [], [takes(kept)]))
+            await kept.until({*expected})
+        await publish(mosquitto, "kept", 3)
+
+        assert kept.messages == expected
+
+
+async def test_what_was_acknowledged_last_does_not_come_again(mosquitto: Mosquitto):
+    for _ in range(2):
+        kept = Awaited()
+        async with running(mosquitto) as it:
+            await it.compile(pipeline("p", [reads("last", **RELIABLE)], [], [takes(kept)]))
+            await publish(mosquitto, "last", 15)
+            await kept.until({*range(15)})
+
+        assert kept.messages == [*range(15)]

@@ -1,0 +1,131 @@
+"""Both sides of an MQTT broker in a test: our input and output, and plain clients of somebody else."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import aiomqtt
+
+from headrace.compiler.edges import Arrival, Source
+from headrace.compiler.runtime.engine import Engine, PipelineView
+from headrace.connectors.drivers.mqtt_sink import MqttSink
+from headrace.connectors.drivers.mqtt_source import MqttSource
+from headrace.connectors.mqtt import MqttConnection, MqttInput, MqttOutput
+from tests.clients import PATIENCE
+from tests.doubles import StubContext
+from tests.services.mosquitto import Mosquitto
+
+Reader = AsyncGenerator[Sequence[Arrival], None]
+
+
+def connection(server: Mosquitto, **options: Any) -> MqttConnection:
+    """Return the connection to a server."""
+    return MqttConnection.load({"host": server.host, "port": server.port} | options)
+
+
+def context(
+    server: Mosquitto, *, secrets: Mapping[str, str] | None = None, **options: Any
+) -> StubContext:
+    """Return what a component is handed whose connection `bus` is this server."""
+    return StubContext(connections={"bus": connection(server, **options)}, secrets=secrets or {})
+
+
+def source(ctx: StubContext, topic: str, **options: Any) -> MqttSource:
+    """Return a built input."""
+    built = MqttInput.load({"connection": "bus", "topic": topic, **options}).source(ctx)
+    assert isinstance(built, MqttSource)
+    return built
+
+
+def sink(ctx: StubContext, topic: str, **options: Any) -> MqttSink:
+    """Return a built output."""
+    opened = MqttOutput.load({"connection": "bus", "topic": topic, **options}).open(ctx)
+    assert isinstance(opened, MqttSink)
+    return opened
+
+
+@asynccontextmanager
+async def subscribed(built: Source) -> AsyncIterator[Reader]:
+    """Read a source up to where it is connected, and close it in the end."""
+    reader = built.read()
+    try:
+        assert await anext(reader) == ()
+        yield reader
+    finally:
+        await reader.aclose()
+
+
+@asynccontextmanager
+async def started(opened: MqttSink) -> AsyncIterator[MqttSink]:
+    """Start a sink, and finish it in the end."""
+    try:
+        await opened.start()
+        yield opened
+    finally:
+        await opened.finish()
+
+
+async def arrived(reader: Reader, count: int) -> list[Arrival]:
+    """Return so many arrivals, and whatever came with the last of them."""
+    arrivals: list[Arrival] = []
+    async with asyncio.timeout(PATIENCE):
+        while len(arrivals) < count:
+            arrivals += await anext(reader)
+    return arrivals
+
+
+def payloads(arrivals: Sequence[Arrival]) -> list[bytes]:
+    """Return what arrived."""
+    return [payload for payload, _ in arrivals]
+
+
+def origins(arrivals: Sequence[Arrival]) -> list[Any]:
+    """Return where it came from."""
+    return [origin for _, origin in arrivals]
+
+
+def somebody(server: Mosquitto, **options: Any) -> aiomqtt.Client:
+    """Return a plain client."""
+    client = aiomqtt.Client(server.host, server.port, **options)
+    client.pending_calls_threshold = 1000
+    return client
+
+
+@asynccontextmanager
+async def listening(server: Mosquitto, topic: str, qos: int = 0) -> AsyncIterator[aiomqtt.Client]:
+    """Give a plain client that has subscribed to a topic."""
+    async with somebody(server) as client:
+        await client.subscribe(topic, qos)
+        yield client
+
+
+async def heard(client: aiomqtt.Client, count: int) -> list[aiomqtt.Message]:
+    """Return the next so many messages that a plain client gets."""
+    messages: list[aiomqtt.Message] = []
+    async with asyncio.timeout(PATIENCE):
+        async for message in client.messages:
+            messages.append(message)
+            if len(messages) == count:
+                break
+    return messages
+
+
+def view(it: Engine, id: str = "p") -> PipelineView:
+    """Return what the engine tells of a pipeline."""
+    return next(view for view in it.pipelines() if view.id == id)
+
+
+@contextmanager
+def halted(server: Mosquitto) -> Iterator[None]:
+    """Have a broker say nothing, with its connections open."""
+    assert server._process is not None
+    os.kill(server._process.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(server._process.pid, signal.SIGCONT)
