@@ -19,6 +19,7 @@ from headrace.compiler.language.documents import Document
 from headrace.compiler.language.drafts import Part, Site, is_refused, loaded, part_of
 from headrace.compiler.language.families import Connection
 from headrace.compiler.language.fields import ConnectionName, Identifier
+from headrace.compiler.language.ground import Ground
 from headrace.compiler.language.records import Record, json_type, not_an_object, option
 from headrace.compiler.language.remarks import literal_references
 from headrace.compiler.language.secrets import Secret, Secrets
@@ -50,6 +51,8 @@ def load_connections(
     parts, said = _filed(document, catalogue)
     for part in parts.values():
         said += literal_references(part)
+        if part.built is not None:  # a file is judged whole, also what no component names yet
+            said += map(part.site.diagnose, part.built.examine(Ground()))
         if secrets is not None:
             said += map(part.site.diagnose, unresolved(part.settings(), secrets))
     built = {name: part.built for name, part in parts.items()}

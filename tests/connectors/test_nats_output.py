@@ -8,7 +8,7 @@ from time import monotonic
 import pytest
 
 from headrace.compiler.errors import BatchFailed, Unreachable
-from headrace.connectors.drivers import nats as driver
+from headrace.connectors.drivers import nats_client as driver
 from headrace.connectors.nats import NatsOutput
 from tests.doubles import refusals
 from tests.nats_sides import context, halted, listening, peer, sink

@@ -1,9 +1,11 @@
 """The files beside a config, and the names that lead into them."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.connections import (
     companion,
     connection_fault,
@@ -14,7 +16,11 @@ from headrace.compiler.language.connections import (
     load_secrets,
     secret_faults,
 )
+from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.documents import read
+from headrace.compiler.language.families import Connection
+from headrace.compiler.language.fields import Text
+from headrace.compiler.language.records import option
 from headrace.compiler.language.secrets import Secret, Secrets
 from tests.compiler.language.components import (
     CATALOGUE,
@@ -275,3 +281,30 @@ def test_a_secrets_file_that_is_no_object_is_refused_without_a_word_of_it():
 
     assert secrets is None
     assert plain(diagnostics) == ["1:1: : expected an object, found a list"]
+
+
+def written_json(value):
+    return read(json.dumps(value), None, "json")
+
+
+def test_a_file_is_refused_with_what_no_build_would_take_and_a_post_is_not():
+    class Halved(Connection, kind="halved"):
+        user: str | None = option(Text(), "One half.", default=None)
+        password: str | None = option(Text(), "The other.", default=None)
+
+        def examine(self, ground):
+            if (self.user is None) != (self.password is None):
+                yield Fault("conflict", "one half of a credential", path=("user",))
+
+    known = Catalogue([Halved])
+    half = {"type": "halved", "user": "me"}
+
+    connections, said = load_connections(written_json({"a": half}), known)
+    filed, told = load_connection(written_json({"id": "a", **half}), known)
+
+    assert (connections, [(each.path, each.code) for each in said]) == (
+        None,
+        [("a.user", "conflict")],
+    )
+    assert filed is not None
+    assert (filed[0], told) == ("a", [])
