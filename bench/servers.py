@@ -94,7 +94,7 @@ def load(plan: Plan) -> Outcome:
         [sys.executable, "-m", "bench.load", json.dumps(asdict(plan))],
         stdout=subprocess.PIPE,
         start_new_session=True,
-        cwd=_root(),
+        cwd=root(),
         preexec_fn=lambda: os.sched_setaffinity(0, {cores()[1]}),
     )
     told, _ = _ended(process, plan.seconds + 60)
@@ -110,7 +110,7 @@ def _running(command: Sequence[str], port: int) -> Iterator[Server]:
             stdout=subprocess.DEVNULL,
             stderr=log,
             start_new_session=True,
-            cwd=_root(),
+            cwd=root(),
             preexec_fn=lambda: os.sched_setaffinity(0, {cores()[0]}),
         )
         try:
@@ -138,5 +138,6 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _root() -> Path:
+def root() -> Path:
+    """Return the folder from which modules of this one are run."""
     return Path(__file__).parent.parent

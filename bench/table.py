@@ -13,7 +13,10 @@ from pathlib import Path
 from bench.measuring import Compared
 
 COLUMNS = ("scenario", "measured", "held against", "figure", "bar", "")
-DRIVERS = ("uvicorn", "uvloop", "httptools", "msgspec", "reactivex")
+DRIVERS = (
+    *("uvicorn", "uvloop", "httptools", "msgspec", "reactivex"),
+    *("aiokafka", "aiomqtt", "paho-mqtt", "nats-py", "redis", "hiredis"),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bench import measuring_engine
-from bench.__main__ import SCENARIOS, apart, page
+from bench.__main__ import SCENARIOS, apart, page, told
 from bench.measuring import BRIEF, Compared
 from bench.scripts import times_row
 from bench.table import Row, markdown, ratio_row
@@ -22,6 +22,14 @@ def test_a_scenario_gives_ratios(name):
 
     assert {row.scenario for row in rows} == {name}
     assert all(row.value > 0 for row in rows)
+
+
+def test_a_scenario_whose_server_is_not_installed_is_left_out(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert told("redis100", BRIEF) == []
+
+    assert "not measured: there is no 'redis-server' on this machine" in capsys.readouterr().out
 
 
 def test_an_overload_loses_nothing_that_was_accepted():
