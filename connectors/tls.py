@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import ssl
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -71,12 +73,12 @@ class TlsConnection(Connection):
         if self.ca_file is not None:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             with _told(self.ca_file, "certificate in PEM format"):
-                context.load_verify_locations(base / self.ca_file)
+                context.load_verify_locations(_regular(base / self.ca_file))
         if self.cert_file is not None:
-            key = None if self.key_file is None else base / self.key_file
             with _told(self.cert_file, "certificate with a key that fits and has no password"):
+                key = None if self.key_file is None else _regular(base / self.key_file)
                 # An empty password, or a key that has one would ask for it on the terminal.
-                context.load_cert_chain(base / self.cert_file, key, password="")
+                context.load_cert_chain(_regular(base / self.cert_file), key, password="")
         return context
 
 
@@ -95,6 +97,13 @@ def _told(file: str, wanted: str) -> Iterator[None]:
         raise _unusable("unreadable-file", f"'{file}' holds no {wanted}") from None
     except OSError as cause:
         raise _unusable("unreadable-file", f"'{file}': {cause.strerror or cause}") from None
+
+
+def _regular(file: Path) -> Path:
+    """Return a file that can be read without waiting: to open a pipe is to wait for its other end."""
+    if not stat.S_ISREG(file.stat().st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    return file
 
 
 def _unusable(code: str, message: str) -> BuildRefused:
@@ -116,7 +125,9 @@ async def tls_fault(host: str, port: int, tls: ssl.SSLContext | None, clock: Clo
         return None if tls is None else handshake_fault(where, cause)
     except ConnectionRefusedError:
         return None
-    except (OSError, TimeoutError):  # it hangs up, or waits for something else
+    except TimeoutError:  # it hangs, or waits for something else: nobody knows
+        return None
+    except OSError:  # it hangs up
         return None if tls is None else f"{where} does not speak TLS"
     if tls is None:
         return f"{where} speaks TLS, and the connection does not"

@@ -36,7 +36,7 @@ from headrace.compiler.runtime.pipeline import Pipeline, Status, Taker
 
 OPENING_SECONDS = 5.0
 """How long outputs may take to come up before a create is answered as `starting`."""
-ENDING_SECONDS = 4.0
+ENDING_SECONDS = 3.5
 """How long a pipeline may take to let go of what it holds; its outputs and brokers get a second more."""
 
 
@@ -140,8 +140,7 @@ class Engine:
         ended = self._pipelines.pop(pipeline, None)
         if ended is None:
             raise UnknownPipeline(pipeline)
-        await ended.stop(ENDING_SECONDS)
-        await ended.forget()
+        await ended.stop(ENDING_SECONDS, is_deleted=True)
         self._forget(pipeline)
 
     def pipelines(self) -> list[PipelineView]:

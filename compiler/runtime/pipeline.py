@@ -34,7 +34,9 @@ Status = Literal["starting", "running", "stopped", "failed"]
 Taker = Callable[[Delivery], None]
 
 LAST_SECONDS = 1.0
-"""What the outputs together get to finish after the grace is over."""
+"""What the outputs and brokers together get to finish after the grace is over."""
+FORGET_SECONDS = 0.5
+"""What a broker gets to drop what it keeps for a deleted pipeline."""
 
 
 class Pipeline:
@@ -58,7 +60,7 @@ class Pipeline:
         self._bringing: asyncio.Task[None] | None = None
         self._ending: asyncio.Task[None] | None = None
         self._over = asyncio.Event()
-        self._stopping = False
+        self._stopping = self._is_deleted = False
 
     @property
     def in_flight(self) -> int:
@@ -147,14 +149,6 @@ class Pipeline:
     def _is_up(self) -> bool:
         return all(each.is_started for each in self.parts.writers)
 
-    async def forget(self) -> None:
-        """Have brokers keep nothing for the inputs: the pipeline is deleted, and stopped."""
-        try:
-            async with self._world.clock.timeout(LAST_SECONDS):
-                await asyncio.gather(*(pump.forget() for pump in self.parts.pumps))
-        except Exception as cause:
-            log.warning("pipeline '%s': a broker may keep what it had for it: %s", self.id, cause)
-
     def run(self) -> None:
         """Subscribe now, or as soon as every sink has answered; not when it was stopped meanwhile."""
         if self._stopping:
@@ -240,6 +234,8 @@ class Pipeline:
 
     async def _close(self) -> None:
         await asyncio.gather(*(each.finish() for each in self.parts.writers), self._disconnect())
+        if self._is_deleted:
+            await self._forget()
         closing, self.parts.closing = self.parts.closing, []
         for action in closing:
             try:
@@ -248,13 +244,26 @@ class Pipeline:
                 self.failures.report("transform", None, f"{type(cause).__name__}: {cause}")
         self._feed.drop(self._watch)
 
-    async def stop(self, seconds: float) -> None:
+    async def _forget(self) -> None:
+        """Have brokers keep nothing for the inputs. What they were sent is not asked for any more."""
+        try:
+            async with self._world.clock.timeout(FORGET_SECONDS):
+                await asyncio.gather(*(pump.forget() for pump in self.parts.pumps))
+        except Exception as cause:
+            why = self._world.secrets.redact(str(cause)) or "it does not answer"
+            log.warning("pipeline '%s': a broker may keep what it had for it: %s", self.id, why)
+
+    async def stop(self, seconds: float, *, is_deleted: bool = False) -> None:
         """End politely, within ``seconds``; then end whatever still hangs.
 
         Inputs stop reading, what was taken goes through, held messages are released, outputs drain and
-        finish. What is not out by then is lost and counted.
+        finish. What is not out by then is lost and counted. ``is_deleted``: it will not come back, so
+        brokers need keep nothing for it.
         """
-        self._stopping = True
+        self._stopping, self._is_deleted = True, is_deleted
+        if self._over.is_set():
+            await self._close()
+            return
         if self._subscription is None and self._ending is None:
             await self._abort()
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
 from contextlib import asynccontextmanager
@@ -126,6 +127,14 @@ async def test_who_hangs_up_on_a_handshake_does_not_speak_tls(authority):
         assert await told(port, None) is None
 
 
+async def test_who_says_nothing_may_just_hang(authority):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+
+        assert await told(port, trusting(authority)) is None
+        assert await told(port, None) is None
+
+
 async def test_who_does_not_listen_is_not_to_blame(authority):
     with socket.socket() as unbound:
         unbound.bind(("127.0.0.1", 0))
@@ -160,6 +169,15 @@ async def test_a_directory_is_no_certificate(tmp_path):
 
     with pytest.raises(BuildRefused, match=r"'folder'"):
         Secured(tls=True, ca_file="folder").tls_context(StubContext(base=tmp_path))
+
+
+@pytest.mark.parametrize("option", ["ca_file", "cert_file", "key_file"])
+async def test_a_pipe_is_refused_and_not_waited_for(authority, tmp_path, option):
+    os.mkfifo(tmp_path / "pipe")
+    files = {"cert_file": str(authority.client_cert_file), option: "pipe"}
+
+    with pytest.raises(BuildRefused, match=r"not a regular file"):
+        Secured(tls=True, **files).tls_context(StubContext(base=tmp_path))
 
 
 async def test_a_key_of_another_certificate_or_with_a_password_refuses(authority, other):

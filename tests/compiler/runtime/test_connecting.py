@@ -8,7 +8,7 @@ import pytest
 
 from headrace.compiler.clock import run_virtual
 from headrace.compiler.edges import Source
-from headrace.compiler.errors import BuildRefused, Refused, Unreachable
+from headrace.compiler.errors import BuildRefused, Ended, Refused, Unreachable
 from headrace.compiler.language.context import Context
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.families import Input
@@ -301,6 +301,40 @@ def test_a_stop_does_not_wait_for_a_connection(faults):
         assert source.log[-3:-1] in (["closes", "stops"], ["stops", "closes"])
 
     run_virtual(main)
+
+
+def test_a_failed_pipeline_that_is_deleted_is_forgotten_as_well():
+    async def main():
+        it = engine()
+        source = Broker(it.clock)
+        await it.compile(of(source))
+        source.lose(Ended("gone for good"))
+        await it.clock.sleep(1)
+        assert running(it, "p").status == "failed"
+
+        await it.dispose("p")
+
+        assert source.log == ["connects", "closes", "forgets"]
+
+    run_virtual(main)
+
+
+def test_whoever_cannot_be_asked_to_forget_holds_up_no_deletion(caplog):
+    class Deaf(Broker):
+        async def forget(self):
+            await self._clock.sleep(1e9)
+
+    async def main():
+        it = engine()
+        await it.compile(of(Deaf(it.clock)))
+        began = it.clock.monotonic()
+
+        await it.dispose("p")
+
+        assert it.clock.monotonic() - began <= 1
+
+    run_virtual(main)
+    assert "a broker may keep what it had for it: it does not answer" in caplog.text
 
 
 def test_an_end_of_the_server_forgets_nothing():
