@@ -34,6 +34,9 @@ DROPPED = (
     f" {MOST_WAITING:,} of them or {MOST_BYTES >> 20} MiB wait already"
 )
 
+LONGEST_SUBJECT = 1000
+"""Characters of a subject. A server takes 4,096 bytes of a whole command unless told otherwise."""
+
 _NOT_IN_A_SUBJECT = re.compile(r"[\s\x00-\x20\x7f]")
 
 
@@ -64,6 +67,8 @@ class Subject(Name):
         wild = [token for token in tokens if "*" in token or ">" in token]
         if _NOT_IN_A_SUBJECT.search(subject):
             return "a subject holds no blanks and no control characters"
+        if len(subject) > LONGEST_SUBJECT:
+            return f"a subject of {len(subject):,} characters is too long: at most {LONGEST_SUBJECT:,}"
         if "" in tokens:
             return "a token of the subject is empty"
         if wild and not self.takes_wildcards:

@@ -70,6 +70,19 @@ class Lines:
         self._until(seek, f"a line with '{pattern.pattern}'", seconds)
         return found[0]
 
+    def follow(self) -> Iterator[str]:
+        """Yield all lines, each as soon as it is there, until the process closes the stream."""
+        seen = 0
+        while new := self._after(seen):
+            yield from new
+            seen += len(new)
+
+    def _after(self, count: int) -> list[str]:
+        """Return what comes after so many lines, as soon as there is something; nothing at the end."""
+        with self._news:
+            self._news.wait_for(lambda: len(self._lines) > count or self._is_over)
+            return self._lines[count:]
+
     def all(self, seconds: float = PATIENCE) -> list[str]:
         """Return all lines, when the process has closed the stream."""
         self._reader.join(seconds)

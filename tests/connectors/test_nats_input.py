@@ -7,6 +7,7 @@ import signal
 from time import monotonic
 
 import pytest
+from nats.aio.client import DEFAULT_BUFFER_SIZE
 
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.connectors import nats
@@ -45,6 +46,7 @@ def test_a_subject_is_tokens_and_wildcards(subject):
         ("a\x00", "a subject holds no blanks and no control characters"),
         ("a\r\nPUB b 0", "a subject holds no blanks and no control characters"),
         ("a\u2003b", "a subject holds no blanks and no control characters"),
+        ("a" * 1001, "a subject of 1,001 characters is too long: at most 1,000"),
         (".a", "a token of the subject is empty"),
         ("a..b", "a token of the subject is empty"),
         ("a.", "a token of the subject is empty"),
@@ -337,3 +339,17 @@ async def test_a_server_about_to_shut_down_is_warned_of(tmp_path):
             signalled(server, signal.SIGUSR2)
             await until(lambda: bool(ctx.warnings))
     assert ctx.warnings == [f"{server.address} is about to shut down and will hang up"]
+
+
+async def test_a_server_that_never_pauses_leaves_room_for_others(nats_server):
+    wanted, body = 20_000, b'"%s"' % (b"x" * 98)
+    most = 0
+    async with subscribed(source(context(nats_server), "flood")) as reader:
+        async with peer(nats_server) as publisher:
+            publisher.publish("flood", *[body] * wanted)
+            while wanted > 0:
+                taken = await arrived(reader, 1)
+                wanted, most = wanted - len(taken), max(most, len(taken))
+
+    # What is read at once and no more: then everybody else has had a turn.
+    assert most * len(body) < 2 * DEFAULT_BUFFER_SIZE
