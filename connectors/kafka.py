@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from headrace.compiler.edges import AwaitingSink, Source
+from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.context import Context
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.families import Input, Output
@@ -20,7 +22,8 @@ from headrace.compiler.language.fields import (
 from headrace.compiler.language.records import listed, option
 from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.structures import ObjectOf
-from headrace.connectors.drivers.kafka_cluster import Cluster, Credential, brokers
+from headrace.connectors.drivers.kafka_addresses import brokers
+from headrace.connectors.drivers.kafka_cluster import Cluster, Credential
 from headrace.connectors.drivers.kafka_sink import ACKS, KafkaSink
 from headrace.connectors.drivers.kafka_source import KafkaSource
 from headrace.connectors.tls import TlsConnection
@@ -52,12 +55,18 @@ class KafkaConnection(TlsConnection, kind="kafka", listed=1):
     )
 
     def rules(self) -> Iterator[Fault]:
-        """Refuse half a credential."""
+        """Refuse half a credential, and brokers that cannot be, as far as they can be read."""
         yield from super().rules()
+        if not self.brokers.names():
+            try:
+                brokers(self.brokers.template, self.brokers.template)
+            except BuildRefused as refused:
+                yield replace(refused.fault, path=("brokers",))
         missing = [name for name in SASL if getattr(self, name) is None]
         if 0 < len(missing) < len(SASL):
             given = [name for name in SASL if name not in missing]
-            message = f"{listed(given)} needs {listed(missing)} beside it"
+            need = "needs" if len(given) == 1 else "need"
+            message = f"{listed(given)} {need} {listed(missing)} beside it"
             yield Fault("conflict", message, expected=f"all of {listed(SASL)}, or none")
 
     def cluster(self, ctx: Context) -> Cluster:
@@ -131,9 +140,10 @@ class KafkaInput(Input, kind="kafka", listed=3):
 class KafkaOutput(Output, kind="kafka", listed=4):
     """Write each message as a JSON record to a topic.
 
-    The records of a batch are sent together, and the batch is written when all of them are
-    confirmed. While no broker answers a batch waits for up to 30 seconds. If it has to be given up
-    after that, or is refused in part, the failure says how many of its records were confirmed.
+    The records of a batch are sent together, with those of other batches that wait, and a batch is
+    written when all of its own are confirmed. While no broker answers a batch waits for up to 30
+    seconds. If it has to be given up after that, or is refused in part, the failure says how many of
+    its records were confirmed.
 
     Records with the same key go to the same partition, as with every Kafka client; without a key, all
     records of a batch go to one partition. Order within a partition is kept.
@@ -148,8 +158,8 @@ class KafkaOutput(Output, kind="kafka", listed=4):
         default=None,
         additive=True,
     )
-    headers: dict[str, str] = option(
-        ObjectOf(DottedPath(), noun="dotted path"),
+    headers: dict[str, str] | None = option(
+        ObjectOf(DottedPath(), noun="dotted path", null_is_absent=True),
         "Headers of a record, by name: the field that holds the value, written as a key is. Without"
         " the field, or with null in it, a record does not have the header.",
         default=None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -19,15 +20,26 @@ from headrace.compiler.language.fields import (
     SecretText,
     refused,
 )
+from headrace.compiler.language.ground import Ground
 from headrace.compiler.language.records import option
 from headrace.compiler.language.secrets import Secret
-from headrace.connectors.drivers.mqtt_client import QOS, Access
+from headrace.connectors.drivers.mqtt_access import Access
+from headrace.connectors.drivers.mqtt_client import QOS
 from headrace.connectors.drivers.mqtt_sink import MqttSink
 from headrace.connectors.drivers.mqtt_source import MqttSource
 from headrace.connectors.tls import TlsConnection
 
-LONGEST = 65_535
-"""Bytes of a topic (MQTT 3.1.1, section 1.5.3)."""
+LONGEST = 60_000
+"""Bytes of a topic. MQTT has room for 65,535, in which the client id, made of it and more, has to fit."""
+
+_NO_CHARACTERS = "".join(
+    chr(plane << 16 | last) for plane in range(17) for last in (0xFFFE, 0xFFFF)
+)
+_FORBIDDEN = re.compile(rf"[\x00-\x1f\x7f-\x9f\ufdd0-\ufdef{_NO_CHARACTERS}]")
+"""Control characters and non-characters: a broker may hang up on them, and Mosquitto does.
+
+Source: MQTT 3.1.1, section 1.5.3.
+"""
 
 INNOCENT = {ord("+"): "*", ord("#"): "**"}
 """What stands for wildcards in a client id: where its ACL has patterns, Mosquitto gives nothing, and says
@@ -45,10 +57,10 @@ class Topic(Name):
     def read(self, value: Any) -> str:
         """Take a name that can be published to."""
         topic: str = super().read(value)
-        if len(topic.encode()) > LONGEST or "\0" in topic:
-            raise self.illegal(
-                topic, "is too long" if "\0" not in topic else "holds a null character"
-            )
+        if len(topic.encode()) > LONGEST:
+            raise self.illegal(topic, f"is too long: at most {LONGEST:,} bytes")
+        if _FORBIDDEN.search(topic):
+            raise self.illegal(topic, "holds a character that no topic may have")
         self.check(topic)
         return topic
 
@@ -96,24 +108,32 @@ class MqttConnection(TlsConnection, kind="mqtt", listed=7):
     username: Secret | None = option(SecretText(), "User name; goes with a password.", default=None)
     password: Secret | None = option(SecretText(), "Password of the user.", default=None)
 
+    def examine(self, ground: Ground) -> Iterator[Fault]:
+        """Tell of half a credential."""
+        yield from super().examine(ground)
+        yield from self._halves(at="username" if self.password is None else "password")
+
+    def _halves(self, at: str) -> Iterator[Fault]:
+        """Yield what is wrong when one of user and password is given."""
+        given, missing = (
+            ("username", "password") if self.password is None else ("password", "username")
+        )
+        if (self.username is None) is not (self.password is None):
+            yield Fault(
+                "conflict",
+                f"the connection has a '{given}' and no '{missing}'",
+                expected="both of them, or neither",
+                path=(at,),
+            )
+
     def access(self, ctx: Context) -> Access:
         """Return how to get in, with the secrets resolved.
 
         Raises:
             BuildRefused: a secret does not resolve, a file is unusable, or half a credential is given.
         """
-        if (self.username is None) is not (self.password is None):
-            given, missing = (
-                ("password", "username") if self.username is None else ("username", "password")
-            )
-            raise BuildRefused(
-                Fault(
-                    "conflict",
-                    f"the connection has a '{given}' and no '{missing}'",
-                    expected="both of them, or neither",
-                    path=("connection",),
-                )
-            )
+        for fault in self._halves(at="connection"):
+            raise BuildRefused(fault)
         return Access(
             self.host,
             self.port,
@@ -126,7 +146,8 @@ class MqttConnection(TlsConnection, kind="mqtt", listed=7):
 
 def _identified(ctx: Context, access: Access, topic: str, suffix: str = "") -> str:
     """Return the client id, which is ours alone: a broker cuts off whoever had it before."""
-    identifier = f"headrace-{ctx.pipeline}-{topic}{suffix}".translate(INNOCENT)
+    pipeline = _FORBIDDEN.sub("_", ctx.pipeline)
+    identifier = f"headrace-{pipeline}-{topic}{suffix}".translate(INNOCENT)
     ctx.claim(f"the client id '{identifier}' at {access.where}")
     return identifier
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Batch
@@ -109,6 +110,16 @@ async def records(brokers: str, topic: str, partitions: int = 1) -> list[Any]:
 async def values(brokers: str, topic: str, partitions: int = 1) -> list[bytes]:
     """Return the values of all records of a topic."""
     return [record.value for record in await records(brokers, topic, partitions)]
+
+
+async def create(brokers: str, topic: str, settings: Mapping[str, str]) -> None:
+    """Create a topic of one partition with settings of its own."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=brokers)
+    await admin.start()
+    try:
+        await admin.create_topics([NewTopic(topic, 1, 1, topic_configs=dict(settings))])
+    finally:
+        await admin.close()
 
 
 async def committed(brokers: str, topic: str, partition: int = 0) -> int | None:

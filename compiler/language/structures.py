@@ -72,15 +72,18 @@ class ListOf(Strict):
 
 
 class ObjectOf(Strict):
-    """An object whose keys are names, each with a value of one sort. Null is no object."""
+    """An object whose keys are names, each with a value of one sort.
+
+    Null is no object, unless that is said to be the same as leaving it out.
+    """
 
     type_name = "object"
-    is_null_absent = False
     names = Identifier()
 
-    def __init__(self, inner: Strict, *, noun: str) -> None:
+    def __init__(self, inner: Strict, *, noun: str, null_is_absent: bool = False) -> None:
         self.inner = inner
         self.noun = noun
+        self.is_null_absent = null_is_absent
         super().__init__()
 
     @property

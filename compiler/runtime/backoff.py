@@ -10,6 +10,9 @@ restart of the other side takes that long, and the pipeline is to go on within t
 JITTER = 0.2
 """Share of a delay by which it is varied either way, so that many clients do not come back at once."""
 
+LASTING_SECONDS = 1.0
+"""What worked for less than this did not work: two who cut each other off would else never tire of it."""
+
 
 class Backoff:
     """Growing delays, until something works."""
@@ -28,3 +31,9 @@ class Backoff:
     def reset(self) -> None:
         """Start over: something worked."""
         self._tries = 0
+
+    def ended(self, seconds: float) -> bool:
+        """Start over if something worked for a while, now that it is over; return whether it did."""
+        if is_lasting := seconds >= LASTING_SECONDS:
+            self.reset()
+        return is_lasting

@@ -160,7 +160,9 @@ class QueuedWriter(Writer):
         """Report a lost batch; nobody answering opens the backoff."""
         if isinstance(cause, Unreachable):
             self._cause = str(cause)
-            self._closed_until = self._clock.monotonic() + self._backoff.next()
+            now = self._clock.monotonic()
+            if now >= self._closed_until:  # of several under way, the first that fails opens it
+                self._closed_until = now + self._backoff.next()
         self.report(cause)
 
 

@@ -2,7 +2,7 @@
 
 Reconnecting with backoff, decoding, skipping what cannot be read, coalescing, the envelope and the
 acknowledgement are here, once, and in no connector. Back-pressure is the window: at 16 batches on
-their way the pump stops reading.
+their way, or 256 messages of a broker in smaller batches, the pump stops reading.
 
 A source that connects is read up to there while the pipeline is built, and lets go of its broker only
 when all that it handed out has left the outputs: until then there is something to acknowledge.
@@ -31,6 +31,9 @@ from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.envelope import Enclose
 from headrace.compiler.runtime.turns import Turn, Turns
 
+MESSAGES_UNDER_WAY = 256
+"""What may be on its way of payloads that are coalesced to small batches: what confirms them takes about
+as long for all of them as for one. Never fewer than the batches of a `Window`."""
 SUSPENDED_SECONDS = 0.00005
 """A read that took longer than this has let others run; one that did not took a microsecond."""
 
@@ -54,6 +57,8 @@ class Pump:
         note: Callable[[str], None],
     ) -> None:
         self.window = Window()
+        if source.is_raw:
+            self.window.size = max(self.window.size, MESSAGES_UNDER_WAY // max(source.max_batch, 1))
         self._source = source
         self._clock = clock
         self._acknowledges = acknowledges
@@ -66,6 +71,7 @@ class Pump:
         self._reader: AsyncGenerator[Sequence[Arrival], None] | None = None
         self._backoff = Backoff()
         self._is_connected = self._is_down = False
+        self._since = 0.0
         self._stopping = self._drains = False
         self._interruptible = False
         self._unsent = 0
@@ -97,7 +103,7 @@ class Pump:
         self._reader = self._source.read()
         try:
             await anext(self._reader)
-            self._is_connected = True
+            self._is_connected, self._since = True, self._clock.monotonic()
         except BuildRefused:
             raise
         except Exception as cause:
@@ -175,8 +181,13 @@ class Pump:
                 return
 
     def _lost(self, cause: Exception) -> None:
-        """Note that a life has ended: whatever raised has closed the reader."""
+        """Note that a life has ended: whatever raised has closed the reader.
+
+        After one that lasted the next begins soon; others wait longer and longer.
+        """
         self._reader = None
+        if self._is_connected:
+            self._backoff.ended(self._clock.monotonic() - self._since)
         self._is_connected, self._is_down = False, True
         self._report(cause)
 
@@ -185,7 +196,7 @@ class Pump:
         if self._is_down:
             self._note("connected again")
         self._is_connected, self._is_down = True, False
-        self._backoff.reset()
+        self._since = self._clock.monotonic()
 
     async def _read(self, emit: Callable[[Delivery], None]) -> None:
         """Read one life. Whatever ends it but a stop closes the reader."""

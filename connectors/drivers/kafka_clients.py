@@ -17,23 +17,30 @@ from typing import Any
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.language.context import Context
 from headrace.compiler.runtime.backoff import Backoff
-from headrace.connectors.drivers.kafka_cluster import Cluster, NoTopic
+from headrace.connectors.drivers.kafka_cluster import Cluster
+from headrace.connectors.drivers.kafka_layout import Missing
 
 LOOK_SECONDS = 1.0
 """How long a batch waits before it is looked whether anybody is there; how long they may take to say."""
 MISSING_SECONDS = 3.0
-"""How long one broker may be missing, while others answer, before it counts as gone."""
+"""How long something may be missing, while brokers answer, before that counts as a failure."""
 LEAVE_SECONDS = 0.25
 """How long a client may take to close in order; then to notice that it is cut off; then to be ended."""
 
 
 class Outage:
-    """Whether the brokers of a client are gone. Counts that as a failure, and notes their return."""
+    """Whether the brokers of a client are gone. Counts that as a failure, and notes their return.
 
-    def __init__(self, cluster: Cluster, topic: str, ctx: Context) -> None:
+    With a ``group``, the broker that looks after it is one of them.
+    """
+
+    def __init__(
+        self, cluster: Cluster, topic: str, ctx: Context, group: str | None = None
+    ) -> None:
         self._cluster = cluster
         self._topic = topic
         self._ctx = ctx
+        self._group = group
         self._backoff = Backoff()
         self._next = 0.0
         self._missing_since: float | None = None
@@ -41,12 +48,13 @@ class Outage:
         """What was told of it last; None when there is none."""
 
     async def look(self, client: Any, partitions: Iterable[Any]) -> None:
-        """Count it as a failure when those who lead some partitions do not answer: each try of ours.
+        """Count it as a failure when those who are needed do not answer: each try of ours.
 
-        We try on the backoff; the driver does by itself, several times a second.
+        They are those who lead some partitions, and who looks after the group. We try on the backoff;
+        the driver does by itself, several times a second.
         """
         monotonic = self._ctx.clock.monotonic
-        if are_led(client, partitions):
+        if are_led(client, partitions) and (self._group is None or is_coordinated(client)):
             self.over()
         elif monotonic() >= self._next:
             if reason := await self._ask():
@@ -64,20 +72,26 @@ class Outage:
             self._ctx.note("connected again")
 
     async def _ask(self) -> str | None:
-        """Return what is wrong, as the brokers say; None when one has just come back."""
+        """Return what is wrong, as the brokers say; None when that may be over in a moment."""
         try:
             await self._cluster.reach(self._topic, LOOK_SECONDS)
-        except NoTopic:
-            return None
+        except Missing as cause:
+            return self._lasting(str(cause))
         except (BuildRefused, Unreachable) as cause:
             self._missing_since = None
             return str(cause)
+        try:
+            await self._cluster.examine(self._topic, self._group, LOOK_SECONDS)
+        except (BuildRefused, Unreachable) as cause:
+            return self._lasting(str(cause))
+        return self._lasting(f"a broker that leads a partition of '{self._topic}' does not answer")
+
+    def _lasting(self, reason: str) -> str | None:
+        """Return what is missing, when something has been for a while."""
         now = self._ctx.clock.monotonic()
         if self._missing_since is None:
             self._missing_since = now
-        if now - self._missing_since < MISSING_SECONDS:
-            return None
-        return f"a broker that leads a partition of '{self._topic}' does not answer"
+        return reason if now - self._missing_since >= MISSING_SECONDS else None
 
 
 def are_led(client: Any, partitions: Iterable[Any]) -> bool:
@@ -85,6 +99,16 @@ def are_led(client: Any, partitions: Iterable[Any]) -> bool:
     leaders = {client.cluster.leader_for_partition(each) for each in partitions}
     connected = {node for (node, _), each in client._conns.items() if each.connected()}
     return leaders <= connected if leaders else bool(connected)
+
+
+def is_coordinated(client: Any) -> bool:
+    """Return whether a client is connected to the broker that looks after its group."""
+    from aiokafka.client import ConnectionGroup
+
+    return any(
+        group == ConnectionGroup.COORDINATION and each.connected()
+        for (_, group), each in client._conns.items()
+    )
 
 
 async def close_consumer(consumer: Any) -> None:

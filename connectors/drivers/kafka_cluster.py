@@ -7,73 +7,43 @@ a client is made, over a connection that is closed again, and what went wrong th
 from __future__ import annotations
 
 import asyncio
-import re
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Fault
+from headrace.connectors.drivers.kafka_addresses import Broker, spelt
+from headrace.connectors.drivers.kafka_layout import (
+    TOPIC_SECONDS,
+    Layout,
+    Missing,
+    advertised,
+    coordinator,
+    lay_out,
+)
 from headrace.connectors.refusal import turned_away
 from headrace.connectors.tls import tls_fault
 
 ANSWER_SECONDS = 2.0
 """How long a broker may take to let somebody in. With what `tls_fault` takes, less than a build has."""
-TOPIC_SECONDS = 1.5
-"""How long a topic may take to be there that the broker makes when it is asked for."""
-ASK_SECONDS = 0.1
-"""How often a broker is asked for that topic."""
 REQUEST_SECONDS = 29.0
 """How long the driver waits for an answer, and for a record to be confirmed."""
 METADATA_SECONDS = 30.0
 """How soon new partitions of a topic are noticed."""
 
-Broker = tuple[str, int]
+MOST_KNOCKS = 3
+"""How many of the brokers that one advertises are tried while a client is made."""
 
-_ADDRESS = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[^\s:/@,\[\]]+)):(?P<port>\d{1,5})")
+ADVERTISED = (
+    "the brokers advertise that address (if it is wrong, change their 'advertised.listeners')"
+)
 
-
-class NoTopic(Unreachable):
-    """The brokers know no topic of that name, and make none."""
-
-
-def brokers(text: str, template: str) -> list[Broker]:
-    """Return the hosts and ports of a list.
-
-    Raises:
-        BuildRefused: one is no address. It is shown as the ``template`` of the list spells it, for
-            what that resolves to may be a secret.
-    """
-    entries = [entry.strip() for entry in text.split(",")]
-    found = [_broker(entry) for entry in entries]
-    if None in found:
-        raise _malformed(found.index(None), len(found), template)
-    return [broker for broker in found if broker is not None]
-
-
-def _broker(entry: str) -> Broker | None:
-    match = _ADDRESS.fullmatch(entry)
-    if match is None or not 0 < int(match["port"]) <= 65535:
-        return None
-    return match["six"] or match["host"], int(match["port"])
-
-
-def _malformed(index: int, count: int, template: str) -> BuildRefused:
-    spelt = template.split(",")
-    bad = spelt[index].strip() if len(spelt) == count else template
-    which = f"'{bad}' in 'brokers'" if count == len(spelt) else f"part {index + 1} of '{bad}'"
-    return BuildRefused(
-        Fault(
-            "not-an-address",
-            f"{which} is no address of a broker",
-            found=bad,
-            expected="host:port, several of them parted by commas",
-            path=("connection",),
-        )
-    )
+T = TypeVar("T")
+Talk = Callable[[Any], Awaitable[T]]
+"""Makes something of a connection."""
 
 
 @dataclass(frozen=True)
@@ -125,15 +95,38 @@ class Cluster:
     async def reach(self, topic: str, seconds: float = ANSWER_SECONDS) -> str:
         """Return the address of a broker that lets us in and knows a topic: whoever is first.
 
+        The brokers that it knows of are where it says, or one of them is: a client goes there.
+
         Raises:
             BuildRefused: none does, and one says no.
-            NoTopic: they let us in, and the topic is not there.
+            Missing: they let us in, and the topic is not there (`NoTopic`), or nobody leads it.
             Unreachable: none answers.
         """
-        asked = [
-            asyncio.ensure_future(self._ask(host, port, topic, seconds))
-            for host, port in self._addresses
-        ]
+        broker, _ = await self._first(self._ask(each, topic, seconds) for each in self._addresses)
+        return spelt(*broker)
+
+    async def examine(self, topic: str, group: str | None, seconds: float) -> None:
+        """Look whether all that a client needs is there: who leads the topic, who looks after a group.
+
+        Raises:
+            as `reach` does, and Unreachable for each that does not answer where it is said to be.
+        """
+        broker, layout = await self._first(
+            self._ask(each, topic, seconds) for each in self._addresses
+        )
+        with self._ctx.clock.outside():
+            if not {*layout.leaders} <= layout.brokers.keys():
+                raise Missing(f"a partition of '{topic}' has no leader")
+            needed = {*layout.places}
+            if group is not None:
+                needed.add(await self._talk(broker, seconds, lambda it: coordinator(it, group)))
+            # One after the other: the first that is missing is told, always the same.
+            for each in sorted(needed - {broker}):
+                await self._knock(each, seconds)
+
+    async def _first(self, asking: Iterable[Coroutine[Any, Any, T]]) -> T:
+        """Return what comes first of some attempts; raise the reason when none comes to anything."""
+        asked = [asyncio.ensure_future(each) for each in asking]
         try:
             with self._ctx.clock.outside():
                 for each in asyncio.as_completed(asked):
@@ -147,71 +140,63 @@ class Cluster:
             await asyncio.gather(*asked, return_exceptions=True)
         raise _reason([task.exception() for task in asked])
 
-    async def _ask(self, host: str, port: int, topic: str, seconds: float) -> str:
-        """Ask one broker for the topic and return its address."""
+    async def _ask(self, broker: Broker, topic: str, seconds: float) -> tuple[Broker, Layout]:
+        """Ask one broker for the topic, and see that others are where it says."""
+        where, clock = spelt(*broker), self._ctx.clock
+        layout = await self._talk(
+            broker, seconds, lambda it: lay_out(it, where, topic, clock), TOPIC_SECONDS
+        )
+        others = [*dict.fromkeys(layout.brokers.values())]
+        if broker not in others:
+            await self._first(self._knock(each, seconds) for each in others[:MOST_KNOCKS])
+        return broker, layout
+
+    async def _knock(self, broker: Broker, seconds: float) -> None:
+        """See that a broker is where the brokers say."""
+        try:
+            await self._talk(advertised(broker), seconds, _nothing)
+        except Missing:
+            raise
+        except Unreachable as cause:
+            raise Unreachable(f"{cause}; {ADVERTISED}") from cause
+
+    async def _talk(self, broker: Broker, seconds: float, talk: Talk[T], more: float = 0.0) -> T:
+        """Return what is made of a connection to a broker.
+
+        Raises:
+            BuildRefused: it says no.
+            Unreachable: it does not answer.
+        """
         from aiokafka.errors import KafkaError
 
-        where = _where(host, port)
         try:
-            async with self._ctx.clock.timeout(seconds + TOPIC_SECONDS):
-                await self._over(host, port, seconds, self._seek(where, topic))
+            async with self._ctx.clock.timeout(seconds + more):
+                return await self._over(broker, seconds, talk)
         except (OSError, TimeoutError, KafkaError) as cause:
-            raise await self._fault(host, port, cause) from cause
-        return where
+            raise await self._fault(*broker, cause) from cause
 
-    async def _over(
-        self,
-        host: str,
-        port: int,
-        seconds: float,
-        talk: Callable[[Any], Awaitable[Any]],
-    ) -> Any:
+    async def _over(self, broker: Broker, seconds: float, talk: Talk[T]) -> T:
         """Return what is made of a connection of its own."""
-        from aiokafka.conn import create_conn
+        from aiokafka.conn import AIOKafkaConnection
 
-        async with self._ctx.clock.timeout(seconds):
-            connection = await create_conn(
-                host,
-                port,
-                client_id=self._client_id,
-                request_timeout_ms=int(seconds * 1000),
-                **self._security(),
-            )
+        connection = AIOKafkaConnection(
+            *broker,
+            client_id=self._client_id,
+            request_timeout_ms=int(seconds * 1000),
+            **self._security(),
+        )
         try:
+            async with self._ctx.clock.timeout(seconds):
+                await connection.connect()
             return await talk(connection)
         finally:
-            if connection.connected():
-                # At once: over TLS the other side would be waited for, to say goodbye as well.
-                connection._writer.transport.abort()
-            await connection.close()
-
-    def _seek(self, where: str, topic: str) -> Callable[[Any], Awaitable[None]]:
-        """Return what asks for a topic until it is there: who asks has it made, if that is allowed."""
-        clock = self._ctx.clock
-
-        async def seek(connection: Any) -> None:
-            from aiokafka.errors import NoError, for_code
-            from aiokafka.protocol.metadata import MetadataRequest
-
-            ends = clock.monotonic() + TOPIC_SECONDS - ASK_SECONDS
-            while True:
-                answer = await connection.send(MetadataRequest([topic]))
-                error = for_code(answer.topics[0][0])
-                if error is NoError:
-                    return
-                if not error.retriable:
-                    raise turned_away(f"{where} refuses the topic '{topic}': {error.message}")
-                if clock.monotonic() > ends:
-                    raise NoTopic(f"{where} has no topic '{topic}', and makes none")
-                await clock.sleep(ASK_SECONDS)
-
-        return seek
+            await _hang_up(connection)
 
     async def _fault(self, host: str, port: int, cause: Exception) -> Exception:
         """Return why a broker could not be talked to."""
         from aiokafka import errors
 
-        where = _where(host, port)
+        where = spelt(host, port)
         match cause:
             case errors.SaslAuthenticationFailed():
                 said = self._ctx.redact(str(cause.args[0] or "")) or "wrong user name or password"
@@ -241,22 +226,35 @@ class Cluster:
             return answer
 
         try:
-            answer = await self._over(host, port, ANSWER_SECONDS / 4, shake)
+            answer = await self._over((host, port), ANSWER_SECONDS / 4, shake)
         except (OSError, TimeoutError, KafkaError):
             return ()
         return sorted(answer.enabled_mechanisms)
 
 
-def _where(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+async def _hang_up(connection: Any) -> None:
+    """Close a connection at once, also one that did not come up.
+
+    Over TLS the driver would wait for the other side to say goodbye as well.
+    """
+    protocol = connection._protocol
+    if protocol is None:
+        return  # there never was a socket
+    if protocol._transport is not None:
+        protocol._transport.abort()
+    await connection.close()
+
+
+async def _nothing(connection: Any) -> None:
+    """Make nothing of a connection: that there is one is enough."""
 
 
 def _reason(causes: Collection[BaseException | None]) -> BaseException:
     """Return the one reason of all brokers; that one says no counts for more than silence."""
     found = [cause for cause in causes if cause is not None]
-    for kind in (BuildRefused, NoTopic):
+    for kind in (BuildRefused, Missing):
         for cause in found:
             if isinstance(cause, kind):
                 return cause
     unexpected = [cause for cause in found if not isinstance(cause, Unreachable)]
-    return unexpected[0] if unexpected else Unreachable("; ".join(map(str, found)))
+    return unexpected[0] if unexpected else Unreachable("; ".join(dict.fromkeys(map(str, found))))

@@ -108,7 +108,8 @@ class Member:
         first, last = records[0], records[-1]
         self.offsets.hand_out(first.partition, kept, first.offset, last.offset + 1)
         if len(kept) != len(records):
-            self._ctx.warn_once(TOMBSTONE)
+            for _ in range(len(records) - len(kept)):
+                self._ctx.skip(TOMBSTONE)
             self._commit_later()
         return kept
 

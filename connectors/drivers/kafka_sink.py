@@ -1,19 +1,23 @@
-"""The Kafka output at work: each batch as few requests as its partitions allow."""
+"""The Kafka output at work: many batches under way, in as few requests as their partitions allow."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from headrace.compiler.delivery import Batch, JsonValue
-from headrace.compiler.edges import AwaitingSink
-from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
+from headrace.compiler.edges import AwaitingSink, Rest
+from headrace.compiler.errors import BatchFailed, BuildRefused, HeadraceError, Unreachable
 from headrace.compiler.jsontext import encode
 from headrace.compiler.language.context import Context
 from headrace.compiler.lowering.paths import MISSING, DottedPath
 from headrace.connectors.drivers.kafka_clients import LOOK_SECONDS, Outage, close_producer, said
 from headrace.connectors.drivers.kafka_cluster import Cluster
+from headrace.connectors.drivers.kafka_lanes import Lane, Parcel, Record
+from headrace.connectors.drivers.kafka_places import Places
+from headrace.connectors.refusal import CONNECT_SECONDS
 
 WRITE_SECONDS = 30.0
 """How long a batch may wait for its confirmations. The driver gives up a little earlier."""
@@ -24,12 +28,11 @@ MOST_BYTES = 100_000_000
 
 ACKS: Mapping[str, int] = {"all": -1, "leader": 1, "none": 0}
 
-Wires = dict[int, list[Any]]
-"""By partition, what is sent together, in order."""
-
 
 class KafkaSink(AwaitingSink):
     """Writes to one topic."""
+
+    at_once = 256  # the windows of the inputs are the bound; what is under way is sent together
 
     def __init__(
         self,
@@ -51,7 +54,13 @@ class KafkaSink(AwaitingSink):
         self._acks = ACKS[acks]
         self._outage = Outage(cluster, topic, ctx)
         self._producer: Any = None
-        self._is_idle = True
+        self._places: Places | None = None
+        self._is_broken = False
+        self._lanes: dict[int, Lane] = {}
+        self._under_way: dict[Parcel, None] = {}
+        self._parked: list[Parcel] = []
+        self._starting: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Reach the brokers, and see that they have the topic."""
@@ -65,171 +74,176 @@ class KafkaSink(AwaitingSink):
             compression_type=self._compression,
             max_batch_size=WIRE_BYTES,
         )
-        self._producer, self._is_idle = producer, True
+        self._producer, self._is_broken = producer, False
         try:
             with self._ctx.clock.outside():
-                await producer.start()
-                await producer.partitions_for(self._topic)
+                async with self._ctx.clock.timeout(CONNECT_SECONDS):
+                    await producer.start()
+                    await producer.partitions_for(self._topic)
         except BaseException as cause:
-            await self.finish()
-            if isinstance(cause, KafkaError):
+            await self._close()
+            if isinstance(cause, (KafkaError, TimeoutError)):
                 what = f"writing to '{self._topic}' could not begin: {said(cause)}"
                 raise Unreachable(what) from cause
             raise
+        self._places = Places(producer.client.cluster, self._topic)
 
     async def finish(self) -> None:
         """Close. Whatever is not confirmed by now was given up."""
-        producer, self._producer = self._producer, None
+        tasks = [each for each in (self._watching, self._starting) if each is not None]
+        await _end(tasks)
+        await self._close()
+
+    async def _close(self) -> None:
+        lanes, self._lanes = self._lanes, {}
+        await _end([lane.carrying for lane in lanes.values() if lane.carrying is not None])
+        producer, self._producer, self._places = self._producer, None, None
         if producer is not None:
-            await close_producer(producer, is_idle=self._is_idle)
+            await close_producer(producer, is_idle=not self._under_way)
 
     async def write(self, batch: Batch) -> None:
         """Send the batch, and wait until all of it is confirmed."""
-        if not self._has_topic:
-            await self._start_again()
-        letter = Letter(self._producer, self._topic, self._wires(batch))
-        self._is_idle = False
+        await self.begin(batch)()
+
+    def begin(self, batch: Batch) -> Rest:
+        """Send the batch with what else waits for its partitions; return what waits for it."""
+        parcel = Parcel(self._records(batch), self._ctx.clock.monotonic())
+        self._under_way[parcel] = None
+        if self._watching is None:
+            self._watching = asyncio.ensure_future(self._watch())
+        if self._has_topic and not self._is_broken and self._starting is None:
+            self._post(parcel)
+        else:
+            self._parked.append(parcel)
+            if self._starting is None:
+                self._starting = asyncio.ensure_future(self._start_again())
+        return partial(self._arrive, parcel)
+
+    def _records(self, batch: Batch) -> list[Record]:
+        millis = self._ctx.clock.millis()
+        return [(*self._frame(message), millis) for message in batch]
+
+    def _post(self, parcel: Parcel) -> None:
+        """Hand a batch to its partitions: what has no key, all to one."""
+        places, lanes = self._places, self._lanes
+        assert places  # who posts has looked
+        anywhere = places.any()
+        for record in parcel.records:
+            place = anywhere if record[0] is None else places.of(record[0])
+            if place not in lanes:
+                lanes[place] = Lane(self._producer, self._topic, place)
+            lanes[place].put(record, parcel)
+
+    async def _arrive(self, parcel: Parcel) -> None:
+        """Wait until a batch is confirmed; raise why it is not."""
         with self._ctx.clock.outside():
-            await self._wait(letter)
-        self._is_idle = True
-        if letter.faults:
-            raise await self._failure(letter, len(batch))
+            await parcel.done
+        del self._under_way[parcel]  # not when we are cancelled: it is still under way
+        if parcel.faults:
+            raise self._failure(parcel)
+        self._outage.over()
 
     @property
     def _has_topic(self) -> bool:
         """Whether there is a producer, and it knows the topic: that may have been deleted."""
-        producer = self._producer
-        return producer is not None and bool(
-            producer.client.cluster.partitions_for_topic(self._topic)
-        )
+        return bool(self._places)
 
     async def _start_again(self) -> None:
-        await self.finish()
+        """Make what does not work anew, when nothing is under way with it; send what was parked."""
         try:
+            while busy := [each.carrying for each in self._lanes.values() if each.carrying]:
+                await asyncio.wait(busy)
+            await self._close()
             await self.start()
-        except BuildRefused as cause:  # nobody is there to be refused; a password may be rotated
-            raise Unreachable(str(cause)) from cause
-
-    async def _wait(self, letter: Letter) -> None:
-        """Wait for a letter, and tell when that takes long because nobody answers."""
-        ends = self._ctx.clock.monotonic() + WRITE_SECONDS
-        try:
-            while not await letter.arrives(LOOK_SECONDS):
-                if self._ctx.clock.monotonic() >= ends:
-                    letter.faults.append(TimeoutError())
-                    return
-                await self._outage.look(self._producer.client, letter.waiting())
-            self._outage.over()
+        except Exception as cause:
+            # Nobody is there to be refused; a password may be rotated.
+            fault = Unreachable(str(cause)) if isinstance(cause, BuildRefused) else cause
+            for parcel in self._unparked():
+                parcel.give_up(fault)
+        else:
+            for parcel in self._unparked():
+                self._post(parcel)
         finally:
-            letter.drop()
+            self._starting = None
 
-    async def _failure(self, letter: Letter, records: int) -> BatchFailed:
-        """Return what to say of a letter that did not arrive whole; make what it broke anew."""
+    def _unparked(self) -> list[Parcel]:
+        parked, self._parked = self._parked, []
+        return parked
+
+    async def _watch(self) -> None:
+        """Look after what is under way, for as long as something is."""
+        try:
+            while self._under_way:
+                await self._ctx.clock.sleep(LOOK_SECONDS)
+                if self._under_way:
+                    await self._look()
+        finally:
+            self._watching = None
+
+    async def _look(self) -> None:
+        """Tell when the oldest waits for long because nobody answers; give up when it is too long."""
+        waited = self._ctx.clock.monotonic() - next(iter(self._under_way)).begun
+        if waited >= WRITE_SECONDS:
+            await self._give_up()
+        elif waited >= LOOK_SECONDS and self._producer is not None:
+            await self._outage.look(self._producer.client, self._busy())
+
+    def _busy(self) -> Iterable[Any]:
+        """Return the partitions that have not answered, as the driver names them."""
+        from aiokafka import TopicPartition
+
+        return [TopicPartition(self._topic, n) for n, lane in self._lanes.items() if lane.carrying]
+
+    async def _give_up(self) -> None:
+        """Give up all that is under way: the driver would send it after we have said that it is lost."""
+        self._parked.clear()
+        for parcel in self._under_way:
+            parcel.give_up(TimeoutError())
+        await self._close()
+
+    def _failure(self, parcel: Parcel) -> Exception:
+        """Return what to say of a batch that did not arrive whole."""
         from aiokafka.errors import BrokerResponseError, KafkaError, MessageSizeTooLargeError
 
-        confirmed = f"; {letter.confirmed} of {records} records were confirmed"
-        rest = confirmed if letter.confirmed else ""
-        for cause in letter.faults:
+        confirmed = f"; {parcel.confirmed} of {len(parcel.records)} records were confirmed"
+        rest = confirmed if parcel.confirmed else ""
+        for cause in parcel.faults:
             if isinstance(cause, MessageSizeTooLargeError):
                 limit = "'max.message.bytes'"
                 return BatchFailed(f"'{self._topic}' takes no record of that size ({limit}){rest}")
             if isinstance(cause, BrokerResponseError) and not cause.retriable:
                 return BatchFailed(f"'{self._topic}' refuses records: {said(cause)}{rest}")
-        cause = letter.faults[0]
+        cause = parcel.faults[0]
+        if isinstance(cause, HeadraceError):
+            return cause
         if not (isinstance(cause, KafkaError) and cause.retriable):
-            self._is_idle = False  # what is still under way would arrive after we have given it up
-            await self.finish()
+            self._is_broken = True
         what = said(cause) if isinstance(cause, KafkaError) else type(cause).__name__
         # The outage, if there is one, has been told in the same words: it is one failure.
         reason = self._outage.reason or f"'{self._topic}' did not confirm records: {what}"
         return Unreachable(reason + rest)
 
-    def _wires(self, batch: Batch) -> Wires:
-        """Return the batch as what is sent together, by partition, in order."""
-        producer, millis, wires = self._producer, self._ctx.clock.millis(), Wires()
-        place = self._placing()
-        for message in batch:
-            value = encode(message)
-            if len(value) > MOST_BYTES:
-                raise BatchFailed(
-                    f"a record for '{self._topic}' has more than {MOST_BYTES:,} bytes"
-                )
-            key = None if self._key is None else _text(self._key.read(message))
-            headers = [
-                (name, text)
-                for name, path in self._headers
-                if (text := _text(path.read(message))) is not None
-            ]
-            lines = wires.setdefault(place(key), [])
-            record = {"timestamp": millis, "key": key, "value": value, "headers": headers}
-            if not lines or lines[-1].append(**record) is None:  # it is full
-                lines.append(producer.create_batch())
-                lines[-1].append(**record)
-        return wires
-
-    def _placing(self) -> Callable[[bytes | None], int]:
-        """Return which partition a key belongs to: as ever, or without a key one for the batch."""
-        from aiokafka.partitioner import DefaultPartitioner
-
-        cluster = self._producer.client.cluster
-        everyone = sorted(cluster.partitions_for_topic(self._topic))
-        place = DefaultPartitioner()
-        any_of_them = place(None, everyone, [*cluster.available_partitions_for_topic(self._topic)])
-
-        def placed(key: bytes | None) -> int:
-            found: int = any_of_them if key is None else place(key, everyone, everyone)
-            return found
-
-        return placed
-
-
-class Letter:
-    """A batch under way: one task for each of its partitions."""
-
-    def __init__(self, producer: Any, topic: str, wires: Wires) -> None:
-        self.confirmed = 0
-        self.faults: list[Exception] = []
-        self._producer = producer
-        self._topic = topic
-        self._sending = {
-            asyncio.ensure_future(self._send(partition, lines)): partition
-            for partition, lines in wires.items()
-        }
-
-    async def _send(self, partition: int, lines: Sequence[Any]) -> None:
-        sent = []
-        try:
-            for line in lines:
-                send = self._producer.send_batch(line, self._topic, partition=partition)
-                sent.append((line.record_count(), await send))
-        except Exception as cause:
-            self.faults.append(cause)
-        for count, confirmation in sent:
-            try:
-                await confirmation
-                self.confirmed += count
-            except Exception as cause:
-                self.faults.append(cause)
-
-    async def arrives(self, seconds: float) -> bool:
-        """Wait so long; return whether everything has been answered."""
-        _, waiting = await asyncio.wait(self._sending, timeout=seconds)
-        return not waiting
-
-    def waiting(self) -> Iterable[Any]:
-        """Return the partitions that have not answered, as the driver names them."""
-        from aiokafka import TopicPartition
-
-        return [
-            TopicPartition(self._topic, partition)
-            for task, partition in self._sending.items()
-            if not task.done()
+    def _frame(self, message: JsonValue) -> tuple[bytes | None, bytes, list[tuple[str, bytes]]]:
+        """Return key, value and headers of a message."""
+        value = encode(message)
+        if len(value) > MOST_BYTES:
+            raise BatchFailed(f"a record for '{self._topic}' has more than {MOST_BYTES:,} bytes")
+        key = None if self._key is None else _text(self._key.read(message))
+        headers = [
+            (name, text)
+            for name, path in self._headers
+            if (text := _text(path.read(message))) is not None
         ]
+        return key, value, headers
 
-    def drop(self) -> None:
-        """Wait for nothing any more."""
-        for task in self._sending:
-            task.cancel()
+
+async def _end(tasks: Iterable[asyncio.Task[None]]) -> None:
+    """Cancel tasks, and wait until they have ended."""
+    ending = [*tasks]
+    for task in ending:
+        task.cancel()
+    if ending:
+        await asyncio.wait(ending)
 
 
 def _text(value: JsonValue) -> bytes | None:

@@ -10,7 +10,8 @@ from headrace.compiler.errors import Unreachable
 from headrace.compiler.language.context import Context
 from headrace.compiler.timestamps import rfc3339_of_seconds
 from headrace.connectors.drivers.kafka_clients import Outage, said
-from headrace.connectors.drivers.kafka_cluster import Cluster, NoTopic
+from headrace.connectors.drivers.kafka_cluster import Cluster
+from headrace.connectors.drivers.kafka_layout import NoTopic
 from headrace.connectors.drivers.kafka_member import Member
 from headrace.connectors.refusal import CONNECT_SECONDS, turned_away
 
@@ -46,7 +47,7 @@ class KafkaSource(Source):
         self._topic = topic
         self._group = group
         self._start_at = start_at
-        self._outage = Outage(cluster, topic, ctx)
+        self._outage = Outage(cluster, topic, ctx, group)
         self._known: frozenset[int] | None = None
         self._stopping = False
         self._member: Member | None = None

@@ -2,33 +2,30 @@
 
 paho is made for a thread that blocks on a socket. Here its socket is a `Pipe`, so nothing blocks: the
 loop connects and makes TLS, and reading can pause, which is all the back-pressure that QoS 0 has.
-
-Two of paho's handlers are replaced, because it cannot hold back an acknowledgement of QoS 2: it sends the
-PUBREC by itself and hands a message over only at the PUBREL, when the broker will not send it again.
-Here a message is handed over as it comes, PUBACK and PUBREC wait for `Link.acknowledge`, and every
-PUBREL is answered at once. These are means of paho's own, so its version is pinned.
+PUBACK and PUBREC wait for `Link.acknowledge`. These are means of paho's own, so its version is pinned.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
-import os
-import socket
-import ssl
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from headrace.compiler.clock import Clock
 from headrace.compiler.errors import Unreachable
-from headrace.connectors.drivers.mqtt_pipe import Pipe
-from headrace.connectors.refusal import CONNECT_SECONDS, turned_away
-from headrace.connectors.tls import PROBE_SECONDS, tls_fault
-
-if TYPE_CHECKING:
-    from aiomqtt import MqttCodeError
+from headrace.compiler.runtime.backoff import LASTING_SECONDS
+from headrace.connectors.drivers.mqtt_access import (
+    CLOSED,
+    LIMIT_SECONDS,
+    NONSENSE,
+    SILENT,
+    SLOW,
+    Access,
+)
+from headrace.connectors.drivers.mqtt_packets import PROTOCOL, REFUSED, Packets
+from headrace.connectors.drivers.mqtt_pipe import LONGEST, Pipe
+from headrace.connectors.refusal import turned_away
 
 QOS = ("at_most_once", "at_least_once", "exactly_once")
 """Qualities of service: the place of the word is the number on the wire."""
@@ -37,49 +34,18 @@ KEEPALIVE_SECONDS = 20
 """Silence after which a broker is asked whether it is there; it has as long again to answer."""
 LOOKS = 4
 """How often in that time it is looked at."""
-LIMIT_SECONDS = CONNECT_SECONDS - PROBE_SECONDS
-"""How long connecting may take, so that there is time to ask what is wrong with TLS."""
+TURN_SECONDS = 0.002
+"""How long we work off what a broker sends before others have their turn."""
 CLOSE_SECONDS = 1.0
 """How long a broker may take to close after our goodbye."""
 IN_FLIGHT = (0, 50, 20)
 """Messages that are published with a QoS and not confirmed yet; further ones wait here. Of those with QoS 2
 Mosquitto 2.0.11 takes no more than 20 and answers none of the others, ever."""
 
-REFUSED = 128
-"""The code of a subscription that is refused; below it is the QoS that is granted."""
-UNAVAILABLE = "Server unavailable"
-"""Of all refusals of a connection the one that passes."""
-PROTOCOL = 2
-"""What a handler of paho's answers to nonsense; it then ends the connection."""
-GONE = (None, errno.ECONNREFUSED, errno.ECONNRESET, errno.ECONNABORTED, errno.EPIPE)
+TOO_LONG = f"announced a packet of more than {LONGEST >> 20} MiB"
 
 Origin = tuple["Link", int, int, bytes, bool]
 """The connection that a message came over, its packet id, QoS and topic, and whether it was retained."""
-
-
-@dataclass(frozen=True)
-class Access:
-    """How to get into a broker: what a connection says, its secrets resolved."""
-
-    host: str
-    port: int
-    username: str | None
-    password: str | None = field(repr=False)
-    tls: ssl.SSLContext | None
-    clock: Clock
-
-    @property
-    def where(self) -> str:
-        """Host and port."""
-        return f"{self.host}:{self.port}"
-
-    def unreachable(self, why: str = "connection refused or lost") -> Unreachable:
-        """Return the error of a broker that is not there.
-
-        A connection that is lost and the ones that are refused then say the same: an outage is one
-        failure, counted.
-        """
-        return Unreachable(f"{self.where} does not answer: {why}")
 
 
 class Link:
@@ -99,10 +65,12 @@ class Link:
         self._access = access
         self._loop = asyncio.get_running_loop()
         self._receive: Callable[[bytes, Origin], None] = lambda payload, origin: None
-        self._on_loss: Callable[[], None] = lambda: None
+        self._on_loss: Callable[[Unreachable], None] = lambda cause: None
         self._unconfirmed: dict[int, bytes] = {}
         self._confirmation: asyncio.Future[None] | None = None
-        self._is_open = self._is_closing = self._has_heard = False
+        self._is_open = self._is_closing = self._has_heard = self._answers = False
+        self._identifier, self._opened_at = identifier, 0.0
+        self._why = CLOSED
         self._timer: asyncio.TimerHandle | None = None
         self._pipe = Pipe(self._read)
         self._client = Client(
@@ -119,11 +87,11 @@ class Link:
         self._take_over()
 
     def _take_over(self) -> None:
-        """Put the pipe in the place of a socket, and ourselves where messages would be queued."""
+        """Put the pipe in the place of a socket, and our look at packets before paho's."""
         paho = self._paho
         paho.disable_logger()
         paho._create_socket = lambda: self._pipe
-        paho._handle_publish, paho._handle_pubrel = self._arrived, self._released
+        paho._packet_handle = Packets(self._client, self._arrived, self._refused).handle
         paho.on_socket_open = paho.on_socket_close = paho.on_socket_unregister_write = None
         paho.on_socket_register_write = lambda *_: self._loop.call_soon(self._write)
         paho.on_disconnect = self._disconnected
@@ -131,10 +99,10 @@ class Link:
 
     def on_message(self, receive: Callable[[bytes, Origin], None]) -> None:
         """Have messages handed over as they come, with their origin."""
-        self._receive = receive
+        self._receive, self._answers = receive, True
 
-    def on_loss(self, action: Callable[[], None]) -> None:
-        """Have something done when an open connection is lost."""
+    def on_loss(self, action: Callable[[Unreachable], None]) -> None:
+        """Have something done when an open connection is lost: it is given why."""
         self._on_loss = action
 
     async def open(self) -> None:
@@ -144,19 +112,21 @@ class Link:
             BuildRefused: it says no, or TLS as configured cannot work.
             Unreachable: it does not answer.
         """
-        from aiomqtt import MqttCodeError
-
-        clock = self._access.clock
+        access = self._access
         try:
-            with clock.outside():
-                async with clock.timeout(LIMIT_SECONDS):
+            with access.clock.outside():
+                async with access.clock.timeout(LIMIT_SECONDS):
                     await self._connect()
-        except MqttCodeError as cause:
-            raise self._refusal(cause) from None
         except OSError as cause:  # a time limit is one, and what is wrong with TLS
-            raise await self._fault(cause) from None
-        self._is_open = True
+            raise await access.fault(cause, self._why) from None
+        self._is_open, self._opened_at = True, access.clock.monotonic()
+        access.reached()
         self._look()
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been open."""
+        return self._access.clock.monotonic() - self._opened_at
 
     async def _connect(self) -> None:
         access = self._access
@@ -166,28 +136,6 @@ class Link:
         self._client._client_connect()  # only begins it: there is no socket to block on
         self._read()  # who speaks first is no broker
         await self._client._connected
-
-    def _refusal(self, cause: MqttCodeError) -> Exception:
-        """Return the error that stands for a CONNACK."""
-        said = str(cause.rc)
-        if said == UNAVAILABLE:
-            return self._access.unreachable(said.lower())
-        return turned_away(f"{self._access.where} does not let the client in: {said.lower()}")
-
-    async def _fault(self, cause: OSError) -> Exception:
-        """Return why the broker was not reached; unless that is plain, by asking about TLS."""
-        access = self._access
-        if isinstance(cause, socket.gaierror):
-            return access.unreachable(f"there is no host '{access.host}'")
-        if not isinstance(cause, ConnectionRefusedError):
-            said = await tls_fault(access.host, access.port, access.tls, access.clock)
-            if said is not None:
-                return turned_away(said)
-        if isinstance(cause, TimeoutError):
-            return access.unreachable(f"nothing came within {LIMIT_SECONDS:g} s")
-        if cause.errno in GONE or isinstance(cause, ssl.SSLError):
-            return access.unreachable()
-        return access.unreachable(os.strerror(cause.errno or 0).lower())
 
     async def subscribe(self, topic: str, qos: int) -> int:
         """Subscribe, and return the QoS that is granted.
@@ -201,8 +149,8 @@ class Link:
         try:
             with self._access.clock.outside():
                 codes: Any = await self._client.subscribe(topic, qos, timeout=LIMIT_SECONDS)
-        except (MqttError, ConnectionResetError):
-            raise self._access.unreachable() from None
+        except MqttError:  # nobody answered in time
+            raise self._access.outage(SLOW) from None
         granted: int = codes[0].value
         if granted >= REFUSED:
             raise turned_away(f"{self._access.where} refuses a subscription to '{topic}'")
@@ -296,46 +244,59 @@ class Link:
             # who does not listen cannot say that it is missing.
             self._paho._ping_t = 0.0
         self._has_heard = False
+        self._why = SILENT  # what it is, if that ends it
         self._paho.loop_misc()
+        self._why = CLOSED
         if not self.is_lost:
             clock = self._access.clock
             self._timer = clock.call_later(KEEPALIVE_SECONDS / LOOKS, self._look)
 
     def _read(self) -> None:
-        """Have paho work off what has come, packet by packet, until that is enough for now."""
+        """Work off what has come, packet by packet, until that is enough for now.
+
+        Nothing more is taken from who does not take our answers.
+        """
         self._has_heard = True
-        paho, pipe = self._paho, self._pipe
+        paho, pipe, monotonic = self._paho, self._pipe, self._access.clock.monotonic
+        ends = monotonic() + TURN_SECONDS
         while pipe.has_news and not self.is_paused and paho.socket() is not None:
-            paho.loop_read()
+            is_held = self._answers and pipe.is_full
+            if is_held or monotonic() > ends:
+                pipe.pause()
+                (pipe.call_drained if is_held else self._loop.call_soon)(self._read_on)
+                return
+            # Not `loop_read`: with many messages in flight it does not return for as many packets.
+            if (code := paho._packet_read()) > 0:
+                self._why = self._told(code)
+                paho._loop_rc_handle(code)
+
+    def _read_on(self) -> None:
+        """Go on when others have had their turn, and there is room for answers."""
+        if not (self.is_paused or self.is_lost):
+            self._pipe.resume()
+            self._read()
+
+    def _told(self, code: int) -> str:
+        """Return what the broker did, by what came of reading."""
+        if self._pipe.is_overfull:
+            return TOO_LONG
+        return NONSENSE if code == PROTOCOL else CLOSED
 
     def _write(self) -> None:
         """Send all the packets that are ready, in one piece."""
         self._paho.loop_write()
         self._pipe.flush()
 
-    def _arrived(self) -> int:
-        """Hand a message over (PUBLISH)."""
-        command, body = self._paho._in_packet["command"], self._paho._in_packet["packet"]
-        qos, packet = command >> 1 & 3, 0
-        try:
-            start = 2 + (body[0] << 8 | body[1])
-            topic = bytes(body[2:start])
-            if qos:
-                packet = body[start] << 8 | body[start + 1]
-                start += 2
-        except IndexError:
-            return PROTOCOL
+    def _arrived(self, payload: bytes, packet: int, qos: int, topic: bytes, kept: bool) -> None:
+        """Hand a message over."""
         if qos:
             self.unacknowledged += 1
-        payload = bytes(memoryview(body)[start:])
-        self._receive(payload, (self, packet, qos, topic, bool(command & 1)))
-        return 0
+        self._receive(payload, (self, packet, qos, topic, kept))
 
-    def _released(self) -> int:
-        """Let the broker forget a message of QoS 2 (PUBREL)."""
-        body = self._paho._in_packet["packet"]
-        self._paho._send_pubcomp(body[0] << 8 | body[1])
-        return 0
+    def _refused(self, code: int) -> None:
+        """Tell who connects that the broker does not let us in."""
+        if not self._client._connected.done():
+            self._client._connected.set_exception(self._access.refusal(code))
 
     def _disconnected(self, *_: Any) -> None:
         """Tell everybody who waits for something, unless we wanted it."""
@@ -344,11 +305,23 @@ class Link:
         was_open = self._is_open
         self._end()
         client = self._client
-        answers: list[asyncio.Future[Any]] = [client._connected]
-        answers += client._pending_subscribes.values()
-        for answer in answers:
+        if not client._connected.done():  # `open` finds out why
+            client._connected.set_exception(ConnectionResetError(errno.ECONNRESET, CLOSED))
+        if was_open:
+            self._lost(self._access.outage(self._reason()))
+
+    def _lost(self, cause: Unreachable) -> None:
+        """Tell why an open connection has ended."""
+        for answer in self._client._pending_subscribes.values():
             if not answer.done():
-                answer.set_exception(ConnectionResetError(errno.ECONNRESET, "the broker hung up"))
+                answer.set_exception(cause)
         self._settle()
-        if was_open:  # else `open` tells
-            self._on_loss()
+        self._on_loss(cause)
+
+    def _reason(self) -> str:
+        """Return how an open connection has ended. Who is cut off at once may have a double."""
+        if self._why == CLOSED and self.seconds < LASTING_SECONDS:
+            return (
+                f"{CLOSED}: another client with the id '{self._identifier}' may have taken it over"
+            )
+        return self._why

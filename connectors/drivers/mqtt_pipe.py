@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import socket
 from collections.abc import Callable
 from typing import cast
+
+LONGEST = 64 << 20
+"""Bytes of a packet, at most; MQTT has it announced, and would allow four times as much."""
 
 QUICKACK = getattr(socket, "TCP_QUICKACK", None)
 
@@ -21,7 +26,7 @@ class Pipe(asyncio.Protocol):
         self._at = 0
         self._unsent: list[bytes] = []
         self._room: asyncio.Future[None] | None = None
-        self._is_over = self._is_closing = False
+        self._is_over = self._is_closing = self.is_overfull = False
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     @property
@@ -38,6 +43,11 @@ class Pipe(asyncio.Protocol):
         """Wait until more may be sent, or nobody is there to send it to."""
         if self._room is not None:
             await asyncio.shield(self._room)
+
+    def call_drained(self, action: Callable[[], None]) -> None:
+        """Have something done when the other side, which is full, takes more or is gone."""
+        if self._room is not None:
+            self._room.add_done_callback(lambda _: action())
 
     def flush(self) -> None:
         """Send what was given to `send`."""
@@ -73,7 +83,14 @@ class Pipe(asyncio.Protocol):
     # What paho calls.
 
     def recv(self, size: int) -> bytes:
-        """Return what has come, at most so much; nothing at the end."""
+        """Return what has come, at most so much; nothing at the end.
+
+        Raises:
+            OSError: it is the rest of a packet that is too long.
+        """
+        if size > LONGEST:
+            self.is_overfull = True
+            raise OSError(errno.EMSGSIZE, os.strerror(errno.EMSGSIZE))
         taken = self._news[self._at : self._at + size]
         if not taken and not self._is_over:
             raise BlockingIOError

@@ -11,7 +11,8 @@ from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.jsontext import encode
 from headrace.compiler.language.context import Context
 from headrace.compiler.runtime.backoff import Backoff
-from headrace.connectors.drivers.mqtt_client import QOS, Access, Link
+from headrace.connectors.drivers.mqtt_access import CLOSED, Access
+from headrace.connectors.drivers.mqtt_client import QOS, Link
 
 if TYPE_CHECKING:
     from headrace.connectors.mqtt import MqttOutput
@@ -29,6 +30,7 @@ class MqttSink(AwaitingSink):
         self._topic, self._qos, self._retain = config.topic, QOS.index(config.qos), config.retain
         self._access, self._identifier, self._ctx = access, identifier, ctx
         self._link: Link | None = None
+        self._backoff, self._not_before = Backoff(), 0.0
 
     async def start(self) -> None:
         """Connect."""
@@ -40,6 +42,10 @@ class MqttSink(AwaitingSink):
             await self._link.close()
 
     async def _connect(self) -> Link:
+        """Make a connection, as soon as that may be."""
+        clock = self._ctx.clock
+        if (seconds := self._not_before - clock.monotonic()) > 0:
+            await clock.sleep(seconds)
         link = Link(self._access, self._identifier, qos=self._qos)
         link.on_loss(self._lost)
         try:
@@ -50,10 +56,19 @@ class MqttSink(AwaitingSink):
         self._link = link
         return link
 
-    def _lost(self) -> None:
-        """Count a connection that broke; the next batch makes a new one."""
-        self._link = None
-        self._ctx.fail(str(self._access.unreachable()))
+    def _lost(self, cause: Unreachable) -> None:
+        """Count a connection that broke; the next batch makes a new one.
+
+        Soon, but not at once if it did not last: somebody may want it as we do.
+        """
+        link, self._link = self._link, None
+        if link is not None and not self._backoff.ended(link.seconds):
+            self._wait()
+        self._ctx.fail(str(cause))
+
+    def _wait(self) -> None:
+        """Have the next attempt to connect wait."""
+        self._not_before = self._ctx.clock.monotonic() + self._backoff.next()
 
     def begin(self, batch: Batch) -> Rest | None:
         """Publish with QoS 0 at once, while the broker takes what it is sent."""
@@ -78,7 +93,7 @@ class MqttSink(AwaitingSink):
             raise Unreachable(str(cause)) from None
         await link.drained()
         if link.is_lost:
-            raise self._access.unreachable()
+            raise self._access.outage(CLOSED)
         self._publish(link, payloads)
 
     async def _deliver(self, payloads: list[bytes]) -> None:
@@ -98,20 +113,19 @@ class MqttSink(AwaitingSink):
 
     async def _reconnect(self) -> Link:
         """Try until the broker has let us in; every failure counts, and nothing is lost by it yet."""
-        backoff = Backoff()
         while True:
             try:
                 link = await self._connect()
             except (BuildRefused, Unreachable) as cause:
                 self._ctx.fail(str(cause))
-                await self._ctx.clock.sleep(backoff.next())
+                self._wait()
             else:
                 self._ctx.note("connected again")
                 return link
 
     async def _given_up(self, count: int, left: int) -> Unreachable:
         """Return why a batch is not written, and end what is left of it with the connection."""
-        text, link = str(self._access.unreachable()), self._link
+        text, link = str(self._access.outage(CLOSED)), self._link
         if link is not None:
             self._link = None
             await link.close()

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.language.context import Context
 from headrace.connectors.arrivals import Arrivals
-from headrace.connectors.drivers.mqtt_client import QOS, Access, Link, Origin
+from headrace.connectors.drivers.mqtt_access import Access
+from headrace.connectors.drivers.mqtt_client import QOS, Link, Origin
 from headrace.connectors.refusal import turned_away
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class MqttSource(Source):
             self._hold_up(link)
 
         link.on_message(receive)
-        link.on_loss(lambda: arrivals.break_off(self._access.unreachable()))
+        link.on_loss(arrivals.break_off)
         return link
 
     def _hold_up(self, link: Link) -> None:

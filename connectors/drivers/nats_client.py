@@ -15,8 +15,9 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from nats import errors
-from nats.aio.client import Client
+from nats.aio.client import DEFAULT_BUFFER_SIZE, Client
 from nats.aio.transport import TcpTransport
+from nats.protocol.parser import AWAITING_MSG_PAYLOAD, Parser
 
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.compiler.language.context import Context
@@ -28,6 +29,14 @@ CONFIRM_SECONDS = 10.0
 """How long a server may take to confirm what it was sent."""
 PING_SECONDS = 15
 """How often a quiet server is asked for a sign; one that leaves two questions open is gone."""
+
+MOST_BYTES = 64 * 1024 * 1024
+"""The largest message that is taken; a server takes none that is larger, unless told to hold more."""
+LINE_BYTES = 128 * 1024
+"""The longest line between messages: what a large cluster tells of its servers."""
+
+NONSENSE = (ValueError, TypeError)
+"""What the driver raises when something else is said to it than servers say."""
 
 _ERRNO = re.compile(r"\[Errno (\d+)\]")
 _DENIED = "permissions violation"
@@ -46,6 +55,23 @@ class _NoAgreement(errors.Error):
     """One side wants TLS and the other does not."""
 
 
+class _BoundedParser(Parser):
+    """Ends a connection whose other side never comes to the end of a line or of a message.
+
+    The driver would keep all of it, and look through a line from its beginning with every piece.
+    And while there is something to read it would read on, with the rest of the process waiting.
+    """
+
+    async def parse(self, data: bytes = b"") -> None:
+        await super().parse(data)
+        if len(data) >= DEFAULT_BUFFER_SIZE:
+            await self.nc.give_way()
+        is_message = self.state == AWAITING_MSG_PAYLOAD
+        if len(self.buf) > (MOST_BYTES if is_message else LINE_BYTES):
+            self.reset()
+            raise errors.ProtocolError
+
+
 class Link(Client):
     """A connection that tells when it is over, and whose confirmations can be relied on.
 
@@ -55,6 +81,7 @@ class Link(Client):
     def __init__(self, server: Server, ctx: Context, news: Callable[[Link], None]) -> None:
         """Take whom to tell that it `is_over`, or that something was `denied`."""
         super().__init__()
+        self._ps = _BoundedParser(self)
         self.server = server
         self.denied = ""
         """What the server did not permit, in its words."""
@@ -70,6 +97,10 @@ class Link(Client):
     def is_over(self) -> bool:
         """Whether nobody reads any more what the server sends, or will in a moment."""
         return self.is_closed or self._reading_task is None or self._reading_task.done()
+
+    async def give_way(self) -> None:
+        """Let others run."""
+        await self._ctx.clock.sleep(0)
 
     def words(self, cause: object) -> str:
         """Return what the server or its client says, as part of a sentence of ours."""
@@ -181,7 +212,8 @@ class Link(Client):
             writer = self._transport._io_writer
             assert writer is not None
             protocol: Any = writer.transport.get_protocol()
-            protocol._over_ssl = True
+            if protocol is not None:  # it has hung up already
+                protocol._over_ssl = True
         return super()._connect_command()
 
     def _over(self, _: object) -> None:
@@ -265,7 +297,7 @@ class Dialer:
             with self._ctx.clock.outside():
                 async with self._ctx.clock.timeout(self._seconds):
                     await link.open(self._tls, self._seconds)
-        except (errors.Error, OSError) as cause:
+        except (errors.Error, OSError, *NONSENSE) as cause:
             await link.end()
             raise self._told(link, cause) from cause
         except BaseException:
@@ -278,10 +310,12 @@ class Dialer:
         where = link.server.where
         if fault := _tls_fault(link, cause):
             return turned_away(fault)
+        if type(cause) is UnicodeError:  # from the encoding of names that are too long
+            return Unreachable(f"{where} does not answer: name or service not known")
+        words = link.words(cause)
+        if isinstance(cause, NONSENSE) or "INFO" in words:
+            return Unreachable(f"{where} does not answer as a NATS server does")
         if isinstance(cause, errors.Error):
-            words = link.words(cause)
-            if "INFO" in words:
-                return Unreachable(f"{where} does not answer as a NATS server does")
             if "auth" in words.lower():
                 return turned_away(f"{where} turns the connection away: {words}", EXPECTED)
             return Unreachable(f"{where} does not take the connection: {words}")

@@ -38,6 +38,9 @@ ANSWER_SECONDS = 10.0
 READ_BYTES = 256 * 1024
 """Most that is taken from the connection at once."""
 
+MOST_SAID = 500
+"""Characters that are shown of what a server says."""
+
 REACH_SECONDS = CONNECT_SECONDS - 1.25 * PROBE_SECONDS
 """Limit for connecting; what is left of the time is for asking what is wrong."""
 
@@ -98,10 +101,9 @@ class RedisServer:
 
     def refusal(self, reply: ErrorReply) -> Exception:
         """Return what to raise for an error that stands in the way of everything else."""
-        words = self._redact(reply)
         if reply.is_passing:
-            return self.outage(f"says '{words}'")
-        return turned_away(f"{self._url.where} says '{words}'")
+            return self.outage(f"says '{self._quoted(reply)}'")
+        return turned_away(self.words(reply))
 
     def lost(self, cause: Exception) -> Unreachable:
         """Return what to raise when a connection has broken."""
@@ -118,7 +120,12 @@ class RedisServer:
 
     def words(self, reply: ErrorReply) -> str:
         """Return what the server says, for a text."""
-        return f"{self._url.where} says '{self._redact(reply)}'"
+        return f"{self._url.where} says '{self._quoted(reply)}'"
+
+    def _quoted(self, reply: ErrorReply) -> str:
+        """Return what the server says without secrets, and no more of it than people read."""
+        said = self._redact(reply)
+        return said if len(said) <= MOST_SAID else f"{said[:MOST_SAID]}..."
 
     def _made(self) -> Connection:
         """Return the driver's connection, which is not connected yet."""
@@ -150,6 +157,8 @@ class RedisServer:
 
         if (reply := error_reply(cause)) is not None:
             return self.refusal(reply)
+        if isinstance(cause.__context__, UnicodeError):  # it is longer than a name can be
+            return self.outage("does not answer: its name cannot be resolved")
         system = cause.__context__ if isinstance(cause.__context__, OSError) else None
         if isinstance(system, ConnectionRefusedError | socket.gaierror):
             return self.outage(f"does not answer: {_reason(system)}")
@@ -214,8 +223,9 @@ class RedisLink:
         self._transport = None if writer is None else writer.transport
         await self._connection.send_command("CLIENT", "SETNAME", name)
         named = await self._reply()
-        # The name is a favour to operators, and may be forbidden; so is everything to a stranger.
-        if isinstance(named, ErrorReply) and named.startswith("NOAUTH"):
+        # The name is a favour to operators, and may be forbidden; so is everything to a stranger, and
+        # for a while to all.
+        if isinstance(named, ErrorReply) and (named.is_passing or named.startswith("NOAUTH")):
             raise self._server.refusal(named)
 
     async def ask(self, *command: str | bytes) -> Any:
@@ -252,7 +262,11 @@ class RedisLink:
         """
         while not self._is_woken:
             said = [await self._next(), *self._waiting()]
-            if found := [(each[2], None) for each in said if each and each[0] == b"message"]:
+            try:
+                found = [(each[2], None) for each in said if each and each[0] == b"message"]
+            except (IndexError, TypeError):
+                raise self._server.outage("answers, and not as Redis does") from None
+            if found:
                 return found
         return []
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.compiler.errors import BuildRefused
-from headrace.connectors.drivers.kafka_cluster import brokers
+from headrace.connectors.drivers.kafka_addresses import brokers
 from headrace.connectors.kafka import KafkaConnection, KafkaInput, KafkaOutput
 from tests.doubles import StubContext, refusals
 from tests.kafka_sides import context, sink, source
@@ -59,13 +59,43 @@ def test_what_no_output_can_do_is_refused(option, refusal):
     assert told.startswith(refusal)
 
 
-@pytest.mark.parametrize("missing", SASL)
-def test_half_a_credential_is_refused(missing):
-    half = {name: value for name, value in SASL.items() if name != missing}
+def test_headers_of_null_are_none():
+    config = {"connection": "plant", "topic": "t"}
 
-    [told] = refusals(KafkaConnection, {"brokers": "a:1", **half})
+    it = KafkaOutput.load({**config, "headers": None})
 
-    assert f"needs '{missing}' beside it" in told
+    assert it == KafkaOutput.load(config)
+    assert it.dump() == {"type": "kafka", **config}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["username"], "'username' needs 'sasl_mechanism' and 'password' beside it"),
+        (["username", "password"], "'username' and 'password' need 'sasl_mechanism' beside it"),
+        (
+            ["sasl_mechanism", "username"],
+            "'sasl_mechanism' and 'username' need 'password' beside it",
+        ),
+    ],
+)
+def test_half_a_credential_is_refused(given, told):
+    half = {name: SASL[name] for name in given}
+
+    assert refusals(KafkaConnection, {"brokers": "a:1", **half}) == [f": {told}"]
+
+
+@pytest.mark.parametrize("brokers", ["a", "", "a:1,b", "a:1,,b:2", "a..b:1"])
+def test_brokers_that_cannot_be_are_refused_before_anybody_goes_there(brokers):
+    [told] = refusals(KafkaConnection, {"brokers": brokers})
+
+    assert "is no address of a broker" in told or "must not be" in told
+    assert told.startswith("brokers: ")
+
+
+@pytest.mark.parametrize("brokers", ["a", "", "a:x,"])
+def test_brokers_that_are_open_in_part_are_judged_when_they_are_known(brokers):
+    assert refusals(KafkaConnection, {"brokers": f"{brokers}${{REST}}"}) == []
 
 
 def test_a_whole_credential_is_taken_with_and_without_tls():
@@ -80,7 +110,19 @@ def test_brokers_are_told_apart():
 
 
 @pytest.mark.parametrize(
-    "bad", ["", "kafka", "kafka:", ":9092", "kafka:0", "kafka:65536", "kafka:x", "a b:1", "k:1/x"]
+    "bad",
+    [
+        "",
+        "kafka",
+        "kafka:",
+        ":9092",
+        "kafka:0",
+        "kafka:65536",
+        "kafka:x",
+        "a b:1",
+        "k:1/x",
+        "a..b:1",
+    ],
 )
 def test_what_is_no_address_is_named(bad):
     with pytest.raises(BuildRefused) as refused:
@@ -116,7 +158,7 @@ def test_any_text_is_a_list_of_brokers_or_refused(text):
 
 
 def test_both_sides_refuse_a_connection_with_a_malformed_address():
-    ctx = context("kafka")
+    ctx = context("${PASSWORD}")
 
     for build in (source, sink):
         with pytest.raises(BuildRefused):

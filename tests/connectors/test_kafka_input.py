@@ -152,6 +152,17 @@ async def test_what_is_no_message_is_skipped_with_one_warning_of_its_kind(kafka:
     assert sum(TOMBSTONE in each for each in skipped) == 1
 
 
+async def test_tombstones_are_counted_and_warned_of_once(kafka: Kafka):
+    await produce(kafka.bootstrap, "graves", [None] * 3, key=b"k")
+    await produce(kafka.bootstrap, "graves", [b"1"])
+    ctx = context(kafka.bootstrap)
+    async with joined(source(ctx, "graves", start_at="earliest")) as reader:
+        assert await payloads(reader, 1) == [b"1"]
+
+    assert ctx.skipped == 3
+    assert ctx.warnings == [TOMBSTONE]
+
+
 async def test_an_envelope_shows_where_a_record_was(kafka: Kafka):
     await produce(
         kafka.bootstrap, "shown", [b"1"], key=b"k\xc3\xbc", timestamp_ms=1_700_000_000_123

@@ -7,8 +7,20 @@ import asyncio
 import pytest
 
 from headrace.compiler.errors import BatchFailed
+from headrace.compiler.jsontext import encode
 from headrace.connectors.drivers import kafka_sink
-from tests.kafka_sides import context, produce, records, sink, started, values
+from tests.kafka_sides import (
+    context,
+    create,
+    joined,
+    payloads,
+    produce,
+    records,
+    sink,
+    source,
+    started,
+    values,
+)
 from tests.services.kafka import Kafka
 
 
@@ -94,11 +106,13 @@ async def test_what_is_compressed_is_read_by_anybody(kafka: Kafka, compression: 
 
 @pytest.mark.parametrize("acks", ["all", "leader", "none"])
 async def test_whoever_confirms_the_records_are_written(kafka: Kafka, acks: str):
-    async with started(sink(context(kafka.bootstrap), f"acks-{acks}", acks=acks)) as it:
+    ctx, topic = context(kafka.bootstrap), f"acks-{acks}"
+    async with started(sink(ctx, topic, acks=acks)) as it:
         await it.write([1, 2])
         await it.write([3])
 
-    assert await values(kafka.bootstrap, f"acks-{acks}") == [b"1", b"2", b"3"]
+    async with joined(source(ctx, topic, start_at="earliest")) as reader:
+        assert await payloads(reader, 3) == [b"1", b"2", b"3"]
 
 
 async def test_a_record_that_the_broker_finds_too_large_fails_its_batch_alone(kafka: Kafka):
@@ -121,6 +135,58 @@ async def test_a_record_that_no_broker_would_look_at_is_not_sent(kafka: Kafka, m
         await it.write([2])
 
     assert await values(kafka.bootstrap, "huge") == [b"2"]
+
+
+async def test_batches_that_wait_for_each_other_are_sent_together_in_order(kafka: Kafka):
+    async with started(sink(context(kafka.bootstrap), "together")) as it:
+        rests = [it.begin([n]) for n in range(100)]
+        [lane] = it._lanes.values()
+        wires = len(lane._waiting)
+        await asyncio.gather(*(rest() for rest in reversed(rests)))
+
+    assert wires == 1
+    assert await values(kafka.bootstrap, "together") == [b"%d" % n for n in range(100)]
+
+
+async def test_a_topic_that_takes_little_at_once_is_written_to_in_order(kafka: Kafka):
+    narrow = {"max.message.bytes": "1000"}
+    await create(kafka.bootstrap, "narrow", narrow)
+    batches = [[f"{n}{'x' * 300}", n] for n in range(20)]
+    batches[7].append("x" * 2000)
+
+    async with started(sink(context(kafka.bootstrap), "narrow")) as it:
+        rests = [it.begin(batch) for batch in batches]
+        told = await asyncio.gather(*(rest() for rest in rests), return_exceptions=True)
+
+    [failed] = [each for each in told if each is not None]
+    assert told.index(failed) == 7
+    assert str(failed) == (
+        "'narrow' takes no record of that size ('max.message.bytes'); 2 of 3 records were confirmed"
+    )
+    written = [message for batch in batches for message in batch if message != "x" * 2000]
+    assert await values(kafka.bootstrap, "narrow") == [encode(message) for message in written]
+
+
+async def test_batches_that_begin_while_the_topic_is_made_anew_keep_their_order(kafka: Kafka):
+    async with started(sink(context(kafka.bootstrap), "anew")) as it:
+        before = it.begin([0])
+        it._is_broken = True  # as when the driver has ended by itself
+        rests = [it.begin([n]) for n in range(1, 9)]
+        await asyncio.gather(before(), *(rest() for rest in rests))
+        await it.write([9])
+
+    assert await values(kafka.bootstrap, "anew") == [b"%d" % n for n in range(10)]
+
+
+async def test_a_batch_that_is_abandoned_leaves_the_others_alone(kafka: Kafka):
+    async with started(sink(context(kafka.bootstrap), "abandoned")) as it:
+        first, second = (asyncio.ensure_future(it.begin([n])()) for n in range(2))
+        await asyncio.sleep(0)
+        first.cancel()
+        await second
+        assert first.cancelled()
+
+    assert await values(kafka.bootstrap, "abandoned") == [b"0", b"1"]
 
 
 async def test_a_topic_is_made_while_the_output_starts(kafka: Kafka):

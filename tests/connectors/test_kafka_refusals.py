@@ -11,7 +11,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
 from headrace.compiler.errors import BuildRefused, Unreachable
-from headrace.connectors.drivers.kafka_cluster import NoTopic
+from headrace.connectors.drivers.kafka_layout import NoTopic
 from headrace.connectors.kafka import KafkaConnection
 from tests.doubles import StubContext
 from tests.kafka_sides import joined, payloads, sink, source, started, values

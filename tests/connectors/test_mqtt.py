@@ -8,6 +8,7 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BuildRefused, Refused
+from headrace.compiler.language.ground import Ground
 from headrace.compiler.runtime.engine import Engine
 from headrace.connectors.mqtt import MqttConnection, MqttInput, MqttOutput
 from tests.doubles import StubContext, refusals
@@ -80,7 +81,10 @@ def test_a_filter_may_have_wildcards_that_are_levels_and_a_group(topic):
         ("$share//a", 'topic: "$share//a" is not $share/<group>/<filter>'),
         ("$share/+/a", 'topic: "$share/+/a" is not $share/<group>/<filter>'),
         ("$share/g/a#", 'topic: "$share/g/a#" has a # that is not the last level'),
-        ("a\0b", 'topic: "a\\u0000b" holds a null character'),
+        ("a\0b", 'topic: "a\\u0000b" holds a character that no topic may have'),
+        ("a\tb", 'topic: "a\\tb" holds a character that no topic may have'),
+        ("a\x85b", 'topic: "a\\x85b" holds a character that no topic may have'),
+        ("a\U0010ffffb", 'topic: "a\\U0010ffffb" holds a character that no topic may have'),
     ],
 )
 def test_a_filter_that_brokers_do_not_take_is_refused(topic, why):
@@ -88,9 +92,9 @@ def test_a_filter_that_brokers_do_not_take_is_refused(topic, why):
 
 
 def test_a_topic_has_a_length_that_a_packet_can_tell():
-    assert refusals(MqttOutput, {**IN, "topic": "ü" * 32_767}) == []
-    (refusal,) = refusals(MqttOutput, {**IN, "topic": "ü" * 32_768})
-    assert refusal.endswith("is too long")
+    assert refusals(MqttOutput, {**IN, "topic": "ü" * 30_000}) == []
+    (refusal,) = refusals(MqttOutput, {**IN, "topic": "ü" * 30_001})
+    assert refusal.endswith("is too long: at most 60,000 bytes")
 
 
 @pytest.mark.parametrize("topic", ["a/+", "#", "a#b"])
@@ -107,6 +111,21 @@ def test_on_delivery_needs_a_qos_that_is_acknowledged(options):
         " nothing to acknowledge on_delivery"
     ]
     assert refusals(MqttInput, {**IN, "ack": "on_delivery", "qos": "at_least_once"}) == []
+
+
+@pytest.mark.parametrize(("given", "missing"), [("username", "password"), ("password", "username")])
+def test_half_a_credential_is_told_without_building(given, missing):
+    half = MqttConnection.load({"host": "broker", given: "${HALF}"})
+
+    (fault,) = half.examine(Ground())
+
+    assert fault.message == f"the connection has a '{given}' and no '{missing}'"
+    assert fault.path == (given,)
+
+
+@pytest.mark.parametrize("credential", [{}, {"username": "me", "password": "s3cret"}])
+def test_a_whole_credential_is_fine_and_so_is_none(credential):
+    assert list(MqttConnection.load({"host": "broker", **credential}).examine(Ground())) == []
 
 
 @pytest.mark.parametrize(("given", "missing"), [("username", "password"), ("password", "username")])

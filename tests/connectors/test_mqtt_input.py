@@ -261,15 +261,16 @@ async def test_a_stopped_one_yields_once_more(mosquitto: Mosquitto):
 
 async def test_a_broker_that_hangs_up_is_a_lost_connection(tmp_path):
     with Mosquitto(tmp_path) as server:
-        async with subscribed(source(context(server), "lost")) as reader:
+        it = source(context(server), "lost")
+        async with subscribed(it) as reader:
             server.kill()
             with pytest.raises(Unreachable) as lost:
                 await anext(reader)
         with pytest.raises(Unreachable) as refused:
-            await anext(source(context(server), "lost").read())
+            await anext(it.read())
 
     assert str(lost.value) == str(refused.value)
-    assert str(lost.value) == f"{server.address} does not answer: connection refused or lost"
+    assert str(lost.value).startswith(f"{server.address} closed the connection")
 
 
 async def test_who_publishes_too_fast_with_qos_0_is_not_listened_to(mosquitto: Mosquitto):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from contextlib import suppress
 from statistics import median
 
 import pytest
@@ -112,7 +113,7 @@ async def test_a_broker_that_is_not_there_is_unreachable(tmp_path):
         with pytest.raises(Unreachable) as failed:
             await opened.start()
 
-    assert str(failed.value) == f"{server.address} does not answer: connection refused or lost"
+    assert str(failed.value) == f"{server.address} does not answer: connection refused"
     await opened.finish()
 
 
@@ -155,7 +156,7 @@ async def test_a_broker_that_stays_away_fails_the_batch_in_time(tmp_path, monkey
             with pytest.raises(Unreachable) as failed:
                 await write(opened, [1, 2])
 
-    assert str(failed.value) == f"{server.address} does not answer: connection refused or lost"
+    assert str(failed.value).startswith(f"{server.address} closed the connection")
     assert {*ctx.failures} == {str(failed.value)}
 
 
@@ -242,6 +243,33 @@ async def test_a_broker_that_says_no_later_is_a_lost_connection(tmp_path, monkey
             said = {*ctx.failures, str(failed.value)}
 
     assert f"{server.address} does not let the client in: not authorized" in said
+
+
+@pytest.mark.parametrize("qos", QOS[:2])
+async def test_two_that_cut_each_other_off_tire_of_it(mosquitto: Mosquitto, qos):
+    """Both want the client id whenever they have something to write, which is always."""
+    one, other = context(mosquitto), context(mosquitto, host="localhost")
+
+    async def insist(ctx) -> None:
+        opened = sink(ctx, f"double/{qos}", qos=qos)
+        await opened.start()
+        try:
+            while True:
+                with suppress(Unreachable):
+                    await write(opened, ["x" * 10_000] * 100)
+                await ctx.clock.sleep(0)
+        finally:
+            await opened.finish()
+
+    both = [asyncio.ensure_future(insist(ctx)) for ctx in (one, other)]
+    await asyncio.wait(both, timeout=3)
+    for each in both:
+        each.cancel()
+    await asyncio.wait(both)
+
+    said = [*one.failures, *other.failures]
+    assert 2 <= len(said) <= 15
+    assert any("another client with the id" in each for each in said)
 
 
 async def test_a_batch_that_is_given_up_leaves_no_connection(tmp_path):

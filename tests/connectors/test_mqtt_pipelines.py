@@ -152,8 +152,10 @@ async def test_nothing_is_lost_when_the_broker_ends(tmp_path, transforms):
             await it.dispose("p")
             await it.dispose("q")
 
-    assert said <= {f"{server.address} does not answer: connection refused or lost"}
-    assert len(said) == 1
+    # Also that somebody may have the same id, where a connection had only just been made.
+    assert {each.partition(": another client")[0] for each in said} == {
+        f"{server.address} closed the connection"
+    }
 
 
 async def _published_for_good(server: Mosquitto, topic: str, count: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from time import monotonic
 
 import pytest
@@ -305,6 +306,7 @@ async def test_nobody_at_the_port_is_told_with_host_and_port(caplog):
     assert await silence("nowhere.invalid") == (
         "nowhere.invalid:4222 does not answer: name or service not known"
     )
+    assert await silence("no..where") == "no..where:4222 does not answer: name or service not known"
     assert caplog.records == []
 
 
@@ -341,6 +343,51 @@ async def test_somebody_else_at_the_port_is_told(monkeypatch):
         "it does not answer: it hung up",
         "it does not take the connection: maximum connections exceeded",
     ]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b'INFO {"connect_urls":5}',
+        b"INFO " + b"x" * 70_000,
+        b'INFO {"connect_urls":["[::1"]}',
+        b"INFO {}\r\n-ERR '\xff'",
+    ],
+    ids=lambda said: said[:24].decode(errors="replace"),
+)
+async def test_nonsense_at_the_port_is_told_in_our_words(said):
+    async def odd(reader, writer):
+        writer.write(said + b"\r\n")
+        await reader.read()
+
+    async with listening(odd) as where:
+        assert await silence(where) == f"{where} does not answer as a NATS server does"
+
+
+@pytest.mark.parametrize(
+    ("begins", "most"), [("MSG ", 1 << 25), ("MSG a 1 999999999\r\n", 1 << 27)]
+)
+async def test_what_has_no_end_is_not_kept_for_ever(begins, most):
+    sent = 0
+
+    async def endless(reader, writer):
+        nonlocal sent
+        writer.write(b"INFO {}\r\n")
+        for _ in range(2):  # signing in, then subscribing
+            await reader.readuntil(b"PING\r\n")
+            writer.write(b"PONG\r\n")
+        writer.write(begins.encode())
+        with suppress(ConnectionError):
+            while sent < 2 * most:
+                writer.write(b"a" * 65_536)
+                await writer.drain()
+                sent += 65_536
+
+    async with listening(endless) as where, subscribed(source(context(where), "a")) as reader:
+        with pytest.raises(Unreachable, match="lost the connection"):
+            await anext(reader)
+
+    assert sent < most
 
 
 async def test_of_several_servers_the_next_one_is_used(nats_server, guarded):

@@ -344,12 +344,12 @@ async def test_a_server_about_to_shut_down_is_warned_of(tmp_path):
 async def test_a_server_that_never_pauses_leaves_room_for_others(nats_server):
     wanted, body = 20_000, b'"%s"' % (b"x" * 98)
     most = 0
-    async with subscribed(source(context(nats_server), "flood")) as reader:
-        async with peer(nats_server) as publisher:
-            publisher.publish("flood", *[body] * wanted)
-            while wanted > 0:
-                taken = await arrived(reader, 1)
-                wanted, most = wanted - len(taken), max(most, len(taken))
+    flooded = subscribed(source(context(nats_server), "flood"))
+    async with flooded as reader, peer(nats_server) as publisher:
+        publisher.publish("flood", *[body] * wanted)
+        while wanted > 0:
+            taken = await arrived(reader, 1)
+            wanted, most = wanted - len(taken), max(most, len(taken))
 
     # What is read at once and no more: then everybody else has had a turn.
     assert most * len(body) < 2 * DEFAULT_BUFFER_SIZE

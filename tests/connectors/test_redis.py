@@ -258,11 +258,12 @@ async def test_a_server_that_is_not_there_is_no_refusal(side):
 
 
 @BOTH
-async def test_a_host_that_is_not_known_is_no_refusal(side):
-    raised = await reached(side, context("redis://nowhere.invalid"))
+@pytest.mark.parametrize("host", ["nowhere.invalid", "no..where"])
+async def test_a_host_that_is_not_known_is_no_refusal(side, host):
+    raised = await reached(side, context(f"redis://{host}"))
 
     assert isinstance(raised, Unreachable)
-    assert str(raised) == "nowhere.invalid:6379 does not answer: its name cannot be resolved"
+    assert str(raised) == f"{host}:6379 does not answer: its name cannot be resolved"
 
 
 @BOTH
@@ -304,6 +305,31 @@ async def test_who_hangs_up_at_once_is_no_refusal(scheme):
 
     assert isinstance(raised, Unreachable), raised
     assert str(raised).startswith(f"{where} ")
+
+
+async def test_what_keeps_everybody_out_for_a_while_is_told_in_the_words_of_the_server():
+    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"-ERR max number of clients reached\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as full:
+        where = "{}:{}".format(*full.sockets[0].getsockname())
+        raised = await reached("input", context(f"redis://{where}"))
+
+    assert isinstance(raised, Unreachable)
+    assert str(raised) == f"{where} says 'ERR max number of clients reached'"
+
+
+async def test_of_an_endless_complaint_only_the_beginning_is_told():
+    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"-ERR " + b"x" * 100_000 + b"\r\n" + b"-ERR y\r\n" * 3)
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as other:
+        where = "{}:{}".format(*other.sockets[0].getsockname())
+        text = await turned_away("input", context(f"redis://:pass@{where}"))
+
+    assert text == f"{where} says 'ERR {'x' * 496}...'"
 
 
 async def test_who_speaks_something_else_is_a_refusal():

@@ -167,6 +167,22 @@ async def test_a_large_message_that_comes_slowly_keeps_the_connection(monkeypatc
             assert await anext(reader) == [(b"123456", None)]
 
 
+@pytest.mark.parametrize("odd", [b"*1\r\n$7\r\nmessage\r\n", b":5\r\n:5\r\n"])
+async def test_a_push_that_is_none_of_redis_ends_the_connection(odd):
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"SETNAME")
+        writer.write(b"+OK\r\n")
+        await reader.readuntil(b"SUBSCRIBE")
+        writer.write(b"*3\r\n$9\r\nsubscribe\r\n$1\r\nx\r\n:1\r\n" + odd)
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        where = "{}:{}".format(*server.sockets[0].getsockname())
+        async with subscribed(source(f"redis://{where}", "x")) as reader:
+            with pytest.raises(Unreachable, match="answers, and not as Redis does"):
+                await anext(reader)
+
+
 def test_that_nothing_can_be_acknowledged_is_told_with_the_reason():
     text = "[{id: a, inputs: [{type: redis, connection: c, channel: x, ack: on_delivery}]}]"
 

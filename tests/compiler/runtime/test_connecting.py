@@ -234,6 +234,32 @@ def test_each_connection_starts_the_backoff_over(caplog):
     assert caplog.text.count("connected again") == 2
 
 
+def test_a_connection_that_does_not_last_is_made_again_later_and_later():
+    """Two who cut each other off would else do so four times a second for ever."""
+
+    class Evicted(Broker):
+        """What is sent arrives, and then somebody else has the connection."""
+
+        async def read(self):
+            self.log.append("connects")
+            yield ()
+            yield [(b"1", None)]
+            await self._clock.sleep(0.9)
+            raise GONE
+
+    async def main():
+        it = engine()
+        source = Evicted(it.clock)
+        await it.compile(of(source))
+
+        await it.clock.sleep(60)
+
+        assert 10 < source.log.count("connects") < 25
+        await it.close()
+
+    run_virtual(main)
+
+
 @pytest.mark.parametrize("ack", ["on_receipt", "on_delivery"])
 def test_a_stop_keeps_the_connection_until_everything_has_left_the_outputs(ack):
     async def main():

@@ -190,3 +190,28 @@ def test_all_writes_under_way_and_all_that_wait_are_lost_when_they_are_abandoned
         assert output.broker.acknowledged == [[2]]
 
     run_virtual(main)
+
+
+def test_of_several_writes_that_nobody_answers_the_first_opens_the_backoff_and_no_other_lengthens_it():
+    class Silent(Confirmed):
+        async def write(self, batch):
+            await self.clock.sleep(0.1)
+            if batch[0] == 0:
+                raise Unreachable("nobody answers")
+            self.batches.append(batch)
+
+    async def main():
+        output = Output(Silent)
+
+        output.take([0], [0], [0])
+        await output.drain()
+        output.take([1])
+        assert output.sink.sent == [[0]] * 3  # too soon
+        await output.clock.sleep(0.31)
+        output.take([1])
+        await output.drain()
+
+        assert output.sink.batches == [[1]]
+        assert output.failures == ["nobody answers"] * 4
+
+    run_virtual(main)

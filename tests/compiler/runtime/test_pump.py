@@ -89,6 +89,21 @@ def test_what_is_skipped_is_counted():
     assert run_virtual(main) == (3, 5)
 
 
+@pytest.mark.parametrize(("max_batch", "under_way"), [(0, 256), (1, 256), (10, 25), (100, 16)])
+def test_of_small_batches_more_are_under_way(max_batch, under_way):
+    async def main():
+        it = engine()
+        source, stuck = RawTold(it.clock, [payloads(*[b"1"] * 5000)]), Slow(it.clock, 1e9)
+        source.max_batch = max_batch
+        await run(it, pipeline("p", [reads(source)], [], [takes(stuck)]))
+        await it.clock.sleep(1)
+        found = running(it, "p").in_flight
+        await it.close()
+        return found
+
+    assert run_virtual(main) == under_way
+
+
 def test_nothing_readable_is_acknowledged_all_the_same():
     assert fed([payloads(b"{", b"")], max_batch=10, ack="on_delivery") == ([], [0, 1])
 
