@@ -68,7 +68,9 @@ class Subject(Name):
         if _NOT_IN_A_SUBJECT.search(subject):
             return "a subject holds no blanks and no control characters"
         if len(subject) > LONGEST_SUBJECT:
-            return f"a subject of {len(subject):,} characters is too long: at most {LONGEST_SUBJECT:,}"
+            return (
+                f"a subject of {len(subject):,} characters is too long: at most {LONGEST_SUBJECT:,}"
+            )
         if "" in tokens:
             return "a token of the subject is empty"
         if wild and not self.takes_wildcards:
