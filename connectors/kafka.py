@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -9,15 +10,17 @@ from typing import Any
 from headrace.compiler.edges import AwaitingSink, Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.diagnostics import Fault, shown
 from headrace.compiler.language.families import Input, Output
 from headrace.compiler.language.fields import (
     Choice,
     ConnectionName,
     DottedPath,
+    Identifier,
     Integer,
     Name,
     SecretText,
+    refused,
 )
 from headrace.compiler.language.records import listed, option
 from headrace.compiler.language.secrets import Secret
@@ -28,7 +31,29 @@ from headrace.connectors.drivers.kafka_sink import ACKS, KafkaSink
 from headrace.connectors.drivers.kafka_source import KafkaSource
 from headrace.connectors.tls import TlsConnection
 
+_TOPIC = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
+
 SASL = ("sasl_mechanism", "username", "password")
+
+
+class TopicName(Name):
+    """The name of a topic.
+
+    Source: https://kafka.apache.org/documentation/ (`kafka.common.Topic`).
+    """
+
+    @property
+    def expects(self) -> str:
+        """A topic."""
+        return "a topic: at most 249 letters, digits and ._-"
+
+    def read(self, value: Any) -> str:
+        """Take a name that brokers take."""
+        topic: str = super().read(value)
+        if not _TOPIC.fullmatch(topic):
+            message = f"{shown(topic)} cannot be the name of a topic"
+            raise refused("not-a-subject", message, found=topic, expected=self.expects)
+        return topic
 
 
 class KafkaConnection(TlsConnection, kind="kafka", listed=1):
@@ -107,8 +132,8 @@ class KafkaInput(Input, kind="kafka", listed=3):
     }
 
     connection: str = option(ConnectionName("kafka"), "Connection to read from.")
-    topic: str = option(Name(), "Topic to read.")
-    group: str = option(Name(), "Consumer group; the position is kept per group.")
+    topic: str = option(TopicName(), "Topic to read.")
+    group: str = option(Identifier(), "Consumer group; the position is kept per group.")
     max_batch: int = option(
         Integer(),
         "Most messages in a batch, of those that have arrived already; 0 is read as 1.",
@@ -150,7 +175,7 @@ class KafkaOutput(Output, kind="kafka", listed=4):
     """
 
     connection: str = option(ConnectionName("kafka"), "Connection to write to.")
-    topic: str = option(Name(), "Topic to write to.")
+    topic: str = option(TopicName(), "Topic to write to.")
     key: str | None = option(
         DottedPath(),
         "Field that holds a record's key: a string as it is, anything else as JSON text. Without the"

@@ -208,7 +208,7 @@ class Cluster:
             case ConnectionRefusedError():
                 return Unreachable(f"{where} does not answer: connection refused")
             case socket.gaierror():
-                return Unreachable(f"{where} does not answer: there is no such host")
+                return Unreachable(f"{where} does not answer: the host name cannot be resolved")
         if fault := await tls_fault(host, port, self._tls, self._ctx.clock):
             return turned_away(fault)
         if self._credential is None and (wanted := await self._wanted(host, port)):

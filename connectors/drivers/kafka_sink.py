@@ -226,14 +226,15 @@ class KafkaSink(AwaitingSink):
     def _frame(self, message: JsonValue) -> tuple[bytes | None, bytes, list[tuple[str, bytes]]]:
         """Return key, value and headers of a message."""
         value = encode(message)
-        if len(value) > MOST_BYTES:
-            raise BatchFailed(f"a record for '{self._topic}' has more than {MOST_BYTES:,} bytes")
         key = None if self._key is None else _text(self._key.read(message))
-        headers = [
-            (name, text)
-            for name, path in self._headers
-            if (text := _text(path.read(message))) is not None
-        ]
+        headers: list[tuple[str, bytes]] = []
+        size = len(value) + len(key or b"")
+        for name, path in self._headers:
+            if size <= MOST_BYTES and (text := _text(path.read(message))) is not None:
+                headers.append((name, text))
+                size += len(text)
+        if size > MOST_BYTES:
+            raise BatchFailed(f"a record for '{self._topic}' has more than {MOST_BYTES:,} bytes")
         return key, value, headers
 
 

@@ -76,7 +76,7 @@ class Access:
         Unless that is plain, by asking about TLS. ``sent`` is what the broker did before it was over.
         """
         if isinstance(cause, socket.gaierror):
-            return self.outage(f"does not answer: there is no host '{self.host}'")
+            return self.outage("does not answer: the host name cannot be resolved")
         if isinstance(cause, ConnectionRefusedError):
             return self.outage("does not answer: connection refused")
         if isinstance(cause, TimeoutError) and self.tls is not None:

@@ -119,6 +119,8 @@ class Link:
                     await self._connect()
         except OSError as cause:  # a time limit is one, and what is wrong with TLS
             raise await access.fault(cause, self._why) from None
+        except UnicodeError:  # a part of the name is empty, or longer than 63
+            raise access.outage("does not answer: the host name cannot be resolved") from None
         self._is_open, self._opened_at = True, access.clock.monotonic()
         access.reached()
         self._look()

@@ -40,6 +40,7 @@ NONSENSE = (ValueError, TypeError)
 
 _ERRNO = re.compile(r"\[Errno (\d+)\]")
 _DENIED = "permissions violation"
+_UNKNOWN = "the host name cannot be resolved"
 
 
 class Message(NamedTuple):
@@ -311,7 +312,7 @@ class Dialer:
         if fault := _tls_fault(link, cause):
             return turned_away(fault)
         if type(cause) is UnicodeError:  # from the encoding of names that are too long
-            return Unreachable(f"{where} does not answer: name or service not known")
+            return Unreachable(f"{where} does not answer: {_UNKNOWN}")
         words = link.words(cause)
         if isinstance(cause, NONSENSE) or "INFO" in words:
             return Unreachable(f"{where} does not answer as a NATS server does")
@@ -346,6 +347,8 @@ def _reason(cause: Exception) -> str:
         return "it hung up"
     if number is None and (found := _ERRNO.search(str(cause))):  # several addresses, several faults
         number = int(found[1])
-    if number is None or number < 0:
+    if number is not None and number < 0:  # so are those of name resolution
+        return _UNKNOWN
+    if number is None:
         return str(getattr(cause, "strerror", None) or cause).lower()
     return os.strerror(number).lower()

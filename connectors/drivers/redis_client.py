@@ -158,7 +158,7 @@ class RedisServer:
         if (reply := error_reply(cause)) is not None:
             return self.refusal(reply)
         if isinstance(cause.__context__, UnicodeError):  # it is longer than a name can be
-            return self.outage("does not answer: its name cannot be resolved")
+            return self.outage("does not answer: the host name cannot be resolved")
         system = cause.__context__ if isinstance(cause.__context__, OSError) else None
         if isinstance(system, ConnectionRefusedError | socket.gaierror):
             return self.outage(f"does not answer: {_reason(system)}")
@@ -362,5 +362,5 @@ def error_reply(cause: Exception) -> ErrorReply | None:
 
 def _reason(cause: OSError) -> str:
     if isinstance(cause, socket.gaierror):
-        return "its name cannot be resolved"
+        return "the host name cannot be resolved"
     return os.strerror(cause.errno).lower() if cause.errno else "connection refused"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.compiler.errors import BuildRefused
+from headrace.compiler.errors import BatchFailed, BuildRefused
 from headrace.connectors.drivers.kafka_addresses import brokers
 from headrace.connectors.kafka import KafkaConnection, KafkaInput, KafkaOutput
 from tests.doubles import StubContext, refusals
@@ -49,6 +49,10 @@ def test_an_output_has_no_key_and_waits_for_all_replicas_by_default():
         ({"headers": {"h": ""}}, "headers.h: this must not be blank"),
         ({"key": 1}, "key: expected a string that is not blank, found 1"),
         ({"topic": " "}, "topic: this must not be blank"),
+        ({"topic": "a b"}, 'topic: "a b" cannot be the name of a topic'),
+        ({"topic": "Größe"}, 'topic: "Größe" cannot be the name of a topic'),
+        ({"topic": ".."}, 'topic: ".." cannot be the name of a topic'),
+        ({"topic": "a" * 250}, "topic: "),
     ],
 )
 def test_what_no_output_can_do_is_refused(option, refusal):
@@ -174,3 +178,17 @@ def test_a_credential_shows_nowhere():
 
     assert cluster.options()["sasl_plain_password"] == "s3cret!"
     assert "s3cret!" not in repr(vars(cluster))
+
+
+@pytest.mark.parametrize("topic", ["a", ".a", "...", "plant.readings_1-b", "a" * 249])
+def test_a_topic_is_what_brokers_take(topic):
+    assert refusals(KafkaOutput, {"connection": "plant", "topic": topic}) == []
+    assert refusals(KafkaInput, {"connection": "plant", "topic": topic, "group": "g" * 1000}) == []
+
+
+async def test_a_record_is_too_large_with_its_headers_before_it_is_made():
+    names = {f"h{n}": "field" for n in range(2000)}
+    it = sink(context("a:1"), "t", headers=names)
+
+    with pytest.raises(BatchFailed, match="more than 100,000,000 bytes"):
+        it.begin([{"field": "x" * 900_000}])

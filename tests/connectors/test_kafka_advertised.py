@@ -102,7 +102,7 @@ async def test_an_advertised_host_that_there_is_not_is_named():
     async with telling(Hearsay({1: ("kafka.invalid", 9092)})) as it:
         said = await silence(it.address)
 
-    assert said == f"kafka.invalid:9092 does not answer: there is no such host; {REMEDY}"
+    assert said == f"kafka.invalid:9092 does not answer: the host name cannot be resolved; {REMEDY}"
 
 
 @pytest.mark.parametrize(

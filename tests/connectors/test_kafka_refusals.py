@@ -152,13 +152,6 @@ async def test_a_topic_that_one_may_not_see_is_refused(guarded):
     assert said == f"{where} refuses the topic 't': TOPIC_AUTHORIZATION_FAILED"
 
 
-async def test_a_topic_that_cannot_be_is_refused(guarded):
-    said = await refusal(context(guarded, "PLAINTEXT"), topic="no topic")
-
-    where = guarded.bootstrap_for("PLAINTEXT")
-    assert said == f"{where} refuses the topic 'no topic': INVALID_TOPIC"
-
-
 async def test_a_topic_that_is_not_there_is_waited_for_and_then_read_from_its_beginning(guarded):
     ctx = context(guarded, "PLAINTEXT")
     it, out = source(ctx, "late"), sink(ctx, "late")

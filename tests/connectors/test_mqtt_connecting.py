@@ -487,13 +487,14 @@ async def test_a_broker_that_talks_tls_and_says_nothing_is_not_there(secured, au
     assert str(failed.value) == f"{secured.address} does not answer: nothing came within 3 s"
 
 
-async def test_a_host_that_is_not_known_is_not_there(mosquitto: Mosquitto):
-    ctx = context(mosquitto, host="broker.invalid")
+@pytest.mark.parametrize("host", ["broker.invalid", "a..b", "a" * 64])
+async def test_a_host_that_is_not_known_is_not_there(mosquitto: Mosquitto, host: str):
+    ctx = context(mosquitto, host=host)
     with pytest.raises(Unreachable) as failed:
         await anext(source(ctx, "t").read())
 
     assert str(failed.value) == (
-        f"broker.invalid:{mosquitto.port} does not answer: there is no host 'broker.invalid'"
+        f"{host}:{mosquitto.port} does not answer: the host name cannot be resolved"
     )
 
 

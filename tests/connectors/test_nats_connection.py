@@ -304,9 +304,12 @@ async def test_nobody_at_the_port_is_told_with_host_and_port(caplog):
         " 127.0.0.1:1 does not answer: connection refused"
     )
     assert await silence("nowhere.invalid") == (
-        "nowhere.invalid:4222 does not answer: name or service not known"
+        "nowhere.invalid:4222 does not answer: the host name cannot be resolved"
     )
-    assert await silence("no..where") == "no..where:4222 does not answer: name or service not known"
+    assert (
+        await silence("no..where")
+        == "no..where:4222 does not answer: the host name cannot be resolved"
+    )
     assert caplog.records == []
 
 

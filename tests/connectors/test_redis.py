@@ -263,7 +263,7 @@ async def test_a_host_that_is_not_known_is_no_refusal(side, host):
     raised = await reached(side, context(f"redis://{host}"))
 
     assert isinstance(raised, Unreachable)
-    assert str(raised) == f"{host}:6379 does not answer: its name cannot be resolved"
+    assert str(raised) == f"{host}:6379 does not answer: the host name cannot be resolved"
 
 
 @BOTH
