@@ -117,12 +117,18 @@ def configure(stream: TextIO | StandardError, *, is_debug: bool) -> OneLine:
     handler = logging.StreamHandler(stream)
     handler.setFormatter(lines)
     others = logging.WARNING if is_debug else logging.CRITICAL
+    # Here and not only by levels: a driver may set that of its own logger when it is imported.
+    handler.addFilter(lambda entry: entry.levelno >= others or _is_heard(entry.name))
     logging.basicConfig(level=others, handlers=[handler], force=True)
     logging.getLogger(_OURS).setLevel(logging.DEBUG if is_debug else logging.INFO)
     # Its notices are about itself, and some can be had by anybody who sends nonsense.
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
     logging.getLogger("asyncio").setLevel(logging.WARNING)
     return lines
+
+
+def _is_heard(logger: str) -> bool:
+    return logger.partition(".")[0] in (_OURS, "uvicorn", "asyncio")
 
 
 def standard_error() -> StandardError:

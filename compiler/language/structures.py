@@ -83,7 +83,7 @@ class ObjectOf(Strict):
     def __init__(self, inner: Strict, *, noun: str, null_is_absent: bool = False) -> None:
         self.inner = inner
         self.noun = noun
-        self.is_null_absent = null_is_absent
+        self.is_null_absent = null_is_absent or type(self).is_null_absent
         super().__init__()
 
     @property

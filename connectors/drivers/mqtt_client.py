@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -61,7 +62,8 @@ class Link:
         from aiomqtt import Client
 
         self.is_lost = self.is_paused = False
-        self.unacknowledged = 0
+        self._order: deque[int] = deque()
+        self._finished: dict[int, int] = {}
         self._access = access
         self._loop = asyncio.get_running_loop()
         self._receive: Callable[[bytes, Origin], None] = lambda payload, origin: None
@@ -159,9 +161,33 @@ class Link:
         return granted
 
     def acknowledge(self, packet: int, qos: int) -> None:
-        """Tell the broker that a message of QoS 1 or 2 need not come again."""
+        """Tell the broker that a message of QoS 1 or 2 need not come again, once all before it need not.
+
+        A client has to acknowledge in order, or else Mosquitto does not keep the order either.
+
+        Source: MQTT 3.1.1, section 4.6.
+        """
+        order, finished = self._order, self._finished
+        finished[packet] = qos
+        while order and order[0] in finished:
+            self._acknowledged(order.popleft())
+
+    def acknowledge_finished(self) -> int:
+        """Acknowledge what is finished although something before it is not; return how many they are."""
+        ahead = [packet for packet in self._order if packet in self._finished]
+        self._order = deque(packet for packet in self._order if packet not in self._finished)
+        for packet in ahead:
+            self._acknowledged(packet)
+        return len(ahead)
+
+    @property
+    def unacknowledged(self) -> int:
+        """Messages of QoS 1 and 2 that the broker waits for a word about."""
+        return len(self._order)
+
+    def _acknowledged(self, packet: int) -> None:
+        qos = self._finished.pop(packet)
         if not self.is_lost:
-            self.unacknowledged -= 1
             (self._paho._send_puback if qos == 1 else self._paho._send_pubrec)(packet)
 
     def pause(self) -> None:
@@ -292,7 +318,7 @@ class Link:
     def _arrived(self, payload: bytes, packet: int, qos: int, topic: bytes, kept: bool) -> None:
         """Hand a message over."""
         if qos:
-            self.unacknowledged += 1
+            self._order.append(packet)
         self._receive(payload, (self, packet, qos, topic, kept))
 
     def _refused(self, code: int) -> None:

@@ -66,6 +66,7 @@ class MqttSource(Source):
             while not self._is_stopping:
                 yield await self._next(link)
         finally:
+            link.acknowledge_finished()
             await link.close()
 
     def _linked(self) -> Link:
@@ -110,7 +111,8 @@ class MqttSource(Source):
                 async with self._ctx.clock.timeout(STALL_SECONDS if is_blocked else None):
                     taken = await self._arrivals.take()
             except TimeoutError:
-                if link.unacknowledged == owed and self._ctx.release():
+                is_stalled = link.unacknowledged == owed and not link.acknowledge_finished()
+                if is_stalled and self._ctx.release():
                     self._ctx.warn_once(STALLED)
             else:
                 self._bytes = 0

@@ -309,9 +309,8 @@ def test_a_collection_in_the_middle_of_a_run_breaks_nothing():
         gc.collect()
         return [x]
 
-    s = script(
-        "let l = []; for i in 0..3 { l.push(host(msg)) } emit(l.len()); emit(msg)", host=host
-    )
+    code = "let l = []; for i in 0..3 { l.push(host(msg)) } emit(l.len()); emit(msg)"
+    s = Script(code, functions={"host": (1, host)}, time_limit=60.0)  # it is a large process
     message = {"a": [1]}
 
     assert s.run(message) == [3, message]

@@ -431,7 +431,7 @@ def test_who_floods_it_with_small_packets_does_not_stop_the_others(packet, loop)
         return max(after - before for before, after in pairwise(turns))
 
     with asyncio.Runner(loop_factory=loop) as runner:
-        assert runner.run(longest_turn()) < 0.35
+        assert runner.run(longest_turn()) < 1.0
 
 
 async def test_who_takes_no_answers_is_not_listened_to():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from random import Random
 
 import pytest
 import uvloop
@@ -324,3 +325,44 @@ async def test_a_broker_that_is_silent_for_too_long_is_lost(mosquitto: Mosquitto
     with halted(mosquitto), pytest.raises(Unreachable):
         await anext(reader)
     await reader.aclose()
+
+
+async def test_in_whatever_order_messages_are_finished_they_arrive_in_that_of_their_publisher(
+    mosquitto: Mosquitto,
+):
+    it = source(context(mosquitto), "order", qos="at_least_once", ack="on_delivery")
+    dice, owed, seen = Random(1), [], []
+    async with subscribed(it) as reader, somebody(mosquitto) as client:
+        for n in range(400):
+            await client.publish("order", b"%d" % n, 1)
+            if not n % 7 or n > 390:
+                came = await anext(reader)
+                seen += came
+                owed += origins(came)
+                dice.shuffle(owed)
+                it.acknowledge([owed.pop() for _ in range(dice.randrange(len(owed) + 1))])
+        while len(seen) < 400:
+            it.acknowledge(owed)
+            owed = []
+            seen += await anext(reader)
+
+    assert numbers(seen) == [*range(400)]
+
+
+async def test_where_nothing_comes_any_more_what_is_finished_is_acknowledged_out_of_order(
+    mosquitto: Mosquitto,
+):
+    it = source(context(mosquitto), "stall", qos="at_least_once", ack="on_delivery")
+    async with subscribed(it) as reader, somebody(mosquitto) as client:
+        for n in range(60):
+            await client.publish("stall", b"%d" % n, 1)
+        seen = [*await anext(reader)]
+        while len(seen) < 60:
+            it.acknowledge(origins(seen)[1:])  # the first is held, by a gate perhaps
+            del seen[1:]
+            seen += await anext(reader)
+            if int(seen[-1][0]) == 59:
+                break
+
+    assert numbers(seen)[0] == 0
+    assert numbers(seen)[-1] == 59

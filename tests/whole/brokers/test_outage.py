@@ -120,7 +120,10 @@ def test_pipelines_go_on_when_their_broker_is_back(tmp_path: Path, figure: Figur
             figure(f"{kind}: in", tally(arrived, published[kind]))
             figure(f"{kind}: out", tally(line.reader, posted[kind]))
             for pipeline, stage in ((f"from {kind}", "input"), (f"to {kind}", "output")):
-                assert len(told(server, pipeline)) == 1
+                # The batch that was just being confirmed may have a text of its own: what is known of
+                # it is not what is known of those after it.
+                texts = {each for each in told(server, pipeline) if "did not confirm" not in each}
+                assert len(texts) == 1
                 assert server.metric("headrace_failures_total", pipeline=pipeline, stage=stage) > 1
             assert max(took[kind]) < GOES_ON
         assert set(statuses(server).values()) == {"running"}
