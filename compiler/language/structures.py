@@ -78,6 +78,7 @@ class ObjectOf(Strict):
     """
 
     type_name = "object"
+    is_null_absent = False
     names = Identifier()
 
     def __init__(self, inner: Strict, *, noun: str, null_is_absent: bool = False) -> None:
