@@ -68,11 +68,10 @@ class AnyObject(Strict):
 class Entries(ObjectOf):
     """What a bucket holds: values by name under each key, of which one may be empty."""
 
-    is_null_absent = True
     names = Key()
 
     def __init__(self) -> None:
-        super().__init__(AnyObject(), noun="entry")
+        super().__init__(AnyObject(), noun="entry", null_is_absent=True)
 
     @property
     def expects(self) -> str:

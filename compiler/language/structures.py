@@ -78,13 +78,12 @@ class ObjectOf(Strict):
     """
 
     type_name = "object"
-    is_null_absent = False
     names = Identifier()
 
     def __init__(self, inner: Strict, *, noun: str, null_is_absent: bool = False) -> None:
         self.inner = inner
         self.noun = noun
-        self.is_null_absent = null_is_absent or type(self).is_null_absent
+        self.is_null_absent = null_is_absent
         super().__init__()
 
     @property

@@ -15,12 +15,12 @@ from marshmallow import ValidationError
 from headrace.compiler.language.diagnostics import Fault, shown
 from headrace.compiler.language.fields import Text, refused
 from headrace.compiler.language.records import json_type
+from headrace.compiler.language.redaction import HIDDEN
 
 # Source: https://url.spec.whatwg.org/#forbidden-host-code-points
 _NOT_IN_A_HOST = re.compile(r"[#/:<>?@\[\\\]^|%]")
 _BEGINNING = re.compile(r"https?://", re.IGNORECASE)
 _NOT_IN_A_URL = re.compile(r"[\x00-\x20\x7f]")
-_HIDDEN = "***"
 
 
 class Address:
@@ -55,7 +55,7 @@ class Address:
         if self.user is None:
             return self.text
         scheme, _, rest = self.location.partition("://")
-        return f"{scheme}://{_HIDDEN}@{rest}"
+        return f"{scheme}://{HIDDEN}@{rest}"
 
 
 class HttpUrl(Text):
@@ -111,8 +111,8 @@ def _authority_objection(parts: SplitResult) -> str | None:
         return "it names no host"
     if "[" not in parts.netloc and not _is_host(parts.hostname):
         return "its host is malformed"
-    if parts.netloc.startswith(f"{_HIDDEN}@"):
-        return f"'{_HIDDEN}' hides its user info, as in an echo: write it anew"
+    if parts.netloc.startswith(f"{HIDDEN}@"):
+        return f"'{HIDDEN}' hides its user info, as in an echo: write it anew"
     # RFC 7617: the first colon of Basic authentication ends the user name.
     if ":" in unquote(parts.username or ""):
         return "its user name holds a colon"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from random import Random
 
 import pytest
 import uvloop
 
+from headrace.compiler.clock import Clock
 from headrace.compiler.errors import Unreachable
 from headrace.connectors.drivers import mqtt_client, mqtt_source
+from headrace.connectors.drivers.mqtt_access import Access
 from tests.mqtt_sides import (
     arrived,
     context,
@@ -327,42 +328,43 @@ async def test_a_broker_that_is_silent_for_too_long_is_lost(mosquitto: Mosquitto
     await reader.aclose()
 
 
-async def test_in_whatever_order_messages_are_finished_they_arrive_in_that_of_their_publisher(
-    mosquitto: Mosquitto,
-):
-    it = source(context(mosquitto), "order", qos="at_least_once", ack="on_delivery")
-    dice, owed, seen = Random(1), [], []
-    async with subscribed(it) as reader, somebody(mosquitto) as client:
-        for n in range(400):
-            await client.publish("order", b"%d" % n, 1)
-            if not n % 7 or n > 390:
-                came = await anext(reader)
-                seen += came
-                owed += origins(came)
-                dice.shuffle(owed)
-                it.acknowledge([owed.pop() for _ in range(dice.randrange(len(owed) + 1))])
-        while len(seen) < 400:
-            it.acknowledge(owed)
-            owed = []
-            seen += await anext(reader)
+async def test_messages_are_acknowledged_in_the_order_they_came_whatever_is_finished_first():
+    clock = Clock(asyncio.get_running_loop())
+    link = mqtt_client.Link(Access("127.0.0.1", 1, None, None, None, clock), "in-order")
+    sent = link._paho._send_puback = Sent()
+    for packet in (7, 3, 9, 4):
+        link._arrived(b"1", packet, 1, b"t", False)
 
-    assert numbers(seen) == [*range(400)]
+    link.acknowledge(3, 1)
+    link.acknowledge(9, 1)
+    assert (sent, link.unacknowledged) == ([], 4)
+    link.acknowledge(7, 1)
+    assert (sent, link.unacknowledged) == ([7, 3, 9], 1)
+
+    link._arrived(b"1", 7, 1, b"t", False)
+    link.acknowledge(7, 1)
+    assert link.acknowledge_finished() == 1
+    assert (sent, link.unacknowledged) == ([7, 3, 9, 7], 1)
+    await link.close()
+
+
+class Sent(list[int]):
+    """Keeps what it is called with."""
+
+    __call__ = list.append
 
 
 async def test_where_nothing_comes_any_more_what_is_finished_is_acknowledged_out_of_order(
     mosquitto: Mosquitto,
 ):
     it = source(context(mosquitto), "stall", qos="at_least_once", ack="on_delivery")
-    async with subscribed(it) as reader, somebody(mosquitto) as client:
-        for n in range(60):
-            await client.publish("stall", b"%d" % n, 1)
-        seen = [*await anext(reader)]
+    async with subscribed(it) as reader:
+        publishing = asyncio.ensure_future(published(mosquitto, "stall", 60))
+        seen = await arrived(reader, 1)
+        it.acknowledge(origins(seen)[1:])  # the first is held, by a gate perhaps
         while len(seen) < 60:
-            it.acknowledge(origins(seen)[1:])  # the first is held, by a gate perhaps
-            del seen[1:]
-            seen += await anext(reader)
-            if int(seen[-1][0]) == 59:
-                break
+            seen += (came := await arrived(reader, 1))
+            it.acknowledge(origins(came))
+        await publishing
 
-    assert numbers(seen)[0] == 0
-    assert numbers(seen)[-1] == 59
+    assert sorted(numbers(seen)) == [*range(60)]
