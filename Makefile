@@ -72,10 +72,11 @@ $(BIN)/uv:
 	$(INSTALL_HEADRACE) .
 	@mv $@.begun $@
 
-# vega-datasets for its readings alone: what it depends on (data frames) is not wanted.
+# vega-datasets for its readings alone, chdb-core-lite for ClickHouse's engine: what they depend on
+# (data frames) is not wanted.
 .venv/.tests: .venv/.runs
 	$(INSTALL_HEADRACE) '.[dev]'
-	$(INSTALL) --no-deps vega-datasets
+	$(INSTALL) --no-deps vega-datasets chdb-core-lite
 	@touch $@
 
 # A type checker cannot follow an editable install: it gets the rooms under their import name, and
