@@ -1,8 +1,8 @@
-"""A server that says no: what cannot be mended by trying again."""
+"""A server that says no, which trying again cannot mend, and one that cannot be reached."""
 
 from __future__ import annotations
 
-from headrace.compiler.errors import BuildRefused
+from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.language.diagnostics import Fault
 
 CONNECT_SECONDS = 4.0
@@ -12,3 +12,24 @@ CONNECT_SECONDS = 4.0
 def turned_away(message: str, expected: str | None = None) -> BuildRefused:
     """Return the refusal of a component by the server that its connection names."""
     return BuildRefused(Fault("turned-away", message, expected=expected, path=("connection",)))
+
+
+class Outage:
+    """A server that cannot be reached, in one text from the first try that fails to the last.
+
+    So an outage is one failure, with its count, however each of the tries ended.
+    """
+
+    def __init__(self, where: str) -> None:
+        """Take the server's host and port, or whatever tells it from others."""
+        self._where = where
+        self._said = ""
+
+    def of(self, what: str) -> Unreachable:
+        """Return what to raise; ``what`` says what the server does, and counts the first time only."""
+        self._said = self._said or f"{self._where} {what}"
+        return Unreachable(self._said)
+
+    def over(self) -> None:
+        """Note that it was reached: what comes then is another outage."""
+        self._said = ""

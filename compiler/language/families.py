@@ -199,6 +199,10 @@ class PerBatch(Fusible):
 class Output(Component, family="output"):
     """Where batches go."""
 
+    def keeps_digits(self) -> bool:
+        """Return whether numbers have to reach it as they were written: ``1.10``, thirty digits."""
+        return False
+
     def open(self, ctx: Context) -> Sink:
         """Build what the output worker writes to. May refuse; opens nothing yet."""
         raise NotImplementedError

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import Unreachable
-from headrace.connectors.refusal import CONNECT_SECONDS, turned_away
+from headrace.connectors.refusal import CONNECT_SECONDS, Outage, turned_away
 from headrace.connectors.tls import PROBE_SECONDS, tls_fault
 
 LIMIT_SECONDS = CONNECT_SECONDS - PROBE_SECONDS
@@ -45,7 +45,9 @@ class Access:
     password: str | None = field(repr=False)
     tls: ssl.SSLContext | None
     clock: Clock
-    _outage: str = ""
+
+    def __post_init__(self) -> None:
+        self._outage = Outage(self.where)
 
     @property
     def where(self) -> str:
@@ -57,12 +59,11 @@ class Access:
 
         The same text until it is `reached` again: an outage is one failure, counted.
         """
-        self._outage = self._outage or f"{self.where} {what}"
-        return Unreachable(self._outage)
+        return self._outage.of(what)
 
     def reached(self) -> None:
         """Note that the broker has let us in: what comes then is another outage."""
-        self._outage = ""
+        self._outage.over()
 
     def refusal(self, code: int) -> Exception:
         """Return what to raise when the broker lets nobody in, by the code of its CONNACK."""

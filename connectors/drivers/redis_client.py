@@ -24,7 +24,7 @@ from headrace.compiler.edges import Arrival
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.language.context import Context
 from headrace.connectors.drivers.redis_urls import RedisUrl
-from headrace.connectors.refusal import CONNECT_SECONDS, turned_away
+from headrace.connectors.refusal import CONNECT_SECONDS, Outage, turned_away
 from headrace.connectors.tls import PROBE_SECONDS, handshake_fault, tls_fault
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class RedisServer:
         self._clock, self._redact = ctx.clock, ctx.redact
         # A name in Redis is of visible characters.
         self._name = re.sub(r"[^!-~]", "_", f"headrace-{ctx.pipeline}")
-        self._outage = ""
+        self._outage = Outage(url.where)
 
     async def connect(self) -> RedisLink:
         """Return a new connection, signed in.
@@ -96,7 +96,7 @@ class RedisServer:
         except BaseException:
             await link.close()
             raise
-        self._outage = ""
+        self._outage.over()
         return link
 
     def refusal(self, reply: ErrorReply) -> Exception:
@@ -115,8 +115,7 @@ class RedisServer:
 
         The same text until there is a connection again: an outage is one failure, counted.
         """
-        self._outage = self._outage or f"{self._url.where} {what}"
-        return Unreachable(self._outage)
+        return self._outage.of(what)
 
     def words(self, reply: ErrorReply) -> str:
         """Return what the server says, for a text."""
