@@ -32,7 +32,7 @@ run: .venv/.runs ## start the server on an example (CONFIG=path for another)
 test: .venv/.tests ## run the tests (PYTEST="..." for other arguments)
 	$(BIN)/python -m pytest $(PYTEST)
 
-services: .venv/.tests ## start the brokers of the tests on free ports, until Ctrl-C
+services: .venv/.tests ## start the servers of the tests on free ports, until Ctrl-C
 	@exec $(BIN)/python -m tests.services
 
 check: export MYPYPATH := build/rooms:rhai-python/python:scripts
