@@ -289,6 +289,8 @@ class HttpOutput(Output, kind="http", listed=10):
     User info in the url is sent as Basic authentication; errors, logs and events never show it.
     """
 
+    drivers = ("aiohttp",)
+
     url: Address = option(HttpUrl(), "Where to send: an absolute http or https url.")
     auth: Auth | None = option(VariantOf(Auth), "Credential to present.", default=None)
     body: str = option(

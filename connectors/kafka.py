@@ -121,6 +121,7 @@ class KafkaInput(Input, kind="kafka", listed=3):
     read. Records of transactions that were not committed are not read.
     """
 
+    drivers = ("aiokafka",)
     acknowledges = True
     attaches = {
         "connection": "Connection it was read from.",
@@ -173,6 +174,8 @@ class KafkaOutput(Output, kind="kafka", listed=4):
     Records with the same key go to the same partition, as with every Kafka client; without a key, all
     records of a batch go to one partition. Order within a partition is kept.
     """
+
+    drivers = ("aiokafka",)
 
     connection: str = option(ConnectionName("kafka"), "Connection to write to.")
     topic: str = option(TopicName(), "Topic to write to.")

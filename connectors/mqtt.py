@@ -166,6 +166,7 @@ class MqttInput(Input, kind="mqtt", listed=6):
     The client id is ``headrace-<pipeline>-<topic>``, with ``*`` for + and ``**`` for #.
     """
 
+    drivers = ("aiomqtt",)
     acknowledges = True
     attaches: ClassVar = {
         "connection": "Connection it was read from.",
@@ -214,6 +215,8 @@ class MqttOutput(Output, kind="mqtt", listed=8):
 
     The client id is ``headrace-<pipeline>-<topic>-out``.
     """
+
+    drivers = ("aiomqtt",)
 
     connection: str = option(ConnectionName("mqtt"), "Connection to publish to.")
     topic: str = option(Topic(), "Topic to publish to.")

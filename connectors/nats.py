@@ -144,6 +144,7 @@ class NatsInput(Input, kind="nats", listed=4):
     Beyond that each one is dropped and counted as a failure.
     """
 
+    drivers = ("nats.aio.client",)
     unacknowledged: ClassVar[str] = "core NATS sends it once and keeps no copy to send again"
     attaches: ClassVar = {
         "connection": "Name of the connection it was read from.",
@@ -280,6 +281,8 @@ class NatsOutput(Output, kind="nats", listed=5):
     before, the batch fails, and as the server does not tell, some of it may have been delivered. A
     message larger than the server takes fails its batch, and nothing of that is sent.
     """
+
+    drivers = ("nats.aio.client",)
 
     connection: str = option(ConnectionName("nats"), "Connection to write to.")
     subject: str = option(Subject(), "Subject to publish to.")

@@ -87,6 +87,7 @@ class RedisInput(Input, kind="redis", listed=7):
     Source: https://redis.io/docs/latest/develop/pubsub/
     """
 
+    drivers = ("redis.asyncio",)
     unacknowledged: ClassVar[str] = "Pub/Sub keeps nothing that it could send again"
     attaches: ClassVar = {
         "connection": "Name of the connection.",
@@ -160,6 +161,8 @@ class RedisOutput(Output, kind="redis", listed=9):
     messages. That nobody is subscribed is no failure. Nothing is published a second time: when the
     connection breaks, the batch that was being published is lost, or part of it.
     """
+
+    drivers = ("redis.asyncio",)
 
     connection: str = option(ConnectionName("redis"), "Connection to publish to.")
     channel: str = option(Identifier(), "Name of the channel.")

@@ -30,6 +30,7 @@ class HttpTransform(Transform, kind="http", listed=2):
     Shape: n messages in, one batch of as many as the server answers out.
     """
 
+    drivers = ("aiohttp",)
     is_gathering: ClassVar[bool] = True
     acts: ClassVar[str] = "posts every batch that reaches it to its url"
 

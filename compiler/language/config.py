@@ -94,6 +94,11 @@ class PipelineConfig:
                     if isinstance(known, ConnectionName):
                         yield (where, index, *path), known.connection_kind, value
 
+    def components(self) -> Iterator[Component]:
+        """Yield its components, in the order of a config."""
+        for _, components in self._lists():
+            yield from components
+
     def _lists(self) -> Iterator[tuple[str, Sequence[Component]]]:
         yield "inputs", self.inputs
         yield "transforms", self.transforms

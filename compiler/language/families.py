@@ -39,6 +39,8 @@ class Component(Record):
     one_of: ClassVar[tuple[str, ...]] = ()
     """Options (wire names) of which exactly one is given: the variants of a component without a tag
     of its own, as the reference and the schema show them."""
+    drivers: ClassVar[tuple[str, ...]] = ()
+    """Modules that it needs once it runs. They are imported before it is built, off the loop."""
 
     def __init_subclass__(
         cls, family: str | None = None, kind: str = "", listed: int = 1000, **keywords: Any

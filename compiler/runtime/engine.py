@@ -29,6 +29,7 @@ from headrace.compiler.language.states import bounds_of
 from headrace.compiler.runtime.connections import Connections
 from headrace.compiler.runtime.context import World
 from headrace.compiler.runtime.counters import Counters
+from headrace.compiler.runtime.drivers import import_drivers
 from headrace.compiler.runtime.failures import Failures
 from headrace.compiler.runtime.feed import Feed, Listener
 from headrace.compiler.runtime.inbox import Inbox
@@ -98,6 +99,7 @@ class Engine:
         pipeline = self._make(id, config)
         self._pipelines[id] = pipeline  # reserved while its outputs come up
         try:
+            await import_drivers([config], self.clock)
             refused = pipeline.build() or await pipeline.open(OPENING_SECONDS, is_awaited=True)
             if refused:
                 raise Refused(self._shown(refused), f"pipeline '{id}' could not be started")
@@ -113,6 +115,7 @@ class Engine:
         Raises:
             Refused: with every reason of every pipeline; nothing was started.
         """
+        await import_drivers(program.pipelines, self.clock)
         undeclare = self.buckets.declare(bounds_of(program.buckets))
         made: list[Pipeline] = []
         try:
