@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import Arrival, AwaitingSink, Source
 from headrace.compiler.errors import BuildRefused, UnresolvedSecret
-from headrace.compiler.jsontext import encode
+from headrace.compiler.jsontext import Decoding, encode
 from headrace.compiler.language.context import Context
 from headrace.compiler.language.diagnostics import Fault, shown
 from headrace.compiler.language.families import Input, Output
@@ -165,7 +165,12 @@ class HttpInput(Input, kind="http", listed=2):
 
     def source(self, ctx: Context) -> Source:
         """Open the pipeline's way in; posts are taken from now on."""
-        posts = Posts(self.capacity, _door(self.auth, ctx), wants_origin=self.envelope is not None)
+        posts = Posts(
+            self.capacity,
+            _door(self.auth, ctx),
+            ctx.decoding,
+            wants_origin=self.envelope is not None,
+        )
         ctx.admit(posts)
         return posts
 
@@ -202,8 +207,11 @@ class Posts(Source):
 
     is_raw: ClassVar[bool] = False
 
-    def __init__(self, capacity: int, door: Door, *, wants_origin: bool) -> None:
+    def __init__(
+        self, capacity: int, door: Door, decoding: Decoding, *, wants_origin: bool
+    ) -> None:
         self.admits = door
+        self.decoding = decoding
         self.wants_origin = wants_origin
         self._room = capacity
         self._queue: deque[Arrival] = deque()

@@ -8,7 +8,7 @@
         if group is None:
             group = groups[key_2] = [machine_1, 0, 0]
         temp_3 = m['temp']
-        if not (temp_3.__class__ is float or temp_3.__class__ is int):
+        if not (temp_3.__class__ is float or ...):
             raise GiveUp
         group[1] += temp_3
         group[2] += 1

@@ -14,6 +14,7 @@ from enum import Enum
 from functools import cache
 from typing import Any
 
+from headrace.compiler.decimals import NUMBERS
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.language.records import json_type
@@ -80,7 +81,8 @@ def _encoder() -> Callable[[JsonValue], bytes]:
     # Imported when the first pipeline runs: checking a config has no use for it.
     import msgspec
 
-    return msgspec.json.Encoder(order="sorted").encode
+    # A number that remembers how it was written is the same as its double.
+    return msgspec.json.Encoder(order="sorted", enc_hook=float).encode
 
 
 def numeric(compute: Callable[[Sequence[Any]], int | float]) -> Fold:
@@ -88,7 +90,7 @@ def numeric(compute: Callable[[Sequence[Any]], int | float]) -> Fold:
 
     def fold(values: Sequence[JsonValue]) -> JsonValue:
         for value in values:
-            if type(value) is not float and type(value) is not int:
+            if type(value) not in NUMBERS:
                 raise BatchFailed(f"expected a number, found {json_type(value)}")
         if not values:
             return None

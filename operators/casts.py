@@ -7,7 +7,9 @@ import re
 from collections.abc import Callable, Mapping
 
 from headrace.compiler import jsontext
+from headrace.compiler.decimals import FLOATS, NUMBERS
 from headrace.compiler.delivery import JsonValue
+from headrace.compiler.jsontext import Decoding
 from headrace.compiler.language.records import json_type
 from headrace.compiler.timestamps import rfc3339, rfc3339_of_seconds
 
@@ -16,6 +18,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _BOOLEANS = {"true": True, "false": False}
+_USUAL = Decoding()
 
 
 class CastError(ValueError):
@@ -41,7 +44,7 @@ def integer(value: JsonValue) -> int:
     """Return a whole number, or the one a string holds: sign and digits and nothing else."""
     if type(value) is int:
         return value
-    if type(value) is float and value.is_integer():
+    if type(value) in FLOATS and value.is_integer():
         return int(value)
     if type(value) is str and _INTEGER.fullmatch(digits := value.strip()):
         try:
@@ -51,9 +54,9 @@ def integer(value: JsonValue) -> int:
     raise CastError(value, "an integer", "a whole number, or its digits in a string")
 
 
-def float_(value: JsonValue) -> int | float:
-    """Return a number as it is, or the one a string holds, as a double."""
-    if type(value) is float or type(value) is int:
+def float_(value: JsonValue) -> JsonValue:
+    """Return a number as it is, or the one a string holds: that as a double, in every pipeline."""
+    if type(value) in NUMBERS:
         return value
     if type(value) is str and _DECIMAL.fullmatch(decimal := value.strip()):
         number = float(decimal)
@@ -90,11 +93,11 @@ def uuid(value: JsonValue) -> str:
     raise CastError(value, "a uuid", "8-4-4-4-12 hexadecimal digits")
 
 
-def json(value: JsonValue) -> JsonValue:
-    """Return what the JSON in a string stands for."""
+def json(value: JsonValue, decoding: Decoding = _USUAL) -> JsonValue:
+    """Return what the JSON in a string stands for, decoded as usual or as a pipeline does."""
     if type(value) is str:
         try:
-            return jsontext.decode(value.encode())
+            return decoding.decode(value.encode())
         except ValueError as cause:
             raise CastError(value, "JSON", "well-formed JSON") from cause
     raise CastError(value, "JSON", "a string that holds JSON")
@@ -104,7 +107,7 @@ def _moment(value: JsonValue, wanted: str) -> str:
     try:
         if type(value) is str:
             return rfc3339(value)
-        if type(value) is float or type(value) is int:
+        if type(value) in NUMBERS:
             return rfc3339_of_seconds(value)
     except ValueError as cause:
         expected = "RFC 3339 with an offset, YYYY-MM-DD, or seconds since 1970 up to 9e9"
@@ -112,7 +115,7 @@ def _moment(value: JsonValue, wanted: str) -> str:
     raise CastError(value, wanted, "a string or a number of seconds")
 
 
-CASTS: Mapping[str, Callable[[JsonValue], JsonValue]] = {
+CASTS: Mapping[str, Callable[..., JsonValue]] = {
     "text": text,
     "integer": integer,
     "float": float_,
@@ -122,4 +125,4 @@ CASTS: Mapping[str, Callable[[JsonValue], JsonValue]] = {
     "uuid": uuid,
     "json": json,
 }
-"""Every type by its word in a config."""
+"""Every type by its word in a config. That of `json` can be told how to decode."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, ClassVar
 
+from headrace.compiler.decimals import NUMBERS
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.language.fields import Choice, DottedPath, Number, Text
 from headrace.compiler.language.records import Record, option
@@ -43,7 +44,7 @@ class Numeric(Record):
 
     def matches(self, found: JsonValue) -> bool | None:
         """Return whether a value matches; None when it is no number."""
-        if type(found) not in (int, float):
+        if type(found) not in NUMBERS:
             return None
         if self.operator == "greater_than":
             return bool(found > self.value)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import BatchFailed
-from headrace.compiler.jsontext import NotJson, decode, encode
+from headrace.compiler.jsontext import Decoding, NotJson, encode
 from headrace.compiler.language.context import Context, Operator
 from headrace.compiler.language.families import Transform
 from headrace.compiler.language.fields import Choice
@@ -49,7 +49,7 @@ class HttpTransform(Transform, kind="http", listed=2):
             if not batch:
                 return []
             reply = await client.ask(encode(batch), MOST_REPLY_BYTES)
-            return [answered] if (answered := self.batch_of(reply)) else []
+            return [answered] if (answered := self.batch_of(reply, ctx.decoding)) else []
 
         return ctx.lift_awaiting(replace)
 
@@ -57,14 +57,14 @@ class HttpTransform(Transform, kind="http", listed=2):
         """Return that the server had nothing to say."""
         return "the server answered an empty array"
 
-    def batch_of(self, reply: bytes) -> Batch:
+    def batch_of(self, reply: bytes, decoding: Decoding) -> Batch:
         """Return the batch that a reply holds.
 
         Raises:
             BatchFailed: the reply is not a JSON array.
         """
         try:
-            batch = decode(reply)
+            batch = decoding.decode(reply)
         except NotJson as cause:
             raise BatchFailed(f"POST {self.url}: the reply is not JSON: {cause}") from cause
         if not isinstance(batch, list):

@@ -109,27 +109,27 @@ class Map(PerMessage, kind="map", listed=8):
         made: dict[str, Any] = {}
         for index, mapping in enumerate(self.mappings):
             try:
-                message, made = self._applied(mapping, message, made)
+                message, made = self._applied(mapping, message, made, ctx)
             except (BatchFailed, ScalarInTheWay) as cause:
                 raise BatchFailed(f"mapping {index} ('{mapping.tag}'): {cause}") from cause
         return made if self.keep == "mapped" else message
 
     def _applied(
-        self, mapping: Mapping, message: dict[str, Any], made: dict[str, Any]
+        self, mapping: Mapping, message: dict[str, Any], made: dict[str, Any], ctx: Context
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the message after one mapping, and what is made of it if only that is kept."""
         if isinstance(mapping, Drop):
             return mapping.without(message), made
         assert isinstance(mapping, Writing)
-        value = self._value(mapping, message)
+        value = self._value(mapping, message, ctx)
         if value is MISSING:
             return message, made
         target = DottedPath(mapping.target)
         message = target.write(message, value)
         return message, target.write(made, value) if self.keep == "mapped" else made
 
-    def _value(self, mapping: Writing, message: JsonValue) -> JsonValue | Missing:
-        value = mapping.value(message)
+    def _value(self, mapping: Writing, message: JsonValue, ctx: Context) -> JsonValue | Missing:
+        value = mapping.value(message, ctx)
         if value is not MISSING:
             return value
         if mapping.fallback is not None:
@@ -144,18 +144,18 @@ class Map(PerMessage, kind="map", listed=8):
         kept: list[Kept] = []
         for mapping, is_seen in zip(self.mappings, self._seen(), strict=True):
             if isinstance(mapping, Writing):
-                kept.append(self._write(mapping, code, is_seen=is_seen))
+                kept.append(self._write(mapping, code, ctx, is_seen=is_seen))
             elif isinstance(mapping, Drop):
                 for path in mapping.from_:
                     code.remove(DottedPath(path))
         if self.keep == "mapped":
             _replace(kept, code)
 
-    def _write(self, mapping: Writing, code: Code, *, is_seen: bool) -> Kept:
+    def _write(self, mapping: Writing, code: Code, ctx: Context, *, is_seen: bool) -> Kept:
         """Write one mapping as source."""
         target, fallback = DottedPath(mapping.target), mapping.fallback
         is_lenient = fallback is not None or self.on_missing != "error"
-        formula = mapping.source(code, optional=is_lenient)
+        formula = mapping.source(code, ctx, optional=is_lenient)
         condition = formula.there if fallback is None and self.on_missing == "omit" else ""
         if condition and is_seen:
             code.own()  # else every such block copies

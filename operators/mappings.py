@@ -13,8 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from headrace.compiler.decimals import NUMBERS
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.errors import BatchFailed
+from headrace.compiler.jsontext import Decoding
+from headrace.compiler.language.context import Context
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.fields import Choice, DottedPath
 from headrace.compiler.language.records import json_type, option
@@ -44,10 +47,10 @@ def present(path: str, message: JsonValue) -> JsonValue | Missing:
     return MISSING if found is None else found
 
 
-def converted(value: JsonValue, to: str, field: str) -> JsonValue:
-    """Return the value of a field as another type."""
+def converted(value: JsonValue, to: str, field: str, *by: Decoding) -> JsonValue:
+    """Return the value of a field as another type; ``by`` is how JSON in it is decoded."""
     try:
-        return CASTS[to](value)
+        return CASTS[to](value, *by)
     except CastError as cause:
         raise BatchFailed(f"field '{field}': {cause}") from cause
 
@@ -143,14 +146,14 @@ class Writing(Mapping):
         """What is written when a field is missing, before the map's policy is asked."""
         return getattr(self, "default", None)
 
-    def value(self, message: JsonValue) -> JsonValue | Missing:
+    def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
         """Return what it writes for one message, or `MISSING`.
 
         Raises: `BatchFailed` if what is there is not what it takes.
         """
         raise NotImplementedError
 
-    def source(self, code: Code, *, optional: bool) -> Formula:
+    def source(self, code: Code, ctx: Context, *, optional: bool) -> Formula:
         """Write the same as source. ``optional``: a missing field is nothing unusual here."""
         raise NotImplementedError
 
@@ -171,11 +174,11 @@ class Copy(Writing, tag="copy"):
         """The one field."""
         return (self.from_,)
 
-    def value(self, message: JsonValue) -> JsonValue | Missing:
+    def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
         """Return the field."""
         return present(self.from_, message)
 
-    def source(self, code: Code, *, optional: bool) -> Formula:
+    def source(self, code: Code, ctx: Context, *, optional: bool) -> Formula:
         """Read it."""
         found = code.read(Path(self.from_), optional=optional)
         return Formula(found, [found])
@@ -189,11 +192,11 @@ class Constant(Writing, tag="constant"):
     value_: Literal = option(VariantOf(Literal), "What to write.")
     as_: str = option(DottedPath(), "Field to write.")
 
-    def value(self, message: JsonValue) -> JsonValue | Missing:
+    def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
         """Return the constant."""
         return self.value_.constant
 
-    def source(self, code: Code, *, optional: bool) -> Formula:
+    def source(self, code: Code, ctx: Context, *, optional: bool) -> Formula:
         """Name it."""
         return Formula(code.constant(self.value_.constant, "constant"))
 
@@ -212,12 +215,12 @@ class Coalesce(Writing, tag="coalesce"):
         """All of them."""
         return self.from_
 
-    def value(self, message: JsonValue) -> JsonValue | Missing:
+    def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
         """Return the first that is there."""
         found = (present(path, message) for path in self.from_)
         return next((value for value in found if value is not MISSING), MISSING)
 
-    def source(self, code: Code, *, optional: bool) -> Formula:
+    def source(self, code: Code, ctx: Context, *, optional: bool) -> Formula:
         """Read them all and take the first."""
         *before, last = [code.read(Path(path), optional=True) for path in self.from_]
         first = "".join(f"{name} if {name} is not None else " for name in before) + last
@@ -247,16 +250,23 @@ class Cast(Writing, tag="cast"):
         """The one field."""
         return (self.from_,)
 
-    def value(self, message: JsonValue) -> JsonValue | Missing:
+    def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
         """Return the field, converted."""
         found = present(self.from_, message)
-        return MISSING if found is MISSING else converted(found, self.to, self.from_)
+        if found is MISSING:
+            return MISSING
+        return converted(found, self.to, self.from_, *self._by(ctx))
 
-    def source(self, code: Code, *, optional: bool) -> Formula:
+    def source(self, code: Code, ctx: Context, *, optional: bool) -> Formula:
         """Read it and call the conversion."""
         found = code.read(Path(self.from_), optional=optional)
         cast = code.constant(CASTS[self.to], self.to)
-        return Formula(f"{cast}({found})", [found], raises_on_none=True)
+        arguments = [found, *(code.constant(each, "decoding") for each in self._by(ctx))]
+        return Formula(f"{cast}({', '.join(arguments)})", [found], raises_on_none=True)
+
+    def _by(self, ctx: Context) -> Sequence[Decoding]:
+        """Return what the conversion needs besides the value: JSON is decoded as its pipeline does."""
+        return (ctx.decoding,) if self.to == "json" else ()
 
 
 class Concat(Writing, tag="concat"):
@@ -274,7 +284,7 @@ class Concat(Writing, tag="concat"):
         """The fields among the parts."""
         return [part.path for part in self.parts if part.path is not None]
 
-    def value(self, message: JsonValue) -> JsonValue | Missing:
+    def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
         """Return the parts, joined."""
         fields = {path: present(path, message) for path in self.sources}
         if MISSING in fields.values():
@@ -285,7 +295,7 @@ class Concat(Writing, tag="concat"):
             raise BatchFailed(f"the result is longer than {_LONGEST:,} characters")
         return "".join(pieces)
 
-    def source(self, code: Code, *, optional: bool) -> Formula:
+    def source(self, code: Code, ctx: Context, *, optional: bool) -> Formula:
         """Add strings up; anything else has to become one first."""
         names, pieces, text = [], [], code.constant(CASTS["text"], "text")
         for part in self.parts:
@@ -334,7 +344,7 @@ class Arithmetic(Writing, tag="arithmetic"):
         """The fields among the operands."""
         return [side.path for side in (self.left, self.right) if side.path is not None]
 
-    def value(self, message: JsonValue) -> JsonValue | Missing:
+    def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
         """Return the result."""
         left, right = (
             side.constant if side.path is None else present(side.path, message)
@@ -358,7 +368,7 @@ class Arithmetic(Writing, tag="arithmetic"):
             raise BatchFailed(f"{self.operator} of {sides} has more than {_DIGITS:,} digits")
         return result
 
-    def source(self, code: Code, *, optional: bool) -> Formula:
+    def source(self, code: Code, ctx: Context, *, optional: bool) -> Formula:
         """Calculate; whatever is unusual is left to the plain form."""
         names, sides = [], []
         for side in (self.left, self.right):
@@ -391,7 +401,7 @@ class Arithmetic(Writing, tag="arithmetic"):
 
     @staticmethod
     def _check(side: Operand, value: JsonValue) -> None:
-        if type(value) is not int and type(value) is not float:
+        if type(value) not in NUMBERS:
             raise BatchFailed(f"field '{side.path}' is {json_type(value)}: expected a number")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from headrace.compiler.buckets import WHOLE, Bucket
 from headrace.compiler.delivery import Batch, JsonValue
@@ -37,6 +37,8 @@ class Recall(PerMessage, kind="recall", listed=7):
     For a message without a key nothing is remembered. A message that is not an object has no key;
     where none is asked for, or under `on_missing: null`, it passes unchanged, with one warning.
     """
+
+    recalls: ClassVar[bool] = True
 
     recall: tuple[str, ...] = option(
         ListOf(Name(), at_least=1, noun="name"),

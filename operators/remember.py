@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from headrace.compiler.buckets import Bucket
 from headrace.compiler.delivery import Batch, JsonValue
@@ -53,6 +53,8 @@ class Remember(Fusible, kind="remember", listed=6):
     Nothing is remembered of a message without a key (the field is missing, null, a list or an
     object) or of one that is no object; either is warned about once.
     """
+
+    remembers: ClassVar[bool] = True
 
     remember: tuple[Remembered, ...] = option(
         ListOf(RecordOf(Remembered), at_least=1, noun="value"), "What to keep."

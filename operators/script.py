@@ -41,6 +41,7 @@ class Script(Transform, kind="script", listed=9):
     """
 
     is_gathering = True
+    remembers = recalls = True  # for all that is known without compiling it
 
     source: ScriptSource = option(VariantOf(ScriptSource), "Where the script is.")
     max_operations: int | None = option(

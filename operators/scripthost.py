@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from headrace.compiler.buckets import Bucket, Values
+from headrace.compiler.decimals import Written
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import encode
@@ -202,6 +203,7 @@ _KINDS = {
     bool: "a bool",
     int: "an int",
     float: "a float",
+    Written: "a float",
     str: "a string",
     list: "an array",
     dict: "a map",

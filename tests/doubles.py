@@ -14,6 +14,7 @@ from headrace.compiler.buckets import Bucket
 from headrace.compiler.clock import Clock
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused, UnknownConnection
+from headrace.compiler.jsontext import Decoding
 from headrace.compiler.language.connections import connection_fault
 from headrace.compiler.language.context import (
     AwaitingStep,
@@ -54,9 +55,11 @@ class StubContext:
         state: PipelineState | None = None,
         buckets: Mapping[str, Bucket] | None = None,
         base: Path | None = None,
+        decoding: Decoding | None = None,
     ) -> None:
         self.pipeline, self.place, self.index, self.data_dir = pipeline, place, 0, data_dir
         self.state, self.base = state, base
+        self.decoding = decoding or Decoding()
         self._buckets = buckets or {}
         self._clock = clock
         self._connections = connections or {}

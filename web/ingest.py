@@ -15,7 +15,7 @@ from functools import partial
 from urllib.parse import unquote
 
 from headrace.compiler.errors import UnknownPipeline
-from headrace.compiler.jsontext import NotJson, decode
+from headrace.compiler.jsontext import NotJson
 from headrace.compiler.language.context import Ingress
 from headrace.web.asgi import Message, Receive, Send, respond, starting
 from headrace.web.errors import api_error
@@ -67,7 +67,7 @@ class Ingest:
         if body is None:
             return None
         try:
-            decoded = decode(body)
+            decoded = ingress.decoding.decode(body)
         except NotJson as cause:
             raise Refusal(400, f"the body is not JSON: {cause}") from cause
         batch = decoded if type(decoded) is list else [decoded]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from headrace.compiler.buckets import Bucket
 from headrace.compiler.delivery import Batch, Delivery
 from headrace.compiler.edges import Source
+from headrace.compiler.jsontext import Decoding
 from headrace.compiler.language.secrets import Secret
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class Ingress(Protocol):
 
     wants_origin: bool
     """Whether it looks at where a post came from."""
+    decoding: Decoding
+    """How what is posted is decoded."""
 
     def admits(self, headers: Callable[[str], str | None]) -> bool:
         """Return whether the input's own credential is satisfied; ``headers`` looks one up."""
@@ -77,6 +80,8 @@ class Context(Protocol):
     """Directory that files of a config are named from: that of the config; None without one."""
     state: PipelineState | None
     """The bucket that the pipeline uses, and what its messages are filed under."""
+    decoding: Decoding
+    """How JSON that comes in is decoded: ask it anew for each batch."""
 
     def bucket(self, name: str | None = None) -> Bucket:
         """Return a bucket, by default that of the pipeline.

@@ -122,6 +122,10 @@ class Transform(Component, family="transform"):
 
     is_gathering: ClassVar[bool] = False
     """Whether it can hand on larger batches than it was given."""
+    remembers: ClassVar[bool] = False
+    """Whether it may write into the pipeline's bucket what messages hold."""
+    recalls: ClassVar[bool] = False
+    """Whether it may hand on what is in the pipeline's bucket."""
     wants_batches: ClassVar[bool] = False
     """Whether it says little about one message at a time."""
     acts: ClassVar[str] = ""

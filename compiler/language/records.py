@@ -26,6 +26,7 @@ from typing import Any, ClassVar, Self, dataclass_transform
 import marshmallow
 from marshmallow import ValidationError
 
+from headrace.compiler.decimals import Written
 from headrace.compiler.language.building import FAULTS
 from headrace.compiler.language.diagnostics import Fault, path_text
 from headrace.compiler.language.suggest import nearest
@@ -255,6 +256,7 @@ _TYPES = {
     bool: "a boolean",
     int: "a number",
     float: "a number",
+    Written: "a number",
     str: "a string",
     list: "a list",
     dict: "an object",

@@ -43,6 +43,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from headrace.compiler.decimals import Written
 from headrace.compiler.delivery import Batch
 from headrace.compiler.lowering.paths import DottedPath
 
@@ -63,7 +64,7 @@ class GiveUp(Exception):
 
 # Found in the function's own globals, a name costs one check instead of two.
 _GLOBALS: dict[str, Any] = {
-    kind.__name__: kind for kind in (GiveUp, bool, dict, float, int, list, str)
+    kind.__name__: kind for kind in (GiveUp, Written, bool, dict, float, int, list, str)
 }
 
 
@@ -180,7 +181,9 @@ class Code:
 
     def is_number(self, name: str) -> str:
         """Return the test whether a name holds a JSON number; a boolean is none."""
-        return f"({name}.__class__ is float or {name}.__class__ is int)"
+        # In this order: of most numbers it is the first test that holds.
+        classes = ("float", "int", "Written")
+        return f"({' or '.join(f'{name}.__class__ is {each}' for each in classes)})"
 
     def read(self, path: DottedPath, *, optional: bool = False) -> str:
         """Return a name that holds the value, or None where it is null or missing.

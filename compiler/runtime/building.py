@@ -108,6 +108,7 @@ class Builder:
             clock=self._world.clock,
             turns=self._world.turns,
             counters=self._parts.counters,
+            decoding=self._parts.decoding,
             acknowledges=component.acknowledges,
             on_delivery=component.ack == "on_delivery",
             enclose=enclosing(

@@ -90,6 +90,7 @@ class Place:
         self.data_dir = world.data_dir
         self.base = world.base
         self.state = parts.state
+        self.decoding = parts.decoding
 
     def bucket(self, name: str | None = None) -> Bucket:
         if name is None:

@@ -21,6 +21,7 @@ from headrace.compiler.errors import BuildRefused, PipelineExists, Refused, Unkn
 from headrace.compiler.language.config import PipelineConfig, Program
 from headrace.compiler.language.context import Ingress
 from headrace.compiler.language.diagnostics import Diagnostic
+from headrace.compiler.language.digits import keeping_digits
 from headrace.compiler.language.families import Connection
 from headrace.compiler.language.ids import generated_id
 from headrace.compiler.language.rules import circle, missing_upstream
@@ -98,6 +99,7 @@ class Engine:
             raise Refused(rings, f"pipeline '{id}' could not be started")
         pipeline = self._make(id, config)
         self._pipelines[id] = pipeline  # reserved while its outputs come up
+        self._settle_decoding()
         try:
             await import_drivers([config], self.clock)
             refused = pipeline.build() or await pipeline.open(OPENING_SECONDS, is_awaited=True)
@@ -125,6 +127,7 @@ class Engine:
                     raise PipelineExists(id)
                 self._pipelines[id] = self._make(id, config)
                 made.append(self._pipelines[id])
+            self._settle_decoding()
             if refused := await _refused(made):
                 raise Refused(self._shown(refused))
         except BaseException:
@@ -145,6 +148,7 @@ class Engine:
             raise UnknownPipeline(pipeline)
         await ended.stop(ENDING_SECONDS, is_deleted=True)
         self._forget(pipeline)
+        self._settle_decoding()
 
     def pipelines(self) -> list[PipelineView]:
         """Return what runs now, in the order it was created."""
@@ -194,6 +198,14 @@ class Engine:
         await asyncio.gather(*(each.stop(ENDING_SECONDS) for each in made))
         for each in made:
             self._forget(each.id)
+        self._settle_decoding()
+
+    def _settle_decoding(self) -> None:
+        """Have those pipelines keep the digits of numbers whose messages reach who wants them."""
+        every = self._pipelines
+        keeping = keeping_digits({id: each.config for id, each in every.items()})
+        for id, each in every.items():
+            each.parts.decoding.keep_digits(keeps=id in keeping)
 
     def _shown(self, refused: Sequence[Diagnostic]) -> list[Diagnostic]:
         """Return refusals without secrets: some are in the words of a driver or of a broker."""

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from headrace.compiler.jsontext import Decoding
 from headrace.compiler.language.context import Ingress, Operator, Release
 from headrace.compiler.lowering.lifting import Slices
 from headrace.compiler.runtime.counters import Counters
@@ -34,6 +35,7 @@ class Parts:
     pipeline: str
     state: PipelineState | None = None
     counters: Counters = field(default_factory=Counters)
+    decoding: Decoding = field(default_factory=Decoding)
     pumps: list[Pump] = field(default_factory=list)
     inputs: list[Observable[Delivery]] = field(default_factory=list)
     operators: list[Operator] = field(default_factory=list)

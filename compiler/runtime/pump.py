@@ -25,7 +25,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Acknowledgement, Batch, Delivery, Window
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.errors import BatchFailed, BuildRefused, Ended
-from headrace.compiler.jsontext import NotJson, decode, decode_usual
+from headrace.compiler.jsontext import Decoding, NotJson
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.envelope import Enclose
@@ -48,6 +48,7 @@ class Pump:
         clock: Clock,
         turns: Turns,
         counters: Counters,
+        decoding: Decoding,
         acknowledges: bool,
         on_delivery: bool,
         enclose: Enclose | None,
@@ -78,6 +79,7 @@ class Pump:
         self._task: asyncio.Task[None] | None = None
         self._turn = Turn(turns)
         self._counters = counters
+        self._decoding = decoding
         self._batches: Callable[[Sequence[Arrival]], Iterable[tuple[Batch, Any]]]
         self._batches = self._decoded if source.is_raw else self._as_they_came
 
@@ -270,6 +272,7 @@ class Pump:
     def _messages(self, arrivals: Sequence[Arrival]) -> Batch:
         """Return the messages of some payloads; one that is not JSON is skipped with a warning."""
         if self._enclose is None:
+            decode_usual = self._decoding.decode_usual
             try:
                 return [decode_usual(payload) for payload, _ in arrivals]
             except ValueError:
@@ -278,7 +281,7 @@ class Pump:
 
     def _one(self, payload: bytes, origin: Any) -> Batch:
         try:
-            message = decode(payload)
+            message = self._decoding.decode(payload)
         except NotJson as cause:
             # Without the place of the fault: one warning for each kind, however many there are.
             kind, _, _ = str(cause).partition(" (byte ")

@@ -8,6 +8,7 @@ from aiohttp import web
 from reactivex.subject import Subject
 
 from headrace.compiler.delivery import Delivery, Window
+from headrace.compiler.jsontext import Decoding, encode
 from headrace.operators import http
 from headrace.operators.http import HttpTransform
 from tests.doubles import StubContext, refusals
@@ -52,6 +53,15 @@ async def test_the_batch_is_replaced_by_the_array_that_the_server_answers(server
     assert failures == []
     assert server.bodies() == [b'[{"n":1}]', b"[2]"]
     assert server.received[0].headers["Content-Type"] == "application/json"
+
+
+async def test_a_reply_is_decoded_as_the_pipeline_does_it(server: Peer):
+    replied = HttpTransform.load({"url": server.url(), "verb": "POST"})
+    decoding = Decoding()
+    decoding.keep_digits(keeps=True)
+
+    assert encode(replied.batch_of(b"[1.10]", decoding)) == b"[1.10]"
+    assert encode(replied.batch_of(b"[1.10]", Decoding())) == b"[1.1]"
 
 
 @pytest.mark.parametrize("verb", ["GET", "POST", "PUT", "PATCH", "DELETE"])

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from headrace.compiler.decimals import Written
+from headrace.compiler.jsontext import Decoding
 from headrace.compiler.runtime.feed import Event
 from headrace.web.app import Application
 from headrace.web.ingest import LARGEST
@@ -24,6 +26,7 @@ class Asked:
 
     def __init__(self) -> None:
         self.offered: list[tuple[list[Any], Any]] = []
+        self.decoding = Decoding()
 
     def ingress(self, pipeline: str) -> Asked:
         self.pipeline = pipeline
@@ -89,6 +92,16 @@ async def test_a_body_may_come_in_pieces(application, asked) -> None:
 
     assert exchange.json == {"accepted": 2}
     assert [offered for offered, _ in asked.offered] == [[{"n": 1}, 2]]
+
+
+async def test_what_is_posted_is_decoded_as_the_pipeline_does_it_at_that_moment(
+    application, asked
+) -> None:
+    for keeps in (False, True, False):
+        asked.decoding.keep_digits(keeps=keeps)
+        await post(application, b'{"n": 1.10}')
+
+    assert [type(batch[0]["n"]) for batch, _ in asked.offered] == [float, Written, float]
 
 
 async def test_the_origin_is_method_peer_and_headers(application, asked) -> None:
