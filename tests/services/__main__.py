@@ -8,14 +8,28 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.services.clickhouse import ClickHouse
 from tests.services.kafka import Kafka
 from tests.services.mosquitto import Mosquitto
 from tests.services.nats import Nats
+from tests.services.opcua import NodeOpcua, Opcua
+from tests.services.postgres import Postgres
 from tests.services.programs import Missing
 from tests.services.redis import Redis
+from tests.services.s3 import S3
 from tests.services.server import Service
 
-KINDS: tuple[type[Service], ...] = (Kafka, Mosquitto, Nats, Redis)
+KINDS: tuple[type[Service], ...] = (
+    ClickHouse,
+    Kafka,
+    Mosquitto,
+    Nats,
+    NodeOpcua,
+    Opcua,
+    Postgres,
+    Redis,
+    S3,
+)
 
 
 def main() -> None:

@@ -11,10 +11,14 @@ from collections.abc import Iterator
 import pytest
 
 from tests.services.authority import Authority
+from tests.services.clickhouse import Access, ClickHouse
 from tests.services.kafka import Kafka
 from tests.services.mosquitto import Mosquitto
 from tests.services.nats import Nats
+from tests.services.opcua import Opcua
+from tests.services.postgres import Postgres
 from tests.services.redis import Redis
+from tests.services.s3 import S3
 
 
 @pytest.fixture(scope="session")
@@ -46,6 +50,38 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
 
 
 @pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+    """Give a PostgreSQL server."""
+    with Postgres(tmp_path_factory.mktemp("postgres")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def object_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
+    """Give an object store with one bucket."""
+    with S3(tmp_path_factory.mktemp("s3")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     """Give the authority that clients are to trust."""
     return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="session")
+def clickhouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Access]:
+    """Give the ClickHouse that the environment names, or its engine behind a front of ours."""
+    if (given := Access.given()) is not None:
+        yield given
+        return
+    folder = tmp_path_factory.mktemp("clickhouse")
+    with ClickHouse(folder, user="writer", password="open-sesame") as server:
+        yield server.access
+
+
+@pytest.fixture(scope="session")
+def opcua_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opcua]:
+    """Give an OPC UA server that lets anybody in."""
+    with Opcua(tmp_path_factory.mktemp("opcua")) as server:
+        yield server

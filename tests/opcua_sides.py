@@ -1,0 +1,90 @@
+"""Our side of OPC UA as a part of a test: the input over a server, and what it yields."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.edges import Arrival
+from headrace.connectors.drivers.opcua_source import OpcuaSource
+from headrace.connectors.opcua import OpcuaConnection, OpcuaInput
+from tests.clients import PATIENCE
+from tests.doubles import StubContext
+from tests.services.opcua import NodeOpcua, Opcua
+
+Reader = AsyncGenerator[Sequence[Arrival], None]
+Message = dict[str, Any]
+
+SOON_MS = 50
+"""How often the servers of the tests are asked to send, so that no test takes a second."""
+
+
+def context(
+    server: Opcua | NodeOpcua | str, base: Path | None = None, **options: Any
+) -> StubContext:
+    """Return a context that has a connection 'plc'."""
+    url = server if isinstance(server, str) else server.url
+    secrets = {"URL": url, "PASSWORD": options.get("password", "")}
+    if "password" in options:
+        options["password"] = "${PASSWORD}"
+    filed = OpcuaConnection.load({"endpoint": "${URL}", **options})
+    return StubContext(connections={"plc": filed}, secrets=secrets, base=base)
+
+
+def source(ctx: StubContext, *nodes: str | Message, **options: Any) -> OpcuaSource:
+    """Return a built input of nodes; a plain text is a node in namespace 2."""
+    listed = [{"node_id": f"ns=2;s={each}"} if isinstance(each, str) else each for each in nodes]
+    document = {
+        "connection": "plc",
+        "nodes": listed,
+        "max_batch": 1000,
+        "publish_interval_ms": SOON_MS,
+        **options,
+    }
+    built = OpcuaInput.load(document).source(ctx)
+    assert isinstance(built, OpcuaSource)
+    return built
+
+
+@asynccontextmanager
+async def subscribed(built: OpcuaSource) -> AsyncIterator[Reader]:
+    """Read a source up to where it is subscribed."""
+    reader = built.read()
+    try:
+        async with asyncio.timeout(PATIENCE):
+            assert await anext(reader) == ()
+        yield reader
+    finally:
+        await reader.aclose()
+
+
+async def batches(reader: Reader) -> list[list[Message]]:
+    """Return the next batches, without their origins."""
+    async with asyncio.timeout(PATIENCE):
+        return [batch for batch, _ in await anext(reader)]
+
+
+async def changes(reader: Reader, count: int) -> list[Message]:
+    """Return the next messages, at least so many."""
+    found: list[Message] = []
+    while len(found) < count:
+        for batch in await batches(reader):
+            found += batch
+    return found
+
+
+async def values(reader: Reader, count: int) -> list[Any]:
+    """Return the values of the next messages."""
+    return [message["value"] for message in await changes(reader, count)]
+
+
+async def until(holds: Callable[[], bool], seconds: float = PATIENCE) -> None:
+    """Wait until something holds that nobody tells of."""
+    clock = Clock(asyncio.get_running_loop())
+    async with asyncio.timeout(seconds):
+        while not holds():
+            await clock.sleep(0.01)

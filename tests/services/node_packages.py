@@ -1,0 +1,53 @@
+"""Packages of Node.js that tests run, fetched from npm once for a user and not for every checkout.
+
+They are kept in `headrace/node/<package>-<version>` in the user's cache folder, which may be deleted at
+any time.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.services.programs import Missing, program
+
+PACKAGE, VERSION = "node-opcua", "2.182.2"
+
+
+def cache() -> Path:
+    """Return the folder for this version."""
+    user = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(user) / "headrace" / "node" / f"{PACKAGE}-{VERSION}"
+
+
+def modules() -> Path:
+    """Return the folder that programs find the package in, fetched now if there is none."""
+    folder = cache() / "node_modules"
+    if not folder.exists():
+        cache().mkdir(parents=True, exist_ok=True)
+        with (cache() / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            # Another worker may have fetched it meanwhile.
+            if not folder.exists():
+                _fetch(folder)
+    return folder
+
+
+def _fetch(folder: Path) -> None:
+    """Fill a folder; it is seen when it is complete."""
+    npm = program("npm", "install Node.js 18 or newer, with npm")
+    with TemporaryDirectory(dir=folder.parent) as made:
+        # No scripts: nothing that was fetched runs before a test wants it to.
+        quiet = ["--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"]
+        done = subprocess.run(
+            [npm, "install", *quiet, "--prefix", made, f"{PACKAGE}@{VERSION}"],
+            capture_output=True,
+            text=True,
+            cwd=made,
+        )
+        if done.returncode != 0:
+            raise Missing(f"{PACKAGE} {VERSION} cannot be fetched with npm: {done.stderr[-500:]}")
+        os.replace(Path(made) / "node_modules", folder)
