@@ -89,8 +89,9 @@ def _example(code: str) -> Example:
         blocks += [f"Beside it, `{beside}`:", listed(beside)]
     loaded = load(Files(config), catalogue())
     kept = Path(f"{code}.console")
-    is_startable = not loaded.is_refused and not kept.exists()
-    refusals = refusals_of(loaded) if is_startable else []
+    # What is told before is not started: it may name servers.
+    is_silent = not loaded.diagnostics and not kept.exists()
+    refusals = refusals_of(loaded) if is_silent else []
     if loaded.diagnostics:
         blocks.append(checked(config))
     if refusals:

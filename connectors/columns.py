@@ -1,0 +1,168 @@
+"""Columns: how one field of a message becomes a column, in the same words for every database."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from marshmallow import ValidationError
+
+from headrace.compiler.language.diagnostics import Fault, shown
+from headrace.compiler.language.fields import Boolean, Choice, DottedPath, Text, refused
+from headrace.compiler.language.records import Record, faults_of, option
+from headrace.compiler.lowering import paths
+from headrace.connectors.cells import CELLS
+from headrace.connectors.rows import StoredColumn
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_TABLE = re.compile(rf"{_IDENTIFIER.pattern}(\.{_IDENTIFIER.pattern})?", re.ASCII)
+
+_OTHER_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        other: known
+        for known, others in {
+            "text": "string str varchar char",
+            "integer": "int int4 int16 int32 smallint",
+            "bigint": "int64 uint32 long",
+            "float": "double double_precision float4 float8 float32 float64 number real",
+            "decimal": "numeric",
+            "boolean": "bool",
+            "timestamp": "datetime datetime64 timestamptz",
+            "date": "date32",
+            "uuid": "guid",
+            "json": "array jsonb list map object",
+        }.items()
+        for other in others.split()
+    }
+)
+"""What the types are called elsewhere."""
+
+
+class ColumnType(Choice):
+    """The type of a column; of one that is called by a name from elsewhere it knows ours."""
+
+    def __init__(self) -> None:
+        super().__init__(*CELLS)
+
+    def read(self, value: Any) -> str:
+        """Take one of the types."""
+        try:
+            return super().read(value)
+        except ValidationError as error:
+            word = value.strip().lower().replace(" ", "_") if isinstance(value, str) else ""
+            known = _OTHER_NAMES.get(word)
+            if known is None:
+                raise
+            meant = f"did you mean '{known}'?"
+            faults = [replace(fault, suggestion=meant) for fault in faults_of(error)]
+            raise ValidationError(faults) from None
+
+
+class ColumnName(Text):
+    """The name of a column, taken as it is: it is quoted wherever it goes, so its case is kept."""
+
+    noun = "column name"
+
+    @property
+    def expects(self) -> str:
+        """An identifier."""
+        return "letters, digits and underscores, no digit first"
+
+    def read(self, value: Any) -> str:
+        """Take an identifier."""
+        return _identifier(super().read(value), _IDENTIFIER, "column", self.expects)
+
+
+class TableName(Text):
+    """The name of a table, alone or behind that of its schema or database."""
+
+    @property
+    def expects(self) -> str:
+        """One or two identifiers."""
+        return (
+            "one name, or two joined by a dot, of letters, digits and underscores, no digit first"
+        )
+
+    def read(self, value: Any) -> str:
+        """Take one or two identifiers."""
+        return _identifier(super().read(value), _TABLE, "table", self.expects)
+
+
+class Claim(Boolean):
+    """A boolean that is false unless it is said: an echo leaves false out, null says nothing."""
+
+    never_absent = True
+    is_null_absent = False
+
+
+class Column(Record):
+    """How one field becomes a column."""
+
+    name: str = option(ColumnName(), "Name of the column; quoted, so its case is kept.")
+    type: str = option(ColumnType(), "Type of the column. Values are checked, never converted.")
+    field: str | None = option(
+        DottedPath(), "Field it is taken from; without it, the name.", default=None
+    )
+    message: bool = option(
+        Claim(), "Store the whole message; of type `json`, and without `field`.", default=False
+    )
+    nullable: bool = option(
+        Boolean(), "Whether the column may be NULL; `false` makes it NOT NULL.", default=True
+    )
+    on_missing: str | None = option(
+        Choice("null", "error", "skip_row", null_word=True),
+        "For a message without the field, or with null there: `null` writes NULL, `error` fails the "
+        "batch, `skip_row` leaves the message out. Without it `null`, or `error` where the column is "
+        "not nullable.",
+        default=None,
+    )
+
+    def rules(self) -> Iterator[Fault]:
+        """Refuse what excludes each other."""
+        if self.message and self.field is not None:
+            yield Fault(
+                "conflict",
+                "a column stores the whole message or a field of it, not both",
+                expected="'message' or 'field'",
+                path=("field",),
+            )
+        if self.message and self.type != "json":
+            yield Fault(
+                "conflict",
+                f"a whole message cannot be stored as '{self.type}'",
+                found=self.type,
+                expected="json",
+                path=("type",),
+            )
+        if not self.nullable and self.on_missing == "null":
+            yield Fault(
+                "conflict",
+                "a column that is not nullable cannot take null for a missing field",
+                found="null",
+                expected="error or skip_row",
+                path=("on_missing",),
+            )
+
+    @property
+    def path(self) -> str | None:
+        """The field it is taken from, as a config writes it; None for the whole message."""
+        return None if self.message else self.field or self.name
+
+    def stored(self, *, is_needed: bool) -> StoredColumn:
+        """Return the column as it is written; one that is needed, as a key is, cannot be NULL."""
+        is_nullable = self.nullable and not is_needed
+        policy = self.on_missing or "null"
+        if policy == "null" and not is_nullable:
+            policy = "error"
+        field = None if self.path is None else paths.DottedPath(self.path)
+        return StoredColumn(self.name, self.type, field, is_nullable, policy)
+
+
+def _identifier(text: str, form: re.Pattern[str], what: str, expected: str) -> str:
+    if form.fullmatch(text):
+        return text
+    message = f"{shown(text)} cannot be the name of a {what}"
+    raise refused("not-an-identifier", message, found=text, expected=expected)

@@ -1,0 +1,184 @@
+"""Tables: what the outputs of all databases have in common.
+
+A database subclasses `TableOutput`, says with `keys` which of its options name columns, and gets the
+rules of them all. What its sink works with is `stored_columns`, with the keys applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import ClassVar
+
+from headrace.compiler.language.building import FAULTS
+from headrace.compiler.language.context import Context
+from headrace.compiler.language.diagnostics import Fault, Path, Severity
+from headrace.compiler.language.families import Output
+from headrace.compiler.language.fieldflow import FieldUse
+from headrace.compiler.language.fields import Boolean, Choice
+from headrace.compiler.language.ground import Ground
+from headrace.compiler.language.records import listed, option
+from headrace.compiler.language.structures import ListOf, RecordOf
+from headrace.compiler.language.suggest import did_you_mean, one_of
+from headrace.connectors.columns import Column, TableName
+from headrace.connectors.fitting import Cell
+from headrace.connectors.rows import Rows, StoredColumn
+
+PAYLOAD = StoredColumn("payload", "json", None, is_nullable=False, on_missing="error")
+"""The column of a table without `columns`: the whole message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Columns that an option of a table names: a primary key, an index, a sorting key.
+
+    ``path`` leads to the list of names; its first step is the option. With ``is_needed`` it is a key
+    in the strict sense: its columns become NOT NULL, and it names each of them once.
+    """
+
+    columns: tuple[str, ...]
+    path: Path
+    is_needed: bool = False
+
+
+class TableOutput(Output):
+    """An output that writes rows into a table.
+
+    A database says with `keys` which of its options name columns, overrides `needed` and `unapplied`
+    where it knows more, and asks for `stored_columns` and `rows` when it opens.
+    """
+
+    most_columns: ClassVar[int] = 10_000
+    """Most columns that the database takes in one table."""
+
+    table: str = option(TableName(), "Table to write to.")
+    columns: tuple[Column, ...] = option(
+        ListOf(RecordOf(Column), noun="column"),
+        "Which fields become which columns. Without it each message is stored whole, as JSON, in a "
+        "column named `payload`.",
+        default=(),
+    )
+    create_table: bool = option(
+        Boolean(),
+        "Create the table if there is none. One that is there is never altered.",
+        default=True,
+    )
+    on_extra_fields: str = option(
+        Choice("ignore", "error", never_absent=True),
+        "For a message with a field that no column takes: `ignore` leaves the field out, `error` fails "
+        "the batch.",
+        default="ignore",
+    )
+
+    def rules(self) -> Iterator[Fault]:
+        """Refuse columns that are there twice, and keys of columns that are not there."""
+        yield from super().rules()
+        yield from islice(self._wrong(), FAULTS)
+
+    def examine(self, ground: Ground) -> Iterator[Fault]:
+        """Remark on keys that do nothing."""
+        yield from super().examine(ground)
+        if said := self._unapplied_said():
+            option = next(self.unapplied()).path[:1]
+            yield Fault("not-applied", said, path=option, on_key=True, severity=Severity.WARNING)
+
+    def field_use(self) -> FieldUse:
+        """It asks for the fields of its columns, each of which is certain to be NULL if it is missing.
+
+        What else it reads is not told: a whole message is everything that is there.
+        """
+        fields = {path for each in self.columns if (path := each.path) is not None}
+        return replace(FieldUse.unknown(), asks=frozenset(fields))
+
+    def keeps_digits(self) -> bool:
+        """A decimal column takes numbers as they were written."""
+        return any(each.type == "decimal" for each in self.columns)
+
+    def keys(self) -> Iterator[Key]:
+        """Yield what the options of this database name columns for."""
+        return iter(())
+
+    def needed(self) -> frozenset[str]:
+        """Return the columns that become NOT NULL, whatever they say themselves."""
+        keys = self.keys() if self.create_table else ()
+        return frozenset(name for key in keys if key.is_needed for name in key.columns)
+
+    def unapplied(self) -> Iterator[Key]:
+        """Yield the keys that do nothing: those of a table that is not created."""
+        if not self.create_table:
+            yield from self.keys()
+
+    def stored_columns(self) -> tuple[StoredColumn, ...]:
+        """Return the columns as they are written: the mapped ones, or the whole message."""
+        needed = self.needed()
+        mapped = tuple(each.stored(is_needed=each.name in needed) for each in self.columns)
+        return mapped or (PAYLOAD,)
+
+    def rows(self, ctx: Context, cells: Mapping[str, Cell]) -> Rows:
+        """Return what makes rows of batches, for a database with these cells. Asked once, at build:
+        it warns of keys that do nothing, for whoever has not seen the diagnostic."""
+        if said := self._unapplied_said():
+            ctx.warn(said)
+        refuses_extra = self.on_extra_fields == "error"
+        return Rows(self.stored_columns(), cells, ctx, refuses_extra=refuses_extra)
+
+    def _wrong(self) -> Iterator[Fault]:
+        if len(self.columns) > self.most_columns:
+            expected = f"at most {self.most_columns:,} columns"
+            found = f"{len(self.columns):,}"
+            message = f"expected {expected}, found {found}"
+            yield Fault("out-of-range", message, found, expected, path=("columns",))
+        yield from self._columns_twice()
+        if not self.columns:
+            yield from self._without_columns()
+            return
+        mapped = {each.name for each in self.columns}
+        for key in self.keys():
+            yield from _wrong_in(key, mapped)
+
+    def _columns_twice(self) -> Iterator[Fault]:
+        first: dict[str, int] = {}
+        for index, column in enumerate(self.columns):
+            if first.setdefault(column.name, index) != index:
+                yield Fault(
+                    "duplicate",
+                    f"the column '{column.name}' is columns[{first[column.name]}] already",
+                    found=column.name,
+                    expected="each column once",
+                    path=("columns", index, "name"),
+                )
+
+    def _without_columns(self) -> Iterator[Fault]:
+        """Yield the options that have no meaning where nothing is mapped."""
+        named = dict.fromkeys(key.path[0] for key in self.keys())
+        for name in (*named, *(["on_extra_fields"] if self.on_extra_fields == "error" else [])):
+            message = f"'{name}' needs 'columns': without them the whole message is stored"
+            yield Fault("conflict", message, expected="'columns'", path=(name,), on_key=True)
+
+    def _unapplied_said(self) -> str | None:
+        """Return which keys do nothing, as a sentence; None if all of them do something."""
+        options = [*dict.fromkeys(str(key.path[0]) for key in self.unapplied())]
+        if not options:
+            return None
+        do = "does" if len(options) == 1 else "do"
+        return f"{listed(options)} {do} nothing: 'create_table' is false"
+
+
+def _wrong_in(key: Key, mapped: Collection[str]) -> Iterator[Fault]:
+    """Yield what is wrong with the names of a key or an index."""
+    first: dict[str, int] = {}
+    for index, name in enumerate(key.columns):
+        path = (*key.path, index)
+        if name not in mapped:
+            yield Fault(
+                "unknown-column",
+                f"there is no column '{name}' among the mapped ones",
+                found=name,
+                expected=one_of(sorted(mapped)),
+                suggestion=did_you_mean(name, mapped),
+                path=path,
+            )
+        elif key.is_needed and first.setdefault(name, index) != index:
+            message = f"the key names the column '{name}' twice"
+            yield Fault("duplicate", message, found=name, expected="each column once", path=path)
