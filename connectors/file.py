@@ -6,7 +6,6 @@ import asyncio
 import os
 from asyncio import Future, TimerHandle
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -20,14 +19,12 @@ from headrace.compiler.language.families import Connection, Output
 from headrace.compiler.language.fields import Choice, ConnectionName
 from headrace.compiler.language.records import option
 from headrace.compiler.language.structures import RecordOf
+from headrace.connectors.folders import NEW_FILE, Folder, is_inside, write_whole
 from headrace.connectors.parts import FORMATS, PartFormat, Rotation, part_name
 from headrace.connectors.paths import FilePath, InnerPath
 
 CLOSING = 4
 """Parts that may be synced to disk at a time; the next batch waits for one of them."""
-
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class FileConnection(Connection, kind="file", listed=5):
@@ -82,7 +79,7 @@ class FileOutput(Output, kind="file", listed=2):
 
     def _folder(self, root: str, data_dir: Path) -> Folder:
         base, top = os.path.realpath(data_dir), os.path.realpath(root)
-        if not _is_inside(top, base):
+        if not is_inside(top, base):
             raise OutsideRoot(
                 Fault(
                     "outside-root",
@@ -93,7 +90,7 @@ class FileOutput(Output, kind="file", listed=2):
                 )
             )
         target = os.path.realpath(os.path.join(top, self.path))
-        if not _is_inside(target, top):
+        if not is_inside(target, top):
             raise OutsideRoot(
                 Fault(
                     "outside-root",
@@ -104,43 +101,6 @@ class FileOutput(Output, kind="file", listed=2):
                 )
             )
         return Folder(base, tuple(Path(target).relative_to(base).parts))
-
-
-def _is_inside(path: str, folder: str) -> bool:
-    return os.path.commonpath((path, folder)) == folder
-
-
-@dataclass(frozen=True)
-class Folder:
-    """A directory below another one, both without links on the way."""
-
-    base: str
-    steps: tuple[str, ...]
-
-    def open(self) -> int:
-        """Return a descriptor of it; what is missing is made.
-
-        Every step refuses a link: the way was checked when the pipeline was built, and a link that
-        was put there since could lead anywhere.
-        """
-        descriptor = os.open(self.base, _DIRECTORY)
-        for step in self.steps:
-            outer = descriptor
-            try:
-                descriptor = _enter(step, outer)
-            finally:
-                os.close(outer)
-        return descriptor
-
-
-def _enter(step: str, outer: int) -> int:
-    flags = _DIRECTORY | os.O_NOFOLLOW
-    try:
-        return os.open(step, flags, dir_fd=outer)
-    except FileNotFoundError:
-        with suppress(FileExistsError):  # another output was faster
-            os.mkdir(step, dir_fd=outer)
-        return os.open(step, flags, dir_fd=outer)
 
 
 class Part:
@@ -156,7 +116,7 @@ class Part:
         Raises:
             FileExistsError: the name is taken, be it by a link.
         """
-        self._file = os.open(name, _NEW_FILE, 0o666, dir_fd=folder)
+        self._file = os.open(name, NEW_FILE, 0o666, dir_fd=folder)
         self._folder, self._name, self._form = folder, name, form
         self._length = 0
         self._is_torn = False
@@ -172,7 +132,7 @@ class Part:
         form = self._form
         body = (form.between if self.rows else form.begin) + form.rows(batch)
         try:
-            _write(self._file, body + form.end, self._length)
+            write_whole(self._file, body + form.end, self._length)
         except OSError:
             self._is_torn = True
             with suppress(OSError):  # tried again before it is closed
@@ -185,7 +145,7 @@ class Part:
         """Cut off what is left of a batch that was not written."""
         os.ftruncate(self._file, self._length)
         if self.rows:
-            _write(self._file, self._form.end, self._length)
+            write_whole(self._file, self._form.end, self._length)
         self._is_torn = False
 
     def close(self) -> None:
@@ -203,13 +163,6 @@ class Part:
         finally:
             os.close(self._file)
             os.close(self._folder)
-
-
-def _write(file: int, text: bytes, offset: int) -> None:
-    rest = memoryview(text)
-    while rest:
-        written = os.pwrite(file, rest, offset)
-        rest, offset = rest[written:], offset + written
 
 
 class FileSink(AwaitingSink):
@@ -267,10 +220,8 @@ class FileSink(AwaitingSink):
 
     def _open(self) -> Part:
         """Open the next part, under the next number that is free; its time runs from now."""
-        clock = self._ctx.clock
         self._part = self._create()
-        if (interval := self._rotation.interval_secs) is not None:
-            self._timer = clock.call_at(clock.monotonic() + interval, self._close)
+        self._timer = self._rotation.timer(self._ctx.clock, self._close)
         return self._part
 
     def _create(self) -> Part:

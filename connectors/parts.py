@@ -5,10 +5,14 @@ A part has a name that sorts by time, a format, and a rule for when it is closed
 
 from __future__ import annotations
 
+import gzip
+import re
+from asyncio import TimerHandle
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Batch
 from headrace.compiler.jsontext import encode, encode_lines
 from headrace.compiler.language.fields import Integer
@@ -27,9 +31,20 @@ class Rotation(Record):
         Integer(min=0), "Close it once it holds this many messages; 0 is read as 1.", default=None
     )
 
+    @property
+    def is_endless(self) -> bool:
+        """Whether a part lasts as long as the run."""
+        return self.interval_secs is None and self.max_rows is None
+
     def is_full(self, rows: int) -> bool:
         """Return whether a part with so many messages is closed."""
         return self.max_rows is not None and rows >= max(self.max_rows, 1)
+
+    def timer(self, clock: Clock, close: Callable[[], None]) -> TimerHandle | None:
+        """Have a part that is opened now closed on time; None if its time has no end."""
+        if self.interval_secs is None:
+            return None
+        return clock.call_at(clock.monotonic() + self.interval_secs, close)
 
 
 @dataclass(frozen=True)
@@ -37,6 +52,7 @@ class PartFormat:
     """How messages stand in a part: ``begin``, the batches with ``between`` between them, ``end``."""
 
     extension: str
+    media_type: str
     begin: bytes
     between: bytes
     end: bytes
@@ -45,10 +61,39 @@ class PartFormat:
 
 
 FORMATS = {
-    "ndjson": PartFormat("ndjson", b"", b"", b"", encode_lines),
-    "json_array": PartFormat("json", b"[", b",", b"]", lambda batch: encode(batch)[1:-1]),
+    "ndjson": PartFormat("ndjson", "application/x-ndjson", b"", b"", b"", encode_lines),
+    "json_array": PartFormat(
+        "json", "application/json", b"[", b",", b"]", lambda batch: encode(batch)[1:-1]
+    ),
 }
 """The formats by their word in a config."""
+
+
+@dataclass(frozen=True)
+class Packing:
+    """How a part that is closed is compressed, and what tells so to whoever finds it."""
+
+    extension: str
+    media_type: str
+    pack: Callable[[bytes], bytes]
+    """Compress; for a thread."""
+
+
+def _gzipped(body: bytes) -> bytes:
+    return gzip.compress(body, compresslevel=6, mtime=0)
+
+
+def _zstandard(body: bytes) -> bytes:
+    import zstandard
+
+    return zstandard.ZstdCompressor().compress(body)
+
+
+PACKINGS = {
+    "gzip": Packing("gz", "application/gzip", _gzipped),
+    "zstd": Packing("zst", "application/zstd", _zstandard),
+}
+"""The ways to compress by their word in a config."""
 
 
 def part_name(opened: datetime, sequence: int, extension: str) -> str:
@@ -57,3 +102,11 @@ def part_name(opened: datetime, sequence: int, extension: str) -> str:
     Units: ``opened`` is in UTC. It has no colons, which some file systems refuse.
     """
     return f"{opened:%Y-%m-%dT%H-%M-%SZ}-{sequence:06d}.{extension}"
+
+
+_NUMBER = re.compile(r"(?<=Z-)\d{6,}(?=\.[^/]*$)")
+
+
+def renumbered(path: str, sequence: int) -> str:
+    """Return the path of a part, whose last step `part_name` made, with another number."""
+    return _NUMBER.sub(f"{sequence:06d}", path)

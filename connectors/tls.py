@@ -69,17 +69,27 @@ class TlsConnection(Connection):
             BuildRefused: a file cannot be read, or holds something else.
         """
         base = ctx.base or Path()
-        context = ssl.create_default_context()
-        if self.ca_file is not None:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            with _told(self.ca_file, "certificate in PEM format"):
-                context.load_verify_locations(_regular(base / self.ca_file))
+        context = verifying(self.ca_file, ctx)
         if self.cert_file is not None:
             with _told(self.cert_file, "certificate with a key that fits and has no password"):
                 key = None if self.key_file is None else _regular(base / self.key_file)
                 # An empty password, or a key that has one would ask for it on the terminal.
                 context.load_cert_chain(_regular(base / self.cert_file), key, password="")
         return context
+
+
+def verifying(ca_file: str | None, ctx: Context) -> ssl.SSLContext:
+    """Return a context that trusts the authorities in a file, or those of the system.
+
+    Raises:
+        BuildRefused: the file cannot be read, or holds something else.
+    """
+    if ca_file is None:
+        return ssl.create_default_context()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    with _told(ca_file, "certificate in PEM format"):
+        context.load_verify_locations(_regular((ctx.base or Path()) / ca_file))
+    return context
 
 
 def _conflict(name: str, what: str, expected: str) -> Fault:

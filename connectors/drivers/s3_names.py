@@ -1,0 +1,135 @@
+"""What an object store takes as names: buckets, regions, and the keys of objects with their parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from headrace.compiler.language.diagnostics import Fault, shown
+from headrace.compiler.language.fields import Name, Text, refused
+
+LONGEST_KEY = 1024
+"""Bytes that a key may have."""
+LONGEST_PART_NAME = 64
+"""Bytes of them that are left for the name of a part, in a run of any length."""
+
+# Source: https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html; capitals,
+# underscores and more than 63 characters are of old buckets and of other stores.
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]")
+_REGION = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_DIRECTIVE = re.compile(r"%(.?)", re.DOTALL)
+
+DIRECTIVES = {
+    "Y": "year",
+    "m": "month",
+    "d": "day",
+    "j": "day of the year",
+    "H": "hour",
+    "M": "minute",
+}
+"""What a partition may be made of: numbers of a fixed width, so that names sort as time does."""
+
+
+class Bucket(Name):
+    """The name of a bucket."""
+
+    @property
+    def expects(self) -> str:
+        """A bucket name."""
+        return "3 to 255 letters, digits, '.', '-' and '_', a letter or digit at both ends"
+
+    def read(self, value: Any) -> str:
+        """Take a name that a bucket can have."""
+        return _matching(_BUCKET, super().read(value), "the name of a bucket", self.expects)
+
+
+class Region(Name):
+    """The name of a region, which stands in host names."""
+
+    @property
+    def expects(self) -> str:
+        """A region."""
+        return "letters, digits and '-', as in eu-central-1"
+
+    def read(self, value: Any) -> str:
+        """Take a name that can stand in a host name."""
+        return _matching(_REGION, super().read(value), "the name of a region", self.expects)
+
+
+def _matching(pattern: re.Pattern[str], text: str, what: str, expected: str) -> str:
+    if not pattern.fullmatch(text):
+        message = f"{shown(text)} cannot be {what}"
+        raise refused("out-of-range", message, found=text, expected=expected)
+    return text
+
+
+class Prefix(Text):
+    """Where objects land: steps joined by slashes, without those around it; may be empty."""
+
+    @property
+    def expects(self) -> str:
+        """A prefix."""
+        return "steps joined by '/', none of them '.' or '..'"
+
+    def read(self, value: Any) -> str:
+        """Take it without the blanks and slashes around it."""
+        text = re.sub(r"\A[\s/]+|[\s/]+\Z", "", super().read(value))
+        if {".", ".."} & set(text.split("/")):
+            # A store would take them, and half of what reads from it would look elsewhere.
+            message = f"expected {self.expects}, found {shown(text)}"
+            raise refused("outside-root", message, found=text, expected=self.expects)
+        if _CONTROL.search(text):
+            message = "a key holds no control characters"
+            raise refused("control-character", message, expected=self.expects)
+        return text
+
+
+class Partition(Prefix):
+    """The same with directives for the time at which a part was opened; not empty."""
+
+    @property
+    def expects(self) -> str:
+        """A partition."""
+        return "steps such as 'year=%Y/month=%m', with " + ", ".join(
+            f"%{each}" for each in DIRECTIVES
+        )
+
+    def read(self, value: Any) -> str:
+        """Take a text whose every ``%`` begins a directive that is known."""
+        text = super().read(value)
+        if not text:
+            raise refused("blank", "this must not be blank", found=value, expected=self.expects)
+        for found in _DIRECTIVE.finditer(text):
+            if found[1] not in DIRECTIVES:
+                message = f"'{found[0]}' is no directive of a partition"
+                raise refused("not-a-choice", message, found=text, expected=self.expects)
+        return text
+
+
+def partition_of(template: str | None, opened: datetime) -> str:
+    """Return the steps of a part that is opened now; empty without a partition.
+
+    Units: ``opened`` is in UTC.
+    """
+    # One directive at a time: what stands between them means nothing, whatever the system's locale.
+    return _DIRECTIVE.sub(lambda found: f"{opened:%{found[1]}}", template or "")
+
+
+def folder_of(prefix: str, partition: str) -> str:
+    """Return what stands before the name of a part: nothing, or steps and a slash."""
+    return "".join(f"{step}/" for step in (prefix, partition) if step)
+
+
+def key_faults(prefix: str, partition: str | None) -> Iterator[Fault]:
+    """Yield why no part would have a key that a store takes."""
+    folder = folder_of(prefix, partition_of(partition, datetime(2000, 1, 1, tzinfo=UTC)))
+    if (size := len(folder.encode())) > (most := LONGEST_KEY - LONGEST_PART_NAME):
+        yield Fault(
+            "out-of-range",
+            f"{size:,} bytes are too many before the name of an object",
+            expected=f"at most {most:,} bytes in 'prefix' and 'partition' together",
+            path=("prefix",),
+        )

@@ -1,0 +1,143 @@
+"""Parts on their way to an object store: filled, closed, compressed, and then whole objects."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import NamedTuple, Protocol
+from uuid import uuid4
+
+from headrace.compiler.errors import HeadraceError
+from headrace.connectors.parts import PACKINGS, PartFormat
+
+OVERHEAD = 1024
+"""Bytes that a part is counted with for itself: parts of one message each are more than the message."""
+
+
+class OpenPart:
+    """A part that is being filled."""
+
+    def __init__(self, key: str, form: PartFormat, packing: str) -> None:
+        """Take the key that it will have, and how it will be compressed: ``none``, or in which way."""
+        self._key, self._form, self._packing = key, form, packing
+        self._body = BytesIO()
+        self.messages = 0
+
+    @property
+    def size(self) -> int:
+        """What it takes in memory."""
+        return self._body.tell()
+
+    def append(self, rows: bytes, messages: int) -> None:
+        """Add a batch, which is encoded already."""
+        self._body.write(self._form.between if self.messages else self._form.begin)
+        self._body.write(rows)
+        self.messages += messages
+
+    def closed(self) -> Part:
+        """Return it as it is to be uploaded."""
+        self._body.write(self._form.end)
+        packing = PACKINGS.get(self._packing)
+        body = self._body.getvalue()
+        return Part(
+            key=self._key,
+            media_type=(packing or self._form).media_type,
+            messages=self.messages,
+            length=len(body),
+            content=Content(body, self._packing),
+        )
+
+
+class Content(NamedTuple):
+    """The bytes of a part, and what is still to be done with them: ``none``, or a way to compress."""
+
+    body: bytes
+    packing: str
+
+    def packed(self) -> Content:
+        """Return what is uploaded. Takes its time."""
+        packing = PACKINGS.get(self.packing)
+        return self if packing is None else Content(packing.pack(self.body), "none")
+
+
+class Source(Protocol):
+    """Where the content of a part is, that is not in memory."""
+
+    def content(self, part: Part) -> Content:
+        """Return it. Takes its time.
+
+        Raises:
+            OSError, ValueError: it is not there any more.
+        """
+
+    def sent(self, part: Part) -> None:
+        """Note that it is needed no more."""
+
+    def close(self) -> None:
+        """Leave what was not sent to whoever comes next."""
+
+
+@dataclass(eq=False, slots=True)
+class Part:
+    """An object to be."""
+
+    key: str
+    media_type: str
+    messages: int
+    length: int
+    """Bytes of its content, before it is compressed here."""
+    content: Content | None
+    """None while it is where `source` says."""
+    token: str = field(default_factory=lambda: uuid4().hex)
+    """Stands in the object, and nowhere else: whoever finds that under the key has found this part."""
+    upload: tuple[str, str] | None = None
+    """Key and id of an upload in pieces that was begun and neither completed nor given up."""
+    source: Source | None = None
+    preparing: asyncio.Future[None] | None = None
+    """That it is being compressed, or was."""
+
+    @property
+    def size(self) -> int:
+        """What it takes in memory."""
+        return OVERHEAD + (0 if self.content is None else len(self.content.body))
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether its content is in memory as it is uploaded."""
+        return self.content is not None and self.content.packing == "none"
+
+    def prepare(self) -> None:
+        """Have the content in memory as it is uploaded. Takes its time."""
+        content = self.content
+        if content is None:
+            assert self.source is not None
+            content = self.source.content(self)
+        self.content = content.packed()
+
+
+class Taken(HeadraceError):
+    """There is another object under the key of a part."""
+
+
+class Store(Protocol):
+    """Who takes parts."""
+
+    async def open(self, prefix: str) -> None:
+        """Reach it, and learn whether it takes parts under that prefix.
+
+        Raises:
+            BuildRefused: it says no.
+            Unreachable: it does not answer, or not now.
+        """
+
+    async def send(self, part: Part) -> None:
+        """Put a part under its key. One that is there already is not put there again.
+
+        Raises:
+            Unreachable: not now, whatever the reason.
+            Taken: there is another object.
+        """
+
+    async def close(self) -> None:
+        """Hang up."""

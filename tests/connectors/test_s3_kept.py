@@ -1,0 +1,344 @@
+"""Parts that were not uploaded when their pipeline ended: on the disk, and sent by whoever is next."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace.connectors.drivers.s3_kept import Shelf
+from headrace.connectors.drivers.s3_parts import Content, Part
+from headrace.connectors.s3 import S3Sink
+from tests.doubles import StubContext
+from tests.s3_sides import Shop, context, shopping
+from tests.virtual import virtual
+
+MORNING = datetime(2026, 3, 1, 8, tzinfo=UTC)
+EVENING = datetime(2026, 3, 1, 20, tzinfo=UTC)
+FIRST = "p/2026-03-01T08-00-00Z-000001.ndjson"
+SECOND = "p/2026-03-01T08-00-00Z-000002.ndjson"
+
+
+async def opened(
+    data_dir: Path, shop: Shop | None = None, **options: Any
+) -> tuple[S3Sink, Shop, StubContext]:
+    """Return a sink that is started, its store and its context."""
+    ctx = context("http://127.0.0.1:1", data_dir=data_dir, **options.pop("context", {}))
+    shop = shop or Shop(ctx.clock)
+    sink = shopping(ctx, shop, **{"prefix": "p"} | options)
+    await sink.start()
+    return sink, shop, ctx
+
+
+async def left(data_dir: Path, **options: Any) -> StubContext:
+    """Run an output whose store is down, with two parts; return its context."""
+    sink, shop, ctx = await opened(data_dir, rotate={"max_rows": 2}, **options)
+    shop.is_down = True
+    for n in range(3):
+        await sink.write([n])
+    await sink.finish()
+    assert shop.objects == {}
+    return ctx
+
+
+def files(data_dir: Path) -> list[Path]:
+    """Return what is kept."""
+    return sorted(path for path in data_dir.rglob("*") if path.is_file())
+
+
+def part(body: bytes = b"1\n", **options: Any) -> Part:
+    """Return a part that is ready."""
+    return Part(FIRST, "application/x-ndjson", 1, len(body), Content(body, "none"), **options)
+
+
+def shelf(data_dir: Path) -> Shelf:
+    """Return the place of the outputs of these tests."""
+    return Shelf(data_dir, "http://127.0.0.1:1", "plant", "p")
+
+
+@virtual(started_at=MORNING)
+async def test_what_is_not_uploaded_in_time_is_kept_and_the_log_says_where(tmp_path):
+    ctx = await left(tmp_path)
+
+    [file] = files(tmp_path)
+    where = file.parent.relative_to(tmp_path)
+    assert where.parts[0] == "s3-unsent"
+    assert where.parts[1].startswith("plant-")
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert ctx.warnings == [
+        f"not uploaded: 2 parts with 3 messages (6 bytes); kept in '{where}' of --data-dir for the"
+        " next output with this bucket and prefix"
+    ]
+    assert set(ctx.failures) == {"the shop does not answer"}
+
+
+@virtual(started_at=MORNING)
+async def test_the_next_output_sends_it_under_the_names_it_had_and_before_its_own(tmp_path):
+    await left(tmp_path)
+
+    sink, shop, ctx = await opened(tmp_path)
+    await sink.write(["new"])
+    await sink.finish()
+
+    assert list(shop.objects.items())[:2] == [(FIRST, b"0\n1\n"), (SECOND, b"2\n")]
+    assert list(shop.objects.values())[2] == b'"new"\n'
+    assert files(tmp_path) == []
+    assert ctx.notes == ["2 parts with 3 messages (6 bytes) of an earlier run are uploaded now"]
+
+
+@virtual(started_at=MORNING)
+async def test_its_name_may_be_taken_by_then(tmp_path):
+    await left(tmp_path)
+    ctx = context("http://127.0.0.1:1")
+    shop = Shop(ctx.clock)
+    shop.taken.add(FIRST)
+
+    sink, _, _ = await opened(tmp_path, shop)
+    await sink.finish()
+
+    assert sorted(shop.objects.values()) == [b"0\n1\n", b"2\n"]
+    assert FIRST not in shop.objects
+    assert files(tmp_path) == []
+
+
+@virtual(started_at=MORNING)
+async def test_an_output_elsewhere_leaves_it_alone(tmp_path):
+    await left(tmp_path)
+
+    for options in ({"prefix": "q"}, {"context": {"connection": {"bucket": "other"}}}):
+        sink, shop, _ = await opened(tmp_path, **options)
+        await sink.finish()
+        assert shop.objects == {}
+
+    assert len(files(tmp_path)) == 1
+
+
+@virtual(started_at=MORNING)
+async def test_of_two_outputs_one_sends_it(tmp_path):
+    await left(tmp_path)
+
+    one, shop, _ = await opened(tmp_path)
+    two, other, _ = await opened(tmp_path)
+    await one.finish()
+    await two.finish()
+
+    assert (len(shop.objects), len(other.objects)) == (2, 0)
+
+
+@virtual(started_at=MORNING)
+async def test_what_cannot_be_sent_the_next_time_either_stays(tmp_path):
+    await left(tmp_path)
+
+    ctx = await left(tmp_path)
+    sink, shop, _ = await opened(tmp_path)
+    await sink.finish()
+
+    assert "not uploaded: 4 parts with 6 messages (12 bytes)" in ctx.warnings[-1]
+    assert sorted(shop.objects.values()) == [b"0\n1\n", b"0\n1\n", b"2\n", b"2\n"]
+    assert files(tmp_path) == []
+
+
+@virtual(started_at=MORNING)
+async def test_what_is_uploaded_after_all_is_not_kept(tmp_path):
+    sink, shop, ctx = await opened(tmp_path)
+    shop.seconds = 1.0
+
+    await sink.write([1])
+    await sink.finish()
+
+    assert ctx.clock.monotonic() == 1
+    assert shop.objects == {FIRST: b"1\n"}
+    assert files(tmp_path) == []
+    assert (ctx.warnings, ctx.failures) == ([], [])
+
+
+@virtual(started_at=MORNING)
+async def test_when_the_end_is_cut_short_it_is_kept_all_the_same(tmp_path):
+    for seconds in (0.1, 0.6, 2.4):
+        sink, shop, ctx = await opened(tmp_path)
+        shop.closed = asyncio.Event()
+        await sink.write([seconds])
+
+        with pytest.raises(TimeoutError):
+            async with ctx.clock.timeout(seconds):
+                await sink.finish()
+        await ctx.clock.sleep(0.001)  # a thread is writing
+
+        assert ctx.warnings
+        assert "kept in" in ctx.warnings[-1]
+    sink, shop, _ = await opened(tmp_path)
+    await sink.finish()
+
+    assert sorted(shop.objects.values()) == [b"0.1\n", b"0.6\n", b"2.4\n"]
+
+
+@virtual(started_at=MORNING)
+async def test_what_is_to_be_compressed_is_compressed_by_whoever_sends_it(tmp_path):
+    sink, shop, _ = await opened(tmp_path, compression="gzip", rotate={"max_rows": 1000})
+    shop.closed = asyncio.Event()
+    await sink.write([{"n": n} for n in range(999)])
+    await sink.finish()
+
+    sink, shop, _ = await opened(tmp_path)
+    await sink.finish()
+
+    [sent] = shop.parts
+    assert sent.key == f"{FIRST}.gz"
+    assert sent.media_type == "application/gzip"
+    assert len(shop.objects[sent.key]) < 5000
+
+
+@virtual(started_at=MORNING)
+async def test_a_part_is_told_from_others_by_what_it_was_known_by_before(tmp_path):
+    kept = part(token="abc", upload=(FIRST, "upload-1"))
+
+    shelf(tmp_path).keep([kept, part(b"2\n")], MORNING).close()
+    [found, _], wrong = shelf(tmp_path).parts()
+    found.prepare()
+
+    assert wrong == []
+    assert (found.key, found.token, found.upload, found.messages) == (FIRST, "abc", kept.upload, 1)
+    assert found.content == Content(b"1\n", "none")
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize("at", ["s3-unsent", "s3-unsent/plant"])
+@virtual(started_at=MORNING)
+async def test_a_link_is_not_followed(tmp_path, at):
+    data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    link = data / (shelf(data).place if at.endswith("plant") else at)
+    link.parent.mkdir(parents=True)
+    link.symlink_to(elsewhere)
+
+    ctx = await left(data)
+
+    assert list(elsewhere.iterdir()) == []
+    where = shelf(data).place
+    assert ctx.failures[0] == f"cannot send what may lie in '{where}': not a directory"
+    assert ctx.failures[-1] == "parts are lost: they could not be uploaded in time"
+    assert ctx.warnings == [
+        "lost, because not uploaded in time: 2 parts with 3 messages (6 bytes); they cannot be kept in"
+        " --data-dir: not a directory"
+    ]
+
+
+@virtual(started_at=MORNING)
+async def test_parts_that_find_no_room_on_the_disk_are_lost_and_leave_nothing(
+    tmp_path, monkeypatch
+):
+    def full(*_: object) -> None:
+        raise OSError(28, "never shown")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        ctx = await left(tmp_path)
+
+    assert ctx.failures[-1] == "parts are lost: they could not be uploaded in time"
+    assert ctx.warnings == [
+        "lost, because not uploaded in time: 2 parts with 3 messages (6 bytes); they cannot be kept in"
+        " --data-dir: no space left on device"
+    ]
+    assert files(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"something else",
+        b'{"key": "p/x"}\n',
+        b'{"key":"k","media_type":"t","messages":1,"token":"t","packing":"none","size":99}\nshort',
+        b'{"key":"k","media_type":"t","messages":1,"token":"t","packing":"none","size":-1}\n',
+    ],
+)
+@virtual(started_at=MORNING)
+async def test_a_file_of_something_else_is_told_of_and_left_alone(tmp_path, body):
+    await left(tmp_path)
+    folder = tmp_path / shelf(tmp_path).place
+    (folder / "a.parts").write_bytes(body)
+
+    sink, shop, ctx = await opened(tmp_path)
+    await sink.finish()
+
+    assert len(shop.objects) == 2
+    assert ctx.failures == [
+        f"cannot send 'a.parts' in '{shelf(tmp_path).place}': it holds no parts"
+    ]
+    assert files(tmp_path) == [folder / "a.parts"]
+
+
+@virtual(started_at=MORNING)
+async def test_a_link_in_the_place_of_a_file_is_told_of(tmp_path):
+    folder = tmp_path / shelf(tmp_path).place
+    folder.mkdir(parents=True)
+    (folder / "a.parts").symlink_to("/etc/passwd")
+
+    _, wrong = shelf(tmp_path).parts()
+
+    assert wrong == [f"'a.parts' in '{shelf(tmp_path).place}': too many levels of symbolic links"]
+
+
+@virtual(started_at=MORNING)
+async def test_what_a_killed_process_had_not_finished_is_removed(tmp_path):
+    folder = tmp_path / shelf(tmp_path).place
+    folder.mkdir(parents=True)
+    (folder / "a.parts.tmp").write_bytes(b"half of")
+
+    assert shelf(tmp_path).parts() == ([], [])
+    assert files(tmp_path) == []
+
+
+@virtual(started_at=MORNING)
+async def test_a_file_that_is_cut_off_while_it_is_sent_is_told_of_and_the_others_go_on(tmp_path):
+    await left(tmp_path)
+    sink, shop, ctx = await opened(tmp_path, Cutting(tmp_path))
+    await sink.write(["new"])
+    await sink.finish()
+
+    assert list(shop.objects.values()) == [b"0\n1\n", b'"new"\n']
+    assert ctx.failures == ["a part of an earlier run cannot be read: it holds no parts"]
+
+
+class Cutting(Shop):
+    """A store that cuts off the files of the parts while it is sent the first."""
+
+    def __init__(self, data_dir: Path) -> None:
+        super().__init__(context("http://127.0.0.1:1").clock)
+        self._data_dir = data_dir
+
+    async def send(self, part: Part) -> None:
+        for file in files(self._data_dir):
+            os.truncate(file, 10)
+        await super().send(part)
+
+
+@virtual(started_at=MORNING)
+async def test_a_directory_that_was_never_needed_is_not_made(tmp_path):
+    sink, _, _ = await opened(tmp_path)
+    await sink.write([1])
+    await sink.finish()
+
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_no_descriptor_is_left_open(tmp_path):
+    async def round() -> None:
+        shelf(tmp_path).keep([part()], MORNING).close()
+        (tmp_path / shelf(tmp_path).place / "b.parts").write_bytes(b"damaged")
+        found, _ = shelf(tmp_path).parts()
+        for each in found:
+            assert each.source is not None
+            each.source.sent(each)
+
+    await round()
+    before = os.listdir("/dev/fd")
+    await round()
+
+    assert os.listdir("/dev/fd") == before
