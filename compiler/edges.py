@@ -109,7 +109,7 @@ class InlineSink(Sink):
 class AwaitingSink(Sink):
     """A sink that waits for the other side: it is called by ordered workers of its own."""
 
-    at_once: ClassVar[int] = 1
+    at_once: int = 1
     """How many writes may be under way. With more than one, `begin` is what keeps their order: it is
     called in the order of the batches, and what it returns is awaited in any."""
 
