@@ -3,30 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
-
-from tests.whole.brokers.figures import Figure
-from tests.whole.brokers.gate import Gate
-
-
-@pytest.fixture
-def figure(record_property: Callable[[str, object], None]) -> Figure:
-    """Give a function that reports what was measured, by its name."""
-
-    def tell(name: str, value: object) -> None:
-        print(f"{name}: {value}")
-        record_property(name, value)
-
-    return tell
-
-
-@pytest.fixture
-def gate() -> Iterator[Gate]:
-    """Give a server that nobody gets past yet."""
-    with Gate() as gate:
-        yield gate
 
 
 @pytest.fixture(autouse=True)

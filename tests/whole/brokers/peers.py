@@ -11,8 +11,8 @@ from time import monotonic
 from typing import Any
 
 from tests.clients import PATIENCE, Gone
-from tests.whole.brokers.arrived import Arrived, numbers
-from tests.whole.brokers.aside import Aside, beats
+from tests.whole.arrived import Arrived, numbers
+from tests.whole.aside import Aside, beats
 from tests.whole.brokers.kinds.kind import Channel, Kind
 
 PAUSE = 0.02

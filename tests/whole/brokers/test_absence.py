@@ -13,12 +13,12 @@ import pytest
 from tests.clients import PATIENCE
 from tests.server import Server, serving
 from tests.services.server import Service
-from tests.whole.brokers.arrived import Printed
-from tests.whole.brokers.aside import Aside
+from tests.whole.arrived import Printed
+from tests.whole.aside import Aside
 from tests.whole.brokers.kinds.every import EVERY
 from tests.whole.brokers.kinds.kind import Json, Kind
-from tests.whole.brokers.linking import create, linked, statuses, wait_for_status
 from tests.whole.brokers.peers import Load, Reader
+from tests.whole.linking import create, linked, statuses, wait_for_status
 
 READING = [
     {"id": f"from {kind}", "inputs": [kind.input(kind.name, "in")], "outputs": [{"type": "stdout"}]}

@@ -10,14 +10,14 @@ import pytest
 
 from tests.server import Server, serving
 from tests.services.server import Service
-from tests.whole.brokers.aside import Aside
-from tests.whole.brokers.figures import Figure
-from tests.whole.brokers.gate import Gate
+from tests.whole.aside import Aside
 from tests.whole.brokers.kinds.every import EVERY, KAFKA, MQTT, NATS, REDIS
 from tests.whole.brokers.kinds.kind import Kind
-from tests.whole.brokers.linking import linked, statuses
-from tests.whole.brokers.memory import MIB, peak, resident
 from tests.whole.brokers.peers import Load
+from tests.whole.figures import Figure
+from tests.whole.gate import Gate
+from tests.whole.linking import linked, statuses
+from tests.whole.memory import MIB, peak, resident
 
 pytestmark = pytest.mark.skipif("sys.platform != 'linux'", reason="needs /proc")
 

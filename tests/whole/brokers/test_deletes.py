@@ -10,15 +10,15 @@ from time import monotonic
 import pytest
 
 from tests.server import Server, serving
-from tests.whole.brokers.arrived import Printed
-from tests.whole.brokers.aside import Aside
-from tests.whole.brokers.figures import Figure
-from tests.whole.brokers.gate import Gate
+from tests.whole.arrived import Printed
+from tests.whole.aside import Aside
 from tests.whole.brokers.kinds.every import EVERY, KAFKA, MQTT
 from tests.whole.brokers.kinds.kind import Json, Kind
-from tests.whole.brokers.linking import create, delete, filing, linked
 from tests.whole.brokers.peers import Load, Reader
-from tests.whole.brokers.posting import Posts
+from tests.whole.figures import Figure
+from tests.whole.gate import Gate
+from tests.whole.linking import create, delete, filing, linked
+from tests.whole.posting import Posts
 
 MOST_SECONDS = 5.0
 

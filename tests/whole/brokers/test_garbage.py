@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from tests.server import serving
-from tests.whole.brokers.arrived import Printed
-from tests.whole.brokers.aside import Aside
-from tests.whole.brokers.figures import Figure
+from tests.whole.arrived import Printed
+from tests.whole.aside import Aside
 from tests.whole.brokers.kinds.every import EVERY
 from tests.whole.brokers.kinds.kind import Kind
-from tests.whole.brokers.linking import linked, statuses
-from tests.whole.brokers.memory import MIB, resident
+from tests.whole.figures import Figure
+from tests.whole.linking import linked, statuses
+from tests.whole.memory import MIB, resident
 
 pytestmark = pytest.mark.skipif("sys.platform != 'linux'", reason="needs /proc")
 

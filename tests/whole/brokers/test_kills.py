@@ -12,13 +12,13 @@ import pytest
 
 from tests.server import Server, serving
 from tests.services.server import Service
-from tests.whole.brokers.arrived import Printed
-from tests.whole.brokers.aside import Aside
-from tests.whole.brokers.figures import Figure
+from tests.whole.arrived import Printed
+from tests.whole.aside import Aside
 from tests.whole.brokers.kinds.every import KAFKA, MQTT
 from tests.whole.brokers.kinds.kind import Json, Kind
-from tests.whole.brokers.linking import filing, kept, linked
 from tests.whole.brokers.peers import Load
+from tests.whole.figures import Figure
+from tests.whole.linking import filing, kept, linked
 
 LINES, LIVES = 7, 3
 """Servers beside each other, each with a topic of its own, and how often each is killed. After a kill

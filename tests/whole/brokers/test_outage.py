@@ -11,14 +11,14 @@ from time import monotonic
 from tests.clients import PATIENCE
 from tests.server import Server, serving
 from tests.services.server import Service
-from tests.whole.brokers.arrived import Arrived, Printed
-from tests.whole.brokers.aside import Aside
-from tests.whole.brokers.figures import Figure
+from tests.whole.arrived import Arrived, Printed
+from tests.whole.aside import Aside
 from tests.whole.brokers.kinds.every import EVERY
 from tests.whole.brokers.kinds.kind import Json, Kind
-from tests.whole.brokers.linking import linked, statuses
 from tests.whole.brokers.peers import Load, Reader
-from tests.whole.brokers.posting import Posts
+from tests.whole.figures import Figure
+from tests.whole.linking import linked, statuses
+from tests.whole.posting import Posts
 
 OUTAGE = 5.0
 """Seconds that a broker is away."""

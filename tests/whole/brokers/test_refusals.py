@@ -20,7 +20,7 @@ from tests.services.nats import Nats
 from tests.services.redis import Redis
 from tests.whole.brokers.kinds.every import EVERY
 from tests.whole.brokers.kinds.kind import Json, Kind
-from tests.whole.brokers.linking import create, linked
+from tests.whole.linking import create, linked
 
 USER, RIGHT, WRONG = "alice", "open-sesame", "shut-sesame"
 SECRETS = {"RIGHT": RIGHT, "WRONG": WRONG}

@@ -8,13 +8,13 @@ from time import monotonic
 
 from tests.server import serving
 from tests.services.kafka import Kafka
-from tests.whole.brokers.arrived import Printed
-from tests.whole.brokers.aside import Aside
-from tests.whole.brokers.figures import Figure
+from tests.whole.arrived import Printed
+from tests.whole.aside import Aside
 from tests.whole.brokers.kinds.every import KAFKA
 from tests.whole.brokers.kinds.kind import Json
-from tests.whole.brokers.linking import filing, kept, linked
 from tests.whole.brokers.peers import Load
+from tests.whole.figures import Figure
+from tests.whole.linking import filing, kept, linked
 
 PARTITIONS = 4
 SESSION_SECONDS = 10.0

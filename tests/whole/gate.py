@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.clients import HOST, PATIENCE, Gone
-from tests.whole.brokers.arrived import Arrived, numbers
+from tests.whole.arrived import Arrived, numbers
 
 
 class Gate(ThreadingHTTPServer):

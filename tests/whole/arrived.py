@@ -53,6 +53,12 @@ class Arrived:
         if len(self.counts) <= than:
             raise Gone(f"{len(self.counts)} numbers have arrived, and not more than {than}")
 
+    def wait_for_count(self, number: int, count: int, seconds: float = PATIENCE) -> None:
+        """Wait until a number has arrived so often."""
+        self._wait(lambda: self.counts[number] >= count, seconds)
+        if self.counts[number] < count:
+            raise Gone(f"{number} has arrived {self.counts[number]} times, and not {count}")
+
     def wait_from(self, number: int, seconds: float = PATIENCE) -> None:
         """Wait until something from this number on has arrived."""
         seen = self.counts
@@ -96,4 +102,8 @@ class Printed(defaultdict[str, Arrived]):
 
 def numbers(batch: Iterable[Any]) -> list[int]:
     """Return the numbers of messages; what has none is none of ours."""
-    return [message["n"] for message in batch if isinstance(message, dict) and "n" in message]
+    return [
+        message["n"]
+        for message in batch
+        if isinstance(message, dict) and message.get("n") is not None
+    ]

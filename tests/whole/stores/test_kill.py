@@ -1,0 +1,72 @@
+"""Killed with messages on their way: rows come again, and what is in a part is gone."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import ExitStack
+from pathlib import Path
+
+from tests.clients import PATIENCE
+from tests.server import serving
+from tests.services.kafka import Kafka
+from tests.whole.aside import Aside
+from tests.whole.brokers.kinds.every import KAFKA
+from tests.whole.brokers.peers import Load
+from tests.whole.figures import Figure
+from tests.whole.linking import linked
+from tests.whole.stores.kinds.every import EVERY, S3
+from tests.whole.stores.kinds.kind import Json, Store
+from tests.whole.stores.outages import halted
+from tests.whole.stores.sightings import Sightings
+from tests.whole.stores.told import wait_until_taken
+
+RATE = 100
+LONG = {"rotate": {"interval_secs": 3600}}
+
+
+def pipeline(kind: Store) -> Json:
+    """Return a pipeline from one topic; a part is open until the pipeline ends."""
+    reading = KAFKA.input("kafka", "killed", group=f"killed-{kind}", max_batch=10)
+    more = LONG if kind is S3 else {}
+    return {
+        "id": kind.name,
+        "inputs": [reading],
+        "outputs": [kind.output(kind.name, "readings", **more)],
+    }
+
+
+def test_rows_come_again_and_what_was_in_a_part_is_gone(
+    tmp_path: Path, kafka: Kafka, figure: Figure
+) -> None:
+    KAFKA.create(kafka, "killed")
+    with ExitStack() as running:
+        stores = {kind: running.enter_context(kind.server(tmp_path / kind.name)) for kind in EVERY}
+        aside = running.enter_context(Aside())
+        connections = {kind.name: kind.connection(store) for kind, store in stores.items()}
+        connections["kafka"] = KAFKA.connection(kafka)
+        folder, config = tmp_path / "headrace", [*map(pipeline, EVERY)]
+        options = linked(folder, connections)[2:]  # without a directory to keep parts in
+        stored = {kind: Sightings(aside, kind, store, "readings") for kind, store in stores.items()}
+        load = Load(aside, KAFKA, kafka, "killed", rate=RATE)
+
+        with serving(folder, config, *options) as server:
+            for kind in EVERY:
+                wait_until_taken(server, kind.name, RATE)
+            load.wait_for(len(load.promised) + 2 * RATE)  # meanwhile offsets are committed
+            with halted(stores):
+                load.wait_for(len(load.promised) + RATE)  # these are read, and cannot be written
+                server.signal(signal.SIGKILL)
+                server.ended()
+        promised = load.stop()
+        with serving(folder, config, *options) as server:
+            for kind in EVERY:
+                if kind is not S3:
+                    # The group gives its dead member up after ten seconds.
+                    stored[kind].wait_for(promised, 2 * PATIENCE)
+            assert server.stop() == 0
+
+        for kind in EVERY:
+            found = stored[kind].final()
+            lost, doubled = len(promised - found.keys()), found.total() - len(found)
+            figure(str(kind), f"{len(promised)}, {lost} lost, {doubled} twice")
+            assert (lost > 0) is (kind is S3)
