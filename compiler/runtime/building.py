@@ -133,4 +133,6 @@ class Builder:
     def _build_output(self, component: Output, index: int) -> None:
         place = self._place("output", index)
         sink = component.open(place)
-        self._parts.writers.append(writer(sink, place.report, self._world.clock, place.note))
+        self._parts.writers.append(
+            writer(sink, place.report, self._world.clock, note=place.note, warn=place.warn)
+        )

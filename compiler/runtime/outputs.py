@@ -79,14 +79,21 @@ class QueuedWriter(Writer):
     """
 
     def __init__(
-        self, sink: AwaitingSink, report: Report, clock: Clock, note: Callable[[str], None]
+        self,
+        sink: AwaitingSink,
+        report: Report,
+        clock: Clock,
+        *,
+        note: Callable[[str], None],
+        warn: Callable[[str], None],
     ) -> None:
         super().__init__(sink, report)
         self._awaiting = sink
         self._clock = clock
         self._note = note
+        self._warn = warn
         self._queue: deque[Delivery] = deque()
-        self._workers: set[asyncio.Task[None]] = set()
+        self._workers: dict[asyncio.Task[None], Delivery] = {}
         self._backoff = Backoff()
         self._closed_until = 0.0
         self._cause = ""
@@ -96,7 +103,7 @@ class QueuedWriter(Writer):
         if len(self._workers) >= self._awaiting.at_once:
             self._queue.append(delivery)
         elif (rest := self._begin(delivery)) is not None:
-            self._workers.add(asyncio.ensure_future(self._work(delivery, rest)))
+            self._workers[asyncio.ensure_future(self._work(delivery, rest))] = delivery
 
     async def drain(self) -> None:
         """Wait for the workers."""
@@ -105,11 +112,17 @@ class QueuedWriter(Writer):
 
     def abandon(self) -> None:
         """End the workers. Every batch they held is lost and counted, and none is acknowledged."""
-        for _ in range(len(self._workers) + len(self._queue)):
+        lost = [len(each.batch) for each in (*self._workers.values(), *self._queue)]
+        for _ in lost:
             self.report(BatchFailed("stopped before everything was written"))
+        if lost:
+            self._warn(
+                f"messages lost, because not written in time: {sum(lost):,} (batches: {len(lost):,})"
+            )
         self._queue.clear()
         while self._workers:
-            self._workers.pop().cancel()
+            worker, _ = self._workers.popitem()
+            worker.cancel()
 
     def _begin(self, delivery: Delivery) -> Rest | None:
         """Begin to write a delivery; return what finishes it, or None when it is done."""
@@ -135,11 +148,11 @@ class QueuedWriter(Writer):
         try:
             await self._end(delivery, rest)
             while self._queue:
-                delivery = self._queue.popleft()
+                delivery = self._workers[worker] = self._queue.popleft()
                 if (begun := self._begin(delivery)) is not None:
                     await self._end(delivery, begun)
         finally:
-            self._workers.discard(worker)
+            self._workers.pop(worker, None)
 
     async def _end(self, delivery: Delivery, rest: Rest) -> None:
         try:
@@ -166,10 +179,17 @@ class QueuedWriter(Writer):
         self.report(cause)
 
 
-def writer(sink: Sink, report: Report, clock: Clock, note: Callable[[str], None]) -> Writer:
-    """Return the writer that suits a sink."""
+def writer(
+    sink: Sink,
+    report: Report,
+    clock: Clock,
+    *,
+    note: Callable[[str], None],
+    warn: Callable[[str], None],
+) -> Writer:
+    """Return the writer that suits a sink; ``note`` and ``warn`` log what is no failure of a batch."""
     if isinstance(sink, InlineSink):
         return InlineWriter(sink, report)
     if isinstance(sink, AwaitingSink):
-        return QueuedWriter(sink, report, clock, note)
+        return QueuedWriter(sink, report, clock, note=note, warn=warn)
     raise TypeError(f"{type(sink).__name__} is neither an inline nor an awaiting sink")

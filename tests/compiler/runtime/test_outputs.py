@@ -65,11 +65,13 @@ class Output:
         self.broker = Broker()
         self.failures = []
         self.notes = []
+        self.warnings = []
         self._writer = writer(
             self.sink,
             lambda cause: self.failures.append(str(cause)),
             self.clock,
-            self.notes.append,
+            note=self.notes.append,
+            warn=self.warnings.append,
         )
 
     def take(self, *batches):
@@ -178,7 +180,7 @@ def test_one_of_several_writes_that_fails_costs_only_its_own_batch():
 def test_all_writes_under_way_and_all_that_wait_are_lost_when_they_are_abandoned():
     async def main():
         output = Output(Confirmed)
-        output.take([2], [3], [4], [5], [6])
+        output.take([2], [3], [4], [5, 5], [6])
         await output.clock.sleep(2.5)
 
         output.abandon()
@@ -187,6 +189,7 @@ def test_all_writes_under_way_and_all_that_wait_are_lost_when_they_are_abandoned
 
         assert output.sink.batches == [[2]]
         assert output.failures == ["stopped before everything was written"] * 4
+        assert output.warnings == ["messages lost, because not written in time: 5 (batches: 4)"]
         assert output.broker.acknowledged == [[2]]
 
     run_virtual(main)
