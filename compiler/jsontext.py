@@ -53,6 +53,7 @@ def _as_written(value: object) -> msgspec.Raw:
     raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
 
 
+_PIECES = msgspec.json.Decoder(list[msgspec.Raw])
 _ENCODER = msgspec.json.Encoder(decimal_format="number", enc_hook=_as_written)
 
 Body = bytes | bytearray | memoryview
@@ -127,10 +128,22 @@ def decode_exact(body: Body) -> JsonValue:
 
 
 def _may_be_deep(body: Body) -> bool:
-    """Return whether a text has the brackets to nest too deep: counting them costs less than looking."""
-    if len(body) <= 2 * MAX_DEPTH:
+    """Return whether a text has the brackets to nest too deep: counting them costs less than looking.
+
+    A list of messages has many, and each message few: a fifth of what it takes to look at them.
+    """
+    if not _has_brackets(bytes(body), MAX_DEPTH):
         return False
-    return type(body) is not bytes or body.count(b"[") + body.count(b"{") > MAX_DEPTH
+    try:
+        messages = _PIECES.decode(body)
+    except ValueError:  # no list
+        return True
+    return any(_has_brackets(bytes(each), MAX_DEPTH - 1) for each in messages)
+
+
+def _has_brackets(text: bytes, levels: int) -> bool:
+    """Return whether a text opens more than so many brackets."""
+    return len(text) > 2 * levels and text.count(b"[") + text.count(b"{") > levels
 
 
 class Decoding:

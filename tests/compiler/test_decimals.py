@@ -158,6 +158,21 @@ def test_the_limit_of_nesting_is_the_same(opening, closing):
             decode_exact(nest(depth, opening, closing, b"1.10"))
 
 
+@pytest.mark.parametrize("place", [0, 50, 99])
+def test_one_of_many_messages_may_be_too_deep(place):
+    shallow = nest(8, b"[", b"]", b"1.10")
+    for depth, is_deep in ((MAX_DEPTH - 1, False), (MAX_DEPTH, True)):
+        messages = [shallow] * 100
+        messages[place] = nest(depth, b"[", b"]", b"1.10")
+        body = b"[" + b",".join(messages) + b"]"
+
+        if is_deep:
+            with pytest.raises(NotJson, match="nested deeper than 128"):
+                decode_exact(body)
+        else:
+            assert encode(decode_exact(body)) == body
+
+
 @pytest.mark.parametrize("holder", [bytes, bytearray, memoryview])
 def test_a_body_may_be_any_kind_of_bytes(holder):
     assert decode_exact(holder(b'{"a":[1.10]}')) == {"a": [1.1]}
