@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from bench import brokers, ingest, memory, passes, scripts
+from bench import brokers, field, ingest, memory, passes, scripts, stores
 from bench.measuring import BRIEF, THOROUGH, Effort
 from bench.table import Row, machine, markdown
 from tests.services.programs import Missing
@@ -20,8 +20,9 @@ PAGE = """# Measured
 
 Written by `make bench`. Each figure is the middle one of {pairs} ratios, in brackets the lowest and the
 highest: both sides run turn and turn about in one run on one core, and what counts is CPU time; with
-brokers, which have the other core, it is the time on the clock, and a second line tells the CPU time. The
-limits are written by hand and make the same checks (`bench/limits.py`, `bench/bare.py`, `bench/byhand.py`).
+brokers and with an object store, which have the other core, it is the time on the clock, and a second line
+tells the CPU time. The limits are written by hand. They make the same checks (`bench/limits.py`,
+`bench/bare.py`, `bench/byhand.py`); those of stores and devices make none (`bench/stores_byhand.py`).
 
 {machine}
 
@@ -64,6 +65,11 @@ SCENARIOS: dict[str, list[Scenario]] = {
     "redis100": [brokers.redis100],
     "mqtt0": [brokers.mqtt0],
     "mqtt1": [brokers.mqtt1],
+    "postgres100": [stores.postgres100],
+    "postgres1": [stores.postgres1],
+    "clickhouse1000": [stores.clickhouse1000],
+    "s3parts": [stores.s3parts],
+    "opcua1000": [field.opcua1000],
 }
 
 

@@ -87,7 +87,8 @@ def app(take: Callable[[bytes], int]) -> Any:
     return answer
 
 
-async def _serve(application: Any, port: int) -> None:
+async def serve(application: Any, port: int) -> None:
+    """Serve until told to end, with the settings of the product."""
     loop = asyncio.get_running_loop()
     clock = Clock(loop)
     server = Server(application, clock, on_ready=collect_less, on_stopping=lambda: None)
@@ -100,7 +101,7 @@ def main(port: str, kind: str) -> None:
     """Serve until told to end."""
     application = app({"append": appending, "reduce": reducing, "script": scripting}[kind]())
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(application, int(port)))
+        runner.run(serve(application, int(port)))
 
 
 if __name__ == "__main__":

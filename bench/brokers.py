@@ -8,39 +8,25 @@ on the clock is what the route takes.
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
-import sys
-import tempfile
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
-from bench import byhand, servers
+from bench import byhand
 from bench.load import HOST
-from bench.measuring import Compared, Effort, compared, cores, on_one_core, own_cpu
-from bench.table import Row, ratio_row
+from bench.measuring import Compared, Cost, Effort, both, on_one_core, timed
+from bench.running import Config, pipeline, service, talking
+from bench.table import Row, clock_rows
 from bench.traffic import ROUTES
-from headrace.compiler.clock import Clock
-from headrace.compiler.runtime.engine import Engine
-from headrace.web.reading import Files, catalogue, load
 from headrace.web.serve import collect_less
 from tests.services.kafka import Kafka
 from tests.services.mosquitto import Mosquitto
 from tests.services.nats import Nats
 from tests.services.redis import Redis
 
-Config = dict[str, Any]
 Flood = Callable[[], Awaitable[None]]
 """Sends readings that are made through a route."""
 Make = Callable[[str, int], Awaitable[Flood]]
 """Makes so many readings for a route."""
-
-ELSEWHERE = cores()[1]
-"""The core of everything that is not measured, as long as this process may still use both."""
 
 LONGER = 3
 """A turn is longer than one without a broker: it has the way there and back in it."""
@@ -65,7 +51,7 @@ def kafka1(effort: Effort) -> list[Row]:
 
 
 def _kafka(name: str, size: int, effort: Effort, least: float) -> list[Row]:
-    with _service(Kafka) as server:
+    with service(Kafka) as server:
         for route in ROUTES:
             server.create_topic(f"{route}.in")
             server.create_topic(f"{route}.out")
@@ -78,7 +64,7 @@ def _kafka(name: str, size: int, effort: Effort, least: float) -> list[Row]:
 
 def nats100(effort: Effort) -> list[Row]:
     """NATS to NATS, a hundred messages a batch."""
-    with _service(Nats, extra=UNASKED) as server:
+    with service(Nats, extra=UNASKED) as server:
         connection = {"type": "nats", "urls": server.url}
         source = {"subject": "ours.in", "max_batch": 100}
         ours = _config("nats", connection, source, {"subject": "ours.out"})
@@ -88,7 +74,7 @@ def nats100(effort: Effort) -> list[Row]:
 
 def redis100(effort: Effort) -> list[Row]:
     """Redis to Redis, a hundred messages a batch."""
-    with _service(Redis) as server:
+    with service(Redis) as server:
         connection = {"type": "redis", "url": server.url}
         source = {"channel": "ours.in", "max_batch": 100}
         ours = _config("redis", connection, source, {"channel": "ours.out"})
@@ -107,7 +93,7 @@ def mqtt1(effort: Effort) -> list[Row]:
 
 
 def _mqtt(name: str, qos: int, quality: Config, ack: Config, effort: Effort) -> list[Row]:
-    with _service(Mosquitto, extra=ENDLESS_QUEUES) as server:
+    with service(Mosquitto, extra=ENDLESS_QUEUES) as server:
         connection = {"type": "mqtt", "host": HOST, "port": server.port}
         source = {"topic": "ours.in", "max_batch": 100, **quality, **ack}
         ours = _config("mqtt", connection, source, {"topic": "ours.out", **quality})
@@ -115,21 +101,11 @@ def _mqtt(name: str, qos: int, quality: Config, ack: Config, effort: Effort) -> 
     return _rows(name, beside, "aiomqtt, its queue drained", 0.7)
 
 
-@contextmanager
-def _service(kind: type[Any], **options: Any) -> Iterator[Any]:
-    """Run a server on the core of everything else."""
-    allowed = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {ELSEWHERE})  # who is started is where its starter is
-    with tempfile.TemporaryDirectory() as folder, kind(Path(folder), **options) as server:
-        os.sched_setaffinity(0, allowed)
-        yield server
-
-
 def _config(kind: str, connection: Config, source: Config, target: Config) -> tuple[Config, Config]:
-    """Return a config of one pipeline, and its connections."""
+    """Return the config of a pipeline, and its connections."""
     both = {"type": kind, "connection": "broker"}
-    pipeline = {"id": "ours", "inputs": [both | source], "outputs": [both | target]}
-    return pipeline, {"broker": connection}
+    config = {"id": "ours", "inputs": [both | source], "outputs": [both | target]}
+    return config, {"broker": connection}
 
 
 async def _beside(
@@ -141,79 +117,32 @@ async def _beside(
     effort: Effort,
 ) -> tuple[Compared, Compared]:
     """Return what a message costs either side, in seconds on the clock and in seconds of CPU."""
-    async with _pipeline(*ours), by_hand(port, size), _traffic(kind, port) as make:
+    async with pipeline(*ours), by_hand(port, size), _traffic(kind, port) as make:
         collect_less()
-        counts = [(route, await _fitting(make, route, effort)) for route in ROUTES]
+        counts = [await _fitting(make, route, effort) for route in ROUTES]
         turns = [
-            [await _cost(make, route, count) for route, count in counts]
+            [await _cost(make, *each) for each in zip(ROUTES, counts, strict=True)]
             for _ in range(effort.pairs)
         ]
-    clock = [(ours[0], theirs[0]) for ours, theirs in turns]
-    cpu = [(ours[1], theirs[1]) for ours, theirs in turns]
-    return compared(clock), compared(cpu)
-
-
-@asynccontextmanager
-async def _pipeline(pipeline: Config, connections: Config) -> AsyncIterator[None]:
-    """Run a config as the server does, in this process."""
-    with tempfile.TemporaryDirectory() as folder:
-        config = Path(folder) / "config.json"
-        config.write_text(json.dumps([pipeline]))
-        config.with_name("config.connections.json").write_text(json.dumps(connections))
-        loaded = load(Files(config), catalogue())
-        if loaded.program is None or loaded.is_refused:
-            raise ValueError("; ".join(each.message for each in loaded.diagnostics))
-        engine = Engine(Clock(asyncio.get_running_loop()), connections=loaded.connections)
-        await engine.load(loaded.program)
-    try:
-        yield
-    finally:
-        await engine.close()
+    return both(turns)
 
 
 @asynccontextmanager
 async def _traffic(kind: str, port: int) -> AsyncIterator[Make]:
-    """Run whoever publishes and counts, on the core of everything else."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bench.traffic", kind, str(port)),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        cwd=servers.root(),
-        preexec_fn=lambda: os.sched_setaffinity(0, {ELSEWHERE}),
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    told, asking = process.stdout, process.stdin
+    """Run whoever publishes and counts."""
+    async with talking("bench.traffic", kind, port) as ask:
 
-    async def flood() -> None:
-        asking.write(b"go\n")
-        await _told(told, b"done\n")
+        async def make(route: str, count: int) -> Flood:
+            await ask(f"{route} {count}", "made")
+            return lambda: ask("go", "done")
 
-    async def make(route: str, count: int) -> Flood:
-        asking.write(f"{route} {count}\n".encode())
-        await _told(told, b"made\n")
-        return flood
-
-    try:
-        await _told(told, b"ready\n")
         yield make
-    finally:
-        asking.close()
-        await process.wait()
 
 
-async def _told(told: asyncio.StreamReader, what: bytes) -> None:
-    line = await told.readline()
-    if line != what:
-        raise RuntimeError("whoever publishes and counts has ended")
-
-
-async def _cost(make: Make, route: str, count: int) -> tuple[float, float]:
-    """Return the seconds of one message: on the clock, and of the CPU."""
+async def _cost(make: Make, route: str, count: int) -> Cost:
+    """Return the seconds of one message."""
     flood = await make(route, count)
-    began, cpu = time.perf_counter(), own_cpu()
-    await flood()
-    return (time.perf_counter() - began) / count, (own_cpu() - cpu) / count
+    return await timed(flood(), count)
 
 
 async def _fitting(make: Make, route: str, effort: Effort) -> int:
@@ -227,15 +156,5 @@ async def _fitting(make: Make, route: str, effort: Effort) -> int:
 
 
 def _rows(name: str, beside: tuple[Compared, Compared], limit: str, least: float) -> list[Row]:
-    clock, cpu = beside
     limit = f"{limit}, decoding and encoding"
-    return [
-        ratio_row(name, clock, limit, unit="msg/s", least=least),
-        Row(
-            name,
-            f"{1e6 * cpu.ours:.1f} µs of CPU a message",
-            f"the same: {1e6 * cpu.limit:.1f} µs",
-            f"{cpu.ratio:.2f} ({min(cpu.ratios):.2f} to {max(cpu.ratios):.2f})",
-            value=cpu.ratio,
-        ),
-    ]
+    return clock_rows(name, beside, limit, unit="msg", least=least)

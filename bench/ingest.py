@@ -89,16 +89,16 @@ def beside(
         our_posts, limit_posts = (_fitting(server, size, effort) for server in (ours, limit))
         return compared(
             [
-                (_cost(ours, size, our_posts), _cost(limit, size, limit_posts))
+                (cost(ours, size, our_posts), cost(limit, size, limit_posts))
                 for _ in range(effort.pairs)
             ]
         )
 
 
-def _cost(server: Server, size: int, posts: int) -> float:
-    """Return the CPU seconds of one message."""
+def cost(server: Server, size: int, posts: int, kind: str = "readings") -> float:
+    """Return the CPU seconds of one message that is posted with others to the pipeline ``p1``."""
     began = server.cpu
-    outcome = servers.load(Plan(server.port, path("p1"), size, posts))
+    outcome = servers.load(Plan(server.port, path("p1"), size, posts, kind=kind))
     if outcome.statuses != {"202": posts}:
         raise RuntimeError(f"not everything was accepted: {outcome.statuses}")
     return (_settled_cpu(server) - began) / outcome.accepted
@@ -116,4 +116,4 @@ def _settled_cpu(server: Server) -> float:
 def _fitting(server: Server, size: int, effort: Effort) -> int:
     """Return how many posts fill a sample. Warms up on the way."""
     posts = WARM_UP_POSTS if effort.pairs > 1 else 16
-    return max(int(LONGER * effort.seconds / (_cost(server, size, posts) * size)), 16)
+    return max(int(LONGER * effort.seconds / (cost(server, size, posts) * size)), 16)

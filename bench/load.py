@@ -33,6 +33,8 @@ class Plan:
     seconds: float = 60.0
     connections: int = 16
     rate: float | None = None
+    kind: str = "readings"
+    """What the bodies hold (`bench/messages.py`)."""
 
 
 @dataclass(slots=True)
@@ -170,7 +172,7 @@ def _requests(plan: Plan) -> list[bytes]:
     return [
         b"POST %b HTTP/1.1\r\nHost: %b\r\nContent-Type: application/json\r\n"
         b"Content-Length: %d\r\n\r\n%b" % (plan.path.encode(), HOST.encode(), len(body), body)
-        for body in messages.bodies(plan.size)
+        for body in messages.bodies(plan.size, kind=plan.kind)
     ]
 
 

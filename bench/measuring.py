@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, TypeVar
@@ -20,6 +20,9 @@ import uvloop
 T = TypeVar("T")
 Work = Callable[[int], Awaitable[object]]
 """Does something so many times."""
+
+Cost = tuple[float, float]
+"""Seconds on the clock, and seconds of CPU."""
 
 MOST_TIMES = 2**30
 
@@ -94,6 +97,19 @@ def compared(samples: list[tuple[float, float]]) -> Compared:
     """Return pairs of costs, ours and the limit's, as one comparison."""
     ours, limits = zip(*samples, strict=True)
     return Compared(median(ours), median(limits), tuple(theirs / own for own, theirs in samples))
+
+
+def both(turns: Sequence[Sequence[Cost]]) -> tuple[Compared, Compared]:
+    """Return turns, ours and the limit's, as two comparisons: on the clock, and of the CPU."""
+    clock, cpu = (compared([(ours[n], theirs[n]) for ours, theirs in turns]) for n in (0, 1))
+    return clock, cpu
+
+
+async def timed(work: Awaitable[object], count: int) -> Cost:
+    """Return the seconds that each of ``count`` in ``work`` takes, those of every thread together."""
+    began, cpu = time.perf_counter(), time.process_time()
+    await work
+    return (time.perf_counter() - began) / count, (time.process_time() - cpu) / count
 
 
 async def _cost(work: Work, times: int, cpu: Callable[[], float]) -> float:

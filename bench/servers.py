@@ -70,10 +70,12 @@ class Server:
 
 
 @contextmanager
-def headrace(config: Any, folder: Path) -> Iterator[Server]:
-    """Run the installed command on a config."""
+def headrace(config: Any, folder: Path, connections: Any = None) -> Iterator[Server]:
+    """Run the installed command on a config, and connections if it has any."""
     file = folder / f"config-{len(list(folder.iterdir()))}.json"
     file.write_text(json.dumps(config))
+    if connections is not None:
+        file.with_suffix(".connections.json").write_text(json.dumps(connections))
     port = _free_port()
     command = [str(COMMAND), "serve", "--config", str(file), "--listen", f"{HOST}:{port}"]
     with _running(command, port) as server:
@@ -83,8 +85,15 @@ def headrace(config: Any, folder: Path) -> Iterator[Server]:
 @contextmanager
 def bare(kind: str) -> Iterator[Server]:
     """Run the bare app."""
+    with limit("bench.bare", kind) as server:
+        yield server
+
+
+@contextmanager
+def limit(module: str, *arguments: object) -> Iterator[Server]:
+    """Run a module that serves on the port it is given first."""
     port = _free_port()
-    with _running([sys.executable, "-m", "bench.bare", str(port), kind], port) as server:
+    with _running([sys.executable, "-m", module, *map(str, [port, *arguments])], port) as server:
         yield server
 
 

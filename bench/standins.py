@@ -75,6 +75,31 @@ class RawSupply(Supply):
         return islice(cycle(self._payloads), batches)
 
 
+class Confirmed(Supply):
+    """A supply that is told when outputs are through with what it handed out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._under_way = 0
+        self._through = asyncio.Event()
+
+    def hand_out(self, batches: int) -> None:
+        """Hand out so many batches more, and look out for them."""
+        self._under_way += batches
+        self._through.clear()
+        super().hand_out(batches)
+
+    def acknowledge(self, origins: Sequence[Any]) -> None:
+        """Count a batch that is through."""
+        self._under_way -= 1
+        if not self._under_way:
+            self._through.set()
+
+    async def through(self) -> None:
+        """Wait until all of it is."""
+        await self._through.wait()
+
+
 class Counting(InlineSink):
     """Counts the batches that reach it, and tells when it has seen as many as are expected."""
 
@@ -114,9 +139,33 @@ class Writing(Counting):
         super().write(batch)
 
 
+class CountingMessages(InlineSink):
+    """Counts the messages that reach it, and tells when it has seen as many as are expected."""
+
+    def __init__(self) -> None:
+        self._missing = 0
+        self._seen = asyncio.Event()
+
+    def expect(self, messages: int) -> None:
+        """Look out for so many more."""
+        self._missing += messages
+        self._seen.clear()
+
+    async def expected(self) -> None:
+        """Wait until they are here."""
+        await self._seen.wait()
+
+    def write(self, batch: Batch) -> None:
+        """Count those of one batch."""
+        self._missing -= len(batch)
+        if self._missing == 0:
+            self._seen.set()
+
+
 supplies: dict[str, Supply] = {}
 """What was built, by pipeline: who measures has to get hold of both ends."""
 sinks: dict[str, Counting] = {}
+message_sinks: dict[str, CountingMessages] = {}
 
 
 class SupplyInput(Input, kind="supply"):
@@ -133,6 +182,24 @@ class RawSupplyInput(Input, kind="raw_supply"):
     def source(self, ctx: Context) -> Source:
         """Build the supply."""
         return supplies.setdefault(ctx.pipeline, RawSupply())
+
+
+class ConfirmedSupplyInput(Input, kind="confirmed_supply"):
+    """Has batches at hand, and is told when they are through."""
+
+    acknowledges = True
+
+    def source(self, ctx: Context) -> Source:
+        """Build the supply."""
+        return supplies.setdefault(ctx.pipeline, Confirmed())
+
+
+class CountingMessagesOutput(Output, kind="counting_messages"):
+    """Counts messages."""
+
+    def open(self, ctx: Context) -> Sink:
+        """Build the counter."""
+        return message_sinks.setdefault(ctx.pipeline, CountingMessages())
 
 
 class CountingOutput(Output, kind="counting"):
@@ -153,5 +220,6 @@ class WritingOutput(Output, kind="writing"):
 
 def catalogue() -> Catalogue:
     """Return the real components and the stand-ins."""
-    own = [SupplyInput, RawSupplyInput, CountingOutput, WritingOutput]
-    return Catalogue([*scan("headrace.operators", "headrace.connectors"), *own])
+    own = [SupplyInput, RawSupplyInput, ConfirmedSupplyInput]
+    outputs = [CountingOutput, CountingMessagesOutput, WritingOutput]
+    return Catalogue([*scan("headrace.operators", "headrace.connectors"), *own, *outputs])

@@ -16,6 +16,7 @@ COLUMNS = ("scenario", "measured", "held against", "figure", "bar", "")
 DRIVERS = (
     *("uvicorn", "uvloop", "httptools", "msgspec", "reactivex"),
     *("aiokafka", "aiomqtt", "paho-mqtt", "nats-py", "redis", "hiredis"),
+    *("asyncpg", "clickhouse-connect", "aioboto3", "aiobotocore", "asyncua"),
 )
 
 
@@ -62,6 +63,28 @@ def ratio_row(
         None if least is None else compared.ratio >= least,
         compared.ratio,
     )
+
+
+def clock_rows(
+    scenario: str, beside: tuple[Compared, Compared], against: str, *, unit: str, least: float
+) -> list[Row]:
+    """Return the rows of a comparison on the clock, which is held against the bar, and of the CPU."""
+    clock, cpu = beside
+    return [
+        ratio_row(scenario, clock, against, unit=f"{unit}/s", least=least),
+        ratio_row(scenario, cpu, "the same", unit=f"{unit}/CPU s"),
+    ]
+
+
+def cpu_rows(
+    scenario: str, beside: tuple[Compared, Compared], against: str, *, unit: str, least: float
+) -> list[Row]:
+    """Return the rows of a comparison of the CPU, which is held against the bar, and on the clock."""
+    clock, cpu = beside
+    return [
+        ratio_row(scenario, cpu, against, unit=f"{unit}/CPU s", least=least),
+        ratio_row(scenario, clock, "the same", unit=f"{unit}/s"),
+    ]
 
 
 def rate(per_second: float) -> str:
