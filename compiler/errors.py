@@ -8,6 +8,7 @@
     │   ├── UnresolvedSecret
     │   └── OutsideRoot
     ├── UnknownPipeline     nobody runs under that id
+    ├── PipelineDeleted     it was deleted before it ran
     ├── Ended               a source is gone for good: its input ends
     ├── NotJson             a payload is not JSON and is skipped (jsontext.py)
     ├── Stalled             a virtual clock has nothing left to wait for (clock.py)
@@ -84,6 +85,14 @@ class UnknownPipeline(HeadraceError):
 
     def __init__(self, pipeline: str) -> None:
         super().__init__(f"no pipeline named '{pipeline}'")
+        self.pipeline = pipeline
+
+
+class PipelineDeleted(HeadraceError):
+    """A pipeline was deleted while it was being created: nothing is left of it."""
+
+    def __init__(self, pipeline: str) -> None:
+        super().__init__(f"pipeline '{pipeline}' was deleted while it was being created")
         self.pipeline = pipeline
 
 

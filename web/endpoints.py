@@ -77,7 +77,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             201: Answer("It runs, or its outputs are still coming up.", "PipelineDto"),
             **refusals(
                 _400="The body is not JSON.",
-                _409="The id is already running.",
+                _409="The id is already running, or the pipeline was deleted while it was being created.",
                 _413="The body is larger than 2 MiB.",
                 _415="The body says that it is something else than JSON.",
                 _422="The config cannot be built; nothing was started.",

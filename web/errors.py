@@ -16,7 +16,13 @@ from typing import Any
 import falcon
 import falcon.asgi
 
-from headrace.compiler.errors import HeadraceError, PipelineExists, Refused, UnknownPipeline
+from headrace.compiler.errors import (
+    HeadraceError,
+    PipelineDeleted,
+    PipelineExists,
+    Refused,
+    UnknownPipeline,
+)
 from headrace.compiler.jsontext import encode
 from headrace.compiler.runtime.connections import ConnectionExists, ConnectionInUse, NotFiled
 from headrace.compiler.runtime.rehearsal.aside import TookTooLong, TooMany
@@ -35,6 +41,7 @@ STATUS: Mapping[type[Exception], int] = MappingProxyType(
         UnknownPipeline: 404,
         ConnectionExists: 409,
         ConnectionInUse: 409,
+        PipelineDeleted: 409,
         PipelineExists: 409,
         Refused: 422,
         Exception: 500,

@@ -17,7 +17,13 @@ from pathlib import Path
 from headrace.compiler.buckets import Buckets
 from headrace.compiler.clock import Clock
 from headrace.compiler.edges import Source
-from headrace.compiler.errors import BuildRefused, PipelineExists, Refused, UnknownPipeline
+from headrace.compiler.errors import (
+    BuildRefused,
+    PipelineDeleted,
+    PipelineExists,
+    Refused,
+    UnknownPipeline,
+)
 from headrace.compiler.language.config import PipelineConfig, Program
 from headrace.compiler.language.context import Ingress
 from headrace.compiler.language.diagnostics import Diagnostic
@@ -90,6 +96,7 @@ class Engine:
 
         Raises:
             PipelineExists: its id runs already.
+            PipelineDeleted: somebody disposed of it meanwhile.
             Refused: with every reason; nothing was started.
         """
         id = config.id if config.id is not None else generated_id(self._pipelines)
@@ -103,6 +110,8 @@ class Engine:
         try:
             await import_drivers([config], self.clock)
             refused = pipeline.build() or await pipeline.open(OPENING_SECONDS, is_awaited=True)
+            if self._pipelines.get(id) is not pipeline:
+                raise PipelineDeleted(id)
             if refused:
                 raise Refused(self._shown(refused), f"pipeline '{id}' could not be started")
         except BaseException:

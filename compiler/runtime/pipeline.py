@@ -57,6 +57,7 @@ class Pipeline:
         self._readers = readers
         self._takers: list[Taker] = []
         self._subscription: DisposableBase | None = None
+        self._opening: asyncio.Task[list[Diagnostic]] | None = None
         self._bringing: asyncio.Task[None] | None = None
         self._ending: asyncio.Task[None] | None = None
         self._over = asyncio.Event()
@@ -82,8 +83,25 @@ class Pipeline:
         """Connect the inputs and start the sinks, within ``seconds``; return the refusals.
 
         Who does not answer is no refusal: `run` brings a sink up, and an input is tried for ever.
-        ``is_awaited``: somebody waits for the outcome, so sinks are tried as long as there is time.
+        ``is_awaited``: somebody waits for the outcome, so sinks are tried as long as there is time. It
+        ends early, without refusals, when the pipeline is stopped meanwhile.
         """
+        if self._stopping:
+            return []
+        self._opening = asyncio.ensure_future(self._open(seconds, is_awaited=is_awaited))
+        try:
+            await asyncio.wait([self._opening])
+        finally:
+            await self._stop_opening()
+        return [] if self._opening.cancelled() else self._opening.result()
+
+    async def _stop_opening(self) -> None:
+        """Have nothing brought up any more."""
+        if self._opening is not None and not self._opening.done():
+            self._opening.cancel()
+            await asyncio.wait([self._opening])
+
+    async def _open(self, seconds: float, *, is_awaited: bool) -> list[Diagnostic]:
         connecting, starting = await asyncio.gather(
             self._connect(seconds), self._start(seconds, is_awaited=is_awaited)
         )
@@ -281,6 +299,7 @@ class Pipeline:
         """End before anything ran: sinks that came up are finished, inputs were never read."""
         if self._bringing is not None:
             self._bringing.cancel()
+        await self._stop_opening()
         self.status = "stopped"
         self._discard()
         await self._close()

@@ -11,6 +11,7 @@ from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.edges import InlineSink
 from headrace.compiler.errors import (
     BuildRefused,
+    PipelineDeleted,
     PipelineExists,
     Refused,
     UnknownPipeline,
@@ -199,28 +200,36 @@ def test_a_sink_that_refuses_late_fails_the_pipeline_and_frees_its_source():
     run_virtual(main)
 
 
-def test_a_pipeline_that_is_deleted_while_it_starts_never_runs():
+def test_a_pipeline_that_is_deleted_while_it_starts_is_given_up_at_once_and_never_runs():
     class Slowly(Kept):
         async def start(self):
-            await clock.sleep(3)
+            try:
+                await clock.sleep(3)
+            except asyncio.CancelledError:
+                given_up.append(clock.monotonic() - began)
+                raise
 
     async def main():
-        nonlocal clock
+        nonlocal began, clock
         it = engine()
         clock = it.clock
         source = Told(it.clock, [batches([1])])
         creating = asyncio.ensure_future(
             it.compile(pipeline("p", [reads(source)], [], [takes(Slowly())]))
         )
+        began = clock.monotonic()
         await it.clock.sleep(1)
 
         await it.dispose("p")
-        view = await creating
+        with pytest.raises(PipelineDeleted, match="'p' was deleted while it was being created"):
+            await creating
         await it.clock.sleep(10)
 
-        assert (view.status, source.lives, it.pipelines()) == ("stopped", 0, [])
+        assert (source.lives, it.pipelines(), given_up) == (0, [], [1])
 
     clock: Clock
+    began = 0.0
+    given_up: list[float] = []
     run_virtual(main)
 
 
