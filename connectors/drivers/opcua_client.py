@@ -15,15 +15,14 @@ from asyncua import ua
 from asyncua.client.client import Client
 from asyncua.client.ua_client import UaClient, UASocketProtocol
 from asyncua.client.ua_session import UaSession
-from asyncua.common.connection import TransportLimits
 from asyncua.common.utils import Buffer
 from asyncua.ua.attribute_ids import AttributeIds
 from asyncua.ua.object_ids import ObjectIds
-from asyncua.ua.ua_binary import uatcp_to_binary
 from asyncua.ua.uaerrors import BadTooManyOperations, UaError
 
 from headrace.connectors.drivers.opcua_access import Access, Shortfall
 from headrace.connectors.drivers.opcua_nodes import NodeKey
+from headrace.connectors.drivers.opcua_wire import Wire
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -42,11 +41,6 @@ SESSION_SECONDS = 60
 
 CHANNEL_SECONDS = 3600
 """How long the keys of a channel are used."""
-
-MOST_BYTES = 16 * 1024 * 1024
-MOST_CHUNKS = 256
-CHUNK_BYTES = 65_536
-"""What a server may send as one message, in how many pieces, and how large those may be."""
 
 PORTION = 500
 """Nodes of one request."""
@@ -70,45 +64,6 @@ def node_id(key: NodeKey) -> ua.NodeId:
 
 
 _STATE = node_id(NodeKey(0, "i", ObjectIds.Server_ServerStatus_State))
-
-
-class _Wire(UASocketProtocol):
-    """The connection, which takes no more than it is said to."""
-
-    async def send_hello(
-        self, url: str, max_messagesize: int = MOST_BYTES, max_chunkcount: int = MOST_CHUNKS
-    ) -> ua.Acknowledge:
-        """Agree on limits: ours for what comes, those of the server for what goes.
-
-        The driver says that it takes anything, and then mixes up the two sides.
-        """
-        hello = ua.Hello(0, CHUNK_BYTES, CHUNK_BYTES, MOST_BYTES, MOST_CHUNKS, url)  # type: ignore[arg-type]
-        answered = self._callbackmap[0] = asyncio.get_running_loop().create_future()
-        if self.transport is None:
-            raise ConnectionResetError
-        self.transport.write(uatcp_to_binary(ua.MessageType.Hello, hello))  # type: ignore[arg-type]
-        answer: ua.Acknowledge = await answered
-        piece = min(CHUNK_BYTES, answer.ReceiveBufferSize or CHUNK_BYTES)  # some say 0
-        limits = TransportLimits(CHUNK_BYTES, piece, MOST_CHUNKS, MOST_BYTES)
-        self._connection._limits = limits
-        return answer
-
-    def _process_received_message(
-        self, msg: ua.Message | ua.Acknowledge | ua.ErrorMessage | None
-    ) -> None:
-        """Raise what the server says when it refuses a channel, or before it hangs up.
-
-        The driver takes the first for a channel and fails to read it, and logs the second as fatal.
-        """
-        if isinstance(msg, ua.ErrorMessage):
-            msg.Error.check()
-        if isinstance(msg, ua.Message) and _opens(msg):
-            self.check_answer(msg.body(), "")  # type: ignore[no-untyped-call]
-        super()._process_received_message(msg)
-
-
-def _opens(message: ua.Message) -> bool:
-    return bool(message._chunks[0].MessageHeader.MessageType == ua.MessageType.SecureOpen)
 
 
 class _Session(UaSession):
@@ -140,7 +95,7 @@ class _Transport(UaClient):
         self.session: _Session = _Session(self)
 
     def _make_protocol(self) -> UASocketProtocol:
-        self.protocol = _Wire(self._timeout, self.security_policy)
+        self.protocol = Wire(self._timeout, self.security_policy)
         self.protocol.on_connection_lost = self._on_transport_lost
         self.protocol.is_session_closing = self._is_session_closing
         return self.protocol
@@ -258,12 +213,15 @@ class Link(Client):
             self.uaclient.revolve_security_token()
 
     async def in_portions(
-        self, things: Sequence[_T], ask: Callable[[Sequence[_T]], Awaitable[Sequence[_R]]]
+        self,
+        things: Sequence[_T],
+        ask: Callable[[Sequence[_T]], Awaitable[Sequence[_R]]],
+        most: int = PORTION,
     ) -> list[_R]:
-        """Ask about many things, as many at a time as the server takes; return all its answers."""
+        """Ask about many things, up to so many at a time as the server takes; return all its answers."""
         found = list[_R]()
         while len(found) < len(things):
-            some = things[len(found) : len(found) + self._most_at_once]
+            some = things[len(found) : len(found) + min(most, self._most_at_once)]
             try:
                 answers = await ask(some)
             except BadTooManyOperations:

@@ -39,10 +39,10 @@ class NodeKey(NamedTuple):
         match = _FORM.fullmatch(text)
         if match is None:
             raise ValueError(_objection(text))
-        namespace = int(match["namespace"] or 0)
-        if namespace > LARGEST_NAMESPACE:
+        namespace = (match["namespace"] or "0").lstrip("0") or "0"
+        if len(namespace) > len(str(LARGEST_NAMESPACE)) or int(namespace) > LARGEST_NAMESPACE:
             raise ValueError(f"its namespace is larger than {LARGEST_NAMESPACE:,}")
-        return cls(namespace, match["kind"], _READERS[match["kind"]](match["identifier"]))
+        return cls(int(namespace), match["kind"], _READERS[match["kind"]](match["identifier"]))
 
     @property
     def text(self) -> str:

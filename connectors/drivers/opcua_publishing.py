@@ -36,6 +36,10 @@ LAST_NUMBER = 2**32 - 1
 MOST_MISSED = 100
 """Notifications in a row that are asked for again."""
 
+MOST_PARTS = 100
+MOST_CHANGES = 100_000
+"""In one notification. A server is asked for less, but may not care; more would keep others waiting."""
+
 UNREADABLE = (Malformed, struct.error, IndexError, RecursionError, ValueError)
 """What comes of reading octets that do not mean what they should."""
 
@@ -43,6 +47,7 @@ _CHANGES = NodeKey(0, "i", ObjectIds.DataChangeNotification_Encoding_DefaultBina
 _STATUS = NodeKey(0, "i", ObjectIds.StatusChangeNotification_Encoding_DefaultBinary)
 _HEAD = struct.Struct("<Ii").unpack_from
 _CODE = struct.Struct("<I").unpack_from
+_COUNT = struct.Struct("<i").unpack_from
 _MESSAGE = struct.Struct("<Iqi").unpack_from
 
 
@@ -61,6 +66,8 @@ class Notification(NamedTuple):
     def read(cls, data: bytes, at: int) -> Self:
         """Read a NotificationMessage."""
         sequence, _, count = _MESSAGE(data, at)
+        if count > MOST_PARTS:
+            raise Malformed
         at += 16
         parts = []
         for _ in range(count):
@@ -122,6 +129,9 @@ class Publishing:
             self._hand_on(notification, data)
 
     def _hand_on(self, notification: Notification, data: bytes) -> None:
+        changes = (_COUNT(data, at)[0] for kind, at in notification.parts if kind == _CHANGES)
+        if sum(changes) > MOST_CHANGES:
+            raise Malformed
         for kind, at in notification.parts:
             if kind == _CHANGES:
                 self._take(messages(data, at, self._nodes, self._skip))

@@ -15,6 +15,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from asyncua.ua.status_codes import code_to_name_doc
+from asyncua.ua.uaerrors import UaError
 
 from headrace.connectors.drivers.opcua_nodes import NodeKey
 
@@ -22,8 +23,8 @@ Reader = Callable[[bytes, int], tuple[Any, int]]
 """Reads a value at a place; returns it and the place behind it."""
 
 
-class Malformed(Exception):
-    """What a server sent cannot be read."""
+class Malformed(UaError):
+    """What a server sent cannot be read. One of the client library's errors, so that it passes them on."""
 
 
 class _Structure:

@@ -38,6 +38,7 @@ NODES = {"connection": "plc", "nodes": [{"node_id": "i=2258"}]}
         ("ns=2;g=09087E75-8E5E-499B-954F-F2A9603DB28A", "ns=2;g=09087e75-8e5e-499b-954f-f2a9603db28a"),
         ("ns=1;b=M/RbKBsRVkePCePcx24oRA==", None),
         ("ns=002;i=0005", "ns=2;i=5"),
+        (f"ns={'0' * 5000};i=5", "i=5"),
     ],
 )  # fmt: skip
 def test_a_node_id_is_taken_in_the_servers_notation(text, same):
@@ -69,6 +70,7 @@ def test_any_text_can_be_an_identifier(identifier, namespace):
         (" ns=2;s=Temp", "there are blanks around it"),
         ("nsu=urn:plant;s=Temp", "it names its namespace by a url, and not by its number"),
         ("ns=65536;i=1", "its namespace is larger than 65,535"),
+        (f"ns={'9' * 5000};i=1", "its namespace is larger than 65,535"),
         ("i=4294967296", "after i= comes a number of at most 4,294,967,295"),
         ("i=-1", "after i= comes a number of at most 4,294,967,295"),
         ("i=1.5", "after i= comes a number of at most 4,294,967,295"),

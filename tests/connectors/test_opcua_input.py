@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from headrace.compiler.errors import Unreachable
-from headrace.connectors.drivers import opcua_client, opcua_source
+from headrace.connectors.drivers import opcua_source, opcua_wire
 from tests.opcua_sides import batches, changes, context, source, subscribed, until, values
 from tests.services.opcua import Opcua
 
@@ -122,6 +122,7 @@ async def test_a_listed_node_has_its_name_and_one_listed_twice_its_first(opcua_s
         (3, ["Speed", "Temp", "Deep", "Unit"]),
         (None, ["Speed", "Temp", "Deep", "Unit"]),
         (9, ["Speed", "Temp", "Deep", "Unit"]),
+        (10**30, ["Speed", "Temp", "Deep", "Unit"]),
     ],
 )
 async def test_browsing_finds_variables_down_to_a_depth(opcua_server: Opcua, depth, names):
@@ -334,13 +335,24 @@ async def test_a_value_of_many_chunks_arrives_whole(opcua_server: Opcua):
 
 
 async def test_a_message_that_is_too_large_ends_the_connection(opcua_server, monkeypatch):
-    monkeypatch.setattr(opcua_client, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(opcua_wire, "MOST_BYTES", 100_000)
     await told(opcua_server, "add('Huge', 'x' * 200_000)")
 
     async with subscribed(source(context(opcua_server), "Huge")) as reader:
         assert (await changes(reader, 1))[0]["status"] == "BadConnectionClosed"
         with pytest.raises(Unreachable, match=r"ended the session \(BadRequestTooLarge\)"):
             await anext(reader)
+
+
+async def test_browsing_asks_about_50_nodes_at_a_time(tmp_path):
+    with Opcua(tmp_path) as server:
+        await told(server, "add_many(120)", "plant.count_browsed()")
+        browse = {"root": "ns=2;s=Many", "depth": 2}
+        async with subscribed(source(context(server), browse=browse)) as reader:
+            assert len(await changes(reader, 120)) == 120
+
+        found = await asyncio.to_thread(server.tell, "plant.browsed")
+    assert found == [1, 50, 50, 20]
 
 
 async def test_what_a_server_has_no_room_for_while_browsing_is_asked_again(tmp_path):

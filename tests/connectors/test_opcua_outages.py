@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from time import monotonic
 from typing import Any
 
@@ -14,9 +15,10 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import Engine
-from headrace.connectors.drivers import opcua_client, opcua_publishing
+from headrace.connectors.drivers import opcua_client, opcua_items, opcua_publishing
 from headrace.connectors.opcua import OpcuaConnection, OpcuaInput
-from tests.opcua_sides import changes, context, source, subscribed, until, values
+from tests.clients import PATIENCE
+from tests.opcua_sides import SOON_MS, changes, context, source, subscribed, until, values
 from tests.services.opcua import Opcua
 from tests.stand_ins import Kept, pipeline, running, takes
 
@@ -141,14 +143,29 @@ async def test_a_server_that_is_silent_at_its_keep_alives_is_left(opcua_server, 
     assert str(raised.value) == lost(opcua_server, "does not answer any more")
 
 
+class Unhurried(Clock):
+    """Counts the time limits that are set, and waits far longer."""
+
+    def __init__(self) -> None:
+        super().__init__(asyncio.get_running_loop())
+        self.limits = Counter[float]()
+
+    def timeout(self, seconds: float) -> AbstractAsyncContextManager[object]:
+        self.limits[seconds] += 1
+        return super().timeout(PATIENCE)
+
+
 async def test_a_quiet_server_is_not_left(opcua_server: Opcua, monkeypatch):
-    monkeypatch.setattr(opcua_client, "PULSE_SECONDS", 1.0)
-    monkeypatch.setattr(opcua_publishing, "GRACE_SECONDS", 1.5)
+    monkeypatch.setattr(opcua_client, "PULSE_SECONDS", 0.1)
     await added(opcua_server, "Quiet")
-    async with subscribed(source(context(opcua_server), "Quiet")) as reader:
+    ctx = context(opcua_server)
+    ctx.clock = clock = Unhurried()
+    keep_alive = opcua_items.KEEP_ALIVES * SOON_MS / 1000 + opcua_publishing.GRACE_SECONDS
+    async with subscribed(source(ctx, "Quiet")) as reader:
         assert await values(reader, 1) == [1]
         next_change = asyncio.ensure_future(values(reader, 1))
-        await asyncio.wait([next_change], timeout=3)
+        asked = 2 + 1  # at once, and after the first change
+        await until(lambda: clock.limits[0.1] >= 3 and clock.limits[keep_alive] >= asked + 2)
 
         await tell(opcua_server, "write('Quiet', 2)")
         assert await next_change == [2]
@@ -180,14 +197,20 @@ ENDS = {
     "plant.forget()": "ended the session (BadSessionIdInvalid)",
     "plant.hang_up()": "hung up",
     "plant.garble() or write('Ending', 7)": "sent what cannot be read",
+    "plant.say(b'MSGF' + (1 << 30).to_bytes(4, 'little'))": "sent what cannot be read",
+    "plant.take_back()": "sent what cannot be read",
+    "plant.say(b'ERRF' + (16).to_bytes(4, 'little') + bytes(8))": "sent what cannot be read",
+    "plant.crowd(101, 0) or write('Ending', 8)": "sent what cannot be read",
+    "plant.crowd(2, 51) or write('Ending', 9)": "sent what cannot be read",
 }
 
 
-@pytest.mark.parametrize(("does", "how"), ENDS.items(), ids=ENDS.values())
+@pytest.mark.parametrize(("does", "how"), ENDS.items())
 async def test_however_the_server_ends_it_every_node_says_so(
     opcua_server: Opcua, monkeypatch, does, how
 ):
     monkeypatch.setattr(opcua_client, "PULSE_SECONDS", 0.3)
+    monkeypatch.setattr(opcua_publishing, "MOST_CHANGES", 100)
     if "Ending" not in opcua_server.tell("plant.added"):
         await added(opcua_server, "Ending")
     async with subscribed(source(context(opcua_server), "Ending", "Speed")) as reader:
