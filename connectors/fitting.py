@@ -51,6 +51,36 @@ class Cell:
         return values if self.usual is None else self.usual(values, kinds)
 
 
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What a column of a table that is there asks of its values, beside what their type does.
+
+    ``fits`` is handed what the driver would be, without nulls, and tells whether the table keeps all of
+    it as it is. The other two say what is wrong with one that it does not keep.
+    """
+
+    fits: Callable[[list[Any]], bool]
+    expected: str
+    found: str
+
+    def within(self, cell: Cell) -> Cell:
+        """Return a cell that takes what fits only."""
+
+        def one(value: JsonValue) -> Any:
+            handed = cell.one(value)
+            if not self.fits([handed]):
+                raise Misfit(self.expected, self.found)
+            return handed
+
+        def usual(values: list[Any], kinds: set[type]) -> list[Any]:
+            handed = cell.many(values, kinds)
+            if not self.fits(handed):
+                raise Unusual
+            return handed
+
+        return Cell(cell.kinds, one, usual)
+
+
 def shapes(values: list[str], table: Mapping[int, int | str]) -> set[str]:
     """Return what values look like when one character stands for all of its sort.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Fault, shown
+from headrace.compiler.language.diagnostics import Fault, Path, shown
 from headrace.compiler.language.fields import (
     Boolean,
     Choice,
@@ -26,11 +26,18 @@ from headrace.connectors.columns import ColumnName
 from headrace.connectors.drivers.postgres_cells import postgres_cells
 from headrace.connectors.drivers.postgres_server import PostgresServer
 from headrace.connectors.drivers.postgres_sink import PostgresSink
-from headrace.connectors.drivers.postgres_table import Table, TableIndex
+from headrace.connectors.drivers.postgres_table import LONGEST, Table, TableIndex
 from headrace.connectors.tables import Key, TableOutput
 from headrace.connectors.tls import TlsConnection
 
 MOST_CONNECTIONS = 100
+MOST_COLUMNS = 1600
+RESERVED = "pg_"
+"""How the names of the server's own schemas begin. What is in that of temporary tables, ``pg_temp``, is
+gone with the connection.
+
+Source: https://www.postgresql.org/docs/current/ddl-schemas.html#DDL-SCHEMAS-CATALOG
+"""
 _HOST = re.compile(r"[^\s:/@,\[\]\x00-\x1f\x7f]+|[0-9A-Fa-f:.]+(%\w+)?")
 
 
@@ -137,7 +144,6 @@ class PostgresOutput(TableOutput, kind="postgres", listed=6):
     """
 
     drivers = ("asyncpg",)
-    most_columns = 1600
 
     connection: str = option(ConnectionName("postgres"), "Connection to write to.")
     primary_key: tuple[str, ...] = option(
@@ -163,6 +169,10 @@ class PostgresOutput(TableOutput, kind="postgres", listed=6):
         additive=True,
     )
 
+    def most_columns(self) -> int:
+        """Return how many columns a table has room for, beside those that it is created with."""
+        return MOST_COLUMNS - len(self._wanted().implied() if self.create_table else ())
+
     def keys(self) -> Iterator[Key]:
         """Yield the primary key and the indexes."""
         if self.primary_key:
@@ -179,20 +189,38 @@ class PostgresOutput(TableOutput, kind="postgres", listed=6):
     def rules(self) -> Iterator[Fault]:
         """Refuse indexes of one name, and what can never conflict or has no order to keep."""
         yield from super().rules()
+        yield from self._misnamed()
         yield from self._named_twice()
         yield from self._conflicting()
 
     def open(self, ctx: Context) -> AwaitingSink:
         """Build the writer."""
-        table = Table(
+        server = ctx.connection(PostgresConnection, self.connection).server(ctx)
+        return PostgresSink(self, self._wanted(), self.rows(ctx, postgres_cells()), server, ctx)
+
+    def _wanted(self) -> Table:
+        """Return the table as it is to be found."""
+        return Table(
             self.table,
             self.stored_columns(),
             self.primary_key,
             tuple(each.as_written() for each in self.indexes),
             self.on_conflict,
         )
-        server = ctx.connection(PostgresConnection, self.connection).server(ctx)
-        return PostgresSink(self, table, self.rows(ctx, postgres_cells()), server, ctx)
+
+    def _misnamed(self) -> Iterator[Fault]:
+        """Yield names that the server cuts, so that two may be one, and schemas that are its own."""
+        schema, _, table = self.table.rpartition(".")
+        yield from _too_long(schema, "schema", ("table",))
+        yield from _too_long(table, "table", ("table",))
+        for index, column in enumerate(self.columns):
+            yield from _too_long(column.name, "column", ("columns", index, "name"))
+        if schema.startswith(RESERVED):
+            message = (
+                f"'{schema}' is a schema of PostgreSQL's own: its tables are not for rows to keep"
+            )
+            expected = f"a schema whose name does not begin with '{RESERVED}'"
+            yield Fault("conflict", message, schema, expected, path=("table",))
 
     def _named_twice(self) -> Iterator[Fault]:
         first: dict[str, int] = {}
@@ -219,3 +247,12 @@ class PostgresOutput(TableOutput, kind="postgres", listed=6):
         if self.on_conflict == "update" and self.pool > 1:
             message = "'update' needs the order of the batches: over several connections it is lost"
             yield Fault("conflict", message, str(self.pool), "1", path=("pool",))
+
+
+def _too_long(name: str, what: str, path: Path) -> Iterator[Fault]:
+    """Yield what is wrong with a name that the server would cut."""
+    if len(name) > LONGEST:
+        message = (
+            f"a name of {len(name):,} characters: PostgreSQL cuts that of a {what} to {LONGEST}"
+        )
+        yield Fault("out-of-range", message, name, f"at most {LONGEST} characters", path=path)

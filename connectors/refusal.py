@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import socket
+
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.language.diagnostics import Fault
 
@@ -12,6 +15,14 @@ CONNECT_SECONDS = 4.0
 def turned_away(message: str, expected: str | None = None) -> BuildRefused:
     """Return the refusal of a component by the server that its connection names."""
     return BuildRefused(Fault("turned-away", message, expected=expected, path=("connection",)))
+
+
+def unanswered(cause: OSError) -> str:
+    """Return why a connection did not come about, in the system's words."""
+    if isinstance(cause, socket.gaierror):
+        return "the host name cannot be resolved"
+    # A host with several addresses gives an error without a number.
+    return os.strerror(cause.errno).lower() if cause.errno else "connection refused"
 
 
 class Outage:

@@ -14,6 +14,7 @@ json 135, uuid 150, date 185, timestamp 235, decimal 340; a row of all ten types
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -26,7 +27,7 @@ from headrace.compiler.language.diagnostics import shown
 from headrace.compiler.language.records import json_type
 from headrace.compiler.lowering.code import compile_source, subscripts
 from headrace.compiler.lowering.paths import MISSING, DottedPath
-from headrace.connectors.fitting import Cell, Misfit, Unusual
+from headrace.connectors.fitting import Bound, Cell, Misfit, Unusual
 
 _Read = Callable[[Batch], list[JsonValue]]
 
@@ -73,14 +74,23 @@ class Rows:
         *,
         refuses_extra: bool = False,
     ) -> None:
-        self._ctx = ctx
-        self._plain = [(column, cells[column.type]) for column in columns]
+        self._ctx, self._plain = ctx, [(column, cells[column.type]) for column in columns]
         self._claimed = _claimed(columns) if refuses_extra else None
         self._said: set[str] = set()
-        reads = {each.name: _read(each, ctx) for each in columns}
+        self._reads = {each.name: _read(each, ctx) for each in columns}
         skipping = [each for each in columns if each.on_missing == "skip_row"]
-        self._skipping = [reads[each.name] for each in skipping if each.field is not None]
-        self._usual = [_usual(each, cell, reads[each.name]) for each, cell in self._plain]
+        self._skipping = [self._reads[each.name] for each in skipping if each.field is not None]
+        self._usual = self._usually()
+
+    def bounded(self, bounds: Mapping[str, Bound]) -> Rows:
+        """Return the same row builder for a table whose columns, by name, have bounds of their own."""
+        made = copy(self)
+        made._plain = [
+            (each, bounds[each.name].within(cell) if each.name in bounds else cell)
+            for each, cell in self._plain
+        ]
+        made._usual = made._usually()
+        return made
 
     def __call__(self, batch: Batch) -> list[list[Any]]:
         """Return the batch as columns."""
@@ -107,6 +117,9 @@ class Rows:
         """Return the columns, by one message after the other; the first fault decides."""
         rows = [row for message in batch if (row := self._row(message)) is not None]
         return [*map(list, zip(*rows, strict=True))] if rows else [[] for _ in self._plain]
+
+    def _usually(self) -> list[_Read]:
+        return [_usual(each, cell, self._reads[each.name]) for each, cell in self._plain]
 
     def _row(self, message: JsonValue) -> list[Any] | None:
         """Return the cells of a message; None if it is left out."""

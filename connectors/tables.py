@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import ClassVar
 
 from headrace.compiler.language.building import FAULTS
 from headrace.compiler.language.context import Context
@@ -48,9 +47,6 @@ class TableOutput(Output):
     A database says with `keys` which of its options name columns, overrides `needed` and `unapplied`
     where it knows more, and asks for `stored_columns` and `rows` when it opens.
     """
-
-    most_columns: ClassVar[int] = 10_000
-    """Most columns that the database takes in one table."""
 
     table: str = option(TableName(), "Table to write to.")
     columns: tuple[Column, ...] = option(
@@ -95,6 +91,10 @@ class TableOutput(Output):
         """A decimal column takes numbers as they were written."""
         return any(each.type == "decimal" for each in self.columns)
 
+    def most_columns(self) -> int:
+        """Return how many columns the database takes in one table, beside those it has anyway."""
+        return 10_000
+
     def keys(self) -> Iterator[Key]:
         """Yield what the options of this database name columns for."""
         return iter(())
@@ -116,16 +116,13 @@ class TableOutput(Output):
         return mapped or (PAYLOAD,)
 
     def rows(self, ctx: Context, cells: Mapping[str, Cell]) -> Rows:
-        """Return what makes rows of batches, for a database with these cells. Asked once, at build:
-        it warns of keys that do nothing, for whoever has not seen the diagnostic."""
-        if said := self._unapplied_said():
-            ctx.warn(said)
+        """Return what makes rows of batches, for a database with these cells."""
         refuses_extra = self.on_extra_fields == "error"
         return Rows(self.stored_columns(), cells, ctx, refuses_extra=refuses_extra)
 
     def _wrong(self) -> Iterator[Fault]:
-        if len(self.columns) > self.most_columns:
-            expected = f"at most {self.most_columns:,} columns"
+        if len(self.columns) > (most := self.most_columns()):
+            expected = f"at most {most:,} columns"
             found = f"{len(self.columns):,}"
             message = f"expected {expected}, found {found}"
             yield Fault("out-of-range", message, found, expected, path=("columns",))

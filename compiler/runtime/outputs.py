@@ -27,12 +27,14 @@ class Writer:
         self.sink = sink
         self.report = report
         self.is_started = False
-        self._finished = False
+        self._is_over = self._finished = False
 
     async def start(self) -> None:
         """Start the sink; may be called again when the other side did not answer."""
         await self.sink.start()
         self.is_started = True
+        if self._is_over:  # the run ended meanwhile, when there was nothing to finish yet
+            await self.finish()
 
     def take(self, delivery: Delivery) -> None:
         """Accept a delivery; it is done when it is written or lost."""
@@ -46,6 +48,7 @@ class Writer:
 
     async def finish(self) -> None:
         """Finish the sink, once, however the run ended; a sink that never came up has nothing to."""
+        self._is_over = True
         if self._finished or not self.is_started:
             return
         self._finished = True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -9,20 +11,21 @@ from types import MappingProxyType
 from typing import Any
 
 from headrace.connectors.drivers.postgres_table import Table
+from headrace.connectors.drivers.postgres_types import Types
 
-_EQUALS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
-    {"decimal": Decimal, "timestamp": datetime.fromisoformat, "uuid": str.lower}
-)
-"""What of a value, as it is sent, is equal where the server finds it equal; of others, itself."""
+Equal = Callable[[Any], Any]
+"""Returns of a value, as it is sent, what is equal where the server finds the two equal."""
 
 
 class Latest:
     """Leaves of each key the last row, as if the rows were written one after the other."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, types: Types) -> None:
         places = {each.name: place for place, each in enumerate(table.columns)}
         kinds = {each.name: each.type for each in table.columns}
-        self._key = [(places[name], _EQUALS.get(kinds[name])) for name in table.primary_key]
+        self._key = [
+            (places[name], _equal(kinds[name], types[name].type)) for name in table.primary_key
+        ]
 
     def __call__(self, columns: list[list[Any]]) -> list[list[Any]]:
         """Return the columns without the rows that a later one replaces; the order stays."""
@@ -34,7 +37,46 @@ class Latest:
         return [[column[row] for row in kept] for column in columns]
 
     def _comparable(
-        self, columns: Sequence[list[Any]], place: int, equal: Callable[[Any], Any] | None
+        self, columns: Sequence[list[Any]], place: int, equal: Equal | None
     ) -> Sequence[Any]:
         column = columns[place]
         return column if equal is None else [equal(value) for value in column]
+
+
+def _equal(kind: str, there: str) -> Equal | None:
+    """Return how values of one of our types are compared in a type of the table; None: as they are."""
+    if kind == "json":
+        return _document if there == "jsonb" else None
+    if kind == "float" and there == "real":
+        return _single
+    if kind == "text" and (there == "citext" or there.endswith(".citext")):
+        return str.lower
+    if there.startswith("character("):
+        return _without_blanks
+    return _EQUALS.get(kind)
+
+
+def _document(text: str) -> Any:
+    return _frozen(json.loads(text, parse_float=Decimal, parse_int=Decimal))
+
+
+def _frozen(value: Any) -> Any:
+    """Return a document as what compares as JSONB does: numbers by value, keys in any order."""
+    if isinstance(value, dict):
+        return frozenset((key, _frozen(inner)) for key, inner in value.items())
+    if isinstance(value, list):
+        return tuple(map(_frozen, value))
+    return (bool, value) if isinstance(value, bool) else value
+
+
+def _single(value: float) -> float:
+    return array("f", [value])[0]
+
+
+def _without_blanks(value: Any) -> str:
+    return str(value).rstrip(" ")
+
+
+_EQUALS: Mapping[str, Equal] = MappingProxyType(
+    {"decimal": Decimal, "timestamp": datetime.fromisoformat, "uuid": str.lower}
+)

@@ -8,8 +8,6 @@ the driver would look up there it is told.
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
 import ssl
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,7 +17,8 @@ from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.language.context import Context
 from headrace.compiler.language.diagnostics import Fault, Path
 from headrace.connectors.drivers.postgres_errors import is_loss, reason, spoken
-from headrace.connectors.refusal import CONNECT_SECONDS, Outage, turned_away
+from headrace.connectors.drivers.postgres_wire import ListeningLoop
+from headrace.connectors.refusal import CONNECT_SECONDS, Outage, turned_away, unanswered
 from headrace.connectors.tls import PROBE_SECONDS, handshake_fault
 
 if TYPE_CHECKING:
@@ -64,11 +63,14 @@ class PostgresServer:
         import asyncpg
 
         clock = self.ctx.clock
+        loop = ListeningLoop(asyncio.get_running_loop(), tls=self.tls is not None)
         try:
             with clock.outside():
                 async with clock.timeout(CONNECT_SECONDS):
-                    connection = await self._connected()
+                    connection = await self._connected(loop)
         except asyncpg.PostgresError as cause:
+            if loop.strange is not None:
+                raise turned_away(f"{self.where} {loop.strange}") from None
             if (said := spoken(cause)) is not None:
                 raise self.refusal(said) from None
             with clock.outside():
@@ -101,7 +103,7 @@ class PostgresServer:
         told = self.ctx.redact(said)
         return told if len(told) <= MOST_SAID else f"{told[:MOST_SAID]}..."
 
-    async def _connected(self) -> Connection:
+    async def _connected(self, loop: ListeningLoop) -> Connection:
         """Return a connection. Raises what the driver does."""
         import asyncpg
 
@@ -113,6 +115,7 @@ class PostgresServer:
             password=self.password,
             ssl=self.tls or False,
             timeout=None,
+            loop=loop,
             statement_cache_size=0,
             server_settings={
                 "application_name": f"headrace-{self.ctx.pipeline}",
@@ -136,7 +139,7 @@ class PostgresServer:
         if isinstance(cause, ConnectionResetError | ConnectionAbortedError | BrokenPipeError):
             return self.lost(cause)
         if isinstance(cause, OSError):
-            return self._outage.of(f"does not answer: {_why(cause)}")
+            return self._outage.of(f"does not answer: {unanswered(cause)}")
         if isinstance(cause, UnicodeError):  # it is longer than a name can be
             return self._outage.of("does not answer: the host name cannot be resolved")
         # The driver and the server do not understand each other, for one in how to sign in.
@@ -162,10 +165,3 @@ class PostgresServer:
                 finally:
                     writer.transport.abort()
         return None
-
-
-def _why(cause: OSError) -> str:
-    if isinstance(cause, socket.gaierror):
-        return "the host name cannot be resolved"
-    # A host with several addresses gives an error without a number.
-    return os.strerror(cause.errno).lower() if cause.errno else "connection refused"

@@ -8,6 +8,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.diagnostics import Fault
 from headrace.connectors.drivers.postgres_table import Table
+from headrace.connectors.drivers.postgres_types import Declared, Types
 
 if TYPE_CHECKING:
     from asyncpg import Connection
@@ -21,6 +22,19 @@ _INDEXES = """
 SELECT relname FROM pg_catalog.pg_index JOIN pg_catalog.pg_class ON oid = indexrelid
 WHERE indrelid = to_regclass($1)
 """
+_TYPES = """
+WITH RECURSIVE declared (name, called, type, modifier) AS (
+    SELECT attname, format_type(atttypid, atttypmod), atttypid, atttypmod
+    FROM pg_catalog.pg_attribute
+    WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped
+    UNION ALL
+    SELECT name, called, typbasetype, typtypmod
+    FROM declared JOIN pg_catalog.pg_type ON pg_type.oid = type WHERE typtype = 'd'
+)
+SELECT name, called, format_type(type, modifier)
+FROM declared JOIN pg_catalog.pg_type ON pg_type.oid = type WHERE typtype <> 'd'
+"""
+"""A domain may be one over another: of interest is what is at the bottom."""
 
 
 async def create(connection: Connection, table: Table, clock: Clock) -> None:
@@ -59,6 +73,13 @@ async def rehearse(connection: Connection, table: Table, clock: Clock) -> None:
     """
     async with clock.timeout(ASK_SECONDS):
         await connection.fetch(f"EXPLAIN {table.insertion()}", *("{}" for _ in table.columns))
+
+
+async def types(connection: Connection, table: Table, clock: Clock) -> Types:
+    """Return the types that the columns of a table have. Raises what the driver does."""
+    async with clock.timeout(ASK_SECONDS):
+        rows = await connection.fetch(_TYPES, table.quoted)
+    return {name: Declared(called, type) for name, called, type in rows}
 
 
 async def _missing(connection: Connection, table: Table, clock: Clock) -> list[str]:

@@ -21,8 +21,9 @@ from headrace.connectors.drivers.postgres_errors import (
 )
 from headrace.connectors.drivers.postgres_keys import Latest
 from headrace.connectors.drivers.postgres_server import PostgresServer
-from headrace.connectors.drivers.postgres_setup import create, rehearse
+from headrace.connectors.drivers.postgres_setup import create, rehearse, types
 from headrace.connectors.drivers.postgres_table import Table
+from headrace.connectors.drivers.postgres_types import Types, bounds, remarks, unfit
 from headrace.connectors.rows import Rows
 
 if TYPE_CHECKING:
@@ -57,15 +58,20 @@ class PostgresSink(AwaitingSink):
         self, config: PostgresOutput, table: Table, rows: Rows, server: PostgresServer, ctx: Context
     ) -> None:
         self.at_once = config.pool
-        self._rows, self._creates = rows, config.create_table
+        self._ctx, self._table, self._creates = ctx, table, config.create_table
+        self._unbounded = self._rows = rows
         self._literals = [literal(each.type) for each in table.columns]
-        self._latest = Latest(table) if table.on_conflict == "update" else None
+        self._latest: Latest | None = None
         self._links = [Link(table, server, ctx) for _ in range(config.pool)]
         self._idle = [*self._links]
 
     async def start(self) -> None:
-        """Connect, create the table if that is wanted, and learn whether it takes these rows."""
-        await self._links[0].set_up(creates=self._creates)
+        """Connect, create the table if that is wanted, and learn what it keeps of these rows."""
+        there = await self._links[0].set_up(creates=self._creates)
+        for remark in remarks(self._table, there):
+            self._ctx.warn(remark)
+        self._rows = self._unbounded.bounded(bounds(self._table, there))
+        self._latest = Latest(self._table, there) if self._table.on_conflict == "update" else None
 
     async def write(self, batch: Batch) -> None:
         """Insert the rows of a batch; return when the server has committed them.
@@ -88,8 +94,7 @@ class PostgresSink(AwaitingSink):
 
     async def finish(self) -> None:
         """Hang up."""
-        for link in self._links:
-            await link.close()
+        await asyncio.gather(*(link.close() for link in self._links))
 
 
 class Link:
@@ -101,9 +106,10 @@ class Link:
         self._connection: Connection | None = None
         self._statement: PreparedStatement[Any] | None = None
         self._told: set[str] = set()
+        self._leaving: set[asyncio.Task[None]] = set()
 
-    async def set_up(self, *, creates: bool) -> None:
-        """Connect and have the table ready. Raises as `Sink.start` does."""
+    async def set_up(self, *, creates: bool) -> Types:
+        """Connect and have the table ready; return its types. Raises as `Sink.start` does."""
         from asyncpg import PostgresError
 
         clock = self._ctx.clock
@@ -113,6 +119,10 @@ class Link:
                 if creates:
                     await create(connection, self._table, clock)
                 await rehearse(connection, self._table, clock)
+                found = await types(connection, self._table, clock)
+            if (fault := unfit(self._table, found)) is not None:
+                raise fault
+            return found
         except PostgresError as cause:
             self._drop()
             raise self._server.refusal(cause, ("table",)) from None
@@ -120,7 +130,7 @@ class Link:
             self._drop()
             raise self._server.lost(cause) if is_loss(cause) else cause from None
         except asyncio.CancelledError:
-            self._drop()
+            self._give_up()
             raise
 
     async def insert(self, arrays: Arrays) -> None:
@@ -145,9 +155,22 @@ class Link:
 
     async def close(self) -> None:
         """Hang up, in order if that is soon done."""
+        self._give_up()
+        await asyncio.gather(*self._leaving)
+
+    def _give_up(self) -> None:
+        """Let go of the connection without waiting for it.
+
+        If the server is at a statement, it is asked to leave that: it would go on otherwise, and commit
+        what counts as lost.
+        """
         connection, self._connection, self._statement = self._connection, None, None
-        if connection is None:
-            return
+        if connection is not None:
+            leaving = asyncio.ensure_future(self._leave(connection))
+            self._leaving.add(leaving)
+            leaving.add_done_callback(self._leaving.discard)
+
+    async def _leave(self, connection: Connection) -> None:
         try:
             with self._ctx.clock.outside():
                 async with self._ctx.clock.timeout(GOODBYE_SECONDS):
@@ -164,7 +187,7 @@ class Link:
                     statement = self._statement or await self._prepared(connection)
                     await statement.fetch(*arrays)
         except asyncio.CancelledError:
-            self._drop()  # an answer is on its way that nobody waits for
+            self._give_up()
             raise
 
     async def _connected(self) -> Connection:

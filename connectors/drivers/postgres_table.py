@@ -88,12 +88,14 @@ class Table:
             f" SELECT * FROM unnest({', '.join(arrays)}){self._on_conflict()}"
         )
 
-    def _defined(self) -> Iterator[str]:
+    def implied(self) -> list[str]:
+        """Return what a table that is created has beside its columns."""
         names = {each.name for each in self.columns}
-        if "id" not in names and not self.primary_key:
-            yield ID
-        if "received_at" not in names and not self.primary_key:
-            yield RECEIVED_AT
+        implied = {} if self.primary_key else {"id": ID, "received_at": RECEIVED_AT}
+        return [definition for name, definition in implied.items() if name not in names]
+
+    def _defined(self) -> Iterator[str]:
+        yield from self.implied()
         for each in self.columns:
             bound = "" if each.is_nullable else " NOT NULL"
             yield f"{quoted(each.name)} {KINDS[each.type]}{bound}"

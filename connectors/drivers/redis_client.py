@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import os
 import re
 import socket
 import ssl
@@ -24,7 +23,7 @@ from headrace.compiler.edges import Arrival
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.language.context import Context
 from headrace.connectors.drivers.redis_urls import RedisUrl
-from headrace.connectors.refusal import CONNECT_SECONDS, Outage, turned_away
+from headrace.connectors.refusal import CONNECT_SECONDS, Outage, turned_away, unanswered
 from headrace.connectors.tls import PROBE_SECONDS, handshake_fault, tls_fault
 
 if TYPE_CHECKING:
@@ -160,14 +159,14 @@ class RedisServer:
             return self.outage("does not answer: the host name cannot be resolved")
         system = cause.__context__ if isinstance(cause.__context__, OSError) else None
         if isinstance(system, ConnectionRefusedError | socket.gaierror):
-            return self.outage(f"does not answer: {_reason(system)}")
+            return self.outage(f"does not answer: {unanswered(system)}")
         with self._clock.outside():
             fault = await self._tls_fault(cause, system)
         if fault is None and isinstance(cause, InvalidResponse):
             fault = f"{self._url.where} answers, and not as Redis does"
         if fault is not None:
             return turned_away(fault)
-        return self.outage(f"does not answer{f': {_reason(system)}' if system else ''}")
+        return self.outage(f"does not answer{f': {unanswered(system)}' if system else ''}")
 
     async def _tls_fault(self, cause: Exception, system: OSError | None) -> str | None:
         """Return why TLS as configured cannot work, if that is certain.
@@ -357,9 +356,3 @@ def error_reply(cause: Exception) -> ErrorReply | None:
     if code is not None:
         return ErrorReply(f"{code} {cause}")
     return ErrorReply(cause) if isinstance(cause, ResponseError) else None
-
-
-def _reason(cause: OSError) -> str:
-    if isinstance(cause, socket.gaierror):
-        return "the host name cannot be resolved"
-    return os.strerror(cause.errno).lower() if cause.errno else "connection refused"

@@ -18,6 +18,7 @@ CONNECTION = {
     "user": "headrace",
     "password": "${DB_PASSWORD}",
 }
+MANY = [f"c{n}" for n in range(1601)]
 COLUMNS = [column("k", "text"), column("n", "integer")]
 
 
@@ -139,8 +140,40 @@ def test_the_password_is_not_shown_by_what_knows_it():
         ),
         ({"pool": 0}, "pool: expected an integer of at least 1 and of at most 100, found 0"),
         (
-            {"columns": [column(f"c{n}", "text") for n in range(1601)]},
+            {"columns": [column(f"c{n}", "text") for n in range(1599)]},
+            "columns: expected at most 1,598 columns, found 1,599",
+        ),
+        (
+            {"columns": [column(name, "text") for name in ("id", *MANY[:1599])]},
+            "columns: expected at most 1,599 columns, found 1,600",
+        ),
+        (
+            {"columns": [column(name, "text") for name in MANY], "create_table": False},
             "columns: expected at most 1,600 columns, found 1,601",
+        ),
+        (
+            {"columns": [column(name, "text") for name in MANY], "primary_key": ["c0"]},
+            "columns: expected at most 1,600 columns, found 1,601",
+        ),
+        (
+            {"table": "x" * 64},
+            "table: a name of 64 characters: PostgreSQL cuts that of a table to 63",
+        ),
+        (
+            {"table": f"{'s' * 70}.t"},
+            "table: a name of 70 characters: PostgreSQL cuts that of a schema to 63",
+        ),
+        (
+            {"columns": [column("c" * 64, "text")]},
+            "columns[0].name: a name of 64 characters: PostgreSQL cuts that of a column to 63",
+        ),
+        (
+            {"table": "pg_temp.x"},
+            "table: 'pg_temp' is a schema of PostgreSQL's own: its tables are not for rows to keep",
+        ),
+        (
+            {"table": "pg_toast.x"},
+            "table: 'pg_toast' is a schema of PostgreSQL's own: its tables are not for rows to keep",
         ),
     ],
 )
@@ -156,6 +189,9 @@ def test_what_cannot_be_is_refused(options, said):
         {"on_conflict": "ignore", "create_table": False},
         {"on_conflict": "ignore", "create_table": False, "columns": None},
         {"indexes": [{"columns": ["k"]}, {"columns": ["k"], "unique": True}]},
+        {"table": f"{'s' * 63}.{'t' * 63}", "columns": [column("c" * 63, "text")]},
+        {"table": "PG_TEMP.x"},
+        {"columns": [column(name, "text") for name in MANY[:1600]], "create_table": False},
     ],
 )
 def test_what_can_be_is_taken(options):
@@ -163,12 +199,12 @@ def test_what_can_be_is_taken(options):
 
 
 def test_indexes_whose_cut_names_are_the_same_are_refused():
-    long = "x" * 70
+    long, table = "x" * 60, "readings"
     columns = [column(f"{long}{n}", "text") for n in range(2)]
     indexes = [{"columns": [each["name"]]} for each in columns]
 
-    name = f"t_{long}"[:63]
-    assert refused(columns=columns, indexes=indexes) == [
+    name = f"{table}_{long}"[:63]
+    assert refused(table=table, columns=columns, indexes=indexes) == [
         f"indexes[1]: the index would be called '{name}', as indexes[0] is"
     ]
 

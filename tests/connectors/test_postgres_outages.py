@@ -275,3 +275,22 @@ async def test_a_pipeline_ends_in_time_while_its_server_hangs(tmp_path):
                 began = monotonic()
                 await it.dispose("p")
                 assert monotonic() - began < 6.5
+
+
+async def test_a_batch_that_is_given_up_is_not_written_when_the_table_is_free_again(postgres):
+    table, ctx = unused(), context(postgres, pipeline="given-up-batch")
+    ours = "from pg_stat_activity where application_name = 'headrace-given-up-batch'"
+
+    async with operator(postgres) as client, started(sink(ctx, table, [column("v", "text")])) as it:
+        async with client.transaction():
+            await client.execute(f"lock table {table}")
+            writing = asyncio.ensure_future(it.write([{"v": "a"}]))
+            await until(postgres, f"select count(*) {ours} and wait_event_type = 'Lock'")
+            writing.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await writing
+            async with asyncio.timeout(BACK_SECONDS):  # the server's limit would end it much later
+                await until(postgres, f"select count(*) = 0 {ours}")
+        await it.write([{"v": "b"}])
+
+    assert await found(postgres, f"select v from {table}") == ["b"]

@@ -14,6 +14,7 @@ from headrace.compiler.errors import BatchFailed
 from headrace.compiler.lowering.paths import DottedPath
 from headrace.connectors import cells
 from headrace.connectors.cells import CELLS
+from headrace.connectors.fitting import Bound
 from headrace.connectors.rows import Rows, StoredColumn
 from tests.doubles import StubContext
 
@@ -324,3 +325,13 @@ def test_a_column_that_is_not_usual_leaves_the_others_so():
         None,
         datetime(1970, 1, 1, tzinfo=UTC),
     ]
+
+
+def test_a_table_that_is_there_may_take_less():
+    made = rows(column("n", "integer"), column("temp", "float"))
+    few = made.bounded({"n": Bound(lambda values: max(values) < 9, "a digit", "more")})
+
+    assert is_usual(few, [{"n": 8, "temp": 1.5}, {"temp": 2.5}])
+    assert failure(few, [{"n": 8}, {"n": 9}]) == "column 'n': expected a digit, found more"
+    assert failure(few, [{"n": "8"}]) == "column 'n': expected an integer, found a string"
+    assert made([{"n": 9}]) == [[9], [None]]

@@ -223,16 +223,6 @@ def test_keys_of_a_table_that_is_not_created_are_remarked_on():
     assert diagnosed(f"{{{table}}}") == []
 
 
-def test_keys_of_a_table_that_is_not_created_are_logged_once_at_build():
-    ctx = StubContext()
-
-    shelf(columns=columns("a"), sorted_by=["a"], create_table=False).rows(ctx, CELLS)
-    assert ctx.warnings == ["'sorted_by' does nothing: 'create_table' is false"]
-
-    shelf(columns=columns("a"), sorted_by=["a"]).rows(ctx, CELLS)
-    assert len(ctx.warnings) == 1
-
-
 def test_rows_are_made_as_the_output_says():
     made = shelf(columns=columns("a"), on_extra_fields="error").rows(StubContext(), CELLS)
 
@@ -342,3 +332,11 @@ def test_the_page_tells_what_is_taken_and_what_is_not(type_):
 def made(type_, text):
     rows = shelf(columns=[{"name": "a", "type": type_}]).rows(StubContext(), CELLS)
     return rows([{"a": decode_exact(text.encode())}])
+
+
+def test_keys_of_a_table_that_is_not_created_are_told_by_the_diagnostic_alone():
+    ctx = StubContext()
+
+    shelf(columns=columns("a"), sorted_by=["a"], create_table=False).rows(ctx, CELLS)
+
+    assert ctx.warnings == []

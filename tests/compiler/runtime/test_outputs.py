@@ -84,6 +84,12 @@ class Output:
     def abandon(self):
         self._writer.abandon()
 
+    async def start(self):
+        await self._writer.start()
+
+    async def finish(self):
+        await self._writer.finish()
+
 
 def test_what_waits_for_nobody_is_written_in_the_pass():
     async def main():
@@ -216,5 +222,33 @@ def test_of_several_writes_that_nobody_answers_the_first_opens_the_backoff_and_n
 
         assert output.sink.batches == [[1]]
         assert output.failures == ["nobody answers"] * 4
+
+    run_virtual(main)
+
+
+class Slow(Buffered):
+    """Takes a second to come up, and keeps how often it was finished."""
+
+    finished = 0
+
+    async def start(self):
+        await self.clock.sleep(1)
+
+    async def finish(self):
+        self.finished += 1
+
+
+def test_a_sink_that_comes_up_after_the_run_has_ended_is_finished_once():
+    async def main():
+        output = Output(Slow)
+        starting = asyncio.ensure_future(output.start())
+        await output.clock.sleep(0.5)
+
+        await output.finish()
+        assert output.sink.finished == 0
+        await starting
+        await output.finish()
+
+        assert output.sink.finished == 1
 
     run_virtual(main)
