@@ -22,13 +22,13 @@ from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.structures import ListOf, RecordOf
 from headrace.compiler.language.urls import Address, HttpUrl
-from headrace.connectors.cells import CELLS, date, decimal, timestamp
-from headrace.connectors.columns import ColumnName
 from headrace.connectors.drivers.clickhouse_server import ClickHouseServer
 from headrace.connectors.drivers.clickhouse_sink import ClickHouseSink
 from headrace.connectors.drivers.clickhouse_table import RECEIVED_AT, Table
 from headrace.connectors.paths import FilePath
-from headrace.connectors.tables import Key, TableOutput
+from headrace.connectors.tables.cells import CELLS, date, decimal, timestamp
+from headrace.connectors.tables.columns import ColumnName
+from headrace.connectors.tables.output import Key, TableOutput
 from headrace.connectors.tls import verifying
 
 FIRST_DAY, LAST_DAY = "1900-01-01", "2299-12-31"
@@ -176,6 +176,8 @@ class ClickHouseOutput(TableOutput, kind="clickhouse", listed=7):
     ``deduplicate_token`` the batch is sent once more, and a table that deduplicates inserts takes it
     once. Without, it counts as lost.
     """
+
+    drivers = ("aiohttp",)
 
     connection: str = option(ConnectionName("clickhouse"), "Connection to write to.")
     order_by: tuple[str, ...] = option(

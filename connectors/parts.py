@@ -28,7 +28,9 @@ class Rotation(Record):
         default=None,
     )
     max_rows: int | None = option(
-        Integer(min=0), "Close it once it holds this many messages; 0 is read as 1.", default=None
+        Integer(min=0, max=10**9),
+        "Close it once it holds this many messages; 0 is read as 1.",
+        default=None,
     )
 
     @property
@@ -104,9 +106,15 @@ def part_name(opened: datetime, sequence: int, extension: str) -> str:
     return f"{opened:%Y-%m-%dT%H-%M-%SZ}-{sequence:06d}.{extension}"
 
 
-_NUMBER = re.compile(r"(?<=Z-)\d{6,}(?=\.[^/]*$)")
+_NUMBER = re.compile(r"(?<=Z-)\d{6,15}(?=\.[^/]*$)")
 
 
 def renumbered(path: str, sequence: int) -> str:
     """Return the path of a part, whose last step `part_name` made, with another number."""
     return _NUMBER.sub(f"{sequence:06d}", path)
+
+
+def number_of(path: str) -> int | None:
+    """Return the number of a part, if `part_name` made its name."""
+    found = _NUMBER.search(path)
+    return None if found is None else int(found[0])

@@ -22,12 +22,12 @@ from headrace.compiler.language.fields import (
 from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.structures import ListOf, RecordOf
-from headrace.connectors.columns import ColumnName
 from headrace.connectors.drivers.postgres_cells import postgres_cells
 from headrace.connectors.drivers.postgres_server import PostgresServer
 from headrace.connectors.drivers.postgres_sink import PostgresSink
 from headrace.connectors.drivers.postgres_table import LONGEST, Table, TableIndex
-from headrace.connectors.tables import Key, TableOutput
+from headrace.connectors.tables.columns import ColumnName
+from headrace.connectors.tables.output import Key, TableOutput
 from headrace.connectors.tls import TlsConnection
 
 MOST_CONNECTIONS = 100

@@ -6,7 +6,6 @@ import asyncio
 from asyncio import TimerHandle
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import count
 
 from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import AwaitingSink, Rest
@@ -32,6 +31,7 @@ from headrace.connectors.drivers.s3_names import (
     key_faults,
     partition_of,
 )
+from headrace.connectors.drivers.s3_numbers import Numbers, given_in
 from headrace.connectors.drivers.s3_outbox import Outbox
 from headrace.connectors.drivers.s3_parts import OpenPart, Store
 from headrace.connectors.parts import FORMATS, PACKINGS, Rotation, part_name
@@ -39,6 +39,8 @@ from headrace.connectors.paths import FilePath
 from headrace.connectors.tls import verifying
 
 MIB = 1024 * 1024
+LEAST_READ = 64 * MIB
+"""Bytes that a part of an earlier run may have, however little this one may hold."""
 PATIENCE_SECONDS = 2.0
 """How long a batch waits for room before that is told."""
 
@@ -210,18 +212,22 @@ class S3Output(Output, kind="s3", listed=3):
         account = connection.account(ctx)
         shelf = None
         if ctx.data_dir is not None:
-            shelf = Shelf(ctx.data_dir, account.endpoint, account.bucket, self.prefix)
+            most = max(self.max_buffered_bytes, LEAST_READ)
+            shelf = Shelf(ctx.data_dir, account.endpoint, account.bucket, self.prefix, most)
 
         def store() -> Store:
             from headrace.connectors.drivers.s3_store import S3Store
 
             return S3Store(account, ctx)
 
-        return S3Sink(self, ctx, store, shelf)
+        numbers = Numbers(given_in(account.endpoint, account.bucket))
+        return S3Sink(self, ctx, store, shelf, numbers)
 
 
+TURN_BYTES = 128 * 1024
+"""How much goes into a part before uploads have their turns: about as much as they send in them."""
 UPLOAD_TURNS = 2
-"""Of the loop, before the next batch: what a connection takes to send what it has and to get more."""
+"""Of the loop: what a connection takes to send what it has, and to get more."""
 
 
 class S3Sink(AwaitingSink):
@@ -231,17 +237,23 @@ class S3Sink(AwaitingSink):
     """
 
     def __init__(
-        self, config: S3Output, ctx: Context, made: Callable[[], Store], shelf: Shelf | None
+        self,
+        config: S3Output,
+        ctx: Context,
+        made: Callable[[], Store],
+        shelf: Shelf | None,
+        numbers: Numbers,
     ) -> None:
         """Take what makes the store, which takes its time."""
         self._config, self._ctx, self._made, self._shelf = config, ctx, made, shelf
         self._form = FORMATS[config.format]
         self._bound = config.max_buffered_bytes
-        self._numbers = count(1)
+        self._numbers = numbers
         self._store: Store | None = None
         self._outbox: Outbox | None = None
         self._part: OpenPart | None = None
         self._timer: TimerHandle | None = None
+        self._filled = 0
 
     async def start(self) -> None:
         """Ask for the bucket; send what an earlier run could not."""
@@ -259,8 +271,7 @@ class S3Sink(AwaitingSink):
         if not self._has_room(len(rows)):
             return partial(self._add_later, rows, len(batch))
         self._add(rows, len(batch))
-        assert self._outbox is not None
-        return give_way if self._outbox.is_sending else None
+        return self._turns(len(rows))
 
     async def write(self, batch: Batch) -> None:
         """Add the batch to the part as soon as there is room."""
@@ -278,6 +289,15 @@ class S3Sink(AwaitingSink):
         finally:
             await self._outbox.stop()
             await self._store.close()
+
+    def _turns(self, size: int) -> Rest | None:
+        """Let uploads have their turns now and then: a part is filled faster than one is sent."""
+        assert self._outbox is not None
+        self._filled += size
+        if self._filled < TURN_BYTES or not self._outbox.is_sending:
+            return None
+        self._filled = 0
+        return give_way
 
     def _has_room(self, size: int) -> bool:
         """Return whether so much may be held as well; a batch that is too large for that, alone."""
@@ -328,7 +348,7 @@ class S3Sink(AwaitingSink):
             f"{self._form.extension}.{packing.extension}" if packing else self._form.extension
         )
         folder = folder_of(config.prefix, partition_of(config.partition, opened))
-        key = folder + part_name(opened, next(self._numbers), extension)
+        key = self._numbers.numbered(folder + part_name(opened, 0, extension))
         self._part = OpenPart(key, self._form, config.compression)
         self._timer = config.rotate.timer(self._ctx.clock, self._close)
         return self._part
@@ -344,6 +364,6 @@ class S3Sink(AwaitingSink):
 
 
 async def give_way() -> None:
-    """Let uploads have their turns: parts are filled faster than they are sent, all in one pass."""
+    """Wait while uploads have their turns."""
     for _ in range(UPLOAD_TURNS):
         await asyncio.sleep(0)

@@ -11,8 +11,8 @@ from headrace.compiler.language.diagnostics import Diagnostic
 from headrace.compiler.language.fields import Boolean
 from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.structures import ListOf, RecordOf
-from headrace.connectors.columns import ColumnName
-from headrace.connectors.tables import Key, TableOutput
+from headrace.connectors.tables.columns import ColumnName
+from headrace.connectors.tables.output import Key, TableOutput
 from tests.compiler.language.components import plain, written
 
 

@@ -17,6 +17,9 @@ CODE_HEADER = "X-ClickHouse-Exception-Code"
 UNKNOWN_TABLE = 60
 UNKNOWN_DATABASE = 81
 ACCESS_DENIED = 497
+NOT_CONVERTED = frozenset({44, 48, 53, 70})
+"""Codes for a block whose types the server does not convert to those of the table: ILLEGAL_COLUMN,
+NOT_IMPLEMENTED, TYPE_MISMATCH, CANNOT_CONVERT_TYPE."""
 
 OVERLOADED = frozenset(
     {
@@ -101,8 +104,12 @@ class Answer(Exception):
         said = f"'{self.title}'"
         if found := _CONSTRAINT.match(self.sentence):
             return f"{said} of the constraint '{found[1]}'"
-        named = next((each for each in _COLUMN.findall(self.sentence) if each in columns), None)
+        named = self.column(columns)
         return said if named is None else f"{said} of the column '{named}'"
+
+    def column(self, columns: Collection[str]) -> str | None:
+        """Return which of the columns it is about, if it names one."""
+        return next((each for each in _COLUMN.findall(self.sentence) if each in columns), None)
 
 
 def answer(status: int, code: str | None, body: str) -> Answer:

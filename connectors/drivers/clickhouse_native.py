@@ -23,7 +23,7 @@ from struct import error, pack
 from types import MappingProxyType
 from typing import Any
 
-from headrace.connectors.rows import StoredColumn
+from headrace.connectors.tables.rows import StoredColumn
 
 SCALE = 9
 """Digits behind the point of a decimal."""

@@ -1,16 +1,15 @@
 """A ClickHouse server over its HTTP interface: asked, and its failures in words.
 
 The client library is not used for that. It sends an insert a second time when the connection breaks,
-which doubles rows; it follows redirects with rows and credentials, takes a proxy from the environment,
-reads answers of any length, tells the server the name of the system's user, and asks three times for
-settings before the first query.
+which doubles rows; it follows redirects with the rows, takes a proxy from the environment, reads answers of
+any length, tells the server the name of the system's user, and asks three times for settings and such
+before the first query.
 """
 
 from __future__ import annotations
 
-import os
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -19,12 +18,11 @@ from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.language.context import Context
 from headrace.compiler.language.urls import Address
 from headrace.connectors.drivers.clickhouse_answers import CODE_HEADER, MOST_SAID, answer
-from headrace.connectors.drivers.loading import in_thread
-from headrace.connectors.refusal import CONNECT_SECONDS, Outage, turned_away
+from headrace.connectors.refusal import CONNECT_SECONDS, Outage, turned_away, unanswered
 from headrace.connectors.tls import handshake_fault, tls_fault
 
 if TYPE_CHECKING:
-    from aiohttp import ClientConnectorError, ClientResponse, ClientSession
+    from aiohttp import ClientResponse, ClientSession
 
 IDLE_SECONDS = 2.0
 """How long a connection is kept that nobody uses: less than any server does, or a request could meet
@@ -83,7 +81,7 @@ class ClickHouseServer:
             BuildRefused: TLS as configured cannot work, or somebody else answers.
             Unreachable: it does not answer; `Lost` if it may have run the statement all the same.
         """
-        session = self._session or await self._opened()
+        session = self._session or self._opened()
         from aiohttp import ClientError
         from yarl import URL
 
@@ -122,11 +120,19 @@ class ClickHouseServer:
             expected="the url of its HTTP interface, by default port 8123, or 8443 with TLS",
         )
 
-    async def _opened(self) -> ClientSession:
+    def _opened(self) -> ClientSession:
         """Return a session of the running loop. One connection carries one insert after the other."""
-        open_session = await in_thread(_load, self._ctx.clock)
-        session = self._session = open_session(self._headers, self._tls)
-        return session
+        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
+
+        from headrace.connectors.drivers.http_interim import Connector
+
+        self._session = ClientSession(
+            connector=Connector(limit=1, keepalive_timeout=IDLE_SECONDS, ssl=self._tls or True),
+            headers=self._headers,
+            cookie_jar=DummyCookieJar(),
+            timeout=ClientTimeout(total=None, sock_connect=None),  # the limits are ours
+        )
+        return self._session
 
     async def _read(self, response: ClientResponse, most: int) -> bytes:
         """Return the body of an answer that is a success."""
@@ -164,7 +170,7 @@ class ClickHouseServer:
             if isinstance(told, ssl.SSLError) and not isinstance(told, ssl.SSLEOFError):
                 return turned_away(handshake_fault(self.where, told))
         elif isinstance(cause, ClientConnectorError):
-            return self._outage.of(f"does not answer: {_why(cause)}")
+            return self._outage.of(f"does not answer: {unanswered(cause.os_error)}")
         if not self._is_known and (fault := await self._plaintext_fault()):
             return turned_away(fault)
         if isinstance(cause, ClientResponseError):
@@ -179,22 +185,6 @@ class ClickHouseServer:
             return await tls_fault(self._host, self._port, None, self._ctx.clock)
 
 
-def _load() -> Callable[[Mapping[str, str], ssl.SSLContext | None], ClientSession]:
-    """Import the driver; return what opens a session with it."""
-    from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
-
-    def opened(headers: Mapping[str, str], tls: ssl.SSLContext | None) -> ClientSession:
-        connector = TCPConnector(limit=1, keepalive_timeout=IDLE_SECONDS, ssl=tls or True)
-        return ClientSession(
-            connector=connector,
-            headers=headers,
-            cookie_jar=DummyCookieJar(),
-            timeout=ClientTimeout(total=None, sock_connect=None),  # the limits are ours
-        )
-
-    return opened
-
-
 async def _beginning(response: ClientResponse, most: int) -> bytes:
     """Return the body of an answer; of one that is longer, as much as showed that."""
     read = bytearray()
@@ -203,14 +193,3 @@ async def _beginning(response: ClientResponse, most: int) -> bytes:
         if len(read) > most:
             break
     return bytes(read)
-
-
-def _why(cause: ClientConnectorError) -> str:
-    from aiohttp import ClientConnectorDNSError
-
-    if isinstance(cause, ClientConnectorDNSError):
-        return "the host name cannot be resolved"
-    # A host with several addresses gives an error without a number.
-    return (
-        os.strerror(cause.os_error.errno).lower() if cause.os_error.errno else "connection refused"
-    )

@@ -13,6 +13,7 @@ from headrace.compiler.language.context import Context
 from headrace.compiler.language.diagnostics import Fault, Path
 from headrace.connectors.drivers.clickhouse_answers import (
     ACCESS_DENIED,
+    NOT_CONVERTED,
     NOT_LET_IN,
     UNKNOWN_DATABASE,
     UNKNOWN_TABLE,
@@ -20,8 +21,16 @@ from headrace.connectors.drivers.clickhouse_answers import (
 )
 from headrace.connectors.drivers.clickhouse_native import Blocks
 from headrace.connectors.drivers.clickhouse_server import ClickHouseServer, Lost
-from headrace.connectors.drivers.clickhouse_table import Table, described, finer, narrow, unfit
-from headrace.connectors.rows import Rows
+from headrace.connectors.drivers.clickhouse_table import (
+    Table,
+    described,
+    finer,
+    has_other_types,
+    narrow,
+    unfit,
+)
+from headrace.connectors.tables.output import PAYLOAD
+from headrace.connectors.tables.rows import Rows
 
 INSERT_SECONDS = 30.0
 """How long the server may take over a batch."""
@@ -119,7 +128,8 @@ class ClickHouseSink(AwaitingSink):
         """Look at the table as it is, unless that is forbidden.
 
         Raises:
-            BuildRefused: there is none, or it lacks a column.
+            BuildRefused: there is none, it lacks a column, or has one of a type that nothing of ours
+                is converted to.
         """
         statement = f"DESCRIBE TABLE {self._table.quoted} FORMAT JSONCompactEachRow"
         try:
@@ -134,9 +144,32 @@ class ClickHouseSink(AwaitingSink):
             raise self._server.stranger() from None
         if (fault := unfit(self._table, found)) is not None:
             raise fault
+        self._blocks = Blocks(self._table.columns, finer(self._table, found))
+        if has_other_types(self._table, found):
+            await self._convert_nothing()
         for remark in narrow(self._table, found):
             self._ctx.warn(remark)
-        self._blocks = Blocks(self._table.columns, finer(self._table, found))
+
+    async def _convert_nothing(self) -> None:
+        """Insert a block without rows, for which the server says whether it converts its types.
+
+        Raises:
+            BuildRefused: it does not convert one of them.
+        """
+        nothing = self._blocks.block([[] for _ in self._table.columns])
+        try:
+            await self._server.ask(self._insertion, self._parameters, nothing)
+        except Answer as said:
+            if said.code in NOT_CONVERTED:
+                raise self._refusal(said, self._place(said)) from None
+
+    def _place(self, said: Answer) -> Path:
+        """Return where the type stands of the column that an answer is about."""
+        names = self._table.names
+        named = said.column(names)
+        if named is None or self._table.columns[0] is PAYLOAD:
+            return ("table",)
+        return ("columns", names.index(named), "type")
 
     def _refusal(self, said: Answer, path: Path) -> Exception:
         """Return what to raise for a no while the output is started."""

@@ -12,9 +12,9 @@ from headrace.compiler import jsontext
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.diagnostics import Fault, Path
 from headrace.compiler.language.suggest import did_you_mean, one_of
-from headrace.connectors.drivers.clickhouse_native import native_type
-from headrace.connectors.rows import StoredColumn
-from headrace.connectors.tables import PAYLOAD
+from headrace.connectors.drivers.clickhouse_native import PACKERS, native_type
+from headrace.connectors.tables.output import PAYLOAD
+from headrace.connectors.tables.rows import StoredColumn
 
 RECEIVED_AT = "received_at"
 """The column of a table without a sorting key of its own."""
@@ -122,6 +122,11 @@ def bare(type_name: str) -> str:
     while wrapped := _WRAPPED.fullmatch(type_name):
         type_name = wrapped[1]
     return type_name
+
+
+def has_other_types(table: Table, found: Mapping[str, tuple[str, str]]) -> bool:
+    """Return whether the server has something to convert, beside what may be NULL."""
+    return any(bare(found[each.name][0]) != PACKERS[each.type][0] for each in table.columns)
 
 
 def narrow(table: Table, found: Mapping[str, tuple[str, str]]) -> Iterator[str]:

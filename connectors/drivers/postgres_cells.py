@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from headrace.compiler.delivery import JsonValue
-from headrace.connectors import cells
-from headrace.connectors.fitting import Cell, shapes
+from headrace.connectors.tables import cells
+from headrace.connectors.tables.fitting import Cell, shapes
 
 _DIGITS_AS_ZERO = str.maketrans(dict.fromkeys("123456789", "0"))
 _TOO_FINE = ".0000000"

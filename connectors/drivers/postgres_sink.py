@@ -24,7 +24,7 @@ from headrace.connectors.drivers.postgres_server import PostgresServer
 from headrace.connectors.drivers.postgres_setup import create, rehearse, types
 from headrace.connectors.drivers.postgres_table import Table
 from headrace.connectors.drivers.postgres_types import Types, bounds, remarks, unfit
-from headrace.connectors.rows import Rows
+from headrace.connectors.tables.rows import Rows
 
 if TYPE_CHECKING:
     from asyncpg import Connection

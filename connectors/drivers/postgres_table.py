@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from headrace.connectors.rows import StoredColumn
+from headrace.connectors.tables.rows import StoredColumn
 
 LONGEST = 63
 """Bytes of a name; a longer one is cut."""

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.diagnostics import Fault, Path
 from headrace.connectors.drivers.postgres_table import Table
-from headrace.connectors.fitting import Bound
-from headrace.connectors.tables import PAYLOAD
+from headrace.connectors.tables.fitting import Bound
+from headrace.connectors.tables.output import PAYLOAD
 
 Patterns = Mapping[str, re.Pattern[str]]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import ssl
+from collections.abc import Callable
 from typing import Any
 
+from aiohttp import ClientResponseError
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
@@ -16,6 +16,8 @@ from botocore.exceptions import (
     ReadTimeoutError,
 )
 from botocore.parsers import ResponseParserError
+
+from headrace.connectors.refusal import unanswered
 
 PASSING = frozenset(
     {
@@ -31,12 +33,30 @@ PASSING = frozenset(
     }
 )
 """Codes of answers that will be others in a while."""
+OF_ALL = frozenset(
+    {
+        "AccountProblem",
+        "AuthorizationHeaderMalformed",
+        "ExpiredToken",
+        "InvalidAccessKeyId",
+        "InvalidSecurity",
+        "InvalidToken",
+        "NoSuchBucket",
+        "NotSignedUp",
+        "RequestExpired",
+        "SignatureDoesNotMatch",
+        "TokenRefreshRequired",
+    }
+)
+"""Codes of answers that are about who asks, when, and of which bucket, so that others would be the same."""
 DENIED = frozenset({"AccessDenied", "AllAccessDisabled", "403", "Forbidden"})
 """Codes of a store that knows who asks, and does not let them do this."""
 TAKEN = frozenset({"PreconditionFailed", "412"})
 UNKNOWN_CONDITION = frozenset({"NotImplemented", "501"})
 SILENT = "does not answer"
 NO_STORE = "answers, and not as S3 does"
+REGION = "x-amz-bucket-region"
+"""The header that tells where a bucket is."""
 MOST_SAID = 500
 """Characters that are shown of what a store says."""
 
@@ -49,10 +69,10 @@ class Answer:
         error: dict[str, Any] = said.get("Error", {})
         about = said.get("ResponseMetadata", {})
         self.code = str(error.get("Code", "?"))
-        self.message = str(error.get("Message", ""))[:MOST_SAID]
+        self.message = str(error.get("Message", ""))
         self.status = int(about.get("HTTPStatusCode", 0))
         headers = about.get("HTTPHeaders", {})
-        self.region: str | None = error.get("Region") or headers.get("x-amz-bucket-region")
+        self.region: str | None = error.get("Region") or headers.get(REGION)
         self.is_of_a_store = not self.code.isdecimal()
         """Whether it has a code, as every answer with a body has; others may be of what stands before."""
         self._is_page = "html" in headers.get("content-type", "")
@@ -62,20 +82,57 @@ class Answer:
         """Whether the answer will be another one in a while."""
         return self.status in (408, 429) or self.status >= 500 or self.code in PASSING
 
-    def words(self, key: str = "") -> str:
-        """Return what the store does, in its words: ``says 'SlowDown: ...'``.
+    @property
+    def is_of_this_request(self) -> bool:
+        """Whether others may be answered otherwise: a 4xx that is neither of now nor of who asks."""
+        is_refusal = 400 <= self.status < 500 and self.status not in (401, 404, 407)
+        return is_refusal and not self.is_passing and self.code not in OF_ALL
+
+    def words(self, redact: Callable[[str], str], key: str = "") -> str:
+        """Return what the store does, in its words and without secrets: ``says 'SlowDown: ...'``.
 
         What names the key is left out, or every part had words of its own.
         """
         if self._is_page and not self.is_of_a_store:
             return f"{NO_STORE} ({self.status})"
-        return f"says '{self._quoted(key)}'"
+        return f"says '{_cut(redact(self._told(key)))}'"
 
-    def _quoted(self, key: str) -> str:
+    def _told(self, key: str) -> str:
         says_more = (
             self.message and self.message != self.code and (not key or key not in self.message)
         )
         return f"{self.code}: {self.message}" if says_more else self.code
+
+
+def _cut(told: str) -> str:
+    """Return as much as people read, of what is without secrets already: half of one is none any more."""
+    return told if len(told) <= MOST_SAID else f"{told[:MOST_SAID]}..."
+
+
+class NotOfAStore(Exception):
+    """No store answers like this."""
+
+
+class Redirected(Exception):
+    """An answer that points elsewhere."""
+
+    def __init__(self, target: str) -> None:
+        super().__init__()
+        self.target = target
+
+    def words(self, redact: Callable[[str], str]) -> str:
+        """Return what the store does: ``answers with a redirect to '...'``."""
+        return f"answers with a redirect to '{_cut(redact(self.target))}'"
+
+
+def redirection(cause: BaseException) -> Redirected | None:
+    """Return that a request was answered with a redirect, if that is what happened."""
+    error = _error(cause)
+    return error if isinstance(error, Redirected) else None
+
+
+_NO_ANSWERS = (ClientResponseError, NotOfAStore, UnicodeDecodeError)
+"""What is no HTTP, longer than anything a store says, or has headers that none sends."""
 
 
 def silence(cause: BaseException) -> str:
@@ -84,30 +141,29 @@ def silence(cause: BaseException) -> str:
         return f"breaks off the TLS handshake: {getattr(error, 'verify_message', error.reason)}"
     if isinstance(cause, TimeoutError | ConnectTimeoutError | ReadTimeoutError):
         return SILENT
-    if isinstance(cause, ResponseParserError):
+    if isinstance(cause, ResponseParserError) or isinstance(_error(cause), _NO_ANSWERS):
         return NO_STORE
     if isinstance(cause, ConnectionClosedError):
         return "closed the connection"
     if isinstance(cause, EndpointConnectionError):
-        return f"{SILENT}: {_reason(_system(cause))}"
-    return f"cannot be asked: {type(cause).__name__}"
+        return f"{SILENT}: {unanswered(_system(cause))}"
+    return f"cannot be asked: {type(_error(cause) or cause).__name__}"
 
 
 def tls_error(cause: BaseException) -> ssl.SSLError | None:
     """Return what went wrong with a handshake, if that is what happened."""
-    error = cause.kwargs.get("error") if isinstance(cause, BotoCoreError) else None
+    error = _error(cause)
     found = getattr(error, "certificate_error", None) or getattr(error, "os_error", None)
     return found if isinstance(found, ssl.SSLError) else None
 
 
-def _system(cause: BotoCoreError) -> OSError | None:
-    error = cause.kwargs.get("error")
+def _error(cause: BaseException) -> BaseException | None:
+    """Return what the library has found wrong, of which its own error is the cover."""
+    found = cause.kwargs.get("error") if isinstance(cause, BotoCoreError) else None
+    return found if isinstance(found, BaseException) else None
+
+
+def _system(cause: BotoCoreError) -> OSError:
+    error = _error(cause)
     found = getattr(error, "os_error", error)
-    return found if isinstance(found, OSError) else None
-
-
-def _reason(system: OSError | None) -> str:
-    if isinstance(system, socket.gaierror):
-        return "the host name cannot be resolved"
-    number = system.errno if system is not None else None
-    return os.strerror(number).lower() if number else "connection refused"
+    return found if isinstance(found, OSError) else OSError()

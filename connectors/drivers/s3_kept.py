@@ -1,7 +1,7 @@
 """Parts that were not uploaded when their pipeline ended, on the disk until an output sends them.
 
 What one end leaves is one file: for each part a line of JSON that tells about it, and its bytes. Who
-sends the parts of a file has it locked, and removes it when all of them are sent.
+sends the parts of a file has it locked, crosses out what is sent, and removes it when that is all.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -16,12 +17,18 @@ from pathlib import Path
 
 import msgspec
 
+from headrace.connectors.drivers.s3_names import LONGEST_KEY, holds_control
 from headrace.connectors.drivers.s3_parts import Content, Part
 from headrace.connectors.folders import NEW_FILE, Folder, write_whole
+from headrace.connectors.parts import PACKINGS
 
 FOLDER = "s3-unsent"
 """The directory below ``--data-dir``."""
 UNFINISHED = ".tmp"
+KEPT_FILE = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""How a file is opened: what waits for somebody else, as a pipe does, would hold up a thread for ever."""
+CROSSED_OUT = b"-"
+"""Stands in the place of the first brace before a part that is in the store."""
 LONGEST_LINE = 8 * 1024
 """Bytes of what stands before a part: key and upload are the longest of it, and have limits."""
 
@@ -37,11 +44,31 @@ class Told(msgspec.Struct, forbid_unknown_fields=True):
     size: int
     upload: tuple[str, str] | None = None
 
+    @property
+    def is_of_ours(self) -> bool:
+        """Whether an output may have said this."""
+        texts = (self.key, self.media_type, self.token, *(self.upload or ()))
+        return (
+            self.size >= 0
+            and self.messages >= 0
+            and self.packing in ("none", *PACKINGS)
+            and 0 < len(self.key.encode()) <= LONGEST_KEY
+            and not any(map(holds_control, texts))
+        )
+
+
+class Unfit(ValueError):
+    """A file that cannot be sent, and why."""
+
 
 class Shelf:
     """Where one output keeps its parts: by store, bucket and prefix, whatever pipeline it is in."""
 
-    def __init__(self, data_dir: Path, endpoint: str | None, bucket: str, prefix: str) -> None:
+    def __init__(
+        self, data_dir: Path, endpoint: str | None, bucket: str, prefix: str, most: int
+    ) -> None:
+        """Take how many bytes a part may have that is read."""
+        self._most = most
         said = msgspec.json.encode([endpoint, bucket, prefix])
         steps = (FOLDER, f"{bucket}-{hashlib.sha256(said).hexdigest()[:16]}")
         self._folder = Folder(os.path.realpath(data_dir), steps)
@@ -94,15 +121,16 @@ class Shelf:
         return "/".join(self._folder.steps)
 
     def _found(self, folder: int, name: str) -> list[Part]:
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-        kept = Kept(self._folder, name, os.open(name, flags, dir_fd=folder))
+        if not stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            raise Unfit("it is no file")
+        kept = Kept(self._folder, name, os.open(name, KEPT_FILE, dir_fd=folder))
         try:
             if not kept.lock():  # another output sends it
                 kept.close()
             elif name.endswith(UNFINISHED):  # whoever wrote it was killed
                 kept.remove()
             else:
-                return kept.parts()
+                return kept.parts(self._most)
         except BaseException:
             kept.close()
             raise
@@ -114,7 +142,12 @@ class Kept:
 
     def __init__(self, folder: Folder, name: str, file: int) -> None:
         self._folder, self._name, self._file = folder, name, file
-        self._places: dict[str, tuple[int, Told]] = {}
+        self._places: dict[str, tuple[int, int, Told]] = {}
+
+    @property
+    def place(self) -> str:
+        """What it is called, in words for the log."""
+        return f"'{self._name}' in '{'/'.join(self._folder.steps)}'"
 
     def lock(self) -> bool:
         """Have it for oneself, until it is closed; return whether nobody else has it."""
@@ -124,20 +157,28 @@ class Kept:
             return False
         return True
 
-    def parts(self) -> list[Part]:
-        """Return its parts; their bytes stay where they are until they are wanted.
+    def parts(self, most: int) -> list[Part]:
+        """Return its parts; their bytes, no more than so many each, stay there until they are wanted.
 
         Raises:
             OSError, ValueError: it holds something else.
         """
-        offset, end = 0, os.fstat(self._file).st_size
+        about = os.fstat(self._file)
+        if not stat.S_ISREG(about.st_mode):  # it was another a moment ago
+            raise Unfit("it is no file")
+        offset, end = 0, about.st_size
         while offset < end:
-            told, start = _read_line(self._file, offset)
-            self._places[told.token] = (start, told)
+            told, start, is_sent = _read_line(self._file, offset)
+            if told.size > most:
+                raise Unfit(f"a part in it has {told.size:,} bytes, and {most:,} are the most to read")
+            if not is_sent:
+                self._places[told.token] = (offset, start, told)
             offset = start + told.size
-        if offset != end or not self._places:
+        if offset != end or not end:
             raise ValueError
-        return [self._part(told) for _, told in self._places.values()]
+        if not self._places:
+            self.remove()
+        return [self._part(told) for _, _, told in self._places.values()]
 
     def _part(self, told: Told) -> Part:
         return Part(
@@ -153,12 +194,14 @@ class Kept:
 
     def content(self, part: Part) -> Content:
         """Return the bytes of a part; for a thread."""
-        start, told = self._places[part.token]
+        _, start, told = self._places[part.token]
         return Content(_read(self._file, told.size, start), told.packing)
 
     def sent(self, part: Part) -> None:
         """Note that a part is in the store; with the last of them the file goes."""
-        del self._places[part.token]
+        offset, _, _ = self._places.pop(part.token)
+        with suppress(OSError):  # it is found in the store, then
+            os.pwrite(self._file, CROSSED_OUT, offset)
         if not self._places:
             self.remove()
 
@@ -196,13 +239,14 @@ def _write(file: int, parts: Sequence[Part]) -> None:
         offset = write_whole(file, body, offset)
 
 
-def _read_line(file: int, offset: int) -> tuple[Told, int]:
-    """Return what is told about the part that begins there, and where its bytes begin."""
+def _read_line(file: int, offset: int) -> tuple[Told, int, bool]:
+    """Return what is told about the part that begins there, where its bytes do, and if it is sent."""
     line, end, _ = os.pread(file, LONGEST_LINE, offset).partition(b"\n")
-    told = msgspec.json.decode(line, type=Told)
-    if not end or told.size < 0:
+    is_sent = line.startswith(CROSSED_OUT)
+    told = msgspec.json.decode(b"{" + line[1:] if is_sent else line, type=Told)
+    if not end or not told.is_of_ours:
         raise ValueError
-    return told, offset + len(line) + 1
+    return told, offset + len(line) + 1, is_sent
 
 
 def _read(file: int, size: int, offset: int) -> bytes:
@@ -217,5 +261,7 @@ def _read(file: int, size: int, offset: int) -> bytes:
 
 def reason(cause: BaseException) -> str:
     """Return why parts cannot be read, or not be written, in words."""
+    if isinstance(cause, Unfit):
+        return str(cause)
     number = cause.errno if isinstance(cause, OSError) else None
     return os.strerror(number).lower() if number else "it holds no parts"

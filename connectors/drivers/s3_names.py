@@ -14,6 +14,8 @@ LONGEST_KEY = 1024
 """Bytes that a key may have."""
 LONGEST_PART_NAME = 64
 """Bytes of them that are left for the name of a part, in a run of any length."""
+LONGEST_STEP = 255
+"""Bytes between two slashes: more is no name of a file, which stores and what reads from them make of it."""
 
 # Source: https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html; capitals,
 # underscores and more than 63 characters are of old buckets and of other stores.
@@ -81,7 +83,10 @@ class Prefix(Text):
             # A store would take them, and half of what reads from it would look elsewhere.
             message = f"expected {self.expects}, found {shown(text)}"
             raise refused("outside-root", message, found=text, expected=self.expects)
-        if _CONTROL.search(text):
+        if "//" in text:
+            message = f"{shown(text)} has an empty step, which not every store takes"
+            raise refused("blank", message, found=text, expected=self.expects)
+        if holds_control(text):
             message = "a key holds no control characters"
             raise refused("control-character", message, expected=self.expects)
         return text
@@ -102,11 +107,19 @@ class Partition(Prefix):
         text = super().read(value)
         if not text:
             raise refused("blank", "this must not be blank", found=value, expected=self.expects)
+        if value.strip("/") != text:
+            message = f"{shown(value)} has blanks around it, which would be left out"
+            raise refused("blank", message, found=value, expected=self.expects)
         for found in _DIRECTIVE.finditer(text):
             if found[1] not in DIRECTIVES:
                 message = f"'{found[0]}' is no directive of a partition"
                 raise refused("not-a-choice", message, found=text, expected=self.expects)
         return text
+
+
+def holds_control(text: str) -> bool:
+    """Return whether a text holds characters that no name has."""
+    return _CONTROL.search(text) is not None
 
 
 def partition_of(template: str | None, opened: datetime) -> str:
@@ -133,3 +146,11 @@ def key_faults(prefix: str, partition: str | None) -> Iterator[Fault]:
             expected=f"at most {most:,} bytes in 'prefix' and 'partition' together",
             path=("prefix",),
         )
+    for step in folder.split("/"):
+        if (size := len(step.encode())) > LONGEST_STEP:
+            yield Fault(
+                "out-of-range",
+                f"a step of {size:,} bytes is too long",
+                expected=f"at most {LONGEST_STEP} bytes between two slashes",
+                path=("prefix",) if step in prefix.split("/") else ("partition",),
+            )

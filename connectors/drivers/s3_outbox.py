@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from itertools import islice, takewhile
 
-from headrace.compiler.errors import HeadraceError
+from headrace.compiler.errors import HeadraceError, Unreachable
 from headrace.compiler.language.context import Context
 from headrace.compiler.runtime.backoff import Backoff
-from headrace.connectors.drivers.s3_kept import Kept, Shelf, reason
-from headrace.connectors.drivers.s3_parts import Part, Store, Taken
-from headrace.connectors.parts import renumbered
-
-Keeping = asyncio.Future[Kept] | None
-"""What is being put on the disk, if anything is."""
+from headrace.connectors.drivers.s3_aside import Aside
+from headrace.connectors.drivers.s3_kept import Shelf, reason
+from headrace.connectors.drivers.s3_left import Keeping, amount, keeping, tell
+from headrace.connectors.drivers.s3_numbers import Numbers
+from headrace.connectors.drivers.s3_parts import Part, Source, Store, Taken
 
 AT_ONCE = 4
 """Parts that are uploaded at a time, as long as nothing goes wrong."""
@@ -33,16 +31,18 @@ STOP_SECONDS = 0.5
 class Outbox:
     """Sends what it is given until the store has it.
 
-    When a part cannot be sent, it is tried again on the backoff, and only when it is through do the
-    others follow. Whoever gives parts has to look at how much is `held`.
+    While the store takes nothing, one part is tried at a time, on the backoff. A part that is not
+    taken although others may be is set aside, and parts of an earlier run are sent there from the
+    start: neither holds up others. Whoever gives parts has to look at how much is `held`.
     """
 
-    def __init__(
-        self, store: Store, shelf: Shelf | None, numbers: Iterator[int], ctx: Context
-    ) -> None:
+    def __init__(self, store: Store, shelf: Shelf | None, numbers: Numbers, ctx: Context) -> None:
         """Take where to keep what is left at the end, and the numbers for parts that need another."""
         self._store, self._shelf, self._numbers, self._ctx = store, shelf, numbers, ctx
-        self._parts: deque[Part] = deque()
+        self._unsent: dict[Part, None] = {}
+        self._queue: deque[Part] = deque()
+        self._aside = Aside(self._send_one, self._tell, ctx)
+        self._sources: set[Source] = set()
         self._work: asyncio.Task[None] | None = None
         self._backoff = Backoff()
         self._is_failing = False
@@ -54,29 +54,35 @@ class Outbox:
     @property
     def is_sending(self) -> bool:
         """Whether there are parts that wait or are on their way."""
-        return self._work is not None
+        return bool(self._unsent)
 
     def add(self, part: Part) -> None:
         """Have a part sent after all others."""
-        self._parts.append(part)
-        if part.source is None:
-            self.held += part.size
-            if not part.is_ready:  # now, not when its turn comes: it is smaller then
-                part.preparing = asyncio.ensure_future(self._prepare(part))
+        self._unsent[part] = None
+        self._queue.append(part)
+        self.held += part.size
+        if not part.is_ready:  # now, not when its turn comes: it is smaller then
+            self._begin_to_compress(part)
         if self._work is None:
             self._work = asyncio.ensure_future(self._send_all())
 
     async def add_kept(self) -> None:
-        """Have those sent that an earlier end left on the disk."""
+        """Have those sent that an earlier end left on the disk, beside all others."""
         if self._shelf is None:
             return
         found, wrong = await asyncio.to_thread(self._shelf.parts)
         for each in wrong:
-            self._ctx.fail(f"cannot send {each}")
+            self._ctx.warn(f"cannot send {each}")
+        if wrong:
+            self._ctx.fail("some of what an earlier run has kept cannot be sent")
         if found:
             self._ctx.note(f"{amount(found)} of an earlier run are uploaded now")
         for part in found:
-            self.add(part)
+            assert part.source is not None
+            self._sources.add(part.source)
+            self._numbers.note(part.key)
+            self._unsent[part] = None
+            self._aside.add(part, is_refused=False)
 
     async def news(self) -> None:
         """Wait until less is held than now, maybe."""
@@ -84,66 +90,98 @@ class Outbox:
 
     async def _send_all(self) -> None:
         try:
-            while self._parts:
-                if (cause := await self._send(self._next())) is None:
-                    self._succeeded()
-                else:
+            while self._queue:
+                if (cause := await self._send(self._next())) is not None:
                     await self._failed(cause)
         finally:
             self._work = None
 
     def _next(self) -> list[Part]:
-        """Return the parts to send at a time: one that is known to fail, or has to be read, alone."""
-        if self._is_failing or self._parts[0].source is not None:
-            return [self._parts[0]]
-        return list(takewhile(lambda part: part.source is None, islice(self._parts, AT_ONCE)))
+        """Take the parts to send at a time from the queue: while the store takes nothing, one."""
+        number = 1 if self._is_failing else min(AT_ONCE, len(self._queue))
+        return [self._queue.popleft() for _ in range(number)]
 
-    async def _send(self, parts: Sequence[Part]) -> Exception | None:
-        """Send some parts; return the first thing that went wrong."""
+    async def _send(self, parts: Sequence[Part]) -> Unreachable | None:
+        """Send some parts; return why the store takes nothing, if that is so."""
         said = await asyncio.gather(*map(self._send_one, parts), return_exceptions=True)
-        return next((cause for cause in said if isinstance(cause, Exception)), None)
+        out: list[Part] = []
+        for part, cause in zip(parts, said, strict=True):
+            if isinstance(cause, Unreachable):
+                out.append(part)
+            elif isinstance(cause, Exception):
+                self._tell(part, cause)
+                self._aside.add(part, is_refused=True)
+        if None in said and not out:
+            self._succeeded()
+        self._put_back(out, is_first=1 < len(out) == len(parts))
+        return next((cause for cause in said if isinstance(cause, Unreachable)), None)
+
+    def _put_back(self, parts: Sequence[Part], *, is_first: bool) -> None:
+        """Have parts tried again: after others, if it may be for one of them that the store says no."""
+        if is_first:
+            self._queue.extendleft(reversed(parts))
+        else:
+            self._queue.extend(parts)
 
     async def _send_one(self, part: Part) -> None:
-        if not await self._is_prepared(part):
-            return
+        try:
+            if await self._is_prepared(part):
+                await self._put(part)
+                self._remove(part)
+        finally:
+            part.put_back()
+
+    async def _put(self, part: Part) -> None:
         while True:
             try:
                 await self._store.send(part)
-                break
+                return
             except Taken:
                 self._ctx.warn_once(
                     "the name of a part was taken: another output writes to this prefix, and the"
                     " part gets the next number"
                 )
-                part.key = renumbered(part.key, next(self._numbers))
-        self._remove(part)
-        if part.source is not None:
-            part.source.sent(part)
+                part.key = self._numbers.numbered(part.key)
 
     async def _is_prepared(self, part: Part) -> bool:
         """Have the content as it is uploaded; return whether it is there."""
-        if part.preparing is not None:
-            await part.preparing
-        elif not part.is_ready:
-            try:
-                await asyncio.to_thread(part.prepare)
-            except (OSError, ValueError) as cause:
-                self._ctx.fail(f"a part of an earlier run cannot be read: {reason(cause)}")
-                self._remove(part)
-                return False
+        if part.source is None:
+            await self._compressed(part)
+            return True
+        try:
+            await asyncio.to_thread(part.prepare)
+        except (OSError, ValueError) as cause:
+            self._ctx.warn(f"a part in {part.source.place} cannot be read: {reason(cause)}")
+            self._ctx.fail("some of what an earlier run has kept cannot be sent")
+            del self._unsent[part]
+            return False
         return True
 
-    async def _prepare(self, part: Part) -> None:
-        """Have a part in memory compressed."""
+    async def _compressed(self, part: Part) -> None:
+        """Wait until a part in memory is compressed; begin anew if the last try has failed."""
+        if part.compressing is None and not part.is_ready:
+            self._begin_to_compress(part)
+        compressing, part.compressing = part.compressing, None
+        if compressing is not None:
+            await compressing
+
+    def _begin_to_compress(self, part: Part) -> None:
+        part.compressing = asyncio.ensure_future(self._compress(part))
+
+    async def _compress(self, part: Part) -> None:
+        """Compress a part in memory, and count it anew."""
         before = part.size
         await asyncio.to_thread(part.prepare)
         self.held += part.size - before
         self._is_less()
 
     def _remove(self, part: Part) -> None:
-        self._parts.remove(part)
+        """Forget a part that is in the store."""
+        del self._unsent[part]
         if part.source is None:
             self.held -= part.size
+        else:
+            part.source.sent(part)
         self._is_less()
 
     def _is_less(self) -> None:
@@ -157,10 +195,22 @@ class Outbox:
             self._backoff.reset()
             self._ctx.note("written to again")
 
-    async def _failed(self, cause: Exception) -> None:
-        """Report it, and wait before the next try, unless the pipeline is ending."""
+    def _tell(self, part: Part, cause: Exception) -> None:
+        """Report why a part was not taken."""
         is_told = isinstance(cause, HeadraceError | OSError)
-        self._ctx.fail(str(cause) if is_told else f"{type(cause).__name__}: {cause}")
+        told = str(cause) if is_told else f"{type(cause).__name__}: {cause}".rstrip(": ")
+        if isinstance(cause, Unreachable):
+            self._ctx.fail(told)
+            return
+        self._ctx.fail(f"a part is set aside and tried again, and others go on: {told}")
+        if part.source is not None:
+            self._ctx.warn_once(
+                f"a part in {part.source.place} of --data-dir is not taken, and stays there: {told}"
+            )
+
+    async def _failed(self, cause: Unreachable) -> None:
+        """Report it, and wait before the next try, unless the pipeline is ending."""
+        self._ctx.fail(str(cause))
         self._is_failing = True
         with suppress(TimeoutError):
             async with self._ctx.clock.timeout(self._backoff.next()):
@@ -174,85 +224,48 @@ class Outbox:
         """
         self._backoff.reset()
         self._hurry.set()
-        keeping: Keeping = None
+        self._aside.end()
+        kept: Keeping = None
         try:
-            if not await self._is_empty(FIRST_SECONDS):
-                keeping = self._keep()
-                await self._is_empty(FINISH_SECONDS - FIRST_SECONDS)
+            await self._ended(FIRST_SECONDS)
+            if self._unsent:
+                kept = keeping(self._unsent, self._shelf, self._ctx)
+                await self._ended(FINISH_SECONDS - FIRST_SECONDS)
                 await self.stop()
-            if keeping is not None:
-                await asyncio.wait([keeping])
+            if kept is not None:
+                await asyncio.wait([kept])
         finally:
             # Nothing is awaited from here on: who is cancelled once may be cancelled again.
-            if self._work is not None:
-                self._work.cancel()
-            keeping = keeping or self._keep()
-            if keeping is None or keeping.done():
-                self._end(keeping)
+            for work in self._works():
+                work.cancel()
+            kept = kept or keeping(self._unsent, self._shelf, self._ctx)
+            if kept is None or kept.done():
+                self._end(kept)
             else:
-                keeping.add_done_callback(self._end)
+                kept.add_done_callback(self._end)
 
-    async def _is_empty(self, seconds: float) -> bool:
-        """Wait until all parts are sent, but no longer than so long."""
+    async def _ended(self, seconds: float) -> None:
+        """Wait until nothing is tried any more, but no longer than so long."""
         with suppress(TimeoutError):
             async with self._ctx.clock.timeout(seconds):
-                while self._parts:
-                    await self.news()
-        return not self._parts
+                while works := self._works():
+                    await asyncio.wait(works)
 
     async def stop(self) -> None:
         """Give up what is being sent: pieces of it are removed from the store."""
-        if self._work is not None:
-            self._work.cancel()
+        for work in (works := self._works()):
+            work.cancel()
+        if works:
             with suppress(TimeoutError):
                 async with self._ctx.clock.timeout(STOP_SECONDS):
-                    await asyncio.wait([self._work])
+                    await asyncio.wait(works)
 
-    def _keep(self) -> Keeping:
-        """Begin to put on the disk what is in memory; None if there is nothing, or no disk."""
-        parts = self._in_memory()
-        if self._shelf is None or not parts:
-            return None
-        loop, now = asyncio.get_running_loop(), self._ctx.clock.now()
-        return loop.run_in_executor(None, self._shelf.keep, parts, now)
+    def _works(self) -> list[asyncio.Task[None]]:
+        return [*self._aside.works(), *([] if self._work is None else [self._work])]
 
-    def _in_memory(self) -> list[Part]:
-        return [part for part in self._parts if part.source is None]
-
-    def _end(self, keeping: Keeping) -> None:
-        """Say what became of the parts that are not in the store.
-
-        As warnings, of which the log shows every one; of failures it shows some.
-        """
-        lost, why = self._in_memory(), "with --data-dir they would be kept"
-        if keeping is not None and (cause := keeping.exception()) is not None:
-            why = f"they cannot be kept in --data-dir: {reason(cause)}"
-        elif keeping is not None:
-            if lost:
-                keeping.result().close()
-            else:
-                keeping.result().remove()
-            lost = []
-        if lost:
-            self._ctx.warn(f"lost, because not uploaded in time: {amount(lost)}; {why}")
-            self._ctx.fail("parts are lost: they could not be uploaded in time")
-        if kept := [part for part in self._parts if part.source is not None or not lost]:
-            assert self._shelf is not None
-            self._ctx.warn(
-                f"not uploaded: {amount(kept)}; kept in '{self._shelf.place}' of --data-dir for the"
-                " next output with this bucket and prefix"
-            )
-        for source in {part.source for part in kept if part.source is not None}:
+    def _end(self, kept: Keeping) -> None:
+        """Say what became of the parts that are not in the store, and leave those that are kept."""
+        tell(list(self._unsent), kept, self._shelf, self._ctx)
+        for source in self._sources:
             source.close()
-        self._parts.clear()
-
-
-def amount(parts: Sequence[Part]) -> str:
-    """Return how much some parts are, in words."""
-    messages = sum(part.messages for part in parts)
-    size = sum(part.length for part in parts)
-    return f"{_counted(len(parts), 'part')} with {_counted(messages, 'message')} ({size:,} bytes)"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+        self._unsent.clear()

@@ -64,6 +64,10 @@ class Content(NamedTuple):
 class Source(Protocol):
     """Where the content of a part is, that is not in memory."""
 
+    @property
+    def place(self) -> str:
+        """What it is called, in words for the log."""
+
     def content(self, part: Part) -> Content:
         """Return it. Takes its time.
 
@@ -94,8 +98,8 @@ class Part:
     upload: tuple[str, str] | None = None
     """Key and id of an upload in pieces that was begun and neither completed nor given up."""
     source: Source | None = None
-    preparing: asyncio.Future[None] | None = None
-    """That it is being compressed, or was."""
+    compressing: asyncio.Future[None] | None = None
+    """That it is being compressed, until that is waited for."""
 
     @property
     def size(self) -> int:
@@ -114,6 +118,15 @@ class Part:
             assert self.source is not None
             content = self.source.content(self)
         self.content = content.packed()
+
+    def put_back(self) -> None:
+        """Have what is elsewhere not in memory as well."""
+        if self.source is not None:
+            self.content = None
+
+
+class Declined(HeadraceError):
+    """The store does not take this part, whatever it does with others."""
 
 
 class Taken(HeadraceError):
@@ -135,7 +148,8 @@ class Store(Protocol):
         """Put a part under its key. One that is there already is not put there again.
 
         Raises:
-            Unreachable: not now, whatever the reason.
+            Unreachable: nothing is taken now, whatever the reason.
+            Declined: this part is not.
             Taken: there is another object.
         """
 

@@ -16,7 +16,7 @@ from typing import Any
 from aiobotocore.config import AioConfig
 from aiobotocore.httpsession import AIOHTTPSession
 from aiobotocore.session import AioSession
-from aiohttp import ClientSession, TCPConnector
+from aiohttp import ClientResponse, ClientSession
 from botocore.configprovider import (
     BOTOCORE_DEFAUT_SESSION_VARIABLES,
     ConfigValueStore,
@@ -24,10 +24,15 @@ from botocore.configprovider import (
 )
 from botocore.loaders import Loader
 
+from headrace.connectors.drivers.http_interim import Connector
 from headrace.connectors.drivers.s3_account import Account
+from headrace.connectors.drivers.s3_answers import REGION, NotOfAStore, Redirected
 
 CONNECTIONS = 16
 """Most connections that one output has to its store."""
+MOST_READ = 2 * 1024 * 1024
+"""Bytes that an answer may have: a store that lists a thousand keys, of which one was asked for, needs
+fewer."""
 MODELS = ("service-2", "endpoint-rule-set-1")
 """What the library reads about a service to make a client, and keeps: a tenth of a second."""
 
@@ -95,8 +100,8 @@ class Transport(AIOHTTPSession):  # type: ignore[misc]
         super().__init__(**options)
         self._tls = tls
 
-    def _create_connector(self, proxy_url: str | None) -> TCPConnector:
-        return TCPConnector(limit=self._max_pool_connections, ssl=self._tls or True)
+    def _create_connector(self, proxy_url: str | None) -> Connector:
+        return Connector(limit=self._max_pool_connections, ssl=self._tls or True)
 
     async def _get_session(self, proxy_url: str | None) -> Straight:
         return Straight(await super()._get_session(proxy_url))
@@ -106,7 +111,42 @@ class Straight:
     """A session of the HTTP client that does not go elsewhere when it is told to."""
 
     def __init__(self, session: ClientSession) -> None:
-        self.request = partial(session.request, allow_redirects=False)
+        self._session = session
+
+    async def request(self, method: str, **options: Any) -> Bounded:
+        """Ask.
+
+        Raises:
+            Redirected: it is told to go elsewhere, and not in which region the bucket is. The library
+                would ask for that, be told to go elsewhere, ask for it, and so on.
+        """
+        answer = await self._session.request(method, allow_redirects=False, **options)
+        if 300 <= answer.status < 400 and REGION not in answer.headers:
+            answer.close()
+            raise Redirected(answer.headers.get("Location", ""))
+        return Bounded(answer)
+
+
+class Bounded:
+    """An answer as the library looks at it, of which no more is read than a store has to say."""
+
+    def __init__(self, answer: ClientResponse) -> None:
+        self.url, self.status, self.raw_headers = answer.url, answer.status, answer.raw_headers
+        self._answer = answer
+
+    async def read(self) -> bytes:
+        """Return the body.
+
+        Raises:
+            NotOfAStore: it is longer than any that a store sends.
+        """
+        said = bytearray()
+        async for piece in self._answer.content.iter_any():
+            said += piece
+            if len(said) > MOST_READ:
+                self._answer.close()
+                raise NotOfAStore
+        return bytes(said)
 
 
 class Flowing(io.BytesIO):

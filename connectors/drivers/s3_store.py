@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager, suppress
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -18,14 +18,16 @@ from headrace.connectors.drivers.s3_account import Account
 from headrace.connectors.drivers.s3_answers import (
     DENIED,
     NO_STORE,
+    REGION,
     SILENT,
     TAKEN,
     UNKNOWN_CONDITION,
     Answer,
+    redirection,
     silence,
     tls_error,
 )
-from headrace.connectors.drivers.s3_parts import Part, Taken
+from headrace.connectors.drivers.s3_parts import Declined, Part, Taken
 from headrace.connectors.drivers.s3_session import Flowing, client, session
 from headrace.connectors.refusal import CONNECT_SECONDS, Outage, turned_away
 from headrace.connectors.tls import PROBE_SECONDS, handshake_fault, tls_fault
@@ -81,7 +83,8 @@ class S3Store:
         """Put a part under its key. One that is there already is not put there again.
 
         Raises:
-            Unreachable: not now, whatever the reason.
+            Unreachable: nothing is taken now, whatever the reason.
+            Declined: this part is not.
             Taken: there is another object.
         """
         with self._retriable(part.key), self._clock.outside():
@@ -89,6 +92,8 @@ class S3Store:
             if self._looks_first and await self._has(part):
                 return
             await self._put(part)
+            if self._looks_first:
+                await self._check_ours(part)
         self._outage.over()
 
     async def close(self) -> None:
@@ -119,13 +124,19 @@ class S3Store:
         except (BotoCoreError, OSError, TimeoutError) as cause:
             raise await self._not_reached(cause) from None
         else:
-            headers = found["ResponseMetadata"]["HTTPHeaders"]
-            if self._account.endpoint is None and "x-amz-bucket-region" in headers:
-                self._check_region(headers["x-amz-bucket-region"])
+            self._check_listing(found)
+
+    def _check_listing(self, found: Mapping[str, Any]) -> None:
+        """Refuse a list in which nothing stands, as that of an empty bucket is not, and another region."""
+        if found.keys() <= {"ResponseMetadata"}:
+            raise turned_away(f"{self._where} {NO_STORE}")
+        headers = found["ResponseMetadata"]["HTTPHeaders"]
+        if self._account.endpoint is None and REGION in headers:
+            self._check_region(headers[REGION])
 
     async def _judge(self, answer: Answer) -> None:
         """Raise what a store means that does not list the bucket."""
-        said = self._ctx.redact(answer.words())
+        said = answer.words(self._ctx.redact)
         if answer.is_passing:
             raise self._outage.of(said)
         if answer.region is not None:
@@ -150,6 +161,11 @@ class S3Store:
         """Return what to raise for a store that could not be asked."""
         if (error := tls_error(cause)) is not None:
             return turned_away(handshake_fault(self._host.netloc, error))
+        if (redirected := redirection(cause)) is not None:
+            return turned_away(
+                f"{self._where} {redirected.words(self._ctx.redact)}",
+                expected="the endpoint of the store itself: parts are not sent elsewhere",
+            )
         said = silence(cause)
         if said != SILENT and (fault := await self._tls_fault()) is not None:
             return turned_away(fault)
@@ -196,16 +212,30 @@ class S3Store:
         Raises:
             Taken: something else is.
         """
+        if (found := await self._token(part)) is not None and found != part.token:
+            raise Taken
+        return found is not None
+
+    async def _token(self, part: Part) -> str | None:
+        """Return by what the object under the key is known, maybe nothing; None if it cannot be seen."""
         try:
             found = await self._asked(self._client.head_object, part)
         except ClientError as cause:
             answer = Answer(cause)
-            if answer.status == 404 or answer.code in DENIED:
-                return False
+            # To a look nobody says why it is refused; to an upload a store does.
+            if answer.status in (400, 404) or answer.code in DENIED:
+                return None
             raise
-        if found.get("Metadata", {}).get(TOKEN) != part.token:
+        return str(found.get("Metadata", {}).get(TOKEN, ""))
+
+    async def _check_ours(self, part: Part) -> None:
+        """Look again: where the condition is ignored, another server may have been as fast.
+
+        Raises:
+            Taken: what lies there is a part of it.
+        """
+        if await self._token(part) not in (None, "", part.token):
             raise Taken
-        return True
 
     async def _put_in_pieces(self, part: Part, body: bytes) -> None:
         call = self._client.create_multipart_upload
@@ -303,9 +333,15 @@ class S3Store:
         try:
             yield
         except ClientError as cause:
-            raise self._outage.of(self._ctx.redact(Answer(cause).words(key))) from None
+            answer = Answer(cause)
+            said = answer.words(self._ctx.redact, key)
+            if answer.is_of_this_request:
+                raise Declined(f"{self._where} {said}") from None
+            raise self._outage.of(said) from None
         except (BotoCoreError, OSError, TimeoutError) as cause:
-            raise self._outage.of(silence(cause)) from None
+            told = redirection(cause)
+            said = silence(cause) if told is None else told.words(self._ctx.redact)
+            raise self._outage.of(said) from None
 
 
 def _md5(body: bytes) -> str:

@@ -15,7 +15,7 @@ from headrace.connectors.clickhouse import ClickHouseConnection, ClickHouseOutpu
 from headrace.connectors.drivers.clickhouse_native import Blocks, varint
 from headrace.connectors.drivers.clickhouse_sink import Tokens
 from headrace.connectors.drivers.clickhouse_table import Table, narrow
-from headrace.connectors.rows import StoredColumn
+from headrace.connectors.tables.rows import StoredColumn
 from tests.clickhouse_sides import connection, context, output
 from tests.doubles import StubContext, refusals
 from tests.services.clickhouse import Access

@@ -37,6 +37,8 @@ from tests.services.clickhouse import Access, ClickHouse
 from tests.services.server import free_port
 from tests.stand_ins import Told, batches, pipeline, reads, running
 
+pytestmark = pytest.mark.usefixtures("front_of_ours")
+
 BACK_SECONDS = 3.0
 """What may pass between the return of a server and the next row."""
 

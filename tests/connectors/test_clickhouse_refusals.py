@@ -21,7 +21,7 @@ from tests.clickhouse_sides import (
     sink,
     started,
 )
-from tests.peer import replies
+from tests.peer import announcing, replies
 from tests.services.authority import Authority
 from tests.services.clickhouse import Access, ClickHouse
 
@@ -50,6 +50,7 @@ async def test_a_wrong_credential_refuses_the_output_in_the_words_of_the_server(
         )
 
 
+@pytest.mark.usefixtures("front_of_ours")
 async def test_a_user_and_a_password_of_any_letters_get_in(tmp_path: Path):
     with ClickHouse(tmp_path, user="schütz", password="pä$${}ß: ok") as server:
         async with started(output("t", N), context(server.access)) as it:
@@ -58,6 +59,7 @@ async def test_a_user_and_a_password_of_any_letters_get_in(tmp_path: Path):
         assert server.access.rows("SELECT n FROM t") == [[1]]
 
 
+@pytest.mark.usefixtures("front_of_ours")
 async def test_a_credential_that_is_refused_later_is_not_tried_for_every_batch(tmp_path: Path):
     server = ClickHouse(tmp_path, user="writer", password="open-sesame")
     with server:
@@ -231,6 +233,7 @@ async def test_a_redirect_while_it_runs_is_not_followed():
 # TLS
 
 
+@pytest.mark.usefixtures("front_of_ours")
 async def test_rows_arrive_over_tls(authority: Authority, tmp_path: Path):
     with ClickHouse(tmp_path, tls=authority) as server:
         ctx = context(server.access, tls={"ca_file": str(authority.ca_file)})
@@ -240,6 +243,7 @@ async def test_rows_arrive_over_tls(authority: Authority, tmp_path: Path):
         assert server.access.rows("SELECT n FROM t") == [[1]]
 
 
+@pytest.mark.usefixtures("front_of_ours")
 async def test_tls_that_cannot_work_refuses_the_output(authority: Authority, tmp_path: Path):
     stranger = Authority(tmp_path / "stranger")
     with (
@@ -260,3 +264,10 @@ async def test_tls_that_cannot_work_refuses_the_output(authority: Authority, tmp
         )
         assert await refusal(plain) == f"{server.address} speaks TLS, and the connection does not"
         assert await refusal(secret) == f"{guarded.address} does not speak TLS"
+
+
+async def test_announcements_of_an_answer_without_an_end_refuse_the_output():
+    async with announcing() as (host, port):
+        said = await refusal(Access(f"http://{host}:{port}", "u", "p", "d"))
+
+    assert said == f"{host}:{port} answers, and not as ClickHouse does"

@@ -189,6 +189,58 @@ async def test_a_column_that_is_not_there_refuses_the_output(clickhouse: Access,
     assert whole.fault.path == ("table",)
 
 
+@pytest.mark.parametrize(
+    ("kind", "there", "said"),
+    [
+        (
+            "integer",
+            "Map(String, String)",
+            "'Code 53 TYPE_MISMATCH: Unsupported types to CAST AS Map",
+        ),
+        ("text", "Map(String, String)", "'Code 53 TYPE_MISMATCH: Unsupported types to CAST AS Map"),
+        ("float", "JSON", "'Code 53 TYPE_MISMATCH: Cast to JSON can be performed only from "),
+        ("integer", "FixedString(4)", "'Code 48 NOT_IMPLEMENTED: CAST AS FixedString is only "),
+        ("uuid", "Int64", "'Code 48 NOT_IMPLEMENTED: "),
+        ("bigint", "Tuple(Int64)", "'Code 53 TYPE_MISMATCH: CAST AS Tuple can only "),
+    ],
+)
+async def test_a_type_that_the_server_converts_nothing_of_ours_to_refuses_the_output(
+    clickhouse: Access, table: str, kind: str, there: str, said: str
+):
+    clickhouse.ask(f"CREATE TABLE {table} (n Int32, v {there}) ENGINE = Memory")
+
+    refused = await refusal(clickhouse, output(table, N, {"name": "v", "type": kind}))
+
+    assert str(refused).startswith(f"{clickhouse.where} says {said}")
+    assert refused.fault.path in (("columns", 1, "type"), ("table",))  # not all name the column
+
+
+async def test_wide_numbers_are_converted_or_refused_before_the_first_row(
+    clickhouse: Access, table: str
+):
+    """The library's engine does not convert to them, that of a server may."""
+    for kind, there in (("integer", "Int128"), ("decimal", "Decimal(76, 9)")):
+        clickhouse.ask(f"CREATE OR REPLACE TABLE {table} (v {there}) ENGINE = Memory")
+        said = ""
+        try:
+            await wrote(clickhouse, table, [{"v": 7}], {"name": "v", "type": kind})
+        except BuildRefused as refused:
+            said = str(refused)
+
+        [[count]] = clickhouse.rows(f"SELECT count() FROM {table} WHERE toString(v) = '7'")
+        assert count == 1 or f" to {there} is not supported" in said
+
+
+async def test_looking_at_a_table_of_others_leaves_nothing_in_it(clickhouse: Access, table: str):
+    clickhouse.ask(f"CREATE TABLE {table} (n Int64) ENGINE = MergeTree ORDER BY n")
+    async with started(output(table, N), context(clickhouse)):
+        pass
+
+    assert clickhouse.rows(f"SELECT count() FROM {table}") == [[0]]
+    parts = f"SELECT count() FROM system.parts WHERE table = '{table}'"
+    assert clickhouse.rows(parts) == [[0]]
+
+
 async def test_a_database_that_is_not_there_refuses_the_output(clickhouse: Access):
     elsewhere = Access(clickhouse.url, clickhouse.user, clickhouse.password, "nowhere")
 

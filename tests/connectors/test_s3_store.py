@@ -6,7 +6,7 @@ import asyncio
 import gzip
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic
@@ -17,14 +17,14 @@ from aiohttp import web
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BuildRefused, HeadraceError, Unreachable
-from headrace.connectors.drivers import s3_store
+from headrace.connectors.drivers import s3_answers, s3_store
 from headrace.connectors.drivers.s3_parts import Content, Part, Taken
-from headrace.connectors.drivers.s3_session import Flowing
+from headrace.connectors.drivers.s3_session import MOST_READ, Flowing
 from headrace.connectors.drivers.s3_store import S3Store
 from headrace.connectors.s3 import S3Connection
 from tests.clients import PATIENCE
 from tests.doubles import StubContext
-from tests.peer import Answer, Peer, peer, replies
+from tests.peer import Answer, Peer, announcing, peer, replies
 from tests.s3_sides import Wire, asking, context, objects, sink, started
 from tests.services.authority import Authority
 from tests.services.s3 import BUCKET, KEY, S3, SECRET
@@ -32,6 +32,7 @@ from tests.services.server import free_port
 from tests.virtual import virtual
 
 MIB = 1024 * 1024
+SAID = s3_answers.MOST_SAID
 
 
 def part(body: bytes = b"1\n", key: str = "p/2026-03-01T08-00-00Z-000001.ndjson") -> Part:
@@ -314,18 +315,14 @@ async def test_a_store_without_tls_is_told_apart(object_store: S3):
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
+        (replies(status=204), "bucket 'plant' at {} answers, and not as S3 does"),
         (
-            fault(301, "PermanentRedirect", **{"x-amz-bucket-region": "eu-west-1"}),
-            "bucket 'plant' at {} is in the region 'eu-west-1', and the connection says 'us-east-1'",
+            replies(b"x" * (MOST_READ + 1)),
+            "bucket 'plant' at {} answers, and not as S3 does",
         ),
         (
-            fault(400, "AuthorizationHeaderMalformed", more="<Region>eu-west-1</Region>"),
-            "bucket 'plant' at {} is in the region 'eu-west-1', and the connection says 'us-east-1'",
-        ),
-        (fault(403, "ExpiredToken"), "bucket 'plant' at {} says 'ExpiredToken: a message'"),
-        (
-            replies(status=307, headers={"Location": "http://127.0.0.1:9/"}),
-            "bucket 'plant' at {} says '307: Temporary Redirect'",
+            replies(b"x" * (MOST_READ + 1), status=500),
+            "bucket 'plant' at {} answers, and not as S3 does",
         ),
         (replies(status=404), "bucket 'plant' at {} says '404: Not Found'"),
         (
@@ -336,12 +333,73 @@ async def test_a_store_without_tls_is_told_apart(object_store: S3):
 )
 async def test_what_no_other_try_would_change_refuses_the_pipeline(answer, words):
     async with peer() as it:
-        it.answers = [answer] * 3
+        it.answers = [answer] * 30  # of which a client that follows has many
 
         cause = await said(context(it.origin))
 
     assert isinstance(cause, BuildRefused)
     assert str(cause) == words.format(it.origin.removeprefix("http://"))
+
+
+async def test_what_is_no_http_refuses_the_pipeline():
+    async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(b"220 mail.example.org ESMTP\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(served, "127.0.0.1", 0) as server:
+        host, port = server.sockets[0].getsockname()
+        cause = await said(context(f"http://{host}:{port}"))
+
+    assert isinstance(cause, BuildRefused)
+    assert str(cause) == f"bucket 'plant' at {host}:{port} answers, and not as S3 does"
+
+
+async def test_announcements_of_an_answer_without_an_end_refuse_the_pipeline():
+    async with announcing() as (host, port):
+        cause = await said(context(f"http://{host}:{port}"))
+
+    assert isinstance(cause, BuildRefused)
+    assert str(cause) == f"bucket 'plant' at {host}:{port} answers, and not as S3 does"
+
+
+async def test_an_answer_without_an_end_is_read_no_further_than_stores_answer():
+    sent = 0
+
+    async def endless(request: web.Request) -> web.StreamResponse:
+        nonlocal sent
+        response = web.StreamResponse(status=500)
+        await response.prepare(request)
+        with suppress(ConnectionError):
+            while sent < 64 * MIB:
+                await response.write(bytes(MIB))
+                sent += MIB
+        return response
+
+    async with peer() as it:
+        it.answers = [endless]
+        cause = await said(context(it.origin))
+
+    assert isinstance(cause, BuildRefused)
+    assert sent < 32 * MIB  # what lay in the buffers of both sides is more than what was read
+
+
+@pytest.mark.parametrize("length", [SAID - 2, SAID - 10, SAID - len(SECRET) - 25])
+async def test_a_secret_that_a_store_repeats_is_in_no_text_not_even_half_of_it(length: int):
+    message = "y" * length + SECRET + " is wrong"
+    async with peer() as it:
+        ctx = context(it.origin)
+        it.answers = [fault(400, "Odd", message)]
+        at_start = str(await said(ctx))
+        it.answers = [LISTED, NOT_THERE, fault(503, "SlowDown", message)]
+        async with reached(ctx) as store:
+            with pytest.raises(Unreachable) as cause:
+                await store.send(part())
+
+    for told in (at_start, str(cause.value)):
+        assert "says '" in told
+        assert len(told) < SAID + 100
+        assert SECRET[:5] not in told
 
 
 @pytest.mark.parametrize(

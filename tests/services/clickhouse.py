@@ -25,6 +25,9 @@ from tests.services.server import Service
 
 FRONT = Path(__file__).with_name("clickhouse_front.py")
 VARIABLE = "CLICKHOUSE_URL"
+OURS = "real engine, our front"
+WHICH = f"server of {VARIABLE}" if VARIABLE in os.environ else OURS
+"""What tests run against, for their names."""
 
 
 class Refusal(AssertionError):

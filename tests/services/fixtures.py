@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.services.authority import Authority
-from tests.services.clickhouse import Access, ClickHouse
+from tests.services.clickhouse import OURS, WHICH, Access, ClickHouse
 from tests.services.kafka import Kafka
 from tests.services.mosquitto import Mosquitto
 from tests.services.nats import Nats
@@ -69,15 +69,25 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority(tmp_path_factory.mktemp("authority"))
 
 
-@pytest.fixture(scope="session")
-def clickhouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Access]:
-    """Give the ClickHouse that the environment names, or its engine behind a front of ours."""
-    if (given := Access.given()) is not None:
-        yield given
+@pytest.fixture(scope="session", params=[Access.given()], ids=[WHICH])
+def clickhouse(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Access]:
+    """Give the ClickHouse that the environment names, or its engine behind a front of ours.
+
+    Which of the two it is stands in the name of each test.
+    """
+    if request.param is not None:
+        yield request.param
         return
     folder = tmp_path_factory.mktemp("clickhouse")
     with ClickHouse(folder, user="writer", password="open-sesame") as server:
         yield server.access
+
+
+@pytest.fixture(scope="session", params=[None], ids=[OURS])
+def front_of_ours() -> None:
+    """Have the name of a test say that the engine of its ClickHouse is real and the front is ours."""
 
 
 @pytest.fixture(scope="session")

@@ -12,9 +12,9 @@ from typing import Any
 from headrace.compiler import jsontext
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.language.records import json_type
-from headrace.connectors.fitting import Cell, Misfit, Unusual, shapes
-from headrace.connectors.moments import date, timestamp
-from headrace.connectors.numbers import decimal, decimal_text, float_, integer
+from headrace.connectors.tables.fitting import Cell, Misfit, Unusual, shapes
+from headrace.connectors.tables.moments import date, timestamp
+from headrace.connectors.tables.numbers import decimal, decimal_text, float_, integer
 
 __all__ = [
     "CELLS",

@@ -13,7 +13,7 @@ from headrace.compiler import jsontext
 from headrace.compiler.decimals import NUMBERS, Written
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.language.records import json_type
-from headrace.connectors.fitting import Cell, Misfit, Unusual
+from headrace.connectors.tables.fitting import Cell, Misfit, Unusual
 
 
 def integer(bits: int) -> Cell:

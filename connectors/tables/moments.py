@@ -24,7 +24,7 @@ from headrace.compiler.decimals import NUMBERS
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.language.records import json_type
 from headrace.compiler.timestamps import FARTHEST_SECONDS, rfc3339
-from headrace.connectors.fitting import Cell, Misfit, Unusual, shapes
+from headrace.connectors.tables.fitting import Cell, Misfit, Unusual, shapes
 
 _DIGITS_AS_ZERO = str.maketrans(dict.fromkeys("123456789", "0"))
 _DATE = "0000-00-00"

@@ -14,8 +14,8 @@ from headrace.compiler.language.diagnostics import Fault, shown
 from headrace.compiler.language.fields import Boolean, Choice, DottedPath, Text, refused
 from headrace.compiler.language.records import Record, faults_of, option
 from headrace.compiler.lowering import paths
-from headrace.connectors.cells import CELLS
-from headrace.connectors.rows import StoredColumn
+from headrace.connectors.tables.cells import CELLS
+from headrace.connectors.tables.rows import StoredColumn
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _TABLE = re.compile(rf"{_IDENTIFIER.pattern}(\.{_IDENTIFIER.pattern})?", re.ASCII)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.connectors.cells import CELLS
-from headrace.connectors.columns import Column
+from headrace.connectors.tables.cells import CELLS
+from headrace.connectors.tables.columns import Column
 from tests.doubles import refusals
 from tests.shelves import Shelf, diagnostics_of
 

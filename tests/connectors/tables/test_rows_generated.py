@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from headrace.compiler import jsontext
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.lowering.paths import DottedPath
-from headrace.connectors import cells
-from headrace.connectors.cells import CELLS
-from headrace.connectors.rows import Rows, StoredColumn
+from headrace.connectors.tables import cells
+from headrace.connectors.tables.cells import CELLS
+from headrace.connectors.tables.rows import Rows, StoredColumn
 from tests.doubles import StubContext
 
 REFUSED, MISSING = object(), object()

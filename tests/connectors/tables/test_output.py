@@ -11,11 +11,11 @@ from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import decode_exact
 from headrace.compiler.language.config import load_program
 from headrace.compiler.lowering.paths import DottedPath
-from headrace.connectors.cells import CELLS
 from headrace.connectors.drivers.clickhouse_native import native_type
 from headrace.connectors.drivers.postgres_table import KINDS
-from headrace.connectors.rows import StoredColumn
-from headrace.connectors.tables import TableOutput
+from headrace.connectors.tables.cells import CELLS
+from headrace.connectors.tables.output import TableOutput
+from headrace.connectors.tables.rows import StoredColumn
 from tests.compiler.language.components import written
 from tests.doubles import StubContext, refusals
 from tests.shelves import CATALOGUE, Shelf, columns, diagnosed, diagnostics_of, shelf
@@ -283,7 +283,7 @@ def test_a_whole_message_is_whatever_is_there():
 # The page
 
 
-PAGE = (Path(__file__).parent.parent.parent / "docs" / "concepts" / "columns.md").read_text()
+PAGE = (Path(__file__).parent.parent.parent.parent / "docs" / "concepts" / "columns.md").read_text()
 CODE = re.compile(r"`([^`]+)`")
 
 

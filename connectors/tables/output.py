@@ -20,9 +20,9 @@ from headrace.compiler.language.ground import Ground
 from headrace.compiler.language.records import listed, option
 from headrace.compiler.language.structures import ListOf, RecordOf
 from headrace.compiler.language.suggest import did_you_mean, one_of
-from headrace.connectors.columns import Column, TableName
-from headrace.connectors.fitting import Cell
-from headrace.connectors.rows import Rows, StoredColumn
+from headrace.connectors.tables.columns import Column, TableName
+from headrace.connectors.tables.fitting import Cell
+from headrace.connectors.tables.rows import Rows, StoredColumn
 
 PAYLOAD = StoredColumn("payload", "json", None, is_nullable=False, on_missing="error")
 """The column of a table without `columns`: the whole message."""

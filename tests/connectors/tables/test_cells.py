@@ -8,9 +8,9 @@ from decimal import Decimal
 import pytest
 
 from headrace.compiler import jsontext
-from headrace.connectors import cells
-from headrace.connectors.cells import CELLS
-from headrace.connectors.fitting import Cell, Misfit
+from headrace.connectors.tables import cells
+from headrace.connectors.tables.cells import CELLS
+from headrace.connectors.tables.fitting import Cell, Misfit
 
 NAN, INFINITY = float("nan"), float("inf")
 ENDLESS = pytest.param(10**5000, id="endless")  # which has no text of its own to be called by

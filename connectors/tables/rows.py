@@ -27,7 +27,7 @@ from headrace.compiler.language.diagnostics import shown
 from headrace.compiler.language.records import json_type
 from headrace.compiler.lowering.code import compile_source, subscripts
 from headrace.compiler.lowering.paths import MISSING, DottedPath
-from headrace.connectors.fitting import Bound, Cell, Misfit, Unusual
+from headrace.connectors.tables.fitting import Bound, Cell, Misfit, Unusual
 
 _Read = Callable[[Batch], list[JsonValue]]
 

@@ -12,10 +12,10 @@ import pytest
 from headrace.compiler import jsontext
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.lowering.paths import DottedPath
-from headrace.connectors import cells
-from headrace.connectors.cells import CELLS
-from headrace.connectors.fitting import Bound
-from headrace.connectors.rows import Rows, StoredColumn
+from headrace.connectors.tables import cells
+from headrace.connectors.tables.cells import CELLS
+from headrace.connectors.tables.fitting import Bound
+from headrace.connectors.tables.rows import Rows, StoredColumn
 from tests.doubles import StubContext
 
 OBJECTS = [{}, {"temp": None}]

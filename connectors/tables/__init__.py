@@ -1,0 +1,1 @@
+"""Tables: how fields of messages become columns, once for every database."""
