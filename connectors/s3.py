@@ -152,14 +152,15 @@ class S3Output(Output, kind="s3", listed=3):
 
     A part is filled in memory and uploaded whole when `rotate` closes it, and when the pipeline ends.
     It is named for the moment it was opened and numbered within the run, below the prefix:
-    ``readings/2026-03-01T08-00-00Z-000001.ndjson``. A name that is taken is passed over. A run without
-    messages leaves no object.
+    ``readings/2026-03-01T08-00-00Z-000001.ndjson``. A name that is taken, or that another output of
+    this server gives out, is passed over. A run without messages leaves no object.
 
-    A part that cannot be uploaded is tried again until it is, while the next ones fill. When
-    `max_buffered_bytes` are held, the pipeline waits. So a batch counts as written when it is in a
-    part: what is not uploaded yet is lost when the process is killed. What cannot be uploaded when
-    the pipeline ends is kept below ``--data-dir``, and sent when an output with the same bucket and
-    prefix starts; without that directory it is lost, and the log says how much that is.
+    A part that cannot be uploaded is tried again until it is, while the next ones fill; one that the
+    store refuses, and not the others, holds up none of them. When `max_buffered_bytes` are held, the
+    pipeline waits. So a batch counts as written when it is in a part: what is not uploaded yet is
+    lost when the process is killed. What cannot be uploaded when the pipeline ends is kept below
+    ``--data-dir``, and sent when an output with the same bucket and prefix starts; without that
+    directory it is lost, and the log says how much that is.
     """
 
     connection: str = option(ConnectionName("s3"), "Connection that names the bucket.")
@@ -318,7 +319,7 @@ class S3Sink(AwaitingSink):
         telling = clock.call_later(PATIENCE_SECONDS, tell)
         try:
             while not self._has_room(len(rows)):
-                if self._part is not None and not self._outbox.held:
+                if self._part is not None and not self._outbox.is_busy:
                     self._close()
                 await self._outbox.news()
         finally:

@@ -14,7 +14,8 @@ from aiobotocore.session import get_session
 from headrace.compiler.clock import Clock
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import Unreachable
-from headrace.connectors.drivers.s3_parts import Part, Taken
+from headrace.connectors.drivers.s3_numbers import Given, Numbers
+from headrace.connectors.drivers.s3_parts import Declined, Part, Taken
 from headrace.connectors.s3 import S3Connection, S3Output, S3Sink
 from tests.clients import HOST, PATIENCE
 from tests.doubles import StubContext
@@ -99,7 +100,8 @@ def objects(server: S3, prefix: str = "") -> dict[str, bytes]:
 class Shop:
     """A store in memory: keeps parts, and does what it is told to before.
 
-    It says what `faults` say first; while it is `closed`, uploads hang; each takes `seconds`.
+    It says what `faults` say first; while it is `closed`, uploads hang; each takes `seconds`. Those
+    under `refused` keys it refuses, and under `broken` ones it has troubles of its own.
     """
 
     def __init__(self, clock: Clock, *, seconds: float = 0.0) -> None:
@@ -111,6 +113,8 @@ class Shop:
         self.prefix: str | None = None
         self.objects: dict[str, bytes] = {}
         self.taken: set[str] = set()
+        self.refused: set[str] = set()
+        self.broken: set[str] = set()
         self.parts: list[Part] = []
         self.times: list[float] = []
         self.tried: list[tuple[float, str]] = []
@@ -132,7 +136,9 @@ class Shop:
             self.under_way -= 1
         if self.faults:
             raise self.faults.pop(0)
-        if self.is_down:
+        if part.key in self.refused:
+            raise Declined("the shop refuses this one")
+        if self.is_down or part.key in self.broken:
             raise Unreachable("the shop does not answer")
         if part.key in self.taken:
             raise Taken
@@ -147,10 +153,10 @@ class Shop:
         self.is_open = False
 
 
-def shopping(ctx: StubContext, shop: Shop, **options: Any) -> S3Sink:
-    """Return a sink that writes to a shop."""
+def shopping(ctx: StubContext, shop: Shop, given: Given | None = None, **options: Any) -> S3Sink:
+    """Return a sink that writes to a shop; the only one there, or one of those with these numbers."""
     made = sink(ctx, **options)
-    return S3Sink(made._config, ctx, lambda: shop, made._shelf)
+    return S3Sink(made._config, ctx, lambda: shop, made._shelf, Numbers(given or Given()))
 
 
 class Wire:

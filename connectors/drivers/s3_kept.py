@@ -170,7 +170,9 @@ class Kept:
         while offset < end:
             told, start, is_sent = _read_line(self._file, offset)
             if told.size > most:
-                raise Unfit(f"a part in it has {told.size:,} bytes, and {most:,} are the most to read")
+                raise Unfit(
+                    f"a part in it has {told.size:,} bytes, and {most:,} are the most to read"
+                )
             if not is_sent:
                 self._places[told.token] = (offset, start, told)
             offset = start + told.size

@@ -15,7 +15,7 @@ LONGEST_KEY = 1024
 LONGEST_PART_NAME = 64
 """Bytes of them that are left for the name of a part, in a run of any length."""
 LONGEST_STEP = 255
-"""Bytes between two slashes: more is no name of a file, which stores and what reads from them make of it."""
+"""Bytes between two slashes: many stores, and what reads from them, make a name of a file of that."""
 
 # Source: https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html; capitals,
 # underscores and more than 63 characters are of old buckets and of other stores.

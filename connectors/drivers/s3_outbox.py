@@ -56,6 +56,11 @@ class Outbox:
         """Whether there are parts that wait or are on their way."""
         return bool(self._unsent)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether some are, of those that are not set aside."""
+        return self._work is not None
+
     def add(self, part: Part) -> None:
         """Have a part sent after all others."""
         self._unsent[part] = None
@@ -95,6 +100,7 @@ class Outbox:
                     await self._failed(cause)
         finally:
             self._work = None
+            self._is_less()  # or will not be, by this
 
     def _next(self) -> list[Part]:
         """Take the parts to send at a time from the queue: while the store takes nothing, one."""
@@ -138,10 +144,10 @@ class Outbox:
                 return
             except Taken:
                 self._ctx.warn_once(
-                    "the name of a part was taken: another output writes to this prefix, and the"
-                    " part gets the next number"
+                    "the name of a part was taken: another server writes to this prefix, and the"
+                    " part gets a later number"
                 )
-                part.key = self._numbers.numbered(part.key)
+                part.key = self._numbers.passed_on(part.key)
 
     async def _is_prepared(self, part: Part) -> bool:
         """Have the content as it is uploaded; return whether it is there."""

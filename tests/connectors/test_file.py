@@ -653,7 +653,8 @@ INNER = "expected a relative path without '.' and '..', found "
         ),
         (
             {"path": "a", "rotate": {"max_rows": -1}},
-            "rotate.max_rows: expected an integer of at least 0, found -1",
+            "rotate.max_rows: "
+            "expected an integer of at least 0 and of at most 1000000000, found -1",
         ),
         (
             {"path": "a", "rotate": {"max_row": 1}},

@@ -163,12 +163,12 @@ def test_no_account_shows_its_keys():
         ({"prefix": "/a/./b"}, f'prefix: {PREFIX} "a/./b"'),
         ({"prefix": "a\tb"}, "prefix: a key holds no control characters"),
         (
-            {"prefix": "ü" * 481},
-            "prefix: 963 bytes are too many before the name of an object",
+            {"prefix": "/".join(["ü" * 68] * 7) + "/p"},
+            "prefix: 961 bytes are too many before the name of an object",
         ),
         (
-            {"prefix": "p" * 947, "partition": "year=%Y/%j"},
-            "prefix: 962 bytes are too many before the name of an object",
+            {"prefix": "/".join(["p" * 157] * 6), "partition": "year=%Y%j"},
+            "prefix: 961 bytes are too many before the name of an object",
         ),
         (
             {"rotate": None},
@@ -182,7 +182,28 @@ def test_no_account_shows_its_keys():
         ),
         (
             {"rotate": {"max_rows": -1}},
-            "rotate.max_rows: expected an integer of at least 0, found -1",
+            "rotate.max_rows: "
+            "expected an integer of at least 0 and of at most 1000000000, found -1",
+        ),
+        (
+            {"rotate": {"max_rows": 10**30}},
+            "rotate.max_rows: "
+            f"expected an integer of at least 0 and of at most 1000000000, found {10**30}",
+        ),
+        ({"prefix": "a//b"}, 'prefix: "a//b" has an empty step, which not every store takes'),
+        ({"prefix": "a/" + "ü" * 128}, "prefix: a step of 256 bytes is too long"),
+        ({"partition": "b" * 252 + "%Y"}, "partition: a step of 256 bytes is too long"),
+        (
+            {"partition": "%Y//%m"},
+            'partition: "%Y//%m" has an empty step, which not every store takes',
+        ),
+        (
+            {"partition": "y=%Y\t"},
+            'partition: "y=%Y\\t" has blanks around it, which would be left out',
+        ),
+        (
+            {"partition": "/ y=%Y/"},
+            'partition: "/ y=%Y/" has blanks around it, which would be left out',
         ),
         ({"format": "csv"}, 'format: expected one of ndjson, json_array, found "csv"'),
         ({"compression": "lz4"}, 'compression: expected one of none, gzip, zstd, found "lz4"'),

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from headrace.compiler.clock import Clock
 from headrace.connectors.drivers.s3_kept import Shelf
-from headrace.connectors.drivers.s3_parts import Content, Part
+from headrace.connectors.drivers.s3_parts import Content, Declined, Part
 from headrace.connectors.s3 import S3Sink
 from tests.doubles import StubContext
 from tests.s3_sides import Shop, context, shopping
@@ -19,6 +21,7 @@ from tests.virtual import virtual
 
 MORNING = datetime(2026, 3, 1, 8, tzinfo=UTC)
 EVENING = datetime(2026, 3, 1, 20, tzinfo=UTC)
+MIB = 1024 * 1024
 FIRST = "p/2026-03-01T08-00-00Z-000001.ndjson"
 SECOND = "p/2026-03-01T08-00-00Z-000002.ndjson"
 
@@ -52,12 +55,13 @@ def files(data_dir: Path) -> list[Path]:
 
 def part(body: bytes = b"1\n", **options: Any) -> Part:
     """Return a part that is ready."""
-    return Part(FIRST, "application/x-ndjson", 1, len(body), Content(body, "none"), **options)
+    key = options.pop("key", FIRST)
+    return Part(key, "application/x-ndjson", 1, len(body), Content(body, "none"), **options)
 
 
 def shelf(data_dir: Path) -> Shelf:
     """Return the place of the outputs of these tests."""
-    return Shelf(data_dir, "http://127.0.0.1:1", "plant", "p")
+    return Shelf(data_dir, "http://127.0.0.1:1", "plant", "p", 64 * MIB)
 
 
 @virtual(started_at=MORNING)
@@ -77,17 +81,29 @@ async def test_what_is_not_uploaded_in_time_is_kept_and_the_log_says_where(tmp_p
 
 
 @virtual(started_at=MORNING)
-async def test_the_next_output_sends_it_under_the_names_it_had_and_before_its_own(tmp_path):
+async def test_the_next_output_sends_it_under_the_names_it_had_beside_its_own(tmp_path):
     await left(tmp_path)
 
     sink, shop, ctx = await opened(tmp_path)
     await sink.write(["new"])
     await sink.finish()
 
-    assert list(shop.objects.items())[:2] == [(FIRST, b"0\n1\n"), (SECOND, b"2\n")]
-    assert list(shop.objects.values())[2] == b'"new"\n'
+    third = "p/2026-03-01T08-00-02Z-000001.ndjson"
+    assert shop.objects == {FIRST: b"0\n1\n", SECOND: b"2\n", third: b'"new"\n'}
     assert files(tmp_path) == []
     assert ctx.notes == ["2 parts with 3 messages (6 bytes) of an earlier run are uploaded now"]
+
+
+@virtual(started_at=MORNING)
+async def test_no_new_part_gets_the_name_of_one_that_is_kept(tmp_path):
+    shelf(tmp_path).keep([part(b"old\n")], MORNING).close()
+
+    sink, shop, ctx = await opened(tmp_path)
+    await sink.write(["new"])
+    await sink.finish()
+
+    assert shop.objects == {FIRST: b"old\n", SECOND: b'"new"\n'}
+    assert ctx.warnings == []
 
 
 @virtual(started_at=MORNING)
@@ -207,6 +223,8 @@ async def test_a_part_is_told_from_others_by_what_it_was_known_by_before(tmp_pat
 
 # What goes wrong
 
+UNSENDABLE = "some of what an earlier run has kept cannot be sent"
+
 
 @pytest.mark.parametrize("at", ["s3-unsent", "s3-unsent/plant"])
 @virtual(started_at=MORNING)
@@ -221,11 +239,12 @@ async def test_a_link_is_not_followed(tmp_path, at):
 
     assert list(elsewhere.iterdir()) == []
     where = shelf(data).place
-    assert ctx.failures[0] == f"cannot send what may lie in '{where}': not a directory"
+    assert ctx.failures[0] == UNSENDABLE
     assert ctx.failures[-1] == "parts are lost: they could not be uploaded in time"
     assert ctx.warnings == [
+        f"cannot send what may lie in '{where}': not a directory",
         "lost, because not uploaded in time: 2 parts with 3 messages (6 bytes); they cannot be kept in"
-        " --data-dir: not a directory"
+        " --data-dir: not a directory",
     ]
 
 
@@ -256,6 +275,8 @@ async def test_parts_that_find_no_room_on_the_disk_are_lost_and_leave_nothing(
         b'{"key": "p/x"}\n',
         b'{"key":"k","media_type":"t","messages":1,"token":"t","packing":"none","size":99}\nshort',
         b'{"key":"k","media_type":"t","messages":1,"token":"t","packing":"none","size":-1}\n',
+        b'{"key":"k","media_type":"t","messages":1,"token":"t","packing":"lz4","size":0}\n',
+        b'{"key":"k\\n","media_type":"t","messages":1,"token":"t","packing":"none","size":0}\n',
     ],
 )
 @virtual(started_at=MORNING)
@@ -268,21 +289,137 @@ async def test_a_file_of_something_else_is_told_of_and_left_alone(tmp_path, body
     await sink.finish()
 
     assert len(shop.objects) == 2
-    assert ctx.failures == [
+    assert ctx.warnings == [
         f"cannot send 'a.parts' in '{shelf(tmp_path).place}': it holds no parts"
     ]
+    assert ctx.failures == [UNSENDABLE]
     assert files(tmp_path) == [folder / "a.parts"]
 
 
 @virtual(started_at=MORNING)
-async def test_a_link_in_the_place_of_a_file_is_told_of(tmp_path):
+async def test_what_is_no_file_is_told_of_by_name_each_and_waits_for_nobody(tmp_path):
     folder = tmp_path / shelf(tmp_path).place
     folder.mkdir(parents=True)
-    (folder / "a.parts").symlink_to("/etc/passwd")
+    os.mkfifo(folder / "a.parts")
+    os.mkfifo(folder / "b.parts.tmp")
+    (folder / "c.parts").symlink_to("/etc/passwd")
+    (folder / "d.parts").mkdir()
+    os.mknod(folder / "e.parts", stat.S_IFSOCK | 0o600)
 
-    _, wrong = shelf(tmp_path).parts()
+    sink, _, ctx = await opened(tmp_path)
+    await sink.finish()
 
-    assert wrong == [f"'a.parts' in '{shelf(tmp_path).place}': too many levels of symbolic links"]
+    assert ctx.warnings == [
+        f"cannot send '{name}' in '{shelf(tmp_path).place}': it is no file"
+        for name in ("a.parts", "b.parts.tmp", "c.parts", "d.parts", "e.parts")
+    ]
+    assert ctx.failures == [UNSENDABLE]
+
+
+@virtual(started_at=MORNING)
+async def test_a_file_that_becomes_a_pipe_is_not_waited_for(tmp_path, monkeypatch):
+    folder = tmp_path / shelf(tmp_path).place
+    folder.mkdir(parents=True)
+    os.mkfifo(folder / "a.parts")
+    about = os.stat(__file__)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "stat", lambda *_, **__: about)
+        _, wrong = shelf(tmp_path).parts()
+
+    assert wrong == [f"'a.parts' in '{shelf(tmp_path).place}': it is no file"]
+
+
+@virtual(started_at=MORNING)
+async def test_a_part_that_is_larger_than_may_be_held_is_not_read(tmp_path):
+    folder = tmp_path / shelf(tmp_path).place
+    folder.mkdir(parents=True)
+    told = b'{"key":"p/k","media_type":"t","messages":1,"token":"t","packing":"none","size":%d}\n'
+    (folder / "a.parts").write_bytes(told % (8 << 30))
+    os.truncate(folder / "a.parts", len(told % (8 << 30)) + (8 << 30))
+
+    found, wrong = shelf(tmp_path).parts()
+
+    assert found == []
+    assert wrong == [
+        f"'a.parts' in '{shelf(tmp_path).place}': a part in it has 8,589,934,592 bytes, and 67,108,864"
+        " are the most to read"
+    ]
+
+
+@virtual(started_at=MORNING)
+async def test_a_part_that_is_refused_again_stays_and_holds_up_nothing(tmp_path):
+    await left(tmp_path)
+    [file] = files(tmp_path)
+
+    for n in range(2):
+        ctx = context("http://127.0.0.1:1")
+        shop = Shop(ctx.clock)
+        shop.refused = {FIRST}
+        sink, _, ctx = await opened(tmp_path, shop)
+        await sink.write(["new"])
+        await ctx.clock.sleep(5)
+
+        assert len(shop.objects) == 2 - n  # the second part went the first time, and the new one
+        assert set(ctx.failures) == {ASIDE}
+        await sink.finish()
+        place = shelf(tmp_path).place
+        assert ctx.warnings == [
+            f"a part in '{file.name}' in '{place}' of --data-dir is not taken, and stays there: the"
+            " shop refuses this one",
+            f"not uploaded: 1 part with 2 messages (4 bytes); kept in '{place}' of --data-dir for the"
+            " next output with this bucket and prefix",
+        ]
+        assert files(tmp_path) == [file]
+
+    sink, shop, ctx = await opened(tmp_path)
+    await sink.finish()
+    assert shop.objects == {FIRST: b"0\n1\n"}
+    assert files(tmp_path) == []
+
+
+ASIDE = "a part is set aside and tried again, and others go on: the shop refuses this one"
+
+
+@virtual(started_at=MORNING)
+async def test_a_part_that_is_refused_for_good_is_kept_at_the_end(tmp_path):
+    sink, shop, ctx = await opened(tmp_path)
+    shop.refused = {FIRST}
+    await sink.write([1])
+    await sink.write([2])
+    await sink.finish()
+
+    assert shop.objects == {SECOND: b"2\n"}
+    assert "not uploaded: 1 part with 1 message (2 bytes); kept in" in ctx.warnings[-1]
+    assert len(files(tmp_path)) == 1
+
+
+@virtual(started_at=MORNING)
+async def test_parts_that_a_store_takes_long_to_refuse_do_not_hold_up_the_others(tmp_path):
+    for name in ("a", "b", "c", "d"):
+        shelf(tmp_path).keep([part(name.encode() * 2, key=f"p/{name}")], MORNING).close()
+    ctx = context("http://127.0.0.1:1")
+    shop = Slow(ctx.clock, {"p/a", "p/b"})
+
+    sink, _, ctx = await opened(tmp_path, shop)
+    await sink.write(["new"])
+    await ctx.clock.sleep(1)
+
+    assert sorted(shop.objects.values()) == [b'"new"\n', b"cc", b"dd"]
+    await sink.finish()
+
+
+class Slow(Shop):
+    """A store that takes ten seconds to refuse some parts."""
+
+    def __init__(self, clock: Clock, slow: set[str]) -> None:
+        super().__init__(clock)
+        self._slow = slow
+
+    async def send(self, part: Part) -> None:
+        if part.key in self._slow:
+            await self._clock.sleep(10)
+            raise Declined("no")
+        await super().send(part)
 
 
 @virtual(started_at=MORNING)
@@ -298,25 +435,17 @@ async def test_what_a_killed_process_had_not_finished_is_removed(tmp_path):
 @virtual(started_at=MORNING)
 async def test_a_file_that_is_cut_off_while_it_is_sent_is_told_of_and_the_others_go_on(tmp_path):
     await left(tmp_path)
-    sink, shop, ctx = await opened(tmp_path, Cutting(tmp_path))
+    sink, shop, ctx = await opened(tmp_path)
+    for file in files(tmp_path):
+        os.truncate(file, 10)
     await sink.write(["new"])
     await sink.finish()
 
-    assert list(shop.objects.values()) == [b"0\n1\n", b'"new"\n']
-    assert ctx.failures == ["a part of an earlier run cannot be read: it holds no parts"]
-
-
-class Cutting(Shop):
-    """A store that cuts off the files of the parts while it is sent the first."""
-
-    def __init__(self, data_dir: Path) -> None:
-        super().__init__(context("http://127.0.0.1:1").clock)
-        self._data_dir = data_dir
-
-    async def send(self, part: Part) -> None:
-        for file in files(self._data_dir):
-            os.truncate(file, 10)
-        await super().send(part)
+    assert sorted(shop.objects.values()) == [b'"new"\n']
+    [first, second] = ctx.warnings
+    assert first == second
+    assert first.endswith(f".parts' in '{shelf(tmp_path).place}' cannot be read: it holds no parts")
+    assert ctx.failures == [UNSENDABLE] * 2
 
 
 @virtual(started_at=MORNING)

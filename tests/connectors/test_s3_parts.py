@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import itertools
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 import zstandard
 
+from headrace.connectors.drivers.s3_numbers import Given, Numbers, given_in
 from headrace.connectors.parts import PACKINGS
 from headrace.connectors.s3 import S3Sink
 from tests.doubles import StubContext
@@ -21,6 +23,7 @@ MORNING = datetime(2026, 3, 1, 8, tzinfo=UTC)
 MIB = 1024 * 1024
 QUARTER = ["x" * (MIB // 4)]
 """A message that takes a quarter of the smallest bound, and a little more."""
+ASIDE = "a part is set aside and tried again, and others go on: "
 
 
 def key(number: int, time: str = "08-00-00", folder: str = "", extension: str = "ndjson") -> str:
@@ -175,9 +178,42 @@ async def test_a_name_that_is_taken_gives_way_to_the_next_number_and_nothing_is_
     assert sorted(shop.objects.values()) == [b"1\n", b"2\n", b"3\n"]
     assert not shop.objects.keys() & {key(1, folder="p/"), key(4, folder="p/")}
     assert ctx.warnings == [
-        "the name of a part was taken: another output writes to this prefix, and the part gets the"
-        " next number"
+        "the name of a part was taken: another server writes to this prefix, and the part gets a"
+        " later number"
     ]
+
+
+@virtual(started_at=MORNING)
+async def test_outputs_of_one_server_give_no_name_twice_and_each_number_from_one():
+    ctx, given = context("http://127.0.0.1:1"), Given()
+    shop = Shop(ctx.clock)
+    one, two = (shopping(ctx, shop, given, prefix="p") for _ in range(2))
+    other = shopping(ctx, shop, given, prefix="p", partition="%H")
+    for it in (one, two, other):
+        await it.start()
+
+    for _ in range(20):
+        await one.write([1])
+        await two.write([2])
+    await other.write([3])
+    for it in (one, two, other):
+        await it.finish()
+
+    assert sorted(shop.objects) == sorted(
+        [key(n + 1, folder="p/") for n in range(40)] + [key(1, folder="p/08/")]
+    )
+    assert len(shop.tried) == 41
+    assert ctx.warnings == []
+
+
+def test_the_numbers_of_a_bucket_are_shared_while_there_are_outputs_and_not_longer():
+    path = key(0)
+    one, two = Numbers(given_in(None, "b")), Numbers(given_in(None, "b"))
+    found = [one.numbered(path), two.numbered(path), Numbers(given_in(None, "c")).numbered(path)]
+    del one, two
+
+    assert found == [key(1), key(2), key(1)]
+    assert Numbers(given_in(None, "b")).numbered(path) == key(1)
 
 
 # Rotation
@@ -293,11 +329,107 @@ async def test_a_part_that_cannot_be_uploaded_is_tried_again_until_it_is_and_oth
     await ctx.clock.sleep(3)
 
     assert during[0:3] == [key(1), key(2), key(3)]
-    assert set(during[3:]) == {key(1)}  # one that fails holds up the others
+    assert during[3:8] == [key(1), key(2), key(3), key(1), key(2)]  # it may be one of them alone
     assert 6 <= len(during[3:]) <= 11  # 0.25, 0.5, 1 s, and then every 2 s
-    assert list(shop.objects.values()) == [b"0\n", b"1\n", b"2\n"]
+    assert sorted(shop.objects.values()) == [b"0\n", b"1\n", b"2\n"]
     assert ctx.failures == ["the shop does not answer"] * (len(during) - 2)
     assert ctx.notes == ["written to again"]
+    await sink.finish()
+
+
+@virtual(started_at=MORNING)
+async def test_a_part_that_the_store_refuses_is_set_aside_and_tried_again_ever_more_rarely():
+    sink, shop, ctx = await opened()
+    shop.refused = {key(2)}
+
+    for n in range(8):
+        await sink.write([n])
+    await ctx.clock.sleep(0.01)
+    others = sorted(shop.objects)
+    await ctx.clock.sleep(300)
+    times = [time for time, found in shop.tried if found == key(2)]
+    shop.refused = set()
+    await ctx.clock.sleep(40)
+
+    assert others == [key(n) for n in (1, 3, 4, 5, 6, 7, 8)]
+    pauses = [after - before for before, after in itertools.pairwise(times)]
+    assert 0.2 <= pauses[0] <= 0.3
+    assert 24 <= pauses[-1] <= 36
+    assert shop.objects[key(2)] == b"1\n"
+    assert ctx.failures == [f"{ASIDE}the shop refuses this one"] * len(times)
+    assert ctx.notes == ["a part that was set aside is uploaded now"]
+    await sink.finish()
+
+
+@virtual(started_at=MORNING)
+async def test_many_parts_that_are_refused_do_not_keep_the_store_busy():
+    sink, shop, ctx = await opened()
+    shop.refused = {key(n + 1) for n in range(500)}
+
+    for n in range(500):
+        await sink.write([n])
+    await ctx.clock.sleep(10)
+    before = len(shop.tried)
+    await ctx.clock.sleep(100)
+
+    assert (
+        len(shop.tried) - before < 2000
+    )  # sixteen a second, and not all whenever their time is up
+    await sink.finish()
+
+
+@virtual(started_at=MORNING)
+async def test_parts_that_are_refused_are_held_and_told_of_at_the_end():
+    sink, shop, ctx = await opened(max_buffered_bytes=MIB)
+    shop.refused = {key(n) for n in (1, 2, 3)}
+    for _ in range(3):
+        await sink.write(QUARTER)
+
+    waiting = asyncio.ensure_future(sink.write(QUARTER))
+    await ctx.clock.sleep(10)
+    waited = not waiting.done()
+    shop.refused.discard(key(3))
+    await waiting
+    before = ctx.clock.monotonic()
+    await sink.finish()
+
+    assert waited
+    assert len(shop.objects) == 2
+    assert key(3) in shop.objects
+    assert ctx.clock.monotonic() == before  # they were tried once more, and not waited for
+    assert ctx.warnings[-1] == (
+        "lost, because not uploaded in time: 2 parts with 2 messages (524,294 bytes); with --data-dir"
+        " they would be kept"
+    )
+
+
+@virtual(started_at=MORNING)
+async def test_what_is_set_aside_does_not_keep_an_open_part_from_being_uploaded():
+    sink, shop, ctx = await opened(max_buffered_bytes=MIB, rotate={"max_rows": 2})
+    shop.refused = {key(1)}
+    await sink.write(QUARTER * 2)
+    await sink.write(QUARTER)
+    await ctx.clock.sleep(1)
+
+    async with ctx.clock.timeout(1):
+        for _ in range(5):
+            await sink.write(QUARTER)
+
+    assert len(shop.objects) == 5
+    await sink.finish()
+
+
+@virtual(started_at=MORNING)
+async def test_a_part_that_alone_finds_the_store_out_of_order_does_not_block_the_others():
+    sink, shop, ctx = await opened()
+    shop.broken = {key(1)}
+
+    for n in range(30):
+        await sink.write([n])
+    await ctx.clock.sleep(20)
+
+    assert len(shop.objects) == 29
+    assert set(ctx.failures) == {"the shop does not answer"}
     await sink.finish()
 
 
@@ -326,7 +458,10 @@ async def test_what_else_goes_wrong_is_reported_and_tried_again_as_well():
     await ctx.clock.sleep(2)
 
     assert shop.objects == {key(1): b"1\n"}
-    assert ctx.failures == ["RuntimeError: of ours", "[Errno 5] of the system"]
+    assert ctx.failures == [
+        f"{ASIDE}RuntimeError: of ours",
+        f"{ASIDE}[Errno 5] of the system",
+    ]
     await sink.finish()
 
 
@@ -350,8 +485,10 @@ async def test_a_part_that_cannot_be_compressed_is_tried_again_like_any_other(
     await sink.finish()
 
     assert [gzip.decompress(body) for body in shop.objects.values()] == [b"1\n", b"2\n"]
-    assert ctx.failures == ["MemoryError", "MemoryError", "RuntimeError: no more threads"]
-    assert (ctx.warnings, ctx.notes) == ([], ["written to again"])
+    assert ctx.failures == [
+        f"{ASIDE}{said}" for said in ("MemoryError", "MemoryError", "RuntimeError: no more threads")
+    ]
+    assert (ctx.warnings, ctx.notes) == ([], ["a part that was set aside is uploaded now"])
 
 
 @virtual(started_at=MORNING)

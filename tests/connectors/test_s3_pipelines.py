@@ -136,6 +136,19 @@ def test_what_fills_the_memory_is_kept_in_the_last_second(tmp_path: Path, store:
     assert sorted(each["n"] for each in landed(store)) == [*range(10)]
 
 
+def test_two_outputs_on_one_prefix_of_a_store_that_ignores_conditions_lose_nothing(
+    tmp_path: Path, store: S3
+) -> None:
+    [pipeline] = filling(tmp_path, store, rotate={"max_rows": 1})
+    pipeline["outputs"] *= 2
+    with serving(tmp_path, [pipeline]) as server:
+        posted(server, [*range(20)])
+        server.stop()
+
+    assert sorted(landed(store)) == sorted([*range(20)] * 2)
+    assert "was taken" not in str(server.err)
+
+
 def test_a_bucket_that_is_not_there_refuses_a_pipeline(tmp_path: Path, store: S3) -> None:
     [pipeline] = filling(tmp_path, store)
     lake = json.loads((tmp_path / "config.connections.json").read_text())["lake"]

@@ -18,7 +18,7 @@ from aiohttp import web
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BuildRefused, HeadraceError, Unreachable
 from headrace.connectors.drivers import s3_answers, s3_store
-from headrace.connectors.drivers.s3_parts import Content, Part, Taken
+from headrace.connectors.drivers.s3_parts import Content, Declined, Part, Taken
 from headrace.connectors.drivers.s3_session import MOST_READ, Flowing
 from headrace.connectors.drivers.s3_store import S3Store
 from headrace.connectors.s3 import S3Connection
@@ -427,7 +427,7 @@ async def test_a_key_that_may_only_write_is_let_through_with_a_warning():
             await store.send(part())
 
     assert asked(it) == [f"GET /{BUCKET}"] + [
-        f"{verb} /{BUCKET}/p/2026-03-01T08-00-00Z-000001.ndjson" for verb in ("HEAD", "PUT")
+        f"{verb} /{BUCKET}/p/2026-03-01T08-00-00Z-000001.ndjson" for verb in ("HEAD", "PUT", "HEAD")
     ]
     assert ctx.warnings == [
         f"bucket 'plant' at {it.origin.removeprefix('http://')} may not be listed by this key"
@@ -448,10 +448,6 @@ async def test_a_key_that_may_only_write_is_let_through_with_a_warning():
         ),
         (fault(403, "InvalidAccessKeyId"), "says 'InvalidAccessKeyId: a message'"),
         (fault(404, "NoSuchBucket"), "says 'NoSuchBucket: a message'"),
-        (
-            fault(403, "AccessDenied", "no s3:PutObject on p/2026-03-01T08-00-00Z-000001.ndjson"),
-            "says 'AccessDenied'",
-        ),
         (replies("<html>", status=502), "says '502: Bad Gateway'"),
     ],
 )
@@ -464,6 +460,28 @@ async def test_whatever_a_store_says_later_the_part_is_tried_again(answer, words
                 await store.send(part())
             it.answers = [NOT_THERE]
             await store.send(part())
+
+    assert str(cause.value) == f"bucket 'plant' at {it.origin.removeprefix('http://')} {words}"
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (
+            fault(403, "AccessDenied", "no s3:PutObject on p/2026-03-01T08-00-00Z-000001.ndjson"),
+            "says 'AccessDenied'",
+        ),
+        (fault(400, "KeyTooLongError", "too long"), "says 'KeyTooLongError: too long'"),
+        (fault(400, "EntityTooLarge"), "says 'EntityTooLarge: a message'"),
+        (replies("<html>", status=413), "says '413: Request Entity Too Large'"),
+    ],
+)
+async def test_what_is_said_of_one_part_is_told_from_an_outage(answer, words):
+    async with peer() as it:
+        it.answers = [LISTED, NOT_THERE, answer]
+        async with reached(context(it.origin)) as store:
+            with pytest.raises(Declined) as cause:
+                await store.send(part())
 
     assert str(cause.value) == f"bucket 'plant' at {it.origin.removeprefix('http://')} {words}"
 
@@ -510,7 +528,8 @@ async def test_a_store_that_knows_the_condition_says_who_was_first():
 
 async def test_a_store_that_does_not_know_the_condition_is_looked_into():
     async with peer() as it:
-        it.answers = [LISTED, NOT_THERE, fault(501, "NotImplemented"), replies(), NOT_THERE]
+        it.answers = [LISTED, NOT_THERE, fault(501, "NotImplemented")]
+        it.answers += [replies(), replies(), NOT_THERE]
         async with reached(context(it.origin)) as store:
             await store.send(part())
             await store.send(part())
@@ -519,13 +538,24 @@ async def test_a_store_that_does_not_know_the_condition_is_looked_into():
     assert ["If-None-Match" in each.headers for each in puts] == [True, False, False]
 
 
+async def test_who_is_overwritten_by_another_server_notices_where_the_condition_is_ignored():
+    async with peer() as it:
+        it.answers = [LISTED, NOT_THERE, replies(), told("another")]
+        async with reached(context(it.origin)) as store:
+            with pytest.raises(Taken):
+                await store.send(part())
+            ours = part()
+            it.answers = [NOT_THERE, replies(), told(ours.token)]
+            await store.send(ours)
+
+
 async def test_what_is_sent_is_signed_and_carries_no_checksum_that_other_stores_refuse():
     async with peer() as it:
         it.answers = [LISTED, NOT_THERE]
         async with reached(context(it.origin)) as store:
             await store.send(part(b'{"n":1}\n'))
 
-    sent = it.received[-1]
+    sent = next(each for each in it.received if each.method == "PUT")
     assert sent.body == b'{"n":1}\n'
     assert not [
         name for name in sent.headers if "checksum" in name.lower() or "crc" in name.lower()
