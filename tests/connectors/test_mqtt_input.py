@@ -113,13 +113,17 @@ async def test_a_session_may_hold_more_than_may_wait(tmp_path):
 async def test_what_floods_it_before_the_subscription_is_counted(mosquitto: Mosquitto, monkeypatch):
     monkeypatch.setattr(mqtt_source, "MOST_KEPT", 10)
     await kept(mosquitto, "flooded", b"1")
-    ctx = context(mosquitto)
-    async with subscribed(source(ctx, "flooded/+")) as reader:
-        seen = len(await anext(reader))
+    failures: list[str] = []
+    for _ in range(5):  # now and then the broker confirms first
+        ctx = context(mosquitto)
+        async with subscribed(source(ctx, "flooded/+")) as reader:
+            assert 0 < len(await anext(reader)) <= 10
+        failures += ctx.failures
+        if failures:
+            break
     await kept(mosquitto, "flooded", b"")
 
-    assert 0 < seen <= 10
-    assert {*ctx.failures} == {mqtt_source.FLOODED}
+    assert {*failures} == {mqtt_source.FLOODED}
 
 
 async def test_a_shared_filter_is_read_by_one_of_its_group(mosquitto: Mosquitto):
