@@ -134,7 +134,7 @@ class Link:
             raise
 
     async def insert(self, arrays: Arrays) -> None:
-        """Insert rows; once more if it was not them that it failed for.
+        """Insert rows; once more if it was not them that it failed for, twice if others were in the way.
 
         Raises as `PostgresSink.write` does.
         """
@@ -148,10 +148,13 @@ class Link:
                 _check_size(arrays)
             if not (is_loss(cause) or is_rolled_back(cause)):
                 raise self._failure(cause) from None
-        try:
-            await self._insert(arrays)
-        except Exception as cause:
-            raise self._failure(cause) from None
+        for is_last in (False, True):
+            try:
+                return await self._insert(arrays)
+            except Exception as cause:
+                # Who waits for whom may be the same again, if the other one was slow to go on.
+                if is_last or not is_rolled_back(cause):
+                    raise self._failure(cause) from None
 
     async def close(self) -> None:
         """Hang up, in order if that is soon done."""
