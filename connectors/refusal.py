@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Callable
 
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.language.diagnostics import Fault
@@ -11,10 +12,19 @@ from headrace.compiler.language.diagnostics import Fault
 CONNECT_SECONDS = 4.0
 """How long connecting may take: less than a pipeline waits for it while it is built."""
 
+MOST_SAID = 500
+"""Characters that are shown of what a server says."""
+
 
 def turned_away(message: str, expected: str | None = None) -> BuildRefused:
     """Return the refusal of a component by the server that its connection names."""
     return BuildRefused(Fault("turned-away", message, expected=expected, path=("connection",)))
+
+
+def quoted(said: str, redact: Callable[[str], str]) -> str:
+    """Return what a server says without secrets, and no more of it than people read."""
+    told = redact(said)  # whole: half of a secret is none that is found
+    return told if len(told) <= MOST_SAID else f"{told[:MOST_SAID]}..."
 
 
 def unanswered(cause: OSError) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import TimerHandle
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 from headrace.compiler.delivery import Batch
@@ -19,7 +19,6 @@ from headrace.compiler.language.records import option
 from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.structures import RecordOf
 from headrace.compiler.language.urls import Address, HttpUrl
-from headrace.connectors.drivers.loading import in_thread
 from headrace.connectors.drivers.s3_account import Account
 from headrace.connectors.drivers.s3_kept import Shelf
 from headrace.connectors.drivers.s3_names import (
@@ -163,6 +162,8 @@ class S3Output(Output, kind="s3", listed=3):
     directory it is lost, and the log says how much that is.
     """
 
+    drivers = ("headrace.connectors.drivers.s3_store",)
+
     connection: str = option(ConnectionName("s3"), "Connection that names the bucket.")
     prefix: str = option(
         Prefix(),
@@ -209,20 +210,16 @@ class S3Output(Output, kind="s3", listed=3):
 
     def open(self, ctx: Context) -> AwaitingSink:
         """Resolve the keys. Asks for nothing yet."""
+        from headrace.connectors.drivers.s3_store import S3Store
+
         connection = ctx.connection(S3Connection, self.connection)
         account = connection.account(ctx)
         shelf = None
         if ctx.data_dir is not None:
             most = max(self.max_buffered_bytes, LEAST_READ)
             shelf = Shelf(ctx.data_dir, account.endpoint, account.bucket, self.prefix, most)
-
-        def store() -> Store:
-            from headrace.connectors.drivers.s3_store import S3Store
-
-            return S3Store(account, ctx)
-
         numbers = Numbers(given_in(account.endpoint, account.bucket))
-        return S3Sink(self, ctx, store, shelf, numbers)
+        return S3Sink(self, ctx, S3Store(account, ctx), shelf, numbers)
 
 
 TURN_BYTES = 128 * 1024
@@ -241,16 +238,15 @@ class S3Sink(AwaitingSink):
         self,
         config: S3Output,
         ctx: Context,
-        made: Callable[[], Store],
+        store: Store,
         shelf: Shelf | None,
         numbers: Numbers,
     ) -> None:
-        """Take what makes the store, which takes its time."""
-        self._config, self._ctx, self._made, self._shelf = config, ctx, made, shelf
+        """Take where parts go, where they are kept else, and their numbers."""
+        self._config, self._ctx, self._store, self._shelf = config, ctx, store, shelf
         self._form = FORMATS[config.format]
         self._bound = config.max_buffered_bytes
         self._numbers = numbers
-        self._store: Store | None = None
         self._outbox: Outbox | None = None
         self._part: OpenPart | None = None
         self._timer: TimerHandle | None = None
@@ -258,8 +254,6 @@ class S3Sink(AwaitingSink):
 
     async def start(self) -> None:
         """Ask for the bucket; send what an earlier run could not."""
-        if self._store is None:
-            self._store = await in_thread(self._made, self._ctx.clock)
         await self._store.open(folder_of(self._config.prefix, ""))
         self._outbox = Outbox(self._store, self._shelf, self._numbers, self._ctx)
         await self._outbox.add_kept()
@@ -282,7 +276,6 @@ class S3Sink(AwaitingSink):
     async def finish(self) -> None:
         """Close the part, and have everything uploaded or kept in the time there is."""
         assert self._outbox is not None
-        assert self._store is not None
         if self._part is not None:
             self._close()
         try:

@@ -156,7 +156,7 @@ class Shop:
 def shopping(ctx: StubContext, shop: Shop, given: Given | None = None, **options: Any) -> S3Sink:
     """Return a sink that writes to a shop; the only one there, or one of those with these numbers."""
     made = sink(ctx, **options)
-    return S3Sink(made._config, ctx, lambda: shop, made._shelf, Numbers(given or Given()))
+    return S3Sink(made._config, ctx, shop, made._shelf, Numbers(given or Given()))
 
 
 class Wire:

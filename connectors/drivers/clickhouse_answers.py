@@ -12,6 +12,8 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from headrace.connectors.refusal import MOST_SAID
+
 CODE_HEADER = "X-ClickHouse-Exception-Code"
 
 UNKNOWN_TABLE = 60
@@ -50,9 +52,6 @@ NOT_LET_IN = frozenset({192, 193, 194, 516})
 """Codes for whoever does not get in: the user, its password."""
 PASSING_STATUSES = frozenset({429, 500, 502, 503, 504})
 """HTTP statuses of what stands before a server, or of one that does not say more."""
-
-MOST_SAID = 500
-"""Characters that are shown of what a server says."""
 
 _MOST_READ = 4 * MOST_SAID
 """Characters of a sentence, and of the end of an answer, that are looked at: rows may stand there."""

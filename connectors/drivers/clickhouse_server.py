@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.language.context import Context
 from headrace.compiler.language.urls import Address
-from headrace.connectors.drivers.clickhouse_answers import CODE_HEADER, MOST_SAID, answer
-from headrace.connectors.refusal import CONNECT_SECONDS, Outage, turned_away, unanswered
+from headrace.connectors.drivers.clickhouse_answers import CODE_HEADER, answer
+from headrace.connectors.refusal import CONNECT_SECONDS, Outage, quoted, turned_away, unanswered
 from headrace.connectors.tls import handshake_fault, tls_fault
 
 if TYPE_CHECKING:
@@ -110,8 +110,7 @@ class ClickHouseServer:
 
     def quoted(self, said: str) -> str:
         """Return what the server says without secrets, and no more of it than people read."""
-        told = self._ctx.redact(said)
-        return told if len(told) <= MOST_SAID else f"{told[:MOST_SAID]}..."
+        return quoted(said, self._ctx.redact)
 
     def stranger(self) -> BuildRefused:
         """Return what to raise when what is answered is not ClickHouse's."""

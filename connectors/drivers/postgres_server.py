@@ -18,14 +18,11 @@ from headrace.compiler.language.context import Context
 from headrace.compiler.language.diagnostics import Fault, Path
 from headrace.connectors.drivers.postgres_errors import is_loss, reason, spoken
 from headrace.connectors.drivers.postgres_wire import ListeningLoop
-from headrace.connectors.refusal import CONNECT_SECONDS, Outage, turned_away, unanswered
+from headrace.connectors.refusal import CONNECT_SECONDS, Outage, quoted, turned_away, unanswered
 from headrace.connectors.tls import PROBE_SECONDS, handshake_fault
 
 if TYPE_CHECKING:
     from asyncpg import Connection, PostgresError
-
-MOST_SAID = 500
-"""Characters that are shown of what a server says."""
 
 _ASKS_FOR_TLS = b"\x00\x00\x00\x08\x04\xd2\x16\x2f"
 """The message of the protocol that is sent before anything else.
@@ -100,8 +97,7 @@ class PostgresServer:
 
     def quoted(self, said: str) -> str:
         """Return what the server says without secrets, and no more of it than people read."""
-        told = self.ctx.redact(said)
-        return told if len(told) <= MOST_SAID else f"{told[:MOST_SAID]}..."
+        return quoted(said, self.ctx.redact)
 
     async def _connected(self, loop: ListeningLoop) -> Connection:
         """Return a connection. Raises what the driver does."""

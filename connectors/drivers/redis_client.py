@@ -23,7 +23,7 @@ from headrace.compiler.edges import Arrival
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.language.context import Context
 from headrace.connectors.drivers.redis_urls import RedisUrl
-from headrace.connectors.refusal import CONNECT_SECONDS, Outage, turned_away, unanswered
+from headrace.connectors.refusal import CONNECT_SECONDS, Outage, quoted, turned_away, unanswered
 from headrace.connectors.tls import PROBE_SECONDS, handshake_fault, tls_fault
 
 if TYPE_CHECKING:
@@ -36,9 +36,6 @@ ANSWER_SECONDS = 10.0
 """How long a server may take over one answer, or over one portion of a batch."""
 READ_BYTES = 256 * 1024
 """Most that is taken from the connection at once."""
-
-MOST_SAID = 500
-"""Characters that are shown of what a server says."""
 
 REACH_SECONDS = CONNECT_SECONDS - 1.25 * PROBE_SECONDS
 """Limit for connecting; what is left of the time is for asking what is wrong."""
@@ -122,8 +119,7 @@ class RedisServer:
 
     def _quoted(self, reply: ErrorReply) -> str:
         """Return what the server says without secrets, and no more of it than people read."""
-        said = self._redact(reply)
-        return said if len(said) <= MOST_SAID else f"{said[:MOST_SAID]}..."
+        return quoted(reply, self._redact)
 
     def _made(self) -> Connection:
         """Return the driver's connection, which is not connected yet."""

@@ -17,7 +17,7 @@ from botocore.exceptions import (
 )
 from botocore.parsers import ResponseParserError
 
-from headrace.connectors.refusal import unanswered
+from headrace.connectors.refusal import quoted, unanswered
 
 PASSING = frozenset(
     {
@@ -57,8 +57,6 @@ SILENT = "does not answer"
 NO_STORE = "answers, and not as S3 does"
 REGION = "x-amz-bucket-region"
 """The header that tells where a bucket is."""
-MOST_SAID = 500
-"""Characters that are shown of what a store says."""
 
 
 class Answer:
@@ -95,18 +93,13 @@ class Answer:
         """
         if self._is_page and not self.is_of_a_store:
             return f"{NO_STORE} ({self.status})"
-        return f"says '{_cut(redact(self._told(key)))}'"
+        return f"says '{quoted(self._told(key), redact)}'"
 
     def _told(self, key: str) -> str:
         says_more = (
             self.message and self.message != self.code and (not key or key not in self.message)
         )
         return f"{self.code}: {self.message}" if says_more else self.code
-
-
-def _cut(told: str) -> str:
-    """Return as much as people read, of what is without secrets already: half of one is none any more."""
-    return told if len(told) <= MOST_SAID else f"{told[:MOST_SAID]}..."
 
 
 class NotOfAStore(Exception):
@@ -122,7 +115,7 @@ class Redirected(Exception):
 
     def words(self, redact: Callable[[str], str]) -> str:
         """Return what the store does: ``answers with a redirect to '...'``."""
-        return f"answers with a redirect to '{_cut(redact(self.target))}'"
+        return f"answers with a redirect to '{quoted(self.target, redact)}'"
 
 
 def redirection(cause: BaseException) -> Redirected | None:

@@ -13,7 +13,6 @@ from urllib.parse import SplitResult, urlsplit
 from botocore.exceptions import BotoCoreError, ClientError
 
 from headrace.compiler.language.context import Context
-from headrace.connectors.drivers.loading import in_thread
 from headrace.connectors.drivers.s3_account import Account
 from headrace.connectors.drivers.s3_answers import (
     DENIED,
@@ -103,9 +102,9 @@ class S3Store:
 
     async def _connect(self) -> None:
         account = self._account
-        made = client(
-            await in_thread(session, self._clock), account, CONNECT_SECONDS, SILENT_SECONDS
-        )
+        with self._clock.outside():  # it reads the models of the library, half a second of work
+            opened = await asyncio.to_thread(session)
+        made = client(opened, account, CONNECT_SECONDS, SILENT_SECONDS)
         self._client = await self._exit.enter_async_context(made)
         where = f"bucket '{account.bucket}' at {self._host.netloc}"
         if where != self._where:

@@ -134,7 +134,7 @@ def test_an_authority_has_to_be_there(tmp_path):
     assert refused(ctx).message == "there is no file 'ca.pem', or none of its key"
 
 
-def test_an_authority_is_found_beside_the_config(tmp_path, authority: Authority):
+async def test_an_authority_is_found_beside_the_config(tmp_path, authority: Authority):
     (tmp_path / "ca.pem").write_bytes(authority.ca_file.read_bytes())
 
     made = sink(context("https://store", connection={"ca_file": "ca.pem"}, base=tmp_path))
@@ -247,7 +247,7 @@ def test_each_directive_of_a_partition_is_a_number_of_fixed_width():
     assert partition_of(None, first) == ""
 
 
-def test_building_makes_and_asks_nothing(tmp_path: Path):
+async def test_building_makes_and_asks_nothing(tmp_path: Path):
     sink(context("http://127.0.0.1:1", data_dir=tmp_path))
 
     assert os.listdir(tmp_path) == []

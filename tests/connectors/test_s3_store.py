@@ -17,7 +17,8 @@ from aiohttp import web
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BuildRefused, HeadraceError, Unreachable
-from headrace.connectors.drivers import s3_answers, s3_store
+from headrace.connectors import refusal
+from headrace.connectors.drivers import s3_store
 from headrace.connectors.drivers.s3_parts import Content, Declined, Part, Taken
 from headrace.connectors.drivers.s3_session import MOST_READ, Flowing
 from headrace.connectors.drivers.s3_store import S3Store
@@ -32,7 +33,7 @@ from tests.services.server import free_port
 from tests.virtual import virtual
 
 MIB = 1024 * 1024
-SAID = s3_answers.MOST_SAID
+SAID = refusal.MOST_SAID
 
 
 def part(body: bytes = b"1\n", key: str = "p/2026-03-01T08-00-00Z-000001.ndjson") -> Part:
