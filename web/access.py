@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace.compiler.errors import HeadraceError
 
 if TYPE_CHECKING:
-    from headrace.web.endpoints import Endpoint
+    from headrace.web.endpoints.row import Endpoint
 
 
 _READING = ("GET", "HEAD", "OPTIONS")
@@ -31,25 +32,43 @@ class Forbidden(HeadraceError):
     """The caller's level is too low for the endpoint."""
 
 
-def held_by(scope: Mapping[str, Any]) -> Access:
-    """Return what the sender of a request may do: everything, as there are no accounts.
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sent a request, and what they may do. ``PUBLIC`` is somebody who is not signed in."""
+
+    access: Access
+    username: str | None = None
+
+
+class Doors(Protocol):
+    """Who is let in as whom."""
+
+    async def caller(self, scope: Mapping[str, Any]) -> Caller:
+        """Return who sent a request (an ASGI scope)."""
+
+
+class Open:
+    """The doors of a server without accounts: everybody may do everything.
 
     All but a page of another site that has its visitor's browser ask: a server that listens on this
     machine alone is still within reach of that. It may read no answer, so reading needs no care.
 
     Source: https://www.w3.org/TR/fetch-metadata/
     """
-    if scope["method"] not in _READING and _FROM_ELSEWHERE in scope["headers"]:
-        return Access.PUBLIC
-    return Access.ADMIN
+
+    async def caller(self, scope: Mapping[str, Any]) -> Caller:
+        """Return who may do everything, unless another site had them ask."""
+        if scope["method"] not in _READING and _FROM_ELSEWHERE in scope["headers"]:
+            return Caller(Access.PUBLIC)
+        return Caller(Access.ADMIN)
 
 
-def check(endpoint: Endpoint, held: Access) -> None:
-    """Let a caller with this level through.
+def check(endpoint: Endpoint, caller: Caller) -> None:
+    """Let a caller through.
 
     Raises:
         Forbidden: the table asks for more.
     """
-    if held < endpoint.access:
-        needed, has = endpoint.access.name.lower(), held.name.lower()
+    if caller.access < endpoint.access:
+        needed, has = endpoint.access.name.lower(), caller.access.name.lower()
         raise Forbidden(f"{endpoint.operation}: needs '{needed}', the caller has '{has}'")

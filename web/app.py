@@ -18,7 +18,8 @@ import falcon.asgi
 from headrace.web import access, errors
 from headrace.web.asgi import Asgi, Message, Receive, Send, respond
 from headrace.web.asking import Request
-from headrace.web.endpoints import ENDPOINTS, Endpoint
+from headrace.web.endpoints import ENDPOINTS
+from headrace.web.endpoints.row import Endpoint
 from headrace.web.errors import api_error
 from headrace.web.service import Service
 
@@ -33,6 +34,7 @@ class Application:
         for endpoint in table:
             if not isinstance(endpoint.access, access.Access):
                 raise TypeError(f"{endpoint.operation} has no access level: anybody could call it")
+        self._doors = service.doors
         self._routed = _routed(service, table)
         self._ahead = [_ahead(service, endpoint) for endpoint in table if endpoint.ahead]
 
@@ -44,7 +46,7 @@ class Application:
                 if (match := pattern.fullmatch(raw)) and scope["method"] == endpoint.method:
                     try:
                         if endpoint.access:
-                            access.check(endpoint, access.held_by(scope))
+                            access.check(endpoint, await self._doors.caller(scope))
                         return await application(scope, receive, send, *match.groups())
                     except Exception as cause:
                         return await respond(send, *errors.answer(cause, endpoint.operation))
@@ -103,7 +105,8 @@ def _responder(service: Service, endpoint: Endpoint, fixed: Mapping[str, str]) -
     async def on_method(
         req: falcon.asgi.Request, resp: falcon.asgi.Response, **captured: str
     ) -> None:
-        access.check(endpoint, access.held_by(req.scope))
+        if endpoint.access:
+            access.check(endpoint, await service.doors.caller(req.scope))
         decoded = {name: unquote(value) for name, value in captured.items()}
         await respond(service, req, resp, **fixed, **decoded)
 

@@ -28,6 +28,7 @@ from headrace.compiler.runtime.feed import Event, Lagged
 from headrace.web.asgi import Message, Receive, Send, gone
 from headrace.web.service import Listener, Service
 
+EVENTS_PATH = "/events"
 KEEP_ALIVE_SECONDS = 15.0
 
 log = logging.getLogger("headrace.web")

@@ -19,8 +19,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from headrace.compiler.clock import Clock
 from headrace.web.asgi import Asgi
-from headrace.web.endpoints import EVENTS_PATH
 from headrace.web.errors import api_error
+from headrace.web.events import EVENTS_PATH
 
 REQUEST_SECONDS = 10
 """What requests get to finish, once no new ones are accepted."""

@@ -6,7 +6,7 @@ The web room knows the engine by this interface only, so that another one can st
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,10 +19,12 @@ from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.context import Ingress
 from headrace.compiler.language.secrets import Secrets
+from headrace.compiler.language.states import BucketDeclaration
 from headrace.compiler.runtime.connections import Connections
 from headrace.compiler.runtime.engine import PipelineView
 from headrace.compiler.runtime.feed import Event, Lagged
 from headrace.compiler.runtime.rehearsal.aside import Aside
+from headrace.web.access import Doors, Open
 
 
 class Listener(Protocol):
@@ -42,6 +44,8 @@ class Engine(Protocol):
     """The filed connections, by name."""
     buckets: Buckets
     """The declared buckets."""
+    declarations: Mapping[str, BucketDeclaration]
+    """Their declarations, as the config has them."""
     base: Path | None
     """The directory that files of a config are named from; None without a config file."""
     secrets: Secrets
@@ -70,6 +74,8 @@ class Service:
     engine: Engine
     catalogue: Catalogue
     clock: Clock
+    doors: Doors = field(default_factory=Open)
+    """Who is let in as whom."""
     is_ready: bool = False
     """Whether requests are wanted: from when the server accepts them until it shuts down."""
     reading: asyncio.Lock = field(default_factory=asyncio.Lock)

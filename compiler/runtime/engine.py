@@ -32,7 +32,7 @@ from headrace.compiler.language.families import Connection
 from headrace.compiler.language.ids import generated_id
 from headrace.compiler.language.rules import circle, missing_upstream
 from headrace.compiler.language.secrets import Secrets
-from headrace.compiler.language.states import bounds_of
+from headrace.compiler.language.states import BucketDeclaration, bounds_of
 from headrace.compiler.runtime.connections import Connections
 from headrace.compiler.runtime.context import World
 from headrace.compiler.runtime.counters import Counters
@@ -77,6 +77,7 @@ class Engine:
         self.base = base
         self.secrets = secrets or Secrets()
         self.buckets = Buckets(clock)
+        self.declarations: Mapping[str, BucketDeclaration] = {}
         self.connections = Connections(connections or {}, self._naming)
         self._feed = Feed(clock)
         self._pipelines: dict[str, Pipeline] = {}
@@ -128,6 +129,7 @@ class Engine:
         """
         await import_drivers(program.pipelines, self.clock)
         undeclare = self.buckets.declare(bounds_of(program.buckets))
+        declared, self.declarations = self.declarations, program.buckets
         made: list[Pipeline] = []
         try:
             for config in program.pipelines:
@@ -142,6 +144,7 @@ class Engine:
         except BaseException:
             await self._withdraw(made)
             undeclare()
+            self.declarations = declared
             raise
         for each in made:
             each.run()

@@ -17,9 +17,10 @@ from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.runtime.connections import Connections
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.rehearsal.aside import Aside, TooMany
-from headrace.web.access import Access, Forbidden, check
+from headrace.web.access import Access, Caller, Forbidden, check
 from headrace.web.app import Application
-from headrace.web.endpoints import ENDPOINTS, Endpoint
+from headrace.web.endpoints import ENDPOINTS
+from headrace.web.endpoints.row import Endpoint
 from headrace.web.openapi import described
 from headrace.web.service import Service
 from tests.web.exchange import Exchange
@@ -283,10 +284,10 @@ def test_a_caller_gets_through_with_the_level_of_the_table_or_a_higher_one(
     row: Endpoint, held: Access
 ) -> None:
     if held >= row.access:
-        check(row, held)
+        check(row, Caller(held))
     else:
         with pytest.raises(Forbidden, match=f"{row.operation}: needs '{row.access.name.lower()}'"):
-            check(row, held)
+            check(row, Caller(held))
 
 
 def addressed(row: Endpoint) -> str:

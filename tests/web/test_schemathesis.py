@@ -19,7 +19,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.app import Application
 from headrace.web.asgi import Message, Receive, Send
-from headrace.web.endpoints import EVENTS_PATH
+from headrace.web.events import EVENTS_PATH
 from headrace.web.reading import catalogue
 from headrace.web.service import Service
 

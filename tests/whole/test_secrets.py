@@ -15,7 +15,8 @@ from urllib.parse import quote, quote_plus, unquote
 
 import pytest
 
-from headrace.web.endpoints import ENDPOINTS, EVENTS_PATH
+from headrace.web.endpoints import ENDPOINTS
+from headrace.web.events import EVENTS_PATH
 from tests.clients import HOST, Answer
 from tests.server import Server, run, serving, written
 from tests.services.kafka import Kafka

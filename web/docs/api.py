@@ -11,7 +11,8 @@ from headrace.compiler.runtime import engine, failures, feed, inbox, pipeline
 from headrace.web import bodies, events, ingest, server, state
 from headrace.web.docs.markdown import code, table
 from headrace.web.docs.regions import Parts
-from headrace.web.endpoints import ENDPOINTS, Endpoint
+from headrace.web.endpoints import ENDPOINTS
+from headrace.web.endpoints.row import Endpoint
 from headrace.web.metrics import Scrape
 
 if TYPE_CHECKING:

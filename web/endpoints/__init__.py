@@ -1,0 +1,13 @@
+"""The one table of endpoints: routes, OpenAPI and access checks are all folded from it."""
+
+from headrace.web.endpoints import connections, health, pipelines, reference, state, watching
+from headrace.web.endpoints.row import Endpoint
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    *pipelines.ROWS,
+    *connections.ROWS,
+    *state.ROWS,
+    *watching.ROWS,
+    *reference.ROWS,
+    *health.ROWS,
+)

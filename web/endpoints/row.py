@@ -1,0 +1,58 @@
+"""One row of the table of endpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from headrace.web.access import Access
+from headrace.web.asgi import Asgi
+from headrace.web.service import Service
+
+Responder = Callable[..., Awaitable[None]]
+"""Answers a request that falcon routed: service, request, response, what the path captures."""
+
+JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One response: what it means, and the schema of its body, if it has one."""
+
+    meaning: str
+    schema: str | None = None
+    is_list: bool = False
+    media_type: str = JSON
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """One row. Either ``respond`` answers behind falcon, or what ``ahead`` makes does before it."""
+
+    method: str
+    path: str
+    operation: str
+    tag: str
+    access: Access
+    summary: str
+    responses: Mapping[int, Answer]
+    body: str | None = None
+    """Schema of the request body."""
+    respond: Responder | None = None
+    ahead: Callable[[Service], Asgi] | None = None
+
+
+def refusals(**meanings: str) -> dict[int, Answer]:
+    """Return failing responses, ``_404="..."``: they all have the same body."""
+    return {int(key[1:]): Answer(said, "ApiError") for key, said in meanings.items()}
+
+
+FAILURE = "A failure of the server; its log says more."
+
+BODY = refusals(
+    _400="The body is not JSON.",
+    _413="The body is larger than 2 MiB.",
+    _415="The body says that it is something else than JSON.",
+    _500=FAILURE,
+)
+"""What may be wrong with any body."""

@@ -1,0 +1,84 @@
+"""What runs, what it remembers and what it tells."""
+
+from __future__ import annotations
+
+from headrace.compiler.language.diagnostics import Severity
+from headrace.web.schemas.shapes import (
+    COUNT,
+    COUNT_OR_NULL,
+    TEXT,
+    TEXT_OR_NULL,
+    Schema,
+    list_of,
+    object_of,
+    ref,
+)
+
+_FIELD = object_of(
+    name=TEXT,
+    type_name=TEXT,
+    field_type={"type": ["string", "object"], "description": "A word, or an object of one key."},
+    description=TEXT_OR_NULL,
+    required={"type": "boolean"},
+)
+
+BODIES: dict[str, Schema] = {
+    "ApiError": {
+        **object_of(["diagnostics"], error=TEXT, diagnostics=list_of(ref("Diagnostic"))),
+        "description": "One line, `context: cause`. A refused document adds what is wrong where.",
+    },
+    "Diagnostic": object_of(
+        file=TEXT_OR_NULL,
+        line=COUNT_OR_NULL,
+        column=COUNT_OR_NULL,
+        path=TEXT,
+        severity={"enum": [severity.value for severity in Severity]},
+        code=TEXT,
+        message=TEXT,
+        found=TEXT_OR_NULL,
+        expected=TEXT_OR_NULL,
+        suggestion=TEXT_OR_NULL,
+    ),
+    "PipelineDto": object_of(
+        id=TEXT,
+        config=ref("Config"),
+        status={"enum": ["starting", "running", "stopped", "failed"]},
+    ),
+    "IngestRequest": {"description": "An array is one batch; anything else is one message."},
+    "IngestResponse": object_of(accepted=COUNT),
+    "BucketSummary": object_of(
+        name=TEXT, keys=COUNT, max_keys=COUNT, idle_timeout_secs=COUNT_OR_NULL
+    ),
+    "BucketContents": object_of(
+        name=TEXT,
+        keys={**COUNT, "description": "All that the bucket holds, not the entries listed."},
+        truncated={"type": "boolean", "description": "Whether some of them are not listed."},
+        entries=list_of(ref("BucketEntry")),
+    ),
+    "BucketEntry": object_of(
+        key={**TEXT, "description": "Empty for what concerns the bucket as a whole."},
+        values={"type": "object"},
+        updated_at={**TEXT, "format": "date-time"},
+    ),
+    "UiEvent": object_of(
+        pipeline_id=TEXT,
+        stage={"enum": ["input", "transform", "output"]},
+        ts={"type": "integer", "description": "Milliseconds since 1970."},
+        seq={"type": "integer", "description": "Per pipeline; a gap is what was missed."},
+        component=COUNT_OR_NULL,
+        payload={"oneOf": [object_of(batch=ref("BatchPreview")), object_of(error=TEXT)]},
+    ),
+    "BatchPreview": object_of(messages=list_of(TEXT), total=COUNT, skipped_messages=COUNT),
+    "ComponentDoc": object_of(
+        kind=TEXT,
+        family={"enum": ["input", "transform", "output", "connection"]},
+        description=TEXT_OR_NULL,
+        fields=list_of(ref("FieldDoc")),
+        variants=list_of(object_of(name=TEXT, fields=list_of(ref("FieldDoc")))),
+        metadata=list_of(object_of(name=TEXT, description=TEXT)),
+    ),
+    "FieldDoc": _FIELD,
+    "Health": object_of(status=TEXT),
+    "OpenApi": {"type": "object"},
+    "Text": TEXT,
+}
