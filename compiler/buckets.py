@@ -14,6 +14,7 @@ import logging
 import math
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from heapq import nsmallest
@@ -282,17 +283,27 @@ class Buckets:
         One whose bounds stay the same keeps what it holds.
         """
         before = self._buckets
-        self._buckets = {
-            name: before[name]
-            if name in before and before[name].bounds == bounds
-            else Bucket(name, bounds, self._clock, self._telling)
-            for name, bounds in declared.items()
-        }
+        self._buckets = self.redeclared(declared)._buckets
 
         def undo() -> None:
             self._buckets = before
 
         return undo
+
+    def redeclared(self, declared: Mapping[str, Bounds]) -> Buckets:
+        """Return what `declare` would make of these, and change nothing."""
+        other, before = copy(self), self._buckets
+        other._buckets = {
+            name: before[name]
+            if name in before and before[name].bounds == bounds
+            else Bucket(name, bounds, self._clock, self._telling)
+            for name, bounds in declared.items()
+        }
+        return other
+
+    def become(self, other: Buckets) -> None:
+        """Have exactly the buckets of another."""
+        self._buckets = other._buckets
 
     def get(self, name: str) -> Bucket | None:
         """Return a bucket, or None if none of that name is declared."""

@@ -16,6 +16,12 @@ from headrace.compiler.language.places import Lines, Place
 DEPTH = 128
 """How deeply lists and objects may be nested, as in messages."""
 
+VALUES = 1_000_000
+"""How many values a document may contain, aliases aside: each costs half a kilobyte once it is read.
+
+A hundred thousand pipelines are half of that, and 16 MiB of ``[],[],[]`` eight times as many.
+"""
+
 ALIASED = 100_000
 """How many values all aliases of a document may bring in together.
 
@@ -67,9 +73,12 @@ class Building:
     value: Any = None
     place: Place = field(default_factory=lambda: Place(0))
     faults: list[tuple[Fault, int]] = field(default_factory=list)
+    most: int = VALUES
+    """How many values it may contain, aliases aside."""
     _open: list[_Open] = field(default_factory=list)
     _anchors: dict[str, _Node] = field(default_factory=dict)
     _aliased: int = 0
+    _values: int = 0
 
     @property
     def is_open(self) -> bool:
@@ -110,7 +119,7 @@ class Building:
         if anchor is not None:
             self._anchors[anchor] = _Node(name, Place(offset))
         inner.key, inner.key_offset = name, offset
-        if name in inner.value:
+        if name in inner.value and len(self.faults) < FAULTS:
             self.refuse(self._twice(name, inner.place), offset)
 
     def scalar(self, value: Any, offset: int, anchor: str | None = None) -> None:
@@ -156,6 +165,9 @@ class Building:
         self._add(node.value, place, node.size, node.height)
 
     def _add(self, value: Any, place: Place, size: int, height: int) -> None:
+        self._values += 1
+        if self._values > self.most:
+            raise Malformed(_too_large(self.most), place.offset)
         if not self._open:
             self.value, self.place = value, place
             return
@@ -203,3 +215,7 @@ _TOO_DEEP = Fault("too-deep", f"lists and objects are nested more than {DEPTH} d
 _TOO_MANY = Fault(
     "too-many-aliases", f"the aliases up to here stand for more than {ALIASED:,} values"
 )
+
+
+def _too_large(most: int) -> Fault:
+    return Fault("too-large", f"a document has at most {most:,} values")

@@ -24,7 +24,7 @@ from headrace.compiler.language.documents import Document
 from headrace.compiler.language.drafts import Draft, Part, Site, draft_of, is_refused, loaded
 from headrace.compiler.language.families import Component, Input, Output, Transform
 from headrace.compiler.language.fields import AnyJson, ConnectionName
-from headrace.compiler.language.records import Record, is_misspelt, json_type, option
+from headrace.compiler.language.records import Record, dumped, is_misspelt, json_type, option
 from headrace.compiler.language.remarks import remarks
 from headrace.compiler.language.rules import by_dependency, upstreams, wrong_between, wrong_within
 from headrace.compiler.language.secrets import Secrets
@@ -99,17 +99,20 @@ class PipelineConfig:
         for _, components in self._lists():
             yield from components
 
-    def _lists(self) -> Iterator[tuple[str, Sequence[Component]]]:
+    def _lists(self) -> Iterator[tuple[str, tuple[Component, ...]]]:
         yield "inputs", self.inputs
         yield "transforms", self.transforms
         yield "outputs", self.outputs
 
-    def dump(self, id: str | None = None) -> dict[str, Any]:
-        """Return the config as the API echoes it and a save writes it, under the ``id`` it runs."""
+    def dump(self, id: str | None = None, *, masked: bool = True) -> dict[str, Any]:
+        """Return the config as the API echoes it, under the ``id`` it runs.
+
+        Not ``masked``, as a save writes it: with the credentials that are spelled out in a url.
+        """
         running = id if id is not None else self.id
         return {
             **({} if running is None else {"id": running}),
-            **{name: [each.dump() for each in listed] for name, listed in self._lists()},
+            **{name: dumped(listed, masked=masked) for name, listed in self._lists()},
             **({} if self.state is None else {"state": self.state.dump()}),
         }
 

@@ -93,6 +93,12 @@ class Context(Protocol):
     def connection(self, kind: type[_C], name: str) -> _C:
         """Return the filed connection of that kind, or raise `UnknownConnection`."""
 
+    def reads(self, file: str) -> None:
+        """Tell that a file is about to be read, as the config names it.
+
+        A revert builds the pipeline again once the file holds something else.
+        """
+
     def resolve(self, secret: Secret) -> str:
         """Return the value of a secret, or raise `UnresolvedSecret`."""
 

@@ -53,9 +53,11 @@ CODES: Mapping[str, str] = MappingProxyType(
         "no-bound": "Nothing bounds what a buffer holds.",
         "no-state": "A component uses state in a pipeline that names no bucket.",
         "no-trigger": "Nothing ever releases what a buffer holds.",
+        "not-a-hash": "A password hash is none, or not one of argon2id.",
         "not-a-node": "A node id is not written as OPC UA servers write them.",
         "not-a-subject": "A subject or topic is not written as its broker takes it.",
         "not-a-choice": "A word is not one of those that are possible.",
+        "not-a-user-name": "A user name cannot be sent with a password.",
         "not-a-url": "A url is malformed, or of a scheme that the component does not take.",
         "not-an-address": "An address of a server is no host and port.",
         "not-an-identifier": "A table or a column has a name that is no plain identifier.",
@@ -87,6 +89,7 @@ CODES: Mapping[str, str] = MappingProxyType(
 """Every code a diagnostic can carry, each with its meaning in one sentence."""
 
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
+_MOST_TEXT = 1000
 _SHOWN = 60
 
 
@@ -176,15 +179,20 @@ def diagnosed(
         file=file,
         line=line,
         column=column,
-        path=path_text(path),
+        path=_short(path_text(path)),
         severity=fault.severity,
         code=fault.code,
-        message=fault.message,
-        found=fault.found,
+        message=_short(fault.message),
+        found=None if fault.found is None else _short(fault.found),
         expected=fault.expected,
         suggestion=fault.suggestion,
         text=text,
     )
+
+
+def _short(text: str) -> str:
+    """Return a text that may quote a document, or its beginning: a key can have millions of letters."""
+    return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…"
 
 
 def path_text(path: Path) -> str:

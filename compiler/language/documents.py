@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace.compiler.language.building import Building, Malformed
+from headrace.compiler.language.building import VALUES, Building, Malformed
 from headrace.compiler.language.decoding import LARGEST, Format, check, check_size, decoded
 from headrace.compiler.language.diagnostics import (
     Diagnostic,
@@ -90,12 +90,14 @@ class Document:
         return diagnosed(fault, self.file, self.place_of(fault, at), (*at, *fault.path))
 
 
-def read(text: bytes | str, file: str | None, format: Format) -> Document:
+def read(
+    text: bytes | str, file: str | None, format: Format, most_values: int = VALUES
+) -> Document:
     """Read one document.
 
     Raises: `Unreadable` with everything that is wrong with it, as far as it could be read.
     """
-    characters, building = "", Building(Lines(""))
+    characters, building = "", Building(Lines(""), most=most_values)
     try:
         check_size(text)
         characters = decoded(text)
@@ -113,23 +115,27 @@ def read(text: bytes | str, file: str | None, format: Format) -> Document:
     return document
 
 
-def read_file(path: pathlib.Path, format: Format | None = None) -> Document:
+def read_file(
+    path: pathlib.Path, format: Format | None = None, called: str | None = None
+) -> Document:
     """Read the document in a file: ``.yaml`` and ``.yml`` are YAML, all other names are JSON.
 
-    ``format`` is for files that are in one format whatever they are called.
+    ``format`` is for files that are in one format whatever they are called. ``called`` is the file
+    in what is told of it; left out, its path.
 
     Raises: `Unreadable`, also for a file that is not there or cannot be read.
     """
+    name = str(path) if called is None else called
     try:
         with open(path, "rb", opener=_opened) as file:
             text = file.read(LARGEST + 1)
     except FileNotFoundError as cause:
-        raise _unread(path, Fault("missing-file", "no such file")) from cause
+        raise _unread(name, Fault("missing-file", "no such file")) from cause
     except (OSError, ValueError) as cause:  # the latter for a NUL in the name
         reason = getattr(cause, "strerror", None) or str(cause)
-        raise _unread(path, Fault("unreadable-file", f"cannot be read: {reason}")) from cause
+        raise _unread(name, Fault("unreadable-file", f"cannot be read: {reason}")) from cause
     is_yaml = path.suffix.lower() in (".yaml", ".yml")
-    return read(text, str(path), format or ("yaml" if is_yaml else "json"))
+    return read(text, name, format or ("yaml" if is_yaml else "json"))
 
 
 def _opened(path: str, flags: int) -> int:
@@ -155,5 +161,5 @@ def _diagnostics(building: Building, file: str | None) -> list[Diagnostic]:
     )
 
 
-def _unread(path: pathlib.Path, fault: Fault) -> Unreadable:
-    return Unreadable([diagnosed(fault, str(path), None, fault.path)])
+def _unread(name: str, fault: Fault) -> Unreadable:
+    return Unreadable([diagnosed(fault, name, None, fault.path)])

@@ -35,6 +35,12 @@ from headrace.compiler.language.variants import untagged, variant_named
 
 _R = TypeVar("_R", bound=Record)
 
+TRANSFORMS = 100
+"""How many transforms a pipeline has at most: each calls the next, and a stack has an end."""
+
+ENDS = 1000
+"""How many inputs or outputs it has at most."""
+
 
 class PipelineShape(Record):
     """A pipeline: inputs merged, transforms in order, every batch to every output."""
@@ -43,13 +49,17 @@ class PipelineShape(Record):
         Identifier(), "What it is called; a readable random name if left out.", default=None
     )
     inputs: tuple[Any, ...] = option(
-        ListOf(ComponentOf("input"), at_least=1), "Where its messages come from."
+        ListOf(ComponentOf("input"), at_least=1, at_most=ENDS), "Where its messages come from."
     )
     transforms: tuple[Any, ...] = option(
-        ListOf(ComponentOf("transform")), "What happens to them, in this order.", default=()
+        ListOf(ComponentOf("transform"), at_most=TRANSFORMS),
+        "What happens to them, in this order.",
+        default=(),
     )
     outputs: tuple[Any, ...] = option(
-        ListOf(ComponentOf("output")), "Where they go: every batch to each of them.", default=()
+        ListOf(ComponentOf("output"), at_most=ENDS),
+        "Where they go: every batch to each of them.",
+        default=(),
     )
     state: PipelineState | None = option(
         RecordOf(PipelineState), "The bucket that it remembers in and recalls from.", default=None

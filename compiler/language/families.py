@@ -51,9 +51,9 @@ class Component(Record):
         cls.kind = kind
         cls.listed = listed
 
-    def dump(self) -> dict[str, Any]:
+    def dump(self, *, masked: bool = True) -> dict[str, Any]:
         """Return the config object, `type` first."""
-        return {"type": self.kind, **super().dump()}
+        return {"type": self.kind, **super().dump(masked=masked)}
 
     def examine(self, ground: Ground) -> Iterator[Fault]:
         """Yield what cannot work, or is odd, where the component stands. Asked before it is built."""
@@ -90,6 +90,8 @@ class Input(Component, family="input"):
     """Whether a pipeline may have at most one of this kind."""
     attaches: ClassVar[Mapping[str, str]] = {}
     """Metadata of this kind under an envelope: key to one sentence."""
+    unsampled: ClassVar[str] = ""
+    """Why no sample can be taken of it, as a clause: ``nothing is there to read``. Most: one can."""
 
     ack: str = option(
         Choice("on_receipt", "on_delivery"),
@@ -107,6 +109,15 @@ class Input(Component, family="input"):
     def source(self, ctx: Context) -> Source:
         """Build what the pump reads. May refuse; opens nothing yet."""
         raise NotImplementedError
+
+    def glimpse(self, ctx: Context) -> tuple[Source, Sequence[str]]:
+        """Build what a sample reads, and tell what it does differently.
+
+        It reads what a pipeline would, and leaves no trace: nobody else misses a message, and the other
+        side keeps nothing of it. It is never told to acknowledge anything. Override where `source` takes
+        part in something that outlives it, or that others have a share in.
+        """
+        return self.source(ctx), ()
 
     def hands_on(self) -> Iterable[str] | None:
         """Return every field its messages can have, before the envelope; None when it cannot know."""

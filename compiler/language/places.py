@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import re
+from array import array
 from dataclasses import dataclass
 
 _BREAK = re.compile(r"\r\n|\r|\n")
@@ -19,7 +20,8 @@ class Lines:
 
     def __init__(self, text: str) -> None:
         self._length = len(text)
-        self._starts = [0, *(end.end() for end in _BREAK.finditer(text))]
+        self._starts = array("I", [0])  # a text may be nothing but line breaks
+        self._starts.extend(end.end() for end in _BREAK.finditer(text))
 
     def at(self, offset: int) -> tuple[int, int]:
         """Return line and column of a character; those of the end for an offset beyond it."""

@@ -135,15 +135,18 @@ class Record:
         """Return what every option holds, by wire name."""
         return {wire: getattr(self, known.attribute) for wire, known in self.options().items()}
 
-    def dump(self) -> dict[str, Any]:
-        """Return the record as the API echoes it and a save writes it (contract 1.3)."""
+    def dump(self, *, masked: bool = True) -> dict[str, Any]:
+        """Return the record as the API echoes it (contract 1.3).
+
+        Not ``masked``, as a save writes it: with the credentials that are spelled out in a url.
+        """
         echo = {}
         for wire, known in self.options().items():
             value = getattr(self, known.attribute)
             given = wire in self.given or (not self.given and value != known.default)
             if not (known.required or not known.is_omitted(value, given)):
                 continue
-            echo[wire] = dumped(value)
+            echo[wire] = dumped(value, masked=masked)
         return echo
 
 
@@ -292,14 +295,14 @@ def not_an_object(value: Any, expected: str = "an object") -> Fault:
     return Fault("wrong-type", f"expected {expected}, found {found}", found, expected)
 
 
-def dumped(value: Any) -> Any:
+def dumped(value: Any, *, masked: bool = True) -> Any:
     """Return a value of a record as JSON: records as objects, tuples as lists."""
     if hasattr(value, "dump"):
-        return value.dump()
+        return value.dump(masked=masked)
     if isinstance(value, tuple):
-        return [dumped(item) for item in value]
+        return [dumped(item, masked=masked) for item in value]
     if isinstance(value, dict):
-        return {key: dumped(item) for key, item in value.items()}
+        return {key: dumped(item, masked=masked) for key, item in value.items()}
     return value
 
 

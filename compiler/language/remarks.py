@@ -5,7 +5,7 @@ Each is certain: it follows from the config alone, whatever messages come.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -18,6 +18,7 @@ from headrace.compiler.language.fieldflow import FieldUse, Passing, Shape, Who, 
 from headrace.compiler.language.fields import ScriptText, SecretText, Text
 from headrace.compiler.language.records import dumped
 from headrace.compiler.language.rules import upstreams
+from headrace.compiler.language.settings import Setting
 from headrace.compiler.language.suggest import did_you_mean
 
 _MOST_LISTED = 50
@@ -38,17 +39,21 @@ def remarks(drafts: Sequence[Draft], order: Sequence[int]) -> Iterator[Diagnosti
 
 def literal_references(part: Part) -> Iterator[Diagnostic]:
     """Yield the plain settings of a component that look as if they held references."""
-    for path, field, value in part.settings():
+    return map(part.site.diagnose, taken_literally(part.settings()))
+
+
+def taken_literally(found: Iterable[Setting]) -> Iterator[Fault]:
+    """Yield the plain settings that look as if they held references."""
+    for path, field, value in found:
         is_text = isinstance(field, Text) and not isinstance(field, SecretText | ScriptText)
         if is_text and "${" in dumped(value):
-            fault = Fault(
+            yield Fault(
                 "literal-reference",
                 "'${' is taken as it stands here: only secrets resolve references",
                 found=shown(str(value)),  # of a url, without its user info
                 path=path,
                 severity=Severity.WARNING,
             )
-            yield part.site.diagnose(fault)
 
 
 class _Chain:

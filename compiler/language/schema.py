@@ -160,7 +160,8 @@ class _Converter(OpenAPIConverter):
     @takes.register
     def _(self, field: structures.ListOf) -> Schema:
         least = {"minItems": field.at_least} if field.at_least else {}
-        return {"type": "array", "items": self.takes(field.inner), **least}
+        most = {} if field.at_most is None else {"maxItems": field.at_most}
+        return {"type": "array", "items": self.takes(field.inner), **least, **most}
 
     @takes.register
     def _(self, field: structures.ObjectOf) -> Schema:

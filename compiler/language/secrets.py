@@ -38,7 +38,7 @@ class Secret:
     def __hash__(self) -> int:
         return hash(self.template)
 
-    def dump(self) -> str:
+    def dump(self, *, masked: bool = True) -> str:
         """Return the template: what an echo and a save write."""
         return self.template
 
@@ -73,18 +73,21 @@ class Secrets:
         return (name for name in secret.names() if self.lookup(name) is None)
 
     def faults(self, secret: Secret) -> Iterator[Fault]:
-        """Yield why it does not resolve: each name that nothing answers, or a broken reference."""
+        """Yield why it does not resolve: each name that nothing answers, or a broken reference.
+
+        None repeats the template: beside its references, part of a credential may be written out.
+        """
         if secret.is_broken:
             yield Fault(
                 "unresolved-secret",
-                f"'{secret}' holds a '${{' that starts no reference",
+                "a '${' here starts no reference",
                 expected="${NAME}, with letters, digits, '_', '.' and '-' in the name",
             )
         for name in dict.fromkeys(self.unresolved(secret)):
             yield Fault(
                 "unresolved-secret",
                 f"nothing resolves '${{{name}}}': looked in the environment and the secrets file",
-                found=secret.template,
+                found=f"${{{name}}}",
                 expected=f"an environment variable {name} or an entry in the --secrets file",
             )
 

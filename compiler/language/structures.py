@@ -22,9 +22,16 @@ class ListOf(Strict):
 
     is_null_absent = False
 
-    def __init__(self, inner: Strict, *, at_least: int = 0, noun: str | None = None) -> None:
+    def __init__(
+        self,
+        inner: Strict,
+        *,
+        at_least: int = 0,
+        at_most: int | None = None,
+        noun: str | None = None,
+    ) -> None:
         self.inner = inner
-        self.at_least = at_least
+        self.at_least, self.at_most = at_least, at_most
         self.noun = noun or inner.noun or inner.type_name
         self.type_name = f"list of {noun or inner.type_name}"
         super().__init__()
@@ -63,12 +70,15 @@ class ListOf(Strict):
         if not isinstance(value, list):
             raise self.wrong(value)
         if len(value) < self.at_least:
-            found = f"a list of {len(value)}" if value else "an empty list"
-            fault = Fault(
-                "out-of-range", f"expected {self.expects}, found {found}", found, self.expects
-            )
-            raise ValidationError([fault])
+            raise self._of_another_length(value, self.expects)
+        if self.at_most is not None and len(value) > self.at_most:
+            raise self._of_another_length(value, f"at most {self.at_most:,} {self.noun}s")
         return tuple(_each(value, self.inner.deserialize))
+
+    def _of_another_length(self, value: list[Any], expected: str) -> ValidationError:
+        found = f"a list of {len(value):,}" if value else "an empty list"
+        said = f"expected {expected}, found {found}"
+        return ValidationError([Fault("out-of-range", said, found, expected)])
 
 
 class ObjectOf(Strict):

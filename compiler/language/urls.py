@@ -50,9 +50,9 @@ class Address:
     def __hash__(self) -> int:
         return hash(self.text)
 
-    def dump(self) -> str:
-        """Return the url as an echo shows it: that there is user info, and not what it is."""
-        if self.user is None:
+    def dump(self, *, masked: bool = True) -> str:
+        """Return the url; an echo shows that there is user info, and not what it is."""
+        if self.user is None or not masked:
             return self.text
         scheme, _, rest = self.location.partition("://")
         return f"{scheme}://{HIDDEN}@{rest}"

@@ -68,9 +68,9 @@ class Tagged(Record):
             cls.tag = tag
             cls.variants[tag] = cls
 
-    def dump(self) -> dict[str, Any]:
+    def dump(self, *, masked: bool = True) -> dict[str, Any]:
         """Return the object with its tag first."""
-        return {"type": self.tag, **super().dump()}
+        return {"type": self.tag, **super().dump(masked=masked)}
 
 
 def variant_of(value: Any, variants: Mapping[str, type[Record]]) -> Any:

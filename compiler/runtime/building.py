@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
+from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.connections import (
@@ -13,18 +14,19 @@ from headrace.compiler.language.connections import (
     filed_secret_faults,
     secret_faults,
 )
-from headrace.compiler.language.diagnostics import Diagnostic
+from headrace.compiler.language.diagnostics import Diagnostic, Fault
 from headrace.compiler.language.families import Component, Input, Output, Transform
 from headrace.compiler.language.settings import settings_of
 from headrace.compiler.language.states import undeclared
 from headrace.compiler.lowering.chain import Refusals, lower
 from headrace.compiler.runtime.context import Place, World
 from headrace.compiler.runtime.envelope import enclosing
-from headrace.compiler.runtime.failures import Failures, Stage
+from headrace.compiler.runtime.failures import Failures
 from headrace.compiler.runtime.inputbuffer import input_buffer
 from headrace.compiler.runtime.outputs import writer
 from headrace.compiler.runtime.parts import Parts
 from headrace.compiler.runtime.pump import Pump
+from headrace.compiler.runtime.signatures import Stage
 
 _C = TypeVar("_C", bound=Component)
 
@@ -73,11 +75,7 @@ class Builder:
         """
         sound = []
         for index, component in enumerate(components):
-            faults = [
-                *connection_faults(component, self._world.connections),
-                *secret_faults(component, self._world.secrets),
-                *filed_secret_faults(component, self._world.connections, self._world.secrets),
-            ]
+            faults = missing(component, self._world)
             if not faults:
                 sound.append((index, component))
             self.refused += [self._config.diagnose(fault, (family, index)) for fault in faults]
@@ -102,27 +100,14 @@ class Builder:
 
     def _build_input(self, component: Input, index: int) -> None:
         place = self._place("input", index)
-        source = component.source(place)
-        pump = Pump(
-            source,
-            clock=self._world.clock,
-            turns=self._world.turns,
-            counters=self._parts.counters,
-            decoding=self._parts.decoding,
+        pump = pump_over(
+            component.source(place),
+            component,
+            place,
+            self._parts,
+            self._world,
+            self._broke,
             acknowledges=component.acknowledges,
-            on_delivery=component.ack == "on_delivery",
-            enclose=enclosing(
-                component.envelope,
-                source,
-                pipeline=place.pipeline,
-                kind=component.kind,
-                clock=self._world.clock,
-                warn_once=place.warn_once,
-            ),
-            report=place.report,
-            broke=self._broke,
-            warn_once=place.warn_once,
-            note=place.note,
         )
         arriving = pump.observable()
         if component.buffer is not None:
@@ -136,3 +121,47 @@ class Builder:
         self._parts.writers.append(
             writer(sink, place.report, self._world.clock, note=place.note, warn=place.warn)
         )
+
+
+def missing(component: Component, world: World) -> list[Fault]:
+    """Return the connections and secrets that a component names and that are not there."""
+    return [
+        *connection_faults(component, world.connections),
+        *secret_faults(component, world.secrets),
+        *filed_secret_faults(component, world.connections, world.secrets),
+    ]
+
+
+def pump_over(
+    source: Source,
+    component: Input,
+    place: Place,
+    parts: Parts,
+    world: World,
+    broke: Callable[[Exception], None],
+    *,
+    acknowledges: bool,
+) -> Pump:
+    """Return what reads ``source`` as an input is to be read, its envelope included."""
+    return Pump(
+        source,
+        clock=world.clock,
+        turns=world.turns,
+        counters=parts.counters,
+        decoding=parts.decoding,
+        acknowledges=acknowledges,
+        on_delivery=component.ack == "on_delivery",
+        enclose=enclosing(
+            component.envelope,
+            source,
+            pipeline=place.pipeline,
+            kind=component.kind,
+            clock=world.clock,
+            warn_once=place.warn_once,
+        ),
+        report=place.report,
+        broke=broke,
+        warn_once=place.warn_once,
+        note=place.note,
+        is_taken_over=lambda: place.is_taken_over,
+    )

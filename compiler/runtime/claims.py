@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.diagnostics import Fault
@@ -12,20 +14,42 @@ class Claims:
     """Who has what, by a text that says both to people and tells one thing from another."""
 
     def __init__(self) -> None:
-        self._holders: dict[str, str] = {}
+        self._holders: defaultdict[str, list[tuple[object, str]]] = defaultdict(list)
+        self._leaving: list[object] = []
 
-    def take(self, key: str, holder: str) -> Callable[[], Awaitable[None]]:
-        """Take something for ``holder``; return what gives it back.
+    def take(self, key: str, owner: object, called: str) -> Callable[[], Awaitable[None]]:
+        """Take something for ``owner``, under the name it is ``called``; return what gives it back.
 
         Raises:
-            BuildRefused: somebody has it.
+            BuildRefused: somebody has it, and stays.
         """
-        if key in self._holders:
-            message = f"{key} is taken by {self._holders[key]}: each would cut off the other"
-            raise BuildRefused(Fault("duplicate", message))
-        self._holders[key] = holder
+        for other, name in self._holders.get(key, ()):
+            if not any(other is each for each in self._leaving):
+                message = f"{key} is taken by {name}: each would cut off the other"
+                raise BuildRefused(Fault("duplicate", message))
+        holding = (owner, called)
+        self._holders[key].append(holding)
 
         async def give_back() -> None:
-            self._holders.pop(key, None)
+            self._drop(key, holding)
 
         return give_back
+
+    @contextmanager
+    def leaving(self, owners: Iterable[object]) -> Iterator[None]:
+        """Have what some owners have taken by others meanwhile: they are to end before those start."""
+        self._leaving = [*owners]
+        try:
+            yield
+        finally:
+            self._leaving = []
+
+    def is_taken_over(self, key: str, owner: object) -> bool:
+        """Return whether somebody else has what ``owner`` has, who is leaving."""
+        return any(other is not owner for other, _ in self._holders.get(key, ()))
+
+    def _drop(self, key: str, holding: tuple[object, str]) -> None:
+        holders = self._holders[key]
+        holders[:] = [each for each in holders if each is not holding]
+        if not holders:
+            del self._holders[key]

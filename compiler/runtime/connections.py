@@ -69,6 +69,10 @@ class Connections(Mapping[str, Connection]):
             raise ConnectionExists(name)
         self._filed = dict(sorted([*self._filed.items(), (name, connection)]))
 
+    def replace(self, filed: Mapping[str, Connection]) -> None:
+        """File exactly these."""
+        self._filed = dict(sorted(filed.items()))
+
     def remove(self, name: str) -> None:
         """Remove a connection that nobody names.
 

@@ -7,7 +7,9 @@ part means.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -24,14 +26,16 @@ from headrace.compiler.language.context import (
     Release,
     Step,
 )
+from headrace.compiler.language.diagnostics import Diagnostic
 from headrace.compiler.language.families import Connection
 from headrace.compiler.language.redaction import Redaction
 from headrace.compiler.language.secrets import Secret, Secrets
 from headrace.compiler.language.states import no_state, undeclared_bucket
 from headrace.compiler.lowering.lifting import Slices, awaiting, pausing, per_batch
 from headrace.compiler.runtime.claims import Claims
-from headrace.compiler.runtime.failures import Failures, Stage
+from headrace.compiler.runtime.failures import Failures
 from headrace.compiler.runtime.parts import Hold
+from headrace.compiler.runtime.signatures import Stage
 from headrace.compiler.runtime.turns import Turns
 
 if TYPE_CHECKING:
@@ -70,6 +74,29 @@ class World:
         self.buckets = buckets
         self.attach = attach
 
+    def aside(
+        self,
+        connections: Mapping[str, Connection],
+        buckets: Buckets,
+        attach: Callable[[str], Source],
+    ) -> World:
+        """Return the same world with what is going to be: for pipelines that are built for it."""
+        other = copy(self)
+        other.connections, other.buckets, other.attach = connections, buckets, attach
+        return other
+
+    def shown(self, refused: Iterable[Diagnostic]) -> list[Diagnostic]:
+        """Return refusals without secrets: some are in the words of a driver or of a broker."""
+        hide = self.secrets.redact
+        return [
+            replace(each, message=hide(each.message), found=each.found and hide(each.found))
+            for each in refused
+        ]
+
+    def merge(self, other: World) -> None:
+        """Be as the other one from now on: what was going to be has come."""
+        self.connections, self.buckets, self.attach = other.connections, other.buckets, other.attach
+
 
 class Place:
     """Where one component stands: a `Context`, and the taker of what it raises."""
@@ -83,6 +110,7 @@ class Place:
         self._stage: Stage = stage
         self._redaction = Redaction()
         self._said: set[str] = set()
+        self._claimed: list[str] = []
         self.pipeline = parts.pipeline
         self.index = index
         self.place = f"{stage}s[{index}]"
@@ -100,15 +128,20 @@ class Place:
         found = self._world.buckets.get(name)
         if found is None:
             raise BuildRefused(undeclared_bucket(name, self._world.buckets.names()))
+        self._parts.footing.buckets[name] = found
         return found
 
     def connection(self, kind: type[_C], name: str) -> _C:
         found = self._world.connections.get(name)
         if isinstance(found, kind):
+            self._parts.footing.connections[name] = found
             return found
         fault = connection_fault(name, kind.kind, self._world.connections)
         assert fault is not None
         raise UnknownConnection(fault, name, kind.kind, self._world.connections)
+
+    def reads(self, file: str) -> None:
+        self._parts.footing.read(file, (self.base or Path()) / file)
 
     def resolve(self, secret: Secret) -> str:
         secrets = self._world.secrets
@@ -177,7 +210,15 @@ class Place:
         return released
 
     def claim(self, key: str) -> None:
-        self._parts.closing.append(self._world.claims.take(key, f"'{self.pipeline}' {self.place}"))
+        called = f"'{self.pipeline}' {self.place}"
+        self._parts.closing.append(self._world.claims.take(key, self._parts, called))
+        self._claimed.append(key)
+
+    @property
+    def is_taken_over(self) -> bool:
+        """Whether another pipeline is going to have what this component claimed."""
+        claims = self._world.claims
+        return any(claims.is_taken_over(key, self._parts) for key in self._claimed)
 
     def on_finish(self, action: Callable[[], Awaitable[None]]) -> None:
         self._parts.closing.append(action)

@@ -1,24 +1,20 @@
 """The engine: owns the running graph. Everybody else asks it and touches no pipeline's insides.
 
-`compile` builds and starts one pipeline, `load` a whole file, `dispose` ends one, `observe` gives the
-events. Another engine can stand behind the same interface.
+`compile` builds and starts one pipeline, `load` a whole file, `dispose` ends one, `revert` makes the graph
+that of a file, `observe` gives the events. Another engine can stand behind the same interface.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from graphlib import CycleError, TopologicalSorter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from headrace.compiler.buckets import Buckets
 from headrace.compiler.clock import Clock
-from headrace.compiler.edges import Source
 from headrace.compiler.errors import (
-    BuildRefused,
     PipelineDeleted,
     PipelineExists,
     Refused,
@@ -27,10 +23,9 @@ from headrace.compiler.errors import (
 from headrace.compiler.language.config import PipelineConfig, Program
 from headrace.compiler.language.context import Ingress
 from headrace.compiler.language.diagnostics import Diagnostic
-from headrace.compiler.language.digits import keeping_digits
 from headrace.compiler.language.families import Connection
 from headrace.compiler.language.ids import generated_id
-from headrace.compiler.language.rules import circle, missing_upstream
+from headrace.compiler.language.retention import DEFAULT_RETENTION
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.language.states import BucketDeclaration, bounds_of
 from headrace.compiler.runtime.connections import Connections
@@ -39,8 +34,14 @@ from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.drivers import import_drivers
 from headrace.compiler.runtime.failures import Failures
 from headrace.compiler.runtime.feed import Feed, Listener
-from headrace.compiler.runtime.inbox import Inbox
-from headrace.compiler.runtime.pipeline import Pipeline, Status, Taker
+from headrace.compiler.runtime.gate import Gate
+from headrace.compiler.runtime.graph import Graph, upstream_first
+from headrace.compiler.runtime.history import History
+from headrace.compiler.runtime.pipeline import Pipeline, Status
+from headrace.compiler.runtime.plan import Plan
+from headrace.compiler.runtime.reverting import Ending, Reverting, Target
+from headrace.compiler.runtime.sampling.peek import Peek
+from headrace.compiler.runtime.sampling.samples import Samples
 
 OPENING_SECONDS = 5.0
 """How long outputs may take to come up before a create is answered as `starting`."""
@@ -54,11 +55,15 @@ class PipelineView:
 
     id: str
     config: PipelineConfig
+    text: Callable[[], bytes]
+    """Returns id and config as JSON, secrets as templates."""
     status: Status
     counters: Counters
     failures: Failures
     held: int
     in_flight: int
+    is_settled: bool
+    """False for one that is being created and may still be refused."""
 
 
 class Engine:
@@ -72,16 +77,20 @@ class Engine:
         secrets: Secrets | None = None,
         data_dir: Path | None = None,
         base: Path | None = None,
+        retention_seconds: int = DEFAULT_RETENTION,
     ) -> None:
         self.clock = clock
-        self.base = base
+        self._graph = Graph()
+        self._gate = Gate()
+        self._reverting: Reverting | None = None
+        self._is_closed = False
+        self._pipelines = self._graph.pipelines
         self.secrets = secrets or Secrets()
         self.buckets = Buckets(clock)
         self.declarations: Mapping[str, BucketDeclaration] = {}
-        self.connections = Connections(connections or {}, self._naming)
+        self.connections = Connections(connections or {}, self._graph.naming)
+        self.history = History(clock, retention_seconds)
         self._feed = Feed(clock)
-        self._pipelines: dict[str, Pipeline] = {}
-        self._readers: defaultdict[str, list[Taker]] = defaultdict(list)
         self._world = World(
             clock=clock,
             connections=self.connections,
@@ -89,8 +98,19 @@ class Engine:
             data_dir=data_dir,
             base=base,
             buckets=self.buckets,
-            attach=self._attach,
+            attach=self._graph.attach,
         )
+        self.samples = Samples(self._world, partial(self._graph.attach, make=Peek))
+
+    @property
+    def base(self) -> Path | None:
+        """The directory that files of a config are named from; None without a config file."""
+        return self._world.base
+
+    @base.setter
+    def base(self, base: Path | None) -> None:
+        """Have files named from another directory, by what is built from now on."""
+        self._world.base = base
 
     async def compile(self, config: PipelineConfig) -> PipelineView:
         """Build one pipeline, bring its outputs up and run it.
@@ -100,21 +120,22 @@ class Engine:
             PipelineDeleted: somebody disposed of it meanwhile.
             Refused: with every reason; nothing was started.
         """
+        await self._gate.passed()
         id = config.id if config.id is not None else generated_id(self._pipelines)
         if id in self._pipelines:
             raise PipelineExists(id)
-        if rings := list(self._rings(id, config)):
+        if rings := list(self._graph.rings(id, config)):
             raise Refused(rings, f"pipeline '{id}' could not be started")
         pipeline = self._make(id, config)
         self._pipelines[id] = pipeline  # reserved while its outputs come up
-        self._settle_decoding()
+        self._graph.settle_decoding()
         try:
             await import_drivers([config], self.clock)
             refused = pipeline.build() or await pipeline.open(OPENING_SECONDS, is_awaited=True)
             if self._pipelines.get(id) is not pipeline:
                 raise PipelineDeleted(id)
             if refused:
-                raise Refused(self._shown(refused), f"pipeline '{id}' could not be started")
+                raise Refused(self._world.shown(refused), f"pipeline '{id}' could not be started")
         except BaseException:
             await self._withdraw([pipeline])
             raise
@@ -138,9 +159,9 @@ class Engine:
                     raise PipelineExists(id)
                 self._pipelines[id] = self._make(id, config)
                 made.append(self._pipelines[id])
-            self._settle_decoding()
+            self._graph.settle_decoding()
             if refused := await _refused(made):
-                raise Refused(self._shown(refused))
+                raise Refused(self._world.shown(refused))
         except BaseException:
             await self._withdraw(made)
             undeclare()
@@ -155,16 +176,71 @@ class Engine:
         Raises:
             UnknownPipeline: nobody runs under the id.
         """
+        await self._gate.passed()
         ended = self._pipelines.pop(pipeline, None)
         if ended is None:
             raise UnknownPipeline(pipeline)
-        await ended.stop(ENDING_SECONDS, is_deleted=True)
-        self._forget(pipeline)
-        self._settle_decoding()
+        with self._gate.leaving():
+            await ended.stop(ENDING_SECONDS, is_deleted=True)
+        self._graph.forget(pipeline)
+        self._graph.settle_decoding()
+
+    async def plan(self, target: Target) -> Plan:
+        """Return what a revert to ``target`` would do. Whether all of it can be built shows then."""
+        return await self._revert_to(target).plan()
+
+    async def revert(self, target: Target) -> Plan:
+        """Have the graph, the connections and the buckets be those of ``target``; return what changed.
+
+        What is as it should be goes on. Whoever asks may leave: what has begun is finished.
+
+        Raises:
+            NotReverted: a pipeline cannot be built; nothing was changed.
+            RevertedInPart: pipelines were turned down as they were opened; all the others run.
+            Ending: the server is shutting down; nothing was changed.
+        """
+        task = asyncio.ensure_future(self._revert(target))
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(task)
+
+    async def _revert(self, target: Target) -> Plan:
+        async with self._gate.closed():
+            if self._is_closed:
+                raise Ending
+            reverting = self._reverting = self._revert_to(target)
+
+            def install() -> None:
+                self.connections.replace(target.connections)
+                self.buckets.become(reverting.buckets)
+                self.declarations = target.program.buckets
+
+            try:
+                return await reverting.run(install)
+            finally:
+                self._reverting = None
+
+    def _revert_to(self, target: Target) -> Reverting:
+        return Reverting(
+            target,
+            self._graph,
+            self._world,
+            self._make,
+            opening_seconds=OPENING_SECONDS,
+            ending_seconds=ENDING_SECONDS,
+        )
 
     def pipelines(self) -> list[PipelineView]:
         """Return what runs now, in the order it was created."""
         return [_view(each) for each in self._pipelines.values()]
+
+    def configs(self) -> dict[str, PipelineConfig]:
+        """Return the configs of what runs by id, without what may still be refused."""
+        return {id: each.config for id, each in self._pipelines.items() if each.is_settled}
+
+    def files(self) -> set[Path]:
+        """Return the files that what runs was built from."""
+        footings = (each.parts.footing for each in self._pipelines.values())
+        return {path for footing in footings for path, _ in footing.files.values()}
 
     def ingress(self, pipeline: str) -> Ingress | None:
         """Return the way in of a pipeline over the API; None when it has no `http` input.
@@ -182,109 +258,42 @@ class Engine:
         return self._feed.observe()
 
     def hush(self) -> None:
-        """End every event stream."""
+        """End every event stream, and every sample."""
         self._feed.close()
+        self.samples.end()
 
     async def close(self) -> None:
         """End everything, upstream first so that inboxes drain, within one grace for all."""
         ends = self.clock.monotonic() + ENDING_SECONDS
-        order = TopologicalSorter(
-            {each.id: self._read_by(each) for each in self._pipelines.values()}
-        )
-        with suppress(CycleError):  # those that are in one are ended last, and together
-            order.prepare()
-        while self._pipelines:
-            ready = order.get_ready()
-            ids = [id for id in ready or self._pipelines if id in self._pipelines]
-            layer = [self._pipelines.pop(id) for id in ids]
+        self._is_closed = True
+        await self.samples.close()
+        if self._reverting is not None:
+            self._reverting.cancel()
+            await self._reverting.has_ended.wait()  # what ends hands on to what is about to
+
+        async def end(layer: Sequence[Pipeline]) -> None:
             left = max(ends - self.clock.monotonic(), 0.0)
+            for each in layer:
+                self._graph.remove(each)
             await asyncio.gather(*(each.stop(left) for each in layer))
-            order.done(*ready)
+
+        await upstream_first(dict(self._pipelines), end)
+        self.history.close()
         self._feed.close()
 
     async def _withdraw(self, made: Sequence[Pipeline]) -> None:
         """Take back pipelines that never ran: nothing is left of them."""
         for each in made:
-            if self._pipelines.get(each.id) is each:
-                del self._pipelines[each.id]
-        await asyncio.gather(*(each.stop(ENDING_SECONDS) for each in made))
+            self._graph.remove(each)
+        with self._gate.leaving():
+            await asyncio.gather(*(each.stop(ENDING_SECONDS) for each in made))
         for each in made:
-            self._forget(each.id)
-        self._settle_decoding()
+            self._graph.forget(each.id)
+        self._graph.settle_decoding()
 
-    def _settle_decoding(self) -> None:
-        """Have those pipelines keep the digits of numbers whose messages reach who wants them."""
-        every = self._pipelines
-        keeping = keeping_digits({id: each.config for id, each in every.items()})
-        for id, each in every.items():
-            each.parts.decoding.keep_digits(keeps=id in keeping)
-
-    def _shown(self, refused: Sequence[Diagnostic]) -> list[Diagnostic]:
-        """Return refusals without secrets: some are in the words of a driver or of a broker."""
-        hide = self.secrets.redact
-        return [
-            replace(each, message=hide(each.message), found=each.found and hide(each.found))
-            for each in refused
-        ]
-
-    def _naming(self, connection: str) -> list[str]:
-        """Return the pipelines that name a connection, whatever their status."""
-        every = self._pipelines.values()
-        return [each.id for each in every if connection in each.config.connections]
-
-    def _read_by(self, pipeline: Pipeline) -> list[str]:
-        return [id for id in pipeline.config.upstreams if id in self._pipelines]
-
-    def _make(self, id: str, config: PipelineConfig) -> Pipeline:
-        return Pipeline(id, config, self._world, self._feed, self._readers[id])
-
-    def _rings(self, id: str, config: PipelineConfig) -> Iterator[Diagnostic]:
-        """Yield the readings that would close a ring: of pipelines that waited for this id."""
-        for path, upstream in config.readings():
-            if ring := self._way(id, upstream):
-                yield config.diagnose(circle(ring), path)
-
-    def _way(self, start: str, end: str) -> list[str]:
-        """Return the pipelines that messages of one go through to another; empty if there are none."""
-        after: dict[str, str | None] = {end: None}
-        reached: list[str] = [end]
-        for here in reached:
-            if here == start:
-                way = [here]
-                while (following := after[way[-1]]) is not None:
-                    way.append(following)
-                return way
-            if here in self._pipelines:
-                read = self._pipelines[here].config.upstreams
-                new = [each for each in dict.fromkeys(read) if each not in after]
-                after.update(dict.fromkeys(new, here))
-                reached += new
-        return []
-
-    def _attach(self, upstream: str) -> Source:
-        """Return a new inbox that what ``upstream`` hands on is put into."""
-        if upstream not in self._pipelines:
-            raise BuildRefused(missing_upstream(upstream, list(self._pipelines)))
-        inbox = Inbox(upstream, self._detach)
-        self._readers[upstream].append(inbox.take)
-        self._rewire(upstream)
-        return inbox
-
-    def _detach(self, inbox: Inbox) -> None:
-        readers = self._readers[inbox.upstream]
-        if inbox.take in readers:
-            readers.remove(inbox.take)
-            self._rewire(inbox.upstream)
-        self._forget(inbox.upstream)
-
-    def _forget(self, id: str) -> None:
-        """Drop the list of an id that nobody runs under and nobody reads."""
-        if id not in self._pipelines and not self._readers.get(id):
-            self._readers.pop(id, None)
-
-    def _rewire(self, upstream: str) -> None:
-        if running := self._pipelines.get(upstream):
-            running.rewire()
+    def _make(self, id: str, config: PipelineConfig, world: World | None = None) -> Pipeline:
+        readers = partial(self._graph.readers, id)
+        return Pipeline(id, config, world or self._world, self._feed, self.history, readers)
 
 
 async def _refused(made: Sequence[Pipeline]) -> list[Diagnostic]:
@@ -300,9 +309,11 @@ def _view(pipeline: Pipeline) -> PipelineView:
     return PipelineView(
         pipeline.id,
         pipeline.config,
+        pipeline.text,
         pipeline.status,
         pipeline.counters,
         pipeline.failures,
         pipeline.held,
         pipeline.in_flight,
+        pipeline.is_settled,
     )

@@ -3,27 +3,41 @@
 The feed never holds a pipeline up. A pass through a pipeline is reported at most once in 100 ms; the
 messages of the passes between are told as `skipped_messages`. A listener that does not keep up loses
 its oldest events and learns how many. While nobody listens, nothing is rendered.
+
+What all of it costs is bounded as well, whatever the number of pipelines and listeners: events are
+told in rounds, and after whatever took a while the feed rests fifteen times as long. So many listeners
+are told less often, more at once; and where that does not suffice, passes are reported less often.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Batch
 from headrace.compiler.jsontext import encode
 from headrace.compiler.runtime.counters import Counters
-from headrace.compiler.runtime.failures import Stage, cut
+from headrace.compiler.runtime.failures import cut
+from headrace.compiler.runtime.signatures import Stage
 
 MESSAGES_PER_BATCH = 100
 MOST_WAITING = 1024
 MOST_BYTES = 8 * 1024 * 1024
-"""Of events that wait for a listener: one may have a hundred times two kilobytes."""
+"""Of events that wait for listeners: one may have a hundred times two kilobytes."""
+RUN_BYTES = 128 * 1024
+"""What a listener is told at once ends with the event that exceeds this; then it is told more, if it
+can take more."""
 QUIET_SECONDS = 0.1
+REST = 15
+"""How much longer than it works the feed rests: a sixteenth of the time is the most it takes."""
+LONGEST_REST_SECONDS = 1.0
+"""Nobody waits longer, also after a process was stopped in the middle of a round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,71 +58,97 @@ class Lagged:
     count: int
 
 
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Run:
+    """Events one after the other, never none. All who are told the same are given the same run."""
+
+    events: tuple[Event, ...]
+
+
 class Listener:
     """One reader of the feed. At most 1024 events of 8 MiB wait for it; then the oldest go."""
 
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, feed: Feed, at: int) -> None:
         self._feed = feed
-        self._events: deque[Event] = deque()
-        self._bytes = 0
-        self._missed = 0
         self._closed = False
         self._waiter: asyncio.Future[None] | None = None
-
-    def tell(self, event: Event) -> None:
-        """Queue an event, dropping the oldest when too many wait."""
-        self._events.append(event)
-        self._bytes += len(event.data)
-        while len(self._events) > MOST_WAITING or self._bytes > MOST_BYTES:
-            self._oldest()
-            self._missed += 1
-        self._wake()
+        self.at = at
+        """The number of the event it is told next."""
 
     def close(self) -> None:
         """End the iteration and leave the feed."""
         self._closed = True
         self._feed.leave(self)
-        self._wake()
+        self.wake()
 
-    def _oldest(self) -> Event:
-        event = self._events.popleft()
-        self._bytes -= len(event.data)
-        return event
-
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Have it look at what there is."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    async def __aiter__(self) -> AsyncIterator[Event | Lagged]:
+    async def __aiter__(self) -> AsyncIterator[Run | Lagged]:
         while not self._closed:
-            if self._missed:
-                missed, self._missed = self._missed, 0
-                yield Lagged(missed)
-            elif self._events:
-                yield self._oldest()
-            else:
-                self._waiter = asyncio.get_running_loop().create_future()
-                await self._waiter
-                self._waiter = None
+            round = await self._round()
+            # Who has to be waited for is told on in the next round: this one has to end.
+            while not self._closed and self.at < self._feed.end and round == self._feed.round:
+                if self.at < self._feed.oldest:
+                    missed, self.at = self._feed.oldest - self.at, self._feed.oldest
+                    yield Lagged(missed)
+                else:
+                    run = self._feed.run(self.at)
+                    self.at += len(run.events)
+                    yield run
+
+    async def _round(self) -> int:
+        """Wait for the next round, and return its number."""
+        self._waiter = asyncio.get_running_loop().create_future()
+        self._feed.wait(self)
+        await self._waiter
+        self._waiter = None
+        return self._feed.round
 
 
 class Feed:
-    """Who listens, and the watches of the pipelines they listen to."""
+    """Who listens, what they have still to be told, and the watches of the pipelines.
+
+    The events are numbered. Those that are kept are kept once, for all listeners.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self._listeners: set[Listener] = set()
+        self._waiting: set[Listener] = set()
         self._watches: set[Watch] = set()
         self._closed = False
+        self._kept: deque[Event] = deque()
+        self._bytes = 0
+        self._runs: dict[int, Run] = {}
+        self.oldest = 0
+        """The number of the oldest event that is kept."""
+        self._rested_at = 0.0
+        self._is_telling = False
+        self._began = 0.0
+        self.round = 0
+        """The number of the round that is going on, or else of the next one."""
 
     @property
     def is_heard(self) -> bool:
         """Whether anybody listens."""
         return bool(self._listeners)
 
+    @property
+    def end(self) -> int:
+        """The number of the event that is published next."""
+        return self.oldest + len(self._kept)
+
+    @property
+    def rest(self) -> float:
+        """For how many seconds the feed has still to rest."""
+        return max(0.0, self._rested_at - self.clock.monotonic())
+
     def observe(self) -> Listener:
         """Return a new listener; it starts with fresh counts."""
-        listener = Listener(self)
+        listener = Listener(self, self.end)
         if self._closed:
             listener.close()
             return listener
@@ -121,7 +161,10 @@ class Feed:
     def leave(self, listener: Listener) -> None:
         """Forget a listener."""
         self._listeners.discard(listener)
+        self._waiting.discard(listener)
         if not self._listeners:
+            while self._kept:
+                self._forget_oldest()
             for watch in self._watches:
                 watch.rest()
 
@@ -137,9 +180,28 @@ class Feed:
         watch.rest()
 
     def publish(self, event: Event) -> None:
-        """Hand an event to everybody who listens."""
-        for listener in self._listeners:
-            listener.tell(event)
+        """Have everybody who listens told of an event, in the next round."""
+        if not self._listeners:
+            return
+        self._kept.append(event)
+        self._bytes += len(event.data)
+        self._runs.clear()
+        while len(self._kept) > MOST_WAITING or self._bytes > MOST_BYTES:
+            self._forget_oldest()
+        if self._waiting:
+            self._tell_soon()
+
+    def run(self, at: int) -> Run:
+        """Return what is told at once to a listener that has come to an event which is kept."""
+        if at not in self._runs:
+            self._runs[at] = Run(tuple(self._up_to_enough(at - self.oldest)))
+        return self._runs[at]
+
+    def wait(self, listener: Listener) -> None:
+        """Wake a listener in the next round that has something for it."""
+        self._waiting.add(listener)
+        if listener.at < self.end:
+            self._tell_soon()
 
     def close(self) -> None:
         """End every stream."""
@@ -147,13 +209,62 @@ class Feed:
         for listener in tuple(self._listeners):
             listener.close()
 
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Count what is done within as work that the feed rests from."""
+        began = self.clock.monotonic()
+        yield
+        self._worked(self.clock.monotonic() - began)
+
+    def _worked(self, seconds: float) -> None:
+        until = max(self._rested_at, self.clock.monotonic()) + seconds * REST
+        self._rested_at = min(until, self.clock.monotonic() + LONGEST_REST_SECONDS)
+
+    def _forget_oldest(self) -> None:
+        self._bytes -= len(self._kept.popleft().data)
+        self._runs.pop(self.oldest, None)
+        self.oldest += 1
+
+    def _up_to_enough(self, index: int) -> Iterator[Event]:
+        size = 0
+        for event in islice(self._kept, index, None):
+            yield event
+            size += len(event.data)
+            if size > RUN_BYTES:
+                return
+
+    def _tell_soon(self) -> None:
+        if not self._is_telling:
+            self._is_telling = True
+            self.clock.call_later(self.rest, self._tell)
+
+    def _tell(self) -> None:
+        """Wake all who are behind. They write in turns of their own, which come before `_told`."""
+        self._began = self.clock.monotonic()
+        behind = {each for each in self._waiting if each.at < self.end}
+        self._waiting -= behind
+        for listener in behind:
+            listener.wake()
+        self.clock.call_later(0.0, self._told)
+
+    def _told(self) -> None:
+        # What was written goes to the system when the loop has nobody else to call.
+        self.clock.call_later(0.0, self._written)
+
+    def _written(self) -> None:
+        self._worked(self.clock.monotonic() - self._began)
+        self._is_telling = False
+        self.round += 1
+        if any(each.at < self.end for each in self._waiting):
+            self._tell_soon()
+
 
 class Watch:
     """One pipeline as the feed sees it.
 
     The path asks two attributes and nothing else: `is_due` where a batch enters, `sees_output` where
-    one leaves. Both are False while nobody listens and for 100 ms after a reported pass. What was
-    skipped meanwhile is the difference of counters that are kept anyway.
+    one leaves. Both are False while nobody listens and for 100 ms after a reported pass, longer where
+    the feed has to rest. What was skipped meanwhile is the difference of counters that are kept anyway.
     """
 
     __slots__ = (
@@ -229,13 +340,18 @@ class Watch:
 
     def _quiet(self) -> None:
         if self._timer is None:
-            self._timer = self._feed.clock.call_later(QUIET_SECONDS, self._due)
+            seconds = max(QUIET_SECONDS, self._feed.rest)
+            self._timer = self._feed.clock.call_later(seconds, self._due)
 
     def _due(self) -> None:
         self._timer = None
         self.is_due = self.sees_output = True
 
     def _show(self, stage: Stage, batch: Batch, skipped: int) -> None:
+        with self._feed.working():
+            self._render(stage, batch, skipped)
+
+    def _render(self, stage: Stage, batch: Batch, skipped: int) -> None:
         try:
             payload = {"batch": preview(batch, skipped)}
         except (ValueError, TypeError, RecursionError) as cause:

@@ -43,8 +43,9 @@ class Writer:
     async def drain(self) -> None:
         """Wait until everything taken is done."""
 
-    def abandon(self) -> None:
-        """Stop writing: the grace is over."""
+    def abandon(self) -> int:
+        """Stop writing: the grace is over. Return how many messages are lost by that."""
+        return 0
 
     async def finish(self) -> None:
         """Finish the sink, once, however the run ended; a sink that never came up has nothing to."""
@@ -54,6 +55,9 @@ class Writer:
         self._finished = True
         try:
             await self.sink.finish()
+        except asyncio.CancelledError:
+            self.report(BatchFailed("stopped before it was finished"))
+            raise
         except Exception as cause:
             self.report(cause)
 
@@ -113,7 +117,7 @@ class QueuedWriter(Writer):
         while self._workers:
             await asyncio.wait([*self._workers])
 
-    def abandon(self) -> None:
+    def abandon(self) -> int:
         """End the workers. Every batch they held is lost and counted, and none is acknowledged."""
         lost = [len(each.batch) for each in (*self._workers.values(), *self._queue)]
         for _ in lost:
@@ -126,6 +130,7 @@ class QueuedWriter(Writer):
         while self._workers:
             worker, _ = self._workers.popitem()
             worker.cancel()
+        return sum(lost)
 
     def _begin(self, delivery: Delivery) -> Rest | None:
         """Begin to write a delivery; return what finishes it, or None when it is done."""

@@ -10,6 +10,7 @@ from headrace.compiler.jsontext import Decoding
 from headrace.compiler.language.context import Ingress, Operator, Release
 from headrace.compiler.lowering.lifting import Slices
 from headrace.compiler.runtime.counters import Counters
+from headrace.compiler.runtime.footing import Footing
 from headrace.compiler.runtime.outputs import Writer
 from headrace.compiler.runtime.pump import Pump
 
@@ -36,6 +37,7 @@ class Parts:
     state: PipelineState | None = None
     counters: Counters = field(default_factory=Counters)
     decoding: Decoding = field(default_factory=Decoding)
+    footing: Footing = field(default_factory=Footing)
     pumps: list[Pump] = field(default_factory=list)
     inputs: list[Observable[Delivery]] = field(default_factory=list)
     operators: list[Operator] = field(default_factory=list)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from headrace.compiler.delivery import Delivery
 from headrace.compiler.errors import BuildRefused
+from headrace.compiler.jsontext import encode
 from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.diagnostics import Diagnostic
 from headrace.compiler.lowering.lifting import Slices
@@ -22,8 +23,10 @@ from headrace.compiler.runtime.building import Builder
 from headrace.compiler.runtime.context import World
 from headrace.compiler.runtime.failures import Failures
 from headrace.compiler.runtime.feed import Feed, Watch
+from headrace.compiler.runtime.history import History, Life
 from headrace.compiler.runtime.merging import entering
 from headrace.compiler.runtime.parts import Parts
+from headrace.compiler.runtime.signatures import Stage
 
 if TYPE_CHECKING:
     from reactivex.abc import DisposableBase
@@ -32,6 +35,9 @@ log = logging.getLogger("headrace.pipeline")
 
 Status = Literal["starting", "running", "stopped", "failed"]
 Taker = Callable[[Delivery], None]
+Readers = Callable[[], Sequence[Taker]]
+Refusal = tuple[Stage, int, BuildRefused]
+"""Which component could not be opened, and why."""
 
 LAST_SECONDS = 1.0
 """What the outputs and brokers together get to finish after the grace is over."""
@@ -40,10 +46,16 @@ FORGET_SECONDS = 0.5
 
 
 class Pipeline:
-    """A pipeline of the running graph. ``readers`` is the live list of the inboxes that read it."""
+    """A pipeline of the running graph. ``readers`` tells which inboxes read it now."""
 
     def __init__(
-        self, id: str, config: PipelineConfig, world: World, feed: Feed, readers: list[Taker]
+        self,
+        id: str,
+        config: PipelineConfig,
+        world: World,
+        feed: Feed,
+        history: History,
+        readers: Readers,
     ) -> None:
         self.id = id
         self.config = config
@@ -52,16 +64,24 @@ class Pipeline:
         self.counters = self.parts.counters
         self._world = world
         self._feed = feed
+        self._history = history
+        self._life: Life | None = None
         self._watch = Watch(id, feed, self.counters)
-        self.failures = Failures(id, world.clock, self._watch.failed)
+        self.failures = Failures(id, world.clock, self._watch.failed, history.signatures())
         self._readers = readers
         self._takers: list[Taker] = []
         self._subscription: DisposableBase | None = None
-        self._opening: asyncio.Task[list[Diagnostic]] | None = None
+        self._opening: asyncio.Task[list[Refusal]] | None = None
+        self._refusals: list[Refusal] = []
         self._bringing: asyncio.Task[None] | None = None
         self._ending: asyncio.Task[None] | None = None
         self._over = asyncio.Event()
         self._stopping = self._is_deleted = False
+        self.is_settled = False
+        """Whether it is there to stay: one that is being created may still be refused."""
+        self._text: tuple[PipelineConfig, bytes] | None = None
+        self.lost = 0
+        """Messages that outputs had not written when its time to end was over, one for each output."""
 
     @property
     def in_flight(self) -> int:
@@ -72,6 +92,13 @@ class Pipeline:
     def held(self) -> int:
         """Messages held on purpose by buffers."""
         return sum(each.count() for each in self.parts.holding)
+
+    def text(self) -> bytes:
+        """Return its id and config as JSON, secrets as templates. Encoded once: no config changes."""
+        if self._text is None or self._text[0] is not self.config:
+            dumped = {"id": self.id, "config": self.config.dump(self.id)}
+            self._text = self.config, encode(dumped)
+        return self._text[1]
 
     def build(self) -> list[Diagnostic]:
         """Make every component; return why it is refused, or nothing."""
@@ -93,7 +120,11 @@ class Pipeline:
             await asyncio.wait([self._opening])
         finally:
             await self._stop_opening()
-        return [] if self._opening.cancelled() else self._opening.result()
+        self._refusals = [] if self._opening.cancelled() else self._opening.result()
+        return [
+            self.config.diagnose(cause.fault, (f"{stage}s", index))
+            for stage, index, cause in self._refusals
+        ]
 
     async def _stop_opening(self) -> None:
         """Have nothing brought up any more."""
@@ -101,7 +132,7 @@ class Pipeline:
             self._opening.cancel()
             await asyncio.wait([self._opening])
 
-    async def _open(self, seconds: float, *, is_awaited: bool) -> list[Diagnostic]:
+    async def _open(self, seconds: float, *, is_awaited: bool) -> list[Refusal]:
         connecting, starting = await asyncio.gather(
             self._connect(seconds), self._start(seconds, is_awaited=is_awaited)
         )
@@ -109,7 +140,7 @@ class Pipeline:
             await self._disconnect()
         return [*connecting, *starting]
 
-    async def _connect(self, seconds: float) -> list[Diagnostic]:
+    async def _connect(self, seconds: float) -> list[Refusal]:
         """Have the inputs connect that do; return those that are refused."""
         tasks = [asyncio.ensure_future(pump.open()) for pump in self.parts.pumps]
         if not tasks:
@@ -121,7 +152,7 @@ class Pipeline:
                 task.cancel()
             said = await asyncio.gather(*tasks, return_exceptions=True)
         return [
-            self.config.diagnose(cause.fault, ("inputs", index))
+            ("input", index, cause)
             for index, cause in enumerate(said)
             if isinstance(cause, BuildRefused)
         ]
@@ -129,7 +160,7 @@ class Pipeline:
     async def _disconnect(self) -> None:
         await asyncio.gather(*(pump.finish() for pump in self.parts.pumps))
 
-    async def _start(self, seconds: float, *, is_awaited: bool) -> list[Diagnostic]:
+    async def _start(self, seconds: float, *, is_awaited: bool) -> list[Refusal]:
         clock, backoff = self._world.clock, Backoff()
         ends = clock.monotonic() + seconds
         refused = await self._start_sinks(seconds)
@@ -139,9 +170,9 @@ class Pipeline:
                 break
             await clock.sleep(pause)
             refused = await self._start_sinks(ends - clock.monotonic())
-        return [self.config.diagnose(cause.fault, ("outputs", index)) for index, cause in refused]
+        return refused
 
-    async def _start_sinks(self, seconds: float | None = None) -> list[tuple[int, BuildRefused]]:
+    async def _start_sinks(self, seconds: float | None = None) -> list[Refusal]:
         waiting = {
             asyncio.ensure_future(each.start()): (index, each)
             for index, each in enumerate(self.parts.writers)
@@ -154,11 +185,11 @@ class Pipeline:
         finally:
             for task in waiting:
                 task.cancel()
-        refused = []
+        refused: list[Refusal] = []
         for task, (index, writer) in waiting.items():
             cause = task.exception() if task in done else None
             if isinstance(cause, BuildRefused):
-                refused.append((index, cause))
+                refused.append(("output", index, cause))
             elif cause is not None:
                 writer.report(cause)
         return refused
@@ -169,8 +200,10 @@ class Pipeline:
 
     def run(self) -> None:
         """Subscribe now, or as soon as every sink has answered; not when it was stopped meanwhile."""
+        self.is_settled = True
         if self._stopping:
             return
+        self._life = self._history.begin(self.id, self.counters, self.failures)
         if not self._is_up:
             self._bringing = asyncio.ensure_future(self._bring_up())
         else:
@@ -185,10 +218,18 @@ class Pipeline:
                 return
         self._subscribe()
 
-    def _refuse(self, refused: list[tuple[int, BuildRefused]]) -> None:
-        """A sink that came up late says no: there is nobody left to tell but the failures."""
-        for index, cause in refused:
-            self.parts.writers[index].report(cause)
+    def give_up(self) -> None:
+        """Be `failed` instead of running, because of what `open` was told."""
+        self.is_settled = True
+        if not self._stopping:
+            self._life = self._history.begin(self.id, self.counters, self.failures)
+            self._refuse(self._refusals)
+
+    def _refuse(self, refused: list[Refusal]) -> None:
+        """The other side says no, too late to refuse anything: there are the failures to tell."""
+        for stage, index, cause in refused:
+            opened = self.parts.pumps if stage == "input" else self.parts.writers
+            opened[index].report(cause)
         self._bringing = None
         self._discard()
         self._end("failed")
@@ -206,7 +247,7 @@ class Pipeline:
 
     def rewire(self) -> None:
         """Take up who reads this pipeline now."""
-        self._takers = [*(writer.take for writer in self.parts.writers), *self._readers]
+        self._takers = [*(writer.take for writer in self.parts.writers), *self._readers()]
 
     def _hand_on(self, delivery: Delivery) -> None:
         """The end of the chain: count, show, and give every taker its share."""
@@ -259,7 +300,8 @@ class Pipeline:
             try:
                 await action()
             except Exception as cause:
-                self.failures.report("transform", None, f"{type(cause).__name__}: {cause}")
+                said = self._world.secrets.redact(f"{type(cause).__name__}: {cause}")
+                self.failures.report("transform", None, said)
         self._feed.drop(self._watch)
 
     async def _forget(self) -> None:
@@ -279,6 +321,13 @@ class Pipeline:
         brokers need keep nothing for it.
         """
         self._stopping, self._is_deleted = True, is_deleted
+        try:
+            await self._stop(seconds)
+        finally:
+            if self._life is not None:
+                self._history.end(self._life)
+
+    async def _stop(self, seconds: float) -> None:
         if self._over.is_set():
             await self._close()
             return
@@ -313,8 +362,7 @@ class Pipeline:
             self._subscription.dispose()
         if self._ending is not None:
             self._ending.cancel()
-        for each in self.parts.writers:
-            each.abandon()
+        self.lost += sum(each.abandon() for each in self.parts.writers)
         try:
             async with self._world.clock.timeout(LAST_SECONDS):
                 await self._close()

@@ -56,8 +56,10 @@ class Pump:
         broke: Callable[[Exception], None],
         warn_once: Callable[[str], None],
         note: Callable[[str], None],
+        is_taken_over: Callable[[], bool],
     ) -> None:
         self.window = Window()
+        self.report = report
         if source.is_raw:
             self.window.size = max(self.window.size, MESSAGES_UNDER_WAY // max(source.max_batch, 1))
         self._source = source
@@ -65,10 +67,10 @@ class Pump:
         self._acknowledges = acknowledges
         self._on_delivery = on_delivery
         self._enclose = enclose
-        self._report = report
         self._broke = broke
         self._warn_once = warn_once
         self._note = note
+        self._is_taken_over = is_taken_over
         self._reader: AsyncGenerator[Sequence[Arrival], None] | None = None
         self._backoff = Backoff()
         self._is_connected = self._is_down = False
@@ -124,11 +126,12 @@ class Pump:
             try:
                 await reader.aclose()
             except Exception as cause:
-                self._report(cause)
+                self.report(cause)
 
     async def forget(self) -> None:
-        """Have the broker keep nothing for this input."""
-        await self._source.forget()
+        """Have the broker keep nothing for this input, unless another one goes on with it."""
+        if not self._is_taken_over():
+            await self._source.forget()
 
     def stop(self) -> None:
         """End politely: what was taken from the outside still goes through, then completion."""
@@ -152,7 +155,7 @@ class Pump:
         lost = self._source.close() + self._unsent
         self._unsent = 0
         for _ in range(lost):
-            self._report(BatchFailed("stopped before everything that was accepted went through"))
+            self.report(BatchFailed("stopped before everything that was accepted went through"))
 
     async def _run(self, observer: ObserverBase[Delivery]) -> None:
         try:
@@ -175,7 +178,7 @@ class Pump:
                 await self._read(emit)
                 return
             except Ended as cause:
-                self._report(cause)
+                self.report(cause)
                 return
             except Exception as cause:
                 self._lost(cause)
@@ -191,7 +194,7 @@ class Pump:
         if self._is_connected:
             self._backoff.ended(self._clock.monotonic() - self._since)
         self._is_connected, self._is_down = False, True
-        self._report(cause)
+        self.report(cause)
 
     def _reached(self) -> None:
         """Note that a life has begun."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,6 +17,7 @@ from typing import Any, TypeVar
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import HeadraceError
+from headrace.compiler.runtime.switching import SWITCHING
 
 T = TypeVar("T")
 
@@ -27,10 +27,6 @@ MOST_WAITING = 100
 """How many wait: what was asked for is kept meanwhile, and who comes later gets no answer in time."""
 MOST_SECONDS = 10.0
 """How long one may take, from the reading of its request on."""
-SWITCH_SECONDS = 0.0001
-"""How soon a thread gives the interpreter up to the server, while one of these runs. With Python's
-5 ms each of the few times that a request wakes the server costs it so much. Shorter than what a thread
-works until it lets go for a moment by itself: only who has waited for so long is sure to be next."""
 LAST_SECONDS = 1.0
 """How long one that was cancelled, and then one that was interrupted, gets to end."""
 
@@ -118,8 +114,6 @@ class Aside:
         self._seconds = seconds
         self._room = asyncio.Semaphore(AT_ONCE)
         self._waiting = 0
-        self._running = 0
-        self._usual = sys.getswitchinterval()
 
     async def run(self, work: Callable[[Leash], T]) -> T:
         """Return what ``work`` returns, in a thread of its own and on its leash.
@@ -132,7 +126,7 @@ class Aside:
             TookTooLong: it did not return in time, nor when it was stopped.
         """
         await self._turn()
-        self._count(1)
+        SWITCHING.begin()
         run = _Run(work, Leash(self._seconds), self._clock, self._is_over)
         try:
             return await asyncio.shield(run.outcome)
@@ -154,13 +148,8 @@ class Aside:
             self._waiting -= 1
 
     def _is_over(self) -> None:
-        self._count(-1)
+        SWITCHING.end()
         self._room.release()
-
-    def _count(self, more: int) -> None:
-        """Count those that run, and have the interpreter change hands more often while any does."""
-        self._running += more
-        sys.setswitchinterval(SWITCH_SECONDS if self._running else self._usual)
 
 
 class _Run:

@@ -8,6 +8,7 @@ from headrace.compiler.runtime.context import MOST_SAID, Place, World
 from headrace.compiler.runtime.failures import Failures, cut
 from headrace.compiler.runtime.parts import Parts
 from headrace.compiler.runtime.rehearsal.tap import Acting, Tap
+from headrace.compiler.runtime.signatures import Signatures
 
 
 class Seat(Place):
@@ -23,7 +24,9 @@ class Seat(Place):
         *,
         is_traced: bool,
     ) -> None:
-        failures = Failures(parts.pipeline, world.clock, lambda *_: None)
+        # Nothing is counted: what fails is kept here, and the first time is enough.
+        table = Signatures(world.clock, 0)
+        failures = Failures(parts.pipeline, world.clock, lambda *_: None, table)
         super().__init__(world, parts, failures, "transform", index)
         self.tap = Tap(transform, self, acting, is_traced=is_traced)
         self.warnings: list[str] = []

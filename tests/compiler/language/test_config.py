@@ -542,7 +542,7 @@ def test_a_reference_that_never_resolves_is_refused_if_secrets_are_known():
 
     assert loaded is None
     assert plain(diagnostics) == [
-        "1:32: pipelines[0].inputs[0].token: '${T' holds a '${' that starts no reference"
+        "1:32: pipelines[0].inputs[0].token: a '${' here starts no reference"
     ]
 
 

@@ -127,7 +127,7 @@ def test_references_in_connections_are_warned_of_and_broken_ones_refused():
     )
     assert refused == (
         None,
-        ["1:39: yard.password: '${' holds a '${' that starts no reference"],
+        ["1:39: yard.password: a '${' here starts no reference"],
     )
 
 

@@ -50,7 +50,7 @@ def test_a_reference_that_nothing_answers_is_refused_with_where_it_was_looked_fo
     assert (fault.code, fault.message, fault.found, fault.expected) == (
         "unresolved-secret",
         "nothing resolves '${PASSWORD}': looked in the environment and the secrets file",
-        "nats://${A}:${PASSWORD}@bus",
+        "${PASSWORD}",
         "an environment variable PASSWORD or an entry in the --secrets file",
     )
     assert str(caught.value) == fault.message
@@ -65,13 +65,20 @@ def test_every_reference_that_nothing_answers_is_told_once():
     ]
 
 
+def test_what_is_written_out_beside_a_reference_is_repeated_by_no_fault():
+    faults = [*Secrets.none().faults(Secret("written-out${A}${"))]
+
+    assert len(faults) == 2
+    assert "written-out" not in str(faults)
+
+
 @pytest.mark.parametrize("template", ["${", "a${b", "${}", "${a b}", "${ä}", "${A}${", "${${A}}"])
 def test_a_reference_that_is_none_is_refused(template):
     with pytest.raises(UnresolvedSecret) as caught:
         FILED.resolve(Secret(template))
 
     assert Secret(template).is_broken
-    assert str(caught.value) == f"'{template}' holds a '${{' that starts no reference"
+    assert str(caught.value) == "a '${' here starts no reference"
 
 
 def test_a_secret_shows_its_template_wherever_it_is_written():

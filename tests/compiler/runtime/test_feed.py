@@ -9,7 +9,7 @@ from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.language.families import Transform
 from headrace.compiler.runtime.engine import Engine
-from headrace.compiler.runtime.feed import Event, Feed, Lagged, preview
+from headrace.compiler.runtime.feed import MOST_WAITING, RUN_BYTES, Event, Feed, Lagged, preview
 from headrace.operators.buffer import Buffer
 from tests.stand_ins import Awaiting, Kept, Told, batches, does, pipeline, reads, run, takes
 
@@ -34,8 +34,11 @@ async def read(listener, clock):
     events = []
 
     async def collect():
-        async for event in listener:
-            events.append(event if isinstance(event, Lagged) else json.loads(event.data))
+        async for told in listener:
+            if isinstance(told, Lagged):
+                events.append(told)
+            else:
+                events.extend(json.loads(event.data) for event in told.events)
 
     task = asyncio.ensure_future(collect())
     await clock.sleep(0.001)
@@ -199,12 +202,87 @@ def test_a_slow_listener_loses_the_oldest_and_is_told_how_many():
 def test_what_waits_for_a_listener_is_bounded_in_bytes_as_well():
     async def main():
         clock = Clock(asyncio.get_running_loop())
-        listener = Feed(clock).observe()
+        feed = Feed(clock)
+        listener = feed.observe()
         for number in range(5):
-            listener.tell(Event(b"[%d]%s" % (number, b" " * 3 * 1024 * 1024)))
+            feed.publish(Event(b"[%d]%s" % (number, b" " * 3 * 1024 * 1024)))
         return await read(listener, clock)
 
     assert run_virtual(main) == [Lagged(3), [3], [4]]
+
+
+def test_events_that_go_while_a_listener_is_told_of_others_are_told_as_well():
+    async def main():
+        clock = Clock(asyncio.get_running_loop())
+        feed = Feed(clock)
+        told = aiter(feed.observe())
+        for _ in range(2):
+            for _ in range(MOST_WAITING + 5):
+                feed.publish(Event(b"1"))
+            lagged = await anext(told)
+            assert isinstance(lagged, Lagged)
+            seen.append(lagged.count)
+        return (await anext(told)).events
+
+    seen: list[int] = []
+
+    assert len(run_virtual(main)) == MOST_WAITING
+    assert seen == [5, MOST_WAITING + 5]
+
+
+def test_what_many_listeners_are_told_at_once_is_made_once_and_no_more_than_is_reasonable():
+    async def main():
+        clock = Clock(asyncio.get_running_loop())
+        feed = Feed(clock)
+        told = [aiter(feed.observe()) for _ in range(3)]
+        first = [asyncio.ensure_future(anext(each)) for each in told]
+        await clock.sleep(0)
+        for number in range(5):
+            feed.publish(Event(b"%d" % number + b" " * RUN_BYTES * number))
+        runs = await asyncio.gather(*first)
+        return runs, [await anext(each) for each in told]
+
+    first, second = run_virtual(main)
+
+    assert [len(run.events) for run in first + second] == [2, 2, 2, 1, 1, 1]
+    assert len(set(first)) == len(set(second)) == 1
+
+
+class Slow(Clock):
+    """A clock by which whatever the feed does takes a while."""
+
+    took = 0.0
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self.monotonic = self._later
+
+    def _later(self) -> float:
+        self.took += 0.001
+        return self._loop.time() + self.took
+
+
+def test_a_feed_that_takes_long_reports_less_often_and_says_what_it_left_out():
+    async def main(kind):
+        loop = asyncio.get_running_loop()
+        it = Engine(kind(loop))
+        listener = it.observe()
+        for number in range(20):
+            script = [each for n in range(200) for each in (batches([n]), 0.05)]
+            await run(it, pipeline(f"p{number}", [reads(Told(it.clock, script))]))
+        reading = asyncio.ensure_future(read_all(listener))
+        await it.clock.sleep(15)
+        listener.close()
+        events = [json.loads(event.data) for run in await reading for event in run.events]
+        return [each for each in events if each["stage"] == "input"]
+
+    often, seldom = run_virtual(lambda: main(Clock)), run_virtual(lambda: main(Slow))
+
+    assert len(often) == 20 * 100
+    assert 20 * 5 < len(seldom) < 20 * 50
+    told = [each["payload"]["batch"] for each in seldom if each["pipeline_id"] == "p7"]
+    last = int(told[-1]["messages"][0])
+    assert sum(each["total"] + each["skipped_messages"] for each in told) == last + 1
 
 
 def test_a_closed_feed_ends_every_stream():

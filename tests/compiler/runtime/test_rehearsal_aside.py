@@ -12,12 +12,12 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.rehearsal import aside as asides
 from headrace.compiler.runtime.rehearsal.aside import (
     AT_ONCE,
-    SWITCH_SECONDS,
     Aside,
     TookTooLong,
     TooMany,
 )
 from headrace.compiler.runtime.rehearsal.chain import Rehearsal, Surroundings
+from headrace.compiler.runtime.switching import SWITCH_SECONDS
 from tests.compiler.runtime.rehearsing import NEW_YEAR, transform
 from tests.compiler.runtime.test_rehearsal import builds
 from tests.peer import peer

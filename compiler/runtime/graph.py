@@ -1,0 +1,128 @@
+"""The graph: which pipelines run, and who reads whom. Bookkeeping only: it starts and ends nothing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from graphlib import CycleError, TopologicalSorter
+
+from headrace.compiler.edges import Source
+from headrace.compiler.errors import BuildRefused
+from headrace.compiler.language.config import PipelineConfig
+from headrace.compiler.language.diagnostics import Diagnostic
+from headrace.compiler.language.digits import keeping_digits
+from headrace.compiler.language.rules import circle, missing_upstream
+from headrace.compiler.runtime.inbox import Inbox
+from headrace.compiler.runtime.pipeline import Pipeline, Taker
+
+InboxKind = Callable[[str, Callable[[Inbox], None]], Inbox]
+"""Makes an inbox of an upstream; is given what detaches it."""
+
+
+class Graph:
+    """The pipelines by id, in the order they came, and the inboxes that read each of them.
+
+    Inboxes are kept by the id they read, so they outlive a pipeline that goes and comes again.
+    """
+
+    def __init__(self) -> None:
+        self.pipelines: dict[str, Pipeline] = {}
+        self._readers: defaultdict[str, list[Taker]] = defaultdict(list)
+
+    def readers(self, id: str) -> Sequence[Taker]:
+        """Return who takes what a pipeline hands on."""
+        return self._readers.get(id, ())
+
+    def attach(self, upstream: str, make: InboxKind = Inbox) -> Source:
+        """Return a new inbox that what ``upstream`` hands on is put into from now on."""
+        inbox = self.inbox(upstream, self.pipelines, make)
+        self.join(inbox)
+        return inbox
+
+    def inbox(self, upstream: str, running: Iterable[str], make: InboxKind = Inbox) -> Inbox:
+        """Return a new inbox that nothing is put into yet.
+
+        Raises:
+            BuildRefused: nobody of those ``running`` has the id that it is to read.
+        """
+        if upstream not in running:
+            raise BuildRefused(missing_upstream(upstream, list(running)))
+        return make(upstream, self._detach)
+
+    def join(self, inbox: Inbox) -> None:
+        """Have an inbox take what its upstream hands on."""
+        self._readers[inbox.upstream].append(inbox.take)
+        self._rewire(inbox.upstream)
+
+    def forget(self, id: str) -> None:
+        """Drop the list of an id that nobody runs under and nobody reads."""
+        if id not in self.pipelines and not self._readers.get(id):
+            self._readers.pop(id, None)
+
+    def remove(self, pipeline: Pipeline) -> None:
+        """Have a pipeline run no more, unless another one runs under its id by now."""
+        if self.pipelines.get(pipeline.id) is pipeline:
+            del self.pipelines[pipeline.id]
+
+    def naming(self, connection: str) -> list[str]:
+        """Return the pipelines that name a connection, whatever their status."""
+        every = self.pipelines.values()
+        return [each.id for each in every if connection in each.config.connections]
+
+    def settle_decoding(self) -> None:
+        """Have those pipelines keep the digits of numbers whose messages reach who wants them."""
+        every = self.pipelines
+        keeping = keeping_digits({id: each.config for id, each in every.items()})
+        for id, each in every.items():
+            each.parts.decoding.keep_digits(keeps=id in keeping)
+
+    def rings(self, id: str, config: PipelineConfig) -> Iterator[Diagnostic]:
+        """Yield the readings that would close a ring: of pipelines that waited for this id."""
+        for path, upstream in config.readings():
+            if ring := self._way(id, upstream):
+                yield config.diagnose(circle(ring), path)
+
+    def _way(self, start: str, end: str) -> list[str]:
+        """Return the pipelines that messages of one go through to another; empty if there are none."""
+        after: dict[str, str | None] = {end: None}
+        reached: list[str] = [end]
+        for here in reached:
+            if here == start:
+                way = [here]
+                while (following := after[way[-1]]) is not None:
+                    way.append(following)
+                return way
+            if here in self.pipelines:
+                read = self.pipelines[here].config.upstreams
+                new = [each for each in dict.fromkeys(read) if each not in after]
+                after.update(dict.fromkeys(new, here))
+                reached += new
+        return []
+
+    def _detach(self, inbox: Inbox) -> None:
+        readers = self._readers[inbox.upstream]
+        if inbox.take in readers:
+            readers.remove(inbox.take)
+            self._rewire(inbox.upstream)
+        self.forget(inbox.upstream)
+
+    def _rewire(self, upstream: str) -> None:
+        if running := self.pipelines.get(upstream):
+            running.rewire()
+
+
+async def upstream_first(
+    ending: Mapping[str, Pipeline], end: Callable[[Sequence[Pipeline]], Awaitable[None]]
+) -> None:
+    """End pipelines in layers, so that what one hands on as it ends is still read by the next."""
+    order = TopologicalSorter(
+        {id: [up for up in each.config.upstreams if up in ending] for id, each in ending.items()}
+    )
+    left = dict(ending)
+    with suppress(CycleError):  # those that are in one are ended last, and together
+        order.prepare()
+    while left:
+        ready = order.get_ready()
+        await end([left.pop(id) for id in ready or tuple(left)])
+        order.done(*ready)

@@ -1,0 +1,250 @@
+"""The plan of a revert: what goes on, comes, changes and goes, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from headrace.compiler.buckets import Bucket, Buckets
+from headrace.compiler.language.comparing import differing, is_same
+from headrace.compiler.language.config import PipelineConfig, Program
+from headrace.compiler.language.diagnostics import path_text
+from headrace.compiler.language.families import Connection
+from headrace.compiler.language.ids import generated_id
+from headrace.compiler.runtime.footing import Digest, Footing, digest
+from headrace.compiler.runtime.pipeline import Pipeline
+
+MOST_NAMED = 10
+"""How many of a kind a log line names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """A pipeline that is stopped: why, if it comes again, and what it has.
+
+    Buffers let the messages they hold go early; those and the batches in flight go through first.
+    """
+
+    id: str
+    held: int
+    in_flight: int
+    why: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What is filed under a new name, otherwise, and no more."""
+
+    added: tuple[str, ...]
+    changed: tuple[str, ...]
+    removed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Emptied:
+    """A bucket that loses what it holds."""
+
+    name: str
+    keys: int
+
+
+@dataclass(frozen=True, slots=True)
+class BucketChanges:
+    """Which buckets keep what they hold, come empty, start anew, go."""
+
+    kept: tuple[str, ...]
+    added: tuple[str, ...]
+    changed: tuple[Emptied, ...]
+    removed: tuple[Emptied, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a revert does. Pipelines and buckets that are kept go on undisturbed."""
+
+    kept: tuple[str, ...]
+    added: tuple[str, ...]
+    changed: tuple[Ending, ...]
+    removed: tuple[Ending, ...]
+    connections: Names
+    buckets: BucketChanges
+    lost: int = 0
+    """Messages that had not left the outputs in time, when it was done."""
+
+    def __str__(self) -> str:
+        """Say in short what becomes of the pipelines, and what is lost."""
+        emptied = [*self.buckets.changed, *self.buckets.removed]
+        told = [
+            _told(self.added, "added"),
+            _told([each.id for each in self.changed], "changed"),
+            _told([each.id for each in self.removed], "removed"),
+            f"{len(self.kept):,} left alone",
+            *(f"bucket '{each.name}' lost {each.keys:,} keys" for each in emptied if each.keys),
+            f"messages lost, because not written in time: {self.lost:,}" if self.lost else "",
+        ]
+        return "pipelines: " + ", ".join(filter(None, told))
+
+
+def _told(names: Sequence[str], verb: str) -> str:
+    if not names:
+        return ""
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return f"{len(names):,} {verb} ({', '.join(map(repr, names[:MOST_NAMED]))}{more})"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A running pipeline as it was when somebody looked: enough to compare it anywhere."""
+
+    id: str
+    config: PipelineConfig
+    footing: Footing
+    is_settled: bool
+    has_failed: bool
+
+    @classmethod
+    def of(cls, pipeline: Pipeline) -> Standing:
+        """Look at a pipeline."""
+        return cls(
+            pipeline.id,
+            pipeline.config,
+            pipeline.parts.footing,
+            pipeline.is_settled,
+            pipeline.status == "failed",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The pipelines of a file by the ids they get, and why those that run already have to change.
+
+    Both in the order of the file, each pipeline after those it reads from.
+    """
+
+    wanted: Mapping[str, PipelineConfig]
+    why: Mapping[str, tuple[str, ...]]
+
+    @property
+    def kept(self) -> list[str]:
+        """Those that run as the file wants them."""
+        return [id for id, why in self.why.items() if not why]
+
+    @property
+    def made(self) -> dict[str, PipelineConfig]:
+        """Those that are built: the new ones, and those that change."""
+        return {id: config for id, config in self.wanted.items() if self.why.get(id) != ()}
+
+
+def compared(
+    running: Sequence[Standing],
+    program: Program,
+    connections: Mapping[str, Connection],
+    buckets: Buckets,
+) -> Comparison:
+    """Compare what runs with a file. Reads the files that pipelines were built from; for a thread."""
+    wanted = _identified(program.pipelines, running)
+    held: Digest = cache(digest)
+    why = {
+        each.id: tuple(_reasons(each, wanted[each.id], connections, buckets, held))
+        for each in running
+        if each.id in wanted
+    }
+    return Comparison(wanted, {id: why[id] for id in wanted if id in why})
+
+
+def _identified(
+    configs: Iterable[PipelineConfig], running: Sequence[Standing]
+) -> dict[str, PipelineConfig]:
+    """Return the pipelines of a file by id. One without is the one that runs just so, or a new one."""
+    configs = [*configs]
+    named = {config.id for config in configs if config.id is not None}
+    nameless = [each for each in running if each.config.id is None and each.id not in named]
+    taken = {*named, *(each.id for each in running)}
+    found = dict[str, PipelineConfig]()
+    for config in configs:
+        id = config.id
+        if id is None:
+            alike = next((one for one in nameless if _is_like(one.config, config)), None)
+            if alike is not None:
+                nameless.remove(alike)
+            id = alike.id if alike is not None else generated_id(taken)
+            taken.add(id)
+        found[id] = config
+    return found
+
+
+def _is_like(before: PipelineConfig, after: PipelineConfig) -> bool:
+    return next(differing(before, after), None) is None
+
+
+def _reasons(
+    standing: Standing,
+    config: PipelineConfig,
+    connections: Mapping[str, Connection],
+    buckets: Buckets,
+    held: Digest,
+) -> Iterator[str]:
+    """Yield why a pipeline cannot just go on."""
+    if not standing.is_settled:
+        yield "it is being created"
+        return
+    if standing.has_failed:
+        yield "it has failed"
+    yield from map(path_text, differing(standing.config, config))
+    yield from standing.footing.changes(connections, buckets, held)
+
+
+def plan_of(
+    comparison: Comparison,
+    running: Mapping[str, Pipeline],
+    filed: tuple[Mapping[str, Connection], Mapping[str, Connection]],
+    buckets: tuple[Buckets, Buckets],
+) -> Plan:
+    """Return the plan; ``filed`` and ``buckets`` are those of now and those that are wanted."""
+    made = comparison.made
+    return Plan(
+        kept=tuple(comparison.kept),
+        added=tuple(id for id in made if id not in running),
+        changed=tuple(
+            _ending(running[id], comparison.why[id]) for id in made if id in comparison.why
+        ),
+        removed=tuple(_ending(each) for id, each in running.items() if id not in comparison.wanted),
+        connections=_names(*filed),
+        buckets=_bucket_changes(*buckets),
+    )
+
+
+def _ending(pipeline: Pipeline, why: tuple[str, ...] = ()) -> Ending:
+    return Ending(pipeline.id, pipeline.held, pipeline.in_flight, why)
+
+
+def _names(before: Mapping[str, Connection], after: Mapping[str, Connection]) -> Names:
+    return Names(
+        added=tuple(sorted(after.keys() - before.keys())),
+        changed=tuple(
+            sorted(
+                name
+                for name in after.keys() & before.keys()
+                if not is_same(before[name], after[name])
+            )
+        ),
+        removed=tuple(sorted(before.keys() - after.keys())),
+    )
+
+
+def _bucket_changes(before: Buckets, after: Buckets) -> BucketChanges:
+    def emptied(bucket: Bucket) -> Emptied:
+        return Emptied(bucket.name, len(bucket))
+
+    known = {bucket.name: after.get(bucket.name) for bucket in before}
+    return BucketChanges(
+        kept=tuple(bucket.name for bucket in before if known[bucket.name] is bucket),
+        added=tuple(name for name in after.names() if name not in known),
+        changed=tuple(
+            emptied(bucket)
+            for bucket in before
+            if known[bucket.name] is not None and known[bucket.name] is not bucket
+        ),
+        removed=tuple(emptied(bucket) for bucket in before if known[bucket.name] is None),
+    )

@@ -1,0 +1,235 @@
+"""Reverting: the running graph becomes that of a file, and what is as the file wants it goes on.
+
+Everything new is built first, beside what runs: it opens nothing, and a refusal leaves no trace. Then the
+new pipelines take the places of the old ones at once. The old ones end, upstream first, with all that
+they had taken; meanwhile what is posted to a place, or handed on by a pipeline that goes on, waits for the
+new one there. At last the new ones are opened and run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from typing import Any, TypeVar
+
+from headrace.compiler.edges import Source
+from headrace.compiler.errors import HeadraceError, Refused
+from headrace.compiler.language.config import PipelineConfig, Program
+from headrace.compiler.language.diagnostics import Diagnostic
+from headrace.compiler.language.families import Connection
+from headrace.compiler.language.states import bounds_of
+from headrace.compiler.runtime.context import World
+from headrace.compiler.runtime.drivers import import_drivers
+from headrace.compiler.runtime.graph import Graph, upstream_first
+from headrace.compiler.runtime.inbox import Inbox
+from headrace.compiler.runtime.pipeline import Pipeline
+from headrace.compiler.runtime.plan import Comparison, Plan, Standing, compared, plan_of
+
+_T = TypeVar("_T")
+
+
+class NotReverted(Refused):
+    """What a file says is refused; everything goes on as it was."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic], subject: str) -> None:
+        """Take what is wrong, and what that means; the first file that is refused is named."""
+        files = (each.file for each in diagnostics if each.severity == "error" and each.file)
+        super().__init__(diagnostics, ": ".join([subject, *islice(files, 1)]))
+
+
+class RevertedInPart(Refused):
+    """Some pipelines of the file were turned down as they were opened: they are `failed`."""
+
+
+class Ending(HeadraceError):
+    """The server is shutting down; nothing was changed."""
+
+    def __init__(self) -> None:
+        super().__init__("the server is shutting down")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is to run: the pipelines and buckets of a file, and the connections beside it."""
+
+    program: Program
+    connections: Mapping[str, Connection]
+
+
+class Reverting:
+    """One revert. `plan` only looks; `run` does it, once."""
+
+    def __init__(
+        self,
+        target: Target,
+        graph: Graph,
+        world: World,
+        make: Callable[[str, PipelineConfig, World], Pipeline],
+        *,
+        opening_seconds: float,
+        ending_seconds: float,
+    ) -> None:
+        """Take what is to run, what does, and what makes a pipeline in a world."""
+        self.target = target
+        self.buckets = world.buckets.redeclared(bounds_of(target.program.buckets))
+        self.has_ended = asyncio.Event()
+        """Set when the old pipelines have ended, or when it is clear that they go on."""
+        self._graph, self._world, self._make = graph, world, make
+        self._opening_seconds, self._ending_seconds = opening_seconds, ending_seconds
+        self._inboxes: dict[str, list[Inbox]] = {}
+        self._worlds: list[World] = []
+        self._is_cancelled = False
+
+    def cancel(self) -> None:
+        """Have it change nothing, if it has not begun to."""
+        self._is_cancelled = True
+
+    async def plan(self) -> Plan:
+        """Return what would be done."""
+        return self._planned(await self._compared())
+
+    async def run(self, install: Callable[[], None]) -> Plan:
+        """Do it and return what was done; ``install`` is called when the new pipelines take over.
+
+        Raises:
+            NotReverted: a pipeline cannot be built; nothing was changed.
+            RevertedInPart: one was turned down when it was opened. All the others run.
+            Ending: it was cancelled before it changed anything.
+        """
+        try:
+            comparison = await self._compared()
+            plan = self._planned(comparison)
+            old = {id: each for id, each in self._graph.pipelines.items() if id not in plan.kept}
+            made = await self._built(comparison.made, old)
+            self._take_over(comparison.wanted, made, install)
+            await self._end(old)
+        finally:
+            self.has_ended.set()
+        await self._start(made)
+        return replace(plan, lost=sum(each.lost for each in old.values()))
+
+    async def _compared(self) -> Comparison:
+        running = [Standing.of(each) for each in self._graph.pipelines.values()]
+        with self._world.clock.outside():
+            return await asyncio.to_thread(
+                compared, running, self.target.program, self.target.connections, self.buckets
+            )
+
+    def _planned(self, comparison: Comparison) -> Plan:
+        return plan_of(
+            comparison,
+            self._graph.pipelines,
+            (self._world.connections, self.target.connections),
+            (self._world.buckets, self.buckets),
+        )
+
+    async def _built(
+        self, configs: Mapping[str, PipelineConfig], old: Mapping[str, Pipeline]
+    ) -> dict[str, Pipeline]:
+        """Build pipelines beside what runs.
+
+        Raises:
+            NotReverted: with every reason; nothing is left of them.
+        """
+        await import_drivers(configs.values(), self._world.clock)
+        made: dict[str, Pipeline] = {}
+        refused: list[Diagnostic] = []
+        try:
+            with self._world.claims.leaving(each.parts for each in old.values()):
+                for id, config in configs.items():
+                    made[id] = self._make(id, config, self._aside(id))
+                    refused += made[id].build()
+                    await self._world.clock.sleep(0)  # as `_each` does
+            if refused:
+                raise NotReverted(self._world.shown(refused), "nothing was changed")
+            if self._is_cancelled:
+                raise Ending
+        except BaseException:
+            await asyncio.gather(*(each.stop(0) for each in made.values()))
+            raise
+        return made
+
+    def _aside(self, id: str) -> World:
+        """Return the world as it is going to be, for one pipeline."""
+        world = self._world.aside(
+            self.target.connections,
+            self.buckets,
+            partial(self._attach, self._inboxes.setdefault(id, [])),
+        )
+        self._worlds.append(world)
+        return world
+
+    def _attach(self, inboxes: list[Inbox], upstream: str) -> Source:
+        """Return an inbox that is joined to its upstream later; the file was checked to have it."""
+        inbox = self._graph.inbox(upstream, [upstream])
+        inboxes.append(inbox)
+        return inbox
+
+    def _take_over(
+        self,
+        wanted: Mapping[str, PipelineConfig],
+        made: Mapping[str, Pipeline],
+        install: Callable[[], None],
+    ) -> None:
+        """Have the graph be the new one, in the order of the file. Nothing is awaited on the way."""
+        running = dict(self._graph.pipelines)
+        self._graph.pipelines.clear()
+        for id, config in wanted.items():
+            pipeline = self._graph.pipelines[id] = made.get(id) or running[id]
+            pipeline.config = config  # the same in effect; an echo and a save follow the file
+        install()
+        for world in self._worlds:
+            world.merge(self._world)
+        self._graph.settle_decoding()
+
+    async def _end(self, old: Mapping[str, Pipeline]) -> None:
+        clock = self._world.clock
+        ends = clock.monotonic() + self._ending_seconds
+
+        async def end(layer: Sequence[Pipeline]) -> None:
+            await self._each(layer, lambda old: self._hand_over(old, ends))
+
+        await upstream_first(old, end)
+        for id in [*self._inboxes]:
+            self._join(id)
+        for id in old:
+            self._graph.forget(id)
+
+    async def _hand_over(self, old: Pipeline, ends: float) -> None:
+        """End a pipeline; what comes after the last that it takes goes to the new one."""
+        self._join(old.id)  # with nothing awaited in between: no batch is for both, or for neither
+        await old.stop(max(ends - self._world.clock.monotonic(), 0.0), is_deleted=True)
+
+    def _join(self, id: str) -> None:
+        for inbox in self._inboxes.pop(id, ()):
+            self._graph.join(inbox)
+
+    async def _start(self, made: Mapping[str, Pipeline]) -> None:
+        """Open the new pipelines and run them, each as soon as it is open."""
+        refused = await self._each(made.values(), self._open)
+        if said := [diagnostic for some in refused for diagnostic in some]:
+            turned_down = [f"'{id}'" for id, some in zip(made, refused, strict=True) if some]
+            raise RevertedInPart(
+                self._world.shown(said), f"reverted, but these failed: {', '.join(turned_down)}"
+            )
+
+    async def _each(
+        self, pipelines: Iterable[Pipeline], act: Callable[[Pipeline], Coroutine[Any, Any, _T]]
+    ) -> list[_T]:
+        """Have something done with all of them together; a thousand must not hold others up."""
+        tasks = []
+        for each in pipelines:
+            tasks.append(asyncio.ensure_future(act(each)))
+            await self._world.clock.sleep(0)
+        return await asyncio.gather(*tasks)
+
+    async def _open(self, pipeline: Pipeline) -> list[Diagnostic]:
+        refused = await pipeline.open(self._opening_seconds)
+        if refused:
+            pipeline.give_up()
+        else:
+            pipeline.run()
+        return refused

@@ -1,0 +1,192 @@
+"""One sample: an input built and read as in a pipeline, until there is enough, and let go of."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from headrace.compiler.delivery import Batch, Delivery
+from headrace.compiler.edges import Source
+from headrace.compiler.errors import BuildRefused
+from headrace.compiler.jsontext import encode
+from headrace.compiler.language.config import PipelineConfig
+from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.families import Input
+from headrace.compiler.language.ids import generated_id
+from headrace.compiler.runtime.building import missing, pump_over
+from headrace.compiler.runtime.context import World
+from headrace.compiler.runtime.drivers import import_drivers
+from headrace.compiler.runtime.parts import Parts
+from headrace.compiler.runtime.pump import Pump
+from headrace.compiler.runtime.sampling.place import SamplePlace
+
+if TYPE_CHECKING:
+    from reactivex.abc import DisposableBase
+
+MOST_BYTES = 8 * 1024 * 1024
+"""Bytes of the messages of one sample together, as JSON."""
+
+UNBUFFERED = "'buffer' is ignored: messages are shown as they arrive"
+SHUTTING_DOWN = "the server is shutting down: the sample ended early"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What was read. ``notes`` tell what was different from a pipeline, and what went wrong."""
+
+    messages: Batch
+    notes: Sequence[str]
+    seconds: float
+    """How long that took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unbuilt:
+    """Why the input could not be built. Texts are without secrets."""
+
+    faults: Sequence[Fault]
+    notes: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Why nothing could be read, in one line without secrets."""
+
+    reason: str
+    notes: Sequence[str]
+
+
+class Taking:
+    """The taking of one sample. ``name`` is what its pipeline would be called, if it had one."""
+
+    def __init__(
+        self, component: Input, most: int, world: World, attach: Callable[[str], Source]
+    ) -> None:
+        self.name = f"sample-{generated_id()}"
+        self._component = component
+        self._world = world
+        self._parts = Parts(self.name)
+        self._place = SamplePlace(self._parts, world, attach, self._broke_off)
+        self._notes: list[str] = [] if component.buffer is None else [UNBUFFERED]
+        self._left = most
+        self._messages: Batch = []
+        self._bytes = self._too_large = 0
+        self._is_over = asyncio.Event()
+        self._pump: Pump | None = None
+        self._opening: asyncio.Task[None] | None = None
+        self._subscription: DisposableBase | None = None
+
+    async def read(self, seconds: float) -> Sample | Unbuilt | Unread:
+        """Return what arrives within so many seconds, as soon as there is enough of it."""
+        await import_drivers([PipelineConfig(None, (self._component,))], self._world.clock)
+        faults = missing(self._component, self._world)
+        source: Source | None = None
+        if not faults:
+            try:
+                source, notes = self._component.glimpse(self._place)
+                self._notes += notes
+            except BuildRefused as cause:
+                faults = [cause.fault]
+        if source is None:
+            return Unbuilt([self._shown(fault) for fault in faults], self._notes)
+        return await self._read(source, seconds)
+
+    def end(self) -> None:
+        """Have it end now, with what there is."""
+        self._notes.append(SHUTTING_DOWN)
+        self._is_over.set()
+
+    async def let_go(self) -> None:
+        """Close what it has opened, and give back what it has claimed."""
+        if self._opening is not None:
+            self._opening.cancel()
+            await asyncio.wait([self._opening])
+        if self._subscription is not None:
+            self._subscription.dispose()
+        if self._pump is not None:
+            await self._pump.finish()
+            self._pump.discard()  # also when it has never read
+        for action in self._parts.closing:
+            await action()
+
+    async def _read(self, source: Source, seconds: float) -> Sample | Unread:
+        monotonic = self._world.clock.monotonic
+        began = monotonic()
+        self._pump = pump_over(
+            source,
+            self._component,
+            self._place,
+            self._parts,
+            self._world,
+            self._place.report,
+            acknowledges=False,
+        )
+        self._opening = asyncio.ensure_future(self._open(self._pump))
+        enough = asyncio.ensure_future(self._is_over.wait())
+        try:
+            await asyncio.wait([enough], timeout=seconds)
+        finally:
+            enough.cancel()
+        return self._outcome(monotonic() - began)
+
+    async def _open(self, pump: Pump) -> None:
+        """Connect, and have what arrives taken."""
+        try:
+            await pump.open()
+        except BuildRefused as cause:
+            self._place.report(cause)
+        else:
+            self._subscription = pump.observable().subscribe(
+                self._take, on_completed=self._is_over.set
+            )
+
+    def _take(self, delivery: Delivery) -> None:
+        """Take what is wanted of a batch, as far as there is room for it in an answer."""
+        for message in delivery.batch[: self._left]:
+            self._left -= 1
+            size = len(encode(message))
+            if self._bytes + size > MOST_BYTES:
+                self._too_large += 1
+            else:
+                self._bytes += size
+                self._messages.append(message)
+        delivery.done()
+        if not self._left:
+            self._is_over.set()
+
+    def _broke_off(self, cause: BaseException) -> None:
+        """Go on only while nothing was read: after that, what comes could have been read before."""
+        if self._messages or isinstance(cause, BuildRefused):
+            self._is_over.set()
+
+    def _outcome(self, seconds: float) -> Sample | Unread:
+        notes = [*self._notes, *self._told()]
+        reason = self._obstacle(seconds)
+        if reason is None or self._messages:
+            return Sample([*self._messages], notes, seconds)
+        return Unread(reason, [note for note in notes if note != reason])
+
+    def _obstacle(self, seconds: float) -> str | None:
+        """Return why nothing can be read at the moment."""
+        if self._opening is not None and not self._opening.done():
+            # Whether there is a server that hangs, or another kind of server, or none, is not known.
+            return (
+                f"nothing that speaks '{self._component.kind}' has answered after {seconds:.1f} s"
+            )
+        return self._place.outage
+
+    def _told(self) -> Iterator[str]:
+        """Yield what was passed over, and all that went wrong."""
+        if skipped := self._parts.counters.skipped:
+            yield f"skipped {skipped} of what arrived"
+        if self._too_large:
+            yield f"left out {self._too_large} of what was read: {MOST_BYTES >> 20} MiB are the most"
+        yield from self._place.warnings
+        yield from self._place.failed
+
+    def _shown(self, fault: Fault) -> Fault:
+        """Return a fault without secrets: some are in the words of a driver."""
+        hide = self._place.hide
+        return replace(fault, message=hide(fault.message), found=fault.found and hide(fault.found))

@@ -1,0 +1,476 @@
+"""A revert: what is as the file wants it goes on, everything else is built, ended and started."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from headrace.compiler.edges import Sink
+from headrace.compiler.errors import BuildRefused, UnknownPipeline
+from headrace.compiler.language.config import PipelineConfig
+from headrace.compiler.language.context import Context
+from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.families import Output
+from headrace.compiler.language.secrets import Secret, Secrets
+from headrace.compiler.runtime.reverting import NotReverted, RevertedInPart
+from headrace.connectors.http import HttpInput
+from headrace.connectors.pipeline import PipelineInput
+from headrace.operators.buffer import Buffer
+from tests.compiler.runtime.reverts import Denying, From, Saying, Wire, flow, slowly, staged
+from tests.stand_ins import Kept, Slow, Told, running
+from tests.virtual import virtual
+
+
+def started(word: str) -> list[object]:
+    """Return the numbers that a flow says which has begun anew; three of them."""
+    return [[word, n] for n in range(3)]
+
+
+@virtual
+async def test_what_is_as_the_file_says_sees_every_message():
+    stage = staged()
+    kept, changed = flow("kept", Saying(word="a")), flow("changed", Saying(word="a"))
+    await stage.revert(kept, changed)
+    before = stage.pipeline("kept")
+    await stage.it.clock.sleep(1.05)
+
+    plan = await stage.revert(flow("kept", Saying(word="a")), flow("changed", Saying(word="b")))
+    await stage.it.clock.sleep(1)
+
+    assert (plan.kept, [each.id for each in plan.changed]) == (("kept",), ["changed"])
+    assert stage.pipeline("kept") is before
+    assert stage.written("kept") == [["a", n] for n in range(20)]
+    assert stage.written("changed") == [
+        *([["a", n] for n in range(10)]),
+        *([["b", n] for n in range(10)]),
+    ]
+    assert [source.lives for source in stage.read] == [1, 1, 1]
+    await stage.it.close()
+
+
+@virtual
+async def test_a_window_that_a_revert_falls_into_ends_once_with_everything():
+    stage = staged()
+    window = flow("kept", Buffer(seconds=3, max_messages=1000))
+    await stage.revert(window, flow("other"))
+    await stage.it.clock.sleep(1.05)
+    assert running(stage.it, "kept").held == 10
+
+    await stage.revert(window)
+    await stage.it.clock.sleep(2.1)
+
+    assert stage.kept("kept").batches == [[*range(30)]]
+    assert stage.kept("kept").times == [pytest.approx(3.1)]
+    await stage.it.close()
+
+
+@virtual
+async def test_what_a_changed_pipeline_holds_is_released_before_the_new_one_starts():
+    stage = staged()
+    await stage.revert(flow("p", Buffer(seconds=60, max_messages=1000)))
+    await stage.it.clock.sleep(0.35)
+
+    await stage.revert(flow("p", Saying(word="new")))
+    await stage.it.clock.sleep(0.35)
+
+    assert stage.kept("p").batches[0] == [0, 1, 2]
+    assert stage.written("p")[3:] == started("new")
+    await stage.it.close()
+
+
+@virtual
+async def test_the_graph_is_that_of_the_file_in_its_order():
+    stage = staged()
+    await stage.revert(flow("a"), flow("b"), flow("c"))
+    await stage.it.dispose("a")
+    await stage.it.compile(flow("over-the-api"))
+
+    plan = await stage.revert(flow("c"), flow("a"), flow("b"))
+
+    assert [view.id for view in stage.it.pipelines()] == ["c", "a", "b"]
+    assert (plan.kept, plan.added) == (("c", "b"), ("a",))
+    assert [each.id for each in plan.removed] == ["over-the-api"]
+    assert {view.status for view in stage.it.pipelines()} == {"running"}
+    assert stage.kept("over-the-api").finished == 1
+    await stage.it.close()
+
+
+@virtual
+async def test_a_second_revert_finds_nothing_to_do():
+    stage = staged()
+    file = [flow("a", Saying(word=1)), flow("b", connection="bus")]
+    bus = {"bus": Wire(host="here")}
+    await stage.revert(*file, connections=bus, held=5)
+    every = dict(stage.it._graph.pipelines)
+
+    plan = await stage.revert(*file, connections=bus, held=5)
+
+    assert (plan.kept, plan.added, plan.changed, plan.removed) == (("a", "b"), (), (), ())
+    assert (plan.connections.added, plan.connections.changed) == ((), ())
+    assert plan.buckets.kept == ("held",)
+    assert stage.it._graph.pipelines == every
+    assert stage.kept("a").finished == 0
+    await stage.it.close()
+
+
+@virtual
+async def test_a_pipeline_that_cannot_be_built_leaves_everything_as_it_was():
+    stage = staged()
+    bus = {"bus": Wire(host="here")}
+    down = flow("down", reads=[PipelineInput(upstream="up")])
+    await stage.revert(flow("up", claimed="a seat"), down, connections=bus, held=5)
+    await stage.it.clock.sleep(1.05)
+    every, bucket = dict(stage.it._graph.pipelines), stage.it.buckets.get("held")
+    configs = [each.config for each in every.values()]
+    stage.refused.add("bad")
+
+    with pytest.raises(NotReverted) as refused:
+        await stage.revert(
+            flow("up", Saying(word="b"), claimed="a seat"),
+            flow("new", reads=[PipelineInput(upstream="up")]),
+            flow("worse", word="bad", connection="bus"),
+            flow("worst", word="bad"),
+            connections={"bus": Wire(host="there")},
+            held=6,
+        )
+
+    # Both are told, and nothing of those that could be built is left either.
+    assert [each.message for each in refused.value.diagnostics] == ["'bad' is refused"] * 2
+    assert str(refused.value).startswith("nothing was changed: inputs[0]: 'bad' is refused")
+    assert stage.it._graph.pipelines == every
+    assert [each.config for each in every.values()] == configs
+    assert (stage.it.buckets.get("held"), [*stage.it.connections.values()]) == (
+        bucket,
+        [*bus.values()],
+    )
+    assert [len(holders) for holders in stage.it._world.claims._holders.values()] == [1]
+    await stage.it.clock.sleep(1)
+    assert stage.written("up") == stage.written("down") == [*range(20)]
+    with pytest.raises(BuildRefused, match="a seat is taken by 'up' inputs"):
+        stage.it._world.claims.take("a seat", object(), "somebody")
+    await stage.it.close()
+
+
+@virtual
+async def test_a_kept_reader_takes_what_the_old_and_the_new_upstream_hand_on():
+    stage = staged()
+    down = flow("down", reads=[PipelineInput(upstream="up")])
+    await stage.revert(flow("up", Buffer(seconds=60, max_messages=1000)), down)
+    await stage.it.clock.sleep(0.35)
+
+    plan = await stage.revert(flow("up", Saying(word="new")), down)
+    await stage.it.clock.sleep(0.35)
+
+    assert plan.kept == ("down",)
+    assert stage.written("down") == [0, 1, 2, *started("new")]
+    await stage.it.close()
+
+
+@virtual
+async def test_a_changed_reader_misses_nothing_of_an_upstream_that_goes_on_and_sees_nothing_twice():
+    stage = staged()
+    slow = stage.sinks["down"] = Slow(stage.it.clock, 0.25)  # so the old one takes a while to end
+    await stage.revert(
+        flow("up"), flow("down", Saying(word="a"), reads=[PipelineInput(upstream="up")])
+    )
+    await stage.it.clock.sleep(1.05)
+
+    begun = stage.it.clock.monotonic()
+    await stage.revert(
+        flow("up"), flow("down", Saying(word="b"), reads=[PipelineInput(upstream="up")])
+    )
+    took = stage.it.clock.monotonic() - begun
+    await stage.it.clock.sleep(60)
+
+    said = [message for batch in slow.batches for message in batch]
+    assert took > 1
+    assert [n for _, n in said][:200] == [*range(200)]
+    assert [word for word, _ in said][:11] == ["a"] * 10 + ["b"]
+    await stage.it.close()
+
+
+@virtual
+async def test_both_ends_of_an_edge_change_and_nothing_between_them_is_lost() -> None:
+    stage = staged()
+    reading = [PipelineInput(upstream="up")]
+    await stage.revert(flow("up", slowly(stage)), flow("down", Saying(word="a"), reads=reading))
+    await stage.it.clock.sleep(0.35)
+
+    await stage.revert(flow("up", Saying(word=1)), flow("down", Saying(word="b"), reads=reading))
+    await stage.it.clock.sleep(0.35)
+
+    old, new = [["a", n] for n in range(3)], [["b", [1, n]] for n in range(3)]
+    assert stage.written("down") == [*old, *new]
+    await stage.it.close()
+
+
+@virtual
+async def test_posts_are_taken_all_through_a_revert():
+    stage = staged()
+    slow = stage.sinks["p"] = Slow(stage.it.clock, 0.5)
+    await stage.revert(flow("p", Saying(word="a"), reads=[HttpInput()]))
+
+    def post(n: int) -> bool:
+        ingress = stage.it.ingress("p")
+        return ingress is not None and ingress.offer([n], None)
+
+    taken = [post(n) for n in range(4)]
+    await stage.it.clock.sleep(0.1)
+    reverting = asyncio.ensure_future(
+        stage.revert(flow("p", Saying(word="b"), reads=[HttpInput()]))
+    )
+    for n in range(4, 24):
+        await stage.it.clock.sleep(0.1)
+        taken.append(post(n))
+    await reverting
+    await stage.it.clock.sleep(60)
+
+    assert taken == [True] * 24
+    assert [m for batch in slow.batches for m in batch] == [
+        ["a" if n < 4 else "b", n] for n in range(24)
+    ]
+    await stage.it.close()
+
+
+@virtual
+async def test_one_that_is_turned_down_is_failed_and_all_the_others_run():
+    stage = staged()
+    denying = stage.sinks["denied"] = Denying()
+    await stage.revert(flow("kept"), flow("p"))
+    await stage.it.clock.sleep(0.35)
+
+    with pytest.raises(RevertedInPart) as refused:
+        await stage.revert(flow("kept"), flow("p", into="denied"), flow("new"))
+    await stage.it.clock.sleep(0.35)
+
+    assert str(refused.value) == "reverted, but these failed: 'p': outputs[0]: wrong password"
+    assert {view.id: view.status for view in stage.it.pipelines()} == {
+        "kept": "running",
+        "p": "failed",
+        "new": "running",
+    }
+    [failure] = running(stage.it, "p").failures.signatures()
+    assert (failure.stage, failure.component, failure.message) == ("output", 0, "wrong password")
+    assert (stage.written("kept"), stage.written("new")) == ([*range(6)], [*range(3)])
+    assert denying.asked == 1
+    await stage.it.close()
+
+
+@virtual
+async def test_an_input_that_is_turned_down_is_told_as_one():
+    class Shut(Told):
+        connects = True
+
+        async def read(self):
+            raise BuildRefused(Fault("turned-away", "not authorized"))
+            yield ()
+
+    stage = staged()
+    stage.sources["shut"] = lambda: Shut(stage.it.clock, [])
+
+    with pytest.raises(RevertedInPart, match=r"'p': inputs\[0\]: not authorized"):
+        await stage.revert(flow("p", word="shut"))
+
+    [failure] = running(stage.it, "p").failures.signatures()
+    assert (failure.stage, failure.component, failure.message) == ("input", None, "not authorized")
+    await stage.it.close()
+
+
+@virtual
+async def test_a_sink_that_does_not_answer_holds_up_no_other_pipeline():
+    class Hanging(Kept):
+        async def start(self) -> None:
+            await asyncio.get_running_loop().create_future()
+
+    stage = staged()
+    stage.sinks["hangs"] = Hanging()
+
+    reverting = asyncio.ensure_future(stage.revert(flow("p", into="hangs"), flow("q")))
+    await stage.it.clock.sleep(1.05)
+    assert len(stage.written("q")) >= 9
+    await reverting
+
+    assert stage.it.clock.monotonic() == 5.0
+    assert (running(stage.it, "p").status, running(stage.it, "q").status) == ("starting", "running")
+    await stage.it.close()
+
+
+@virtual
+async def test_a_pipeline_that_has_failed_is_built_again():
+    stage = staged()
+    stage.sources["ends"] = lambda: Told(stage.it.clock, [0.1, [([1], None)]], stays=False)
+    await stage.revert(flow("p", word="ends"))
+    await stage.it.clock.sleep(1)
+    assert running(stage.it, "p").status == "failed"
+
+    plan = await stage.revert(flow("p", word="ends"))
+
+    assert [each.why for each in plan.changed] == [("it has failed",)]
+    assert running(stage.it, "p").status == "running"
+    await stage.it.close()
+
+
+@virtual
+async def test_one_that_does_not_end_is_given_up_after_the_grace():
+    stage = staged()
+    stage.sinks["p"] = Slow(stage.it.clock, 1e9)
+    await stage.revert(flow("p"))
+    await stage.it.clock.sleep(0.15)
+
+    plan = await stage.revert(flow("p", into="q"))
+
+    assert 3.5 <= stage.it.clock.monotonic() - 0.15 <= 4.5
+    assert plan.lost == 1
+    assert str(plan).endswith("0 left alone, messages lost, because not written in time: 1")
+    assert running(stage.it, "p").status == "running"
+    await stage.it.close()
+
+
+class Remembered(Told):
+    """A source whose broker keeps something for it."""
+
+    def __init__(self, forgotten: list[str], name: str, *arguments: object) -> None:
+        super().__init__(*arguments)  # type: ignore[arg-type]
+        self._forgotten, self._name = forgotten, name
+
+    async def forget(self) -> None:
+        self._forgotten.append(self._name)
+
+
+@virtual
+async def test_brokers_forget_the_inputs_that_are_gone_and_no_others():
+    stage, forgotten = staged(), list[str]()
+    for name in ("stays", "goes", "removed"):
+        stage.sources[name] = lambda name=name: Remembered(forgotten, name, stage.it.clock, [])
+    both = [From(word="stays", claimed="id 1"), From(word="goes", claimed="id 2")]
+    await stage.revert(
+        flow("p", reads=both), flow("q", word="removed", claimed="id 3"), flow("r", word="stays")
+    )
+
+    await stage.revert(
+        flow("p", Saying(word=1), reads=[From(word="stays", claimed="id 1")]),
+        flow("r", word="stays"),
+    )
+
+    assert sorted(forgotten) == ["goes", "removed"]
+    await stage.it.close()
+    assert sorted(forgotten) == ["goes", "removed"]
+
+
+@virtual
+async def test_the_old_one_has_finished_before_the_new_one_opens():
+    order = list[str]()
+
+    class Alone(Kept):
+        async def start(self) -> None:
+            order.append("open")
+
+        async def finish(self) -> None:
+            await stage.it.clock.sleep(0.5)
+            order.append("finished")
+
+    stage = staged()
+    stage.sinks["p"] = Alone()
+    await stage.revert(flow("p"))
+
+    await stage.revert(flow("p", Saying(word=1)))
+
+    assert order == ["open", "finished", "open"]
+    await stage.it.close()
+
+
+@virtual
+async def test_nothing_is_left_of_a_hundred_reverts():
+    stage = staged()
+    for n in range(100):
+        await stage.revert(
+            flow("p", Saying(word=n), claimed="a seat"),
+            flow(f"q{n}", reads=[PipelineInput(upstream="p")]),
+            held=n + 1,
+        )
+
+    assert {*stage.it._graph._readers} == {"p"}
+    assert [len(readers) for readers in stage.it._graph._readers.values()] == [1]
+    assert [len(holders) for holders in stage.it._world.claims._holders.values()] == [1]
+    assert len(asyncio.all_tasks()) < 10
+    world = stage.pipeline("p")._world
+    assert (world.buckets, world.connections) == (stage.it.buckets, stage.it.connections)
+    await stage.it.close()
+
+
+@virtual
+async def test_who_watches_the_events_goes_on_watching():
+    stage = staged()
+    await stage.revert(flow("p"))
+    listener, seen = stage.it.observe(), list[bytes]()
+
+    async def watch() -> None:
+        async for told in listener:
+            seen.extend(event.data for event in getattr(told, "events", ()))
+
+    watching = asyncio.ensure_future(watch())
+    await stage.it.clock.sleep(0.55)
+    await stage.revert(flow("p", Saying(word="new")))
+    await stage.it.clock.sleep(0.55)
+
+    assert not watching.done()
+    assert b"new" in seen[-1]
+    await stage.it.close()
+    await watching
+
+
+@virtual
+async def test_a_file_without_pipelines_ends_everything():
+    stage = staged()
+    await stage.revert(flow("a"), flow("b", reads=[PipelineInput(upstream="a")]), flow("c"))
+    await stage.revert(flow("a"), flow("c"))
+
+    plan = await stage.revert()
+
+    assert ([each.id for each in plan.removed], stage.it.pipelines()) == (["a", "c"], [])
+    assert not stage.it._graph._readers
+    with pytest.raises(UnknownPipeline):
+        await stage.it.dispose("a")
+    await stage.it.close()
+
+
+class Exacting(Output, kind="exacting"):
+    """An output that wants numbers as they were written."""
+
+    def keeps_digits(self) -> bool:
+        return True
+
+    def open(self, ctx: Context) -> Sink:
+        return Kept()
+
+
+@virtual
+async def test_a_pipeline_that_goes_on_keeps_digits_as_soon_as_somebody_wants_them():
+    stage = staged()
+    up, down = flow("up"), flow("down", reads=[PipelineInput(upstream="up")])
+    exacting = PipelineConfig("down", down.inputs, (), (Exacting(),))
+    await stage.revert(up, down)
+    decoding = stage.pipeline("up").parts.decoding
+    plainly = decoding.decode
+
+    plan = await stage.revert(up, exacting)
+
+    assert plan.kept == ("up",)
+    assert (decoding.decode(b"1.10"), decoding.decode) != (plainly(b"1.10"), plainly)
+    await stage.revert(up, down)
+    assert decoding.decode is plainly
+    await stage.it.close()
+
+
+@virtual
+async def test_no_refusal_tells_a_secret():
+    stage = staged(secrets=Secrets({"WORD": "open-sesame"}, {}))
+    stage.it.secrets.resolve(Secret("${WORD}"))  # as whoever was refused had it
+    stage.refused.add("open-sesame")
+
+    with pytest.raises(NotReverted) as refused:
+        await stage.revert(flow("p", word="open-sesame"))
+
+    assert "open-sesame" not in str(refused.value)
+    assert "${WORD}" in str(refused.value)
