@@ -139,6 +139,9 @@ class HttpInput(Input, kind="http", listed=2):
     """
 
     is_only = True
+    unsampled: ClassVar[str] = (
+        "it reads nothing by itself: messages are posted to the pipeline that has it"
+    )
     attaches: ClassVar = {
         "method": "HTTP method of the post.",
         "remote_addr": "Address and port it came from, or null.",

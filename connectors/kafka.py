@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,11 +27,20 @@ from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.structures import ObjectOf
 from headrace.connectors.drivers.kafka_addresses import brokers
 from headrace.connectors.drivers.kafka_cluster import Cluster, Credential
+from headrace.connectors.drivers.kafka_sample import KafkaSample
 from headrace.connectors.drivers.kafka_sink import ACKS, KafkaSink
 from headrace.connectors.drivers.kafka_source import KafkaSource
 from headrace.connectors.tls import TlsConnection
 
 _TOPIC = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
+
+_BEGUN = {
+    "earliest": "the position of the group does not count: 'start_at' earliest begins with the oldest"
+    " record that is kept",
+    "latest": "the position of the group does not count: 'start_at' latest shows only what is produced"
+    " during the sample",
+}
+"""Where a sample begins."""
 
 SASL = ("sasl_mechanism", "username", "password")
 
@@ -94,8 +103,8 @@ class KafkaConnection(TlsConnection, kind="kafka", listed=1):
             message = f"{listed(given)} {need} {listed(missing)} beside it"
             yield Fault("conflict", message, expected=f"all of {listed(SASL)}, or none")
 
-    def cluster(self, ctx: Context) -> Cluster:
-        """Return the brokers as one component reaches them.
+    def cluster(self, ctx: Context, *, makes_topics: bool = True) -> Cluster:
+        """Return the brokers as one component reaches them. They may make the topic it asks for.
 
         Raises:
             BuildRefused: an address is none, or a file of TLS cannot be used.
@@ -106,7 +115,7 @@ class KafkaConnection(TlsConnection, kind="kafka", listed=1):
         if self.sasl_mechanism and self.username is not None and self.password is not None:
             user, password = ctx.resolve(self.username), ctx.resolve(self.password)
             credential = Credential(self.sasl_mechanism, user, password)
-        return Cluster(addresses, tls, credential, ctx)
+        return Cluster(addresses, tls, credential, ctx, makes_topics=makes_topics)
 
 
 class KafkaInput(Input, kind="kafka", listed=3):
@@ -146,9 +155,10 @@ class KafkaInput(Input, kind="kafka", listed=3):
         default="latest",
     )
 
-    def dump(self) -> dict[str, Any]:
+    def dump(self, *, masked: bool = True) -> dict[str, Any]:
         """Return the config object, with a `start_at` of null where it was left out."""
-        return {**super().dump(), "start_at": self.start_at if "start_at" in self.given else None}
+        start_at = self.start_at if "start_at" in self.given else None
+        return {**super().dump(masked=masked), "start_at": start_at}
 
     def source(self, ctx: Context) -> Source:
         """Build what reads the topic."""
@@ -162,13 +172,30 @@ class KafkaInput(Input, kind="kafka", listed=3):
             max_batch=self.max_batch,
         )
 
+    def glimpse(self, ctx: Context) -> tuple[Source, Sequence[str]]:
+        """Build what reads the topic under a group of its own that nobody ever joins."""
+        group = f"headrace-{ctx.pipeline}"
+        source = KafkaSample(
+            ctx.connection(KafkaConnection, self.connection).cluster(ctx, makes_topics=False),
+            ctx,
+            connection=self.connection,
+            topic=self.topic,
+            group=group,
+            start_at=self.start_at,
+            max_batch=self.max_batch,
+        )
+        return source, [
+            f"read with a throwaway consumer group, '{group}', and nothing is committed",
+            _BEGUN[self.start_at],
+        ]
+
 
 class KafkaOutput(Output, kind="kafka", listed=4):
     """Write each message as a JSON record to a topic.
 
     The records of a batch are sent together, with those of other batches that wait, and a batch is
     written when all of its own are confirmed. While no broker answers a batch waits for up to 30
-    seconds. If it has to be given up after that, or is refused in part, the failure says how many of
+    seconds. If it has to be given up after that, or is refused in part, the log says how many of
     its records were confirmed.
 
     Records with the same key go to the same partition, as with every Kafka client; without a key, all

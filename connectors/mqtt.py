@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from headrace.compiler.edges import AwaitingSink, Source
@@ -25,6 +26,7 @@ from headrace.compiler.language.records import option
 from headrace.compiler.language.secrets import Secret
 from headrace.connectors.drivers.mqtt_access import Access
 from headrace.connectors.drivers.mqtt_client import QOS
+from headrace.connectors.drivers.mqtt_sample import MqttSample
 from headrace.connectors.drivers.mqtt_sink import MqttSink
 from headrace.connectors.drivers.mqtt_source import MqttSource
 from headrace.connectors.tls import TlsConnection
@@ -144,6 +146,11 @@ class MqttConnection(TlsConnection, kind="mqtt", listed=7):
         )
 
 
+def _unshared(topic: str) -> str:
+    """Return the filter of a shared subscription; any other one as it is."""
+    return topic.split("/", 2)[2] if topic.startswith("$share/") else topic
+
+
 def _identified(ctx: Context, access: Access, topic: str, suffix: str = "") -> str:
     """Return the client id, which is ours alone: a broker cuts off whoever had it before."""
     pipeline = _FORBIDDEN.sub("_", ctx.pipeline)
@@ -204,6 +211,21 @@ class MqttInput(Input, kind="mqtt", listed=6):
         """Resolve the credential and claim the client id. Connects when it is read."""
         access = ctx.connection(MqttConnection, self.connection).access(ctx)
         return MqttSource(self, access, _identified(ctx, access, self.topic), ctx)
+
+    def glimpse(self, ctx: Context) -> tuple[Source, Sequence[str]]:
+        """Build what subscribes as a client of its own, and shares with nobody."""
+        plain = replace(self, topic=_unshared(self.topic), ack="on_receipt")
+        access = ctx.connection(MqttConnection, self.connection).access(ctx)
+        identifier = _identified(ctx, access, plain.topic)
+        notes = [f"read with a client id of its own, '{identifier}', and a clean session"]
+        if self.ack == "on_delivery":
+            notes.append("what waits in the pipeline's session is not shown, and stays there")
+        if plain.topic != self.topic:
+            notes.append(
+                f"subscribed to '{plain.topic}' alone: a member of the group would take its messages"
+                " from the others"
+            )
+        return MqttSample(plain, access, identifier, ctx), notes
 
 
 class MqttOutput(Output, kind="mqtt", listed=8):

@@ -290,14 +290,14 @@ class NatsOutput(Output, kind="nats", listed=5):
     def open(self, ctx: Context) -> AwaitingSink:
         """Look up the connection; the start connects."""
         dialer = ctx.connection(NatsConnection, self.connection).dialer(ctx)
-        return NatsSink(self.subject, dialer)
+        return NatsSink(self.subject, dialer, ctx)
 
 
 class NatsSink(AwaitingSink):
     """Publishes over one connection, and over a new one when that is over."""
 
-    def __init__(self, subject: str, dialer: Dialer) -> None:
-        self._subject, self._dialer = subject, dialer
+    def __init__(self, subject: str, dialer: Dialer, ctx: Context) -> None:
+        self._subject, self._dialer, self._ctx = subject, dialer, ctx
         self._link: Link | None = None
 
     async def start(self) -> None:
@@ -311,7 +311,7 @@ class NatsSink(AwaitingSink):
             link = await self._linked()
         except BuildRefused as cause:  # it let us in before: worth waiting, as for any lost server
             raise Unreachable(str(cause)) from cause
-        _check_sizes(bodies, link)
+        self._check_sizes(bodies, link)
         try:
             await link.send(self._subject, bodies)
         except Unreachable:
@@ -330,13 +330,13 @@ class NatsSink(AwaitingSink):
             self._link = await self._dialer.dial()
         return self._link
 
-
-def _check_sizes(bodies: Sequence[bytes], link: Link) -> None:
-    """Raise `BatchFailed` for a message that the server would hang up on."""
-    most = link.max_payload
-    for place, body in enumerate(bodies, 1):
-        if len(body) > most:
-            raise BatchFailed(
-                f"message {place} of {len(bodies)} has {len(body):,} bytes, and"
-                f" {link.server.where} takes {most:,} at most: nothing of the batch was sent"
-            )
+    def _check_sizes(self, bodies: Sequence[bytes], link: Link) -> None:
+        """Raise `BatchFailed` for a message that the server would hang up on."""
+        most = link.max_payload
+        for place, body in enumerate(bodies, 1):
+            if len(body) > most:
+                self._ctx.warn_once(f"message {place} of {len(bodies)} has {len(body):,} bytes")
+                raise BatchFailed(
+                    f"a message is larger than the {most:,} bytes that {link.server.where} takes:"
+                    " nothing of the batch was sent"
+                )

@@ -166,8 +166,11 @@ class OpcuaConnection(Connection, kind="opcua", listed=9):
         if wrong := objection(text := ctx.resolve(self.endpoint)):
             raise BuildRefused(_not_a_url(wrong, "connection"))
         url, where = dialled(text)
-        security = self._security(ctx)
         file = self.server_certificate
+        for each in (file, self.certificate, self.private_key):
+            if each is not None:
+                ctx.reads(each)
+        security = self._security(ctx)
         if security is not None and file is None:
             ctx.warn(
                 f"the certificate of {where} is not verified: name it as 'server_certificate' in the"

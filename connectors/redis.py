@@ -259,8 +259,10 @@ class RedisSink(AwaitingSink):
             await self.finish()
             raise self._server.refusal(refusal)
         said = self._server.words(refusal)
-        published = sum(type(reply) is int for reply in replies)
-        raise BatchFailed(f"published {published} of {of}: {said}" if published else said)
+        if published := sum(type(reply) is int for reply in replies):
+            self._ctx.warn_once(f"of a batch of {of} messages {published} were published: {said}")
+            raise BatchFailed(f"published in part: {said}")
+        raise BatchFailed(said)
 
 
 def _refusal(replies: Sequence[Any]) -> ErrorReply | None:

@@ -68,13 +68,12 @@ class TlsConnection(Connection):
         Raises:
             BuildRefused: a file cannot be read, or holds something else.
         """
-        base = ctx.base or Path()
         context = verifying(self.ca_file, ctx)
         if self.cert_file is not None:
             with _told(self.cert_file, "certificate with a key that fits and has no password"):
-                key = None if self.key_file is None else _regular(base / self.key_file)
+                key = None if self.key_file is None else _regular(self.key_file, ctx)
                 # An empty password, or a key that has one would ask for it on the terminal.
-                context.load_cert_chain(_regular(base / self.cert_file), key, password="")
+                context.load_cert_chain(_regular(self.cert_file, ctx), key, password="")
         return context
 
 
@@ -88,7 +87,7 @@ def verifying(ca_file: str | None, ctx: Context) -> ssl.SSLContext:
         return ssl.create_default_context()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     with _told(ca_file, "certificate in PEM format"):
-        context.load_verify_locations(_regular((ctx.base or Path()) / ca_file))
+        context.load_verify_locations(_regular(ca_file, ctx))
     return context
 
 
@@ -109,11 +108,13 @@ def _told(file: str, wanted: str) -> Iterator[None]:
         raise _unusable("unreadable-file", f"'{file}': {cause.strerror or cause}") from None
 
 
-def _regular(file: Path) -> Path:
+def _regular(file: str, ctx: Context) -> Path:
     """Return a file that can be read without waiting: to open a pipe is to wait for its other end."""
-    if not stat.S_ISREG(file.stat().st_mode):
+    ctx.reads(file)
+    path = (ctx.base or Path()) / file
+    if not stat.S_ISREG(path.stat().st_mode):
         raise OSError(errno.EINVAL, "it is not a regular file")
-    return file
+    return path
 
 
 def _unusable(code: str, message: str) -> BuildRefused:

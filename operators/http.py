@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import BatchFailed
-from headrace.compiler.jsontext import Decoding, NotJson, encode
+from headrace.compiler.jsontext import NotJson, encode
 from headrace.compiler.language.context import Context, Operator
 from headrace.compiler.language.families import Transform
 from headrace.compiler.language.fields import Choice
@@ -49,7 +49,7 @@ class HttpTransform(Transform, kind="http", listed=2):
             if not batch:
                 return []
             reply = await client.ask(encode(batch), MOST_REPLY_BYTES)
-            return [answered] if (answered := self.batch_of(reply, ctx.decoding)) else []
+            return [answered] if (answered := self.batch_of(reply, ctx)) else []
 
         return ctx.lift_awaiting(replace)
 
@@ -57,16 +57,18 @@ class HttpTransform(Transform, kind="http", listed=2):
         """Return that the server had nothing to say."""
         return "the server answered an empty array"
 
-    def batch_of(self, reply: bytes, decoding: Decoding) -> Batch:
-        """Return the batch that a reply holds.
+    def batch_of(self, reply: bytes, ctx: Context) -> Batch:
+        """Return the batch that a reply holds; where it holds none, the log says why.
 
         Raises:
             BatchFailed: the reply is not a JSON array.
         """
         try:
-            batch = decoding.decode(reply)
+            batch = ctx.decoding.decode(reply)
         except NotJson as cause:
-            raise BatchFailed(f"POST {self.url}: the reply is not JSON: {cause}") from cause
+            said = f"POST {self.url}: the reply is not JSON"
+            ctx.warn_once(f"{said}: {cause}")
+            raise BatchFailed(said) from cause
         if not isinstance(batch, list):
             raise BatchFailed(f"POST {self.url}: the reply is not an array")
         return batch

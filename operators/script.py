@@ -88,7 +88,7 @@ class Script(Transform, kind="script", listed=9):
             BuildRefused: it does not compile.
         """
         host = ScriptHost.of(ctx, self.source.name)
-        program = self._compiled(ScriptFiles(ctx.base), host)
+        program = self._compiled(ScriptFiles(ctx.base, ctx.reads), host)
         host.lend(None if ctx.state is None else ctx.bucket())
         return ctx.lift_pausing(program.start)
 

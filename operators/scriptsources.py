@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -58,9 +59,13 @@ def objection(path: str) -> str | None:
 
 @dataclass
 class ScriptFiles:
-    """The script files below a directory; without one there are none. ``texts``: what was read."""
+    """The script files below a directory; without one there are none. ``texts``: what was read.
+
+    ``reads`` is told of each before it is read.
+    """
 
     base: Path | None
+    reads: Callable[[str], None] = lambda path: None
     texts: dict[str, str] = field(default_factory=dict)
 
     def module(self, path: str) -> str:
@@ -85,6 +90,7 @@ class ScriptFiles:
 
     def _octets(self, path: str) -> bytes:
         target = self._confined(path)
+        self.reads(path)
         try:
             with open(target, "rb", opener=_opened) as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

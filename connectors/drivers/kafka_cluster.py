@@ -64,15 +64,22 @@ class Cluster:
         tls: ssl.SSLContext | None,
         credential: Credential | None,
         ctx: Context,
+        *,
+        makes_topics: bool = True,
     ) -> None:
+        """Take where to begin, and whether a topic that is not there may be made for who asks for it."""
         self._addresses = addresses
         self._tls = tls
         self._credential = credential
         self._ctx = ctx
+        self._makes_topics = makes_topics
         self._client_id = f"headrace-{ctx.pipeline}"
 
     def options(self) -> dict[str, Any]:
         """Return how every client of the driver is made; the credential is in it."""
+        from headrace.connectors.drivers.kafka_frames import bound
+
+        bound()
         return {
             "client_id": self._client_id,
             "request_timeout_ms": int(REQUEST_SECONDS * 1000),
@@ -142,9 +149,9 @@ class Cluster:
 
     async def _ask(self, broker: Broker, topic: str, seconds: float) -> tuple[Broker, Layout]:
         """Ask one broker for the topic, and see that others are where it says."""
-        where, clock = spelt(*broker), self._ctx.clock
+        where, clock, makes = spelt(*broker), self._ctx.clock, self._makes_topics
         layout = await self._talk(
-            broker, seconds, lambda it: lay_out(it, where, topic, clock), TOPIC_SECONDS
+            broker, seconds, lambda it: lay_out(it, where, topic, clock, makes=makes), TOPIC_SECONDS
         )
         others = [*dict.fromkeys(layout.brokers.values())]
         if broker not in others:
@@ -177,9 +184,9 @@ class Cluster:
 
     async def _over(self, broker: Broker, seconds: float, talk: Talk[T]) -> T:
         """Return what is made of a connection of its own."""
-        from aiokafka.conn import AIOKafkaConnection
+        from headrace.connectors.drivers.kafka_frames import BoundedConnection
 
-        connection = AIOKafkaConnection(
+        connection = BoundedConnection(
             *broker,
             client_id=self._client_id,
             request_timeout_ms=int(seconds * 1000),
@@ -196,6 +203,8 @@ class Cluster:
         """Return why a broker could not be talked to."""
         from aiokafka import errors
 
+        from headrace.connectors.drivers.kafka_frames import nonsense
+
         where = spelt(host, port)
         match cause:
             case errors.SaslAuthenticationFailed():
@@ -211,6 +220,8 @@ class Cluster:
                 return Unreachable(f"{where} does not answer: the host name cannot be resolved")
         if fault := await tls_fault(host, port, self._tls, self._ctx.clock):
             return turned_away(fault)
+        if what := nonsense(cause):
+            return Unreachable(f"{where} {what}")
         if self._credential is None and (wanted := await self._wanted(host, port)):
             mechanisms = ", ".join(wanted)
             return turned_away(f"{where} asks for a credential: {mechanisms}", "'sasl_mechanism'")

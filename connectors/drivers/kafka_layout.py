@@ -48,20 +48,24 @@ class Layout:
         return None if self.places else "has a leader for no partition of it"
 
 
-async def lay_out(connection: Any, where: str, topic: str, clock: Clock) -> Layout:
+async def lay_out(
+    connection: Any, where: str, topic: str, clock: Clock, *, makes: bool = True
+) -> Layout:
     """Ask for a topic until it is there: who asks has it made, if that is allowed.
+
+    Unless it ``makes`` none: then a topic that is not there does not come.
 
     Raises:
         BuildRefused: the topic cannot be, or must not be seen.
         NoTopic: it does not come.
         Missing: it does, and nobody leads any of it.
     """
-    from aiokafka.errors import NoError, for_code
+    from aiokafka.errors import NoError, UnknownTopicOrPartitionError, for_code
     from aiokafka.protocol.metadata import MetadataRequest
 
     ends = clock.monotonic() + TOPIC_SECONDS - ASK_SECONDS
     while True:
-        answer = await connection.send(MetadataRequest([topic]))
+        answer = await connection.send(MetadataRequest([topic], makes))
         code, leaders = _topic(answer, topic)
         error = NoError if code is None else for_code(code)
         if error is not NoError and not error.retriable:
@@ -69,6 +73,8 @@ async def lay_out(connection: Any, where: str, topic: str, clock: Clock) -> Layo
         layout = Layout(_brokers(answer), leaders)
         if code is not None and error is NoError and layout.lacks is None:
             return layout
+        if not makes and error is UnknownTopicOrPartitionError:
+            raise NoTopic(f"{where} has no topic '{topic}'")
         if clock.monotonic() > ends:
             if code is None or error is not NoError:
                 raise NoTopic(f"{where} has no topic '{topic}', and makes none")

@@ -205,8 +205,11 @@ class KafkaSink(AwaitingSink):
         """Return what to say of a batch that did not arrive whole."""
         from aiokafka.errors import BrokerResponseError, KafkaError, MessageSizeTooLargeError
 
-        confirmed = f"; {parcel.confirmed} of {len(parcel.records)} records were confirmed"
-        rest = confirmed if parcel.confirmed else ""
+        rest = ""
+        if parcel.confirmed:
+            rest = "; some records of the batch were confirmed"
+            count = f"{parcel.confirmed} of {len(parcel.records)}"
+            self._ctx.warn_once(f"of a batch that failed {count} records were confirmed")
         for cause in parcel.faults:
             if isinstance(cause, MessageSizeTooLargeError):
                 limit = "'max.message.bytes'"

@@ -131,5 +131,7 @@ class MqttSink(AwaitingSink):
             await link.close()
             text = f"{self._access.where} does not confirm what is published"
         if left < count:
-            text += f"; {count - left} of {count} messages are confirmed"
+            text += "; some messages of the batch are confirmed"
+            confirmed = f"{count - left} of {count}"
+            self._ctx.warn(f"of a batch that is given up {confirmed} messages are confirmed")
         return Unreachable(text)

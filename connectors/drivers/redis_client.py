@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from hiredis import Reader
     from redis.asyncio import Connection
 
+    from headrace.connectors.drivers.redis_frames import BoundedReader
+
 QUIET_SECONDS = 5.0
 """A server that says nothing for so long is asked whether it is there, and may take as long again."""
 ANSWER_SECONDS = 10.0
@@ -39,6 +41,8 @@ READ_BYTES = 256 * 1024
 
 REACH_SECONDS = CONNECT_SECONDS - 1.25 * PROBE_SECONDS
 """Limit for connecting; what is left of the time is for asking what is wrong."""
+
+NOT_REDIS = "answers, and not as Redis does"
 
 PASSING = (
     "LOADING ",
@@ -103,8 +107,18 @@ class RedisServer:
 
     def lost(self, cause: Exception) -> Unreachable:
         """Return what to raise when a connection has broken."""
+        from redis.exceptions import InvalidResponse
+
+        if isinstance(cause, InvalidResponse):
+            return self._nonsense(cause)
         is_silent = isinstance(cause, TimeoutError)
         return self.outage("does not answer any more" if is_silent else "closed the connection")
+
+    def _nonsense(self, cause: Exception) -> Unreachable:
+        """Return what to raise for what no command is answered with."""
+        from headrace.connectors.drivers.redis_frames import TooLarge
+
+        return self.outage(str(cause) if isinstance(cause, TooLarge) else NOT_REDIS)
 
     def outage(self, what: str) -> Unreachable:
         """Return what to raise while nobody can be reached.
@@ -125,6 +139,8 @@ class RedisServer:
         """Return the driver's connection, which is not connected yet."""
         from redis.asyncio import Connection, SSLConnection
 
+        from headrace.connectors.drivers.redis_frames import BoundedParser
+
         url = self._url
         options: dict[str, Any] = {
             "host": url.host,
@@ -134,6 +150,7 @@ class RedisServer:
             "db": url.database,
             "protocol": 2,
             "socket_read_size": READ_BYTES,
+            "parser_class": BoundedParser,
             # The limits are ours, and so is what a server may forbid: to be told who we are.
             "socket_timeout": None,
             "socket_connect_timeout": None,
@@ -149,6 +166,8 @@ class RedisServer:
         """Return what to raise for a connection that did not come about."""
         from redis.exceptions import InvalidResponse
 
+        from headrace.connectors.drivers.redis_frames import TooLarge
+
         if (reply := error_reply(cause)) is not None:
             return self.refusal(reply)
         if isinstance(cause.__context__, UnicodeError):  # it is longer than a name can be
@@ -159,7 +178,9 @@ class RedisServer:
         with self._clock.outside():
             fault = await self._tls_fault(cause, system)
         if fault is None and isinstance(cause, InvalidResponse):
-            fault = f"{self._url.where} answers, and not as Redis does"
+            if isinstance(cause, TooLarge):
+                return self.outage(str(cause))
+            fault = f"{self._url.where} {NOT_REDIS}"
         if fault is not None:
             return turned_away(fault)
         return self.outage(f"does not answer{f': {unanswered(system)}' if system else ''}")
@@ -259,7 +280,7 @@ class RedisLink:
             try:
                 found = [(each[2], None) for each in said if each and each[0] == b"message"]
             except (IndexError, TypeError):
-                raise self._server.outage("answers, and not as Redis does") from None
+                raise self._server.outage(NOT_REDIS) from None
             if found:
                 return found
         return []
@@ -279,6 +300,8 @@ class RedisLink:
         if self._transport is not None:
             self._transport.abort()
         await self._connection.disconnect(nowait=True)
+        if self._bounded is not None:
+            self._bounded.let_go()
 
     async def _next(self) -> list[Any] | None:
         """Return the next thing that the server says by itself; None when it is woken."""
@@ -330,8 +353,14 @@ class RedisLink:
     @property
     def _reader(self) -> Reader:
         """What cuts the bytes that have been read into answers."""
-        reader: Reader = self._connection._parser._reader  # type: ignore[attr-defined]
-        return reader
+        assert self._bounded is not None
+        return self._bounded.reader
+
+    @property
+    def _bounded(self) -> BoundedReader | None:
+        """What feeds that; None when there never was a connection."""
+        bounded: BoundedReader | None = self._connection._parser._reader  # type: ignore[attr-defined]
+        return bounded
 
     @contextmanager
     def _losing(self) -> Iterator[None]:

@@ -177,7 +177,8 @@ async def test_what_was_confirmed_of_a_batch_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(mqtt_sink, "WRITE_SECONDS", 0.5)
     monkeypatch.setattr(mqtt_sink, "AT_ONCE", 2)
     with Mosquitto(tmp_path) as server:
-        async with started(sink(context(server), "some", qos="at_least_once")) as opened:
+        ctx = context(server)
+        async with started(sink(ctx, "some", qos="at_least_once")) as opened:
             published = opened._link.publish
 
             def halting(topic, payloads, qos, *, retain):
@@ -191,7 +192,8 @@ async def test_what_was_confirmed_of_a_batch_is_told(tmp_path, monkeypatch):
                 await write(opened, [1, 2, 3])
             stopped.__exit__(None, None, None)
 
-    assert str(failed.value).endswith("; 2 of 3 messages are confirmed")
+    assert str(failed.value).endswith("; some messages of the batch are confirmed")
+    assert ctx.warnings == ["of a batch that is given up 2 of 3 messages are confirmed"]
 
 
 async def test_with_qos_0_a_lost_broker_is_told_and_found_again(tmp_path):

@@ -22,9 +22,11 @@ async def server():
         yield it
 
 
-async def handed_on(options: dict, *batches: list) -> tuple[list, list[str]]:
+async def handed_on(
+    options: dict, *batches: list, ctx: StubContext | None = None
+) -> tuple[list, list[str]]:
     """Return the batches that come out when ``batches`` go in, and what failed."""
-    ctx, window, out = StubContext(), Window(), []
+    ctx, window, out = ctx or StubContext(), Window(), []
     ended = asyncio.get_running_loop().create_future()
 
     def take(delivery: Delivery) -> None:
@@ -60,8 +62,8 @@ async def test_a_reply_is_decoded_as_the_pipeline_does_it(server: Peer):
     decoding = Decoding()
     decoding.keep_digits(keeps=True)
 
-    assert encode(replied.batch_of(b"[1.10]", decoding)) == b"[1.10]"
-    assert encode(replied.batch_of(b"[1.10]", Decoding())) == b"[1.1]"
+    assert encode(replied.batch_of(b"[1.10]", StubContext(decoding=decoding))) == b"[1.10]"
+    assert encode(replied.batch_of(b"[1.10]", StubContext())) == b"[1.1]"
 
 
 @pytest.mark.parametrize("verb", ["GET", "POST", "PUT", "PATCH", "DELETE"])
@@ -113,11 +115,13 @@ async def test_a_reply_that_is_not_an_array_fails_the_batch(server: Peer, reply)
 @pytest.mark.parametrize("reply", ["", "<html>", "[1", "[NaN]"])
 async def test_a_reply_that_is_not_json_fails_the_batch(server: Peer, reply):
     server.answers = [replies(reply)]
+    ctx = StubContext()
 
-    out, [failure] = await handed_on({"url": server.url()}, ["a"])
+    out, failures = await handed_on({"url": server.url()}, ["a"], ctx=ctx)
 
-    assert out == []
-    assert failure.startswith(f"POST {server.url()}: the reply is not JSON: ")
+    assert (out, failures) == ([], [f"POST {server.url()}: the reply is not JSON"])
+    [said] = ctx.warnings
+    assert said.startswith(f"{failures[0]}: ")
 
 
 async def test_an_outage_page_that_happens_to_be_json_does_not_replace_the_data(server: Peer):
