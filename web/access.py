@@ -6,8 +6,8 @@ A server without accounts checks nothing, so everybody holds the highest level.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace.compiler.errors import HeadraceError
@@ -15,9 +15,11 @@ from headrace.compiler.errors import HeadraceError
 if TYPE_CHECKING:
     from headrace.web.endpoints.row import Endpoint
 
+READING = ("GET", "HEAD", "OPTIONS")
+"""Methods that change nothing."""
 
-_READING = ("GET", "HEAD", "OPTIONS")
 _FROM_ELSEWHERE = (b"sec-fetch-site", b"cross-site")
+_CALLER = "headrace.caller"
 
 
 class Access(enum.IntEnum):
@@ -28,8 +30,29 @@ class Access(enum.IntEnum):
     ADMIN = 2
 
 
+class NotSignedIn(HeadraceError):
+    """Nobody is signed in, and the endpoint is not for everybody."""
+
+
 class Forbidden(HeadraceError):
     """The caller's level is too low for the endpoint."""
+
+
+class TurnedAway(HeadraceError):
+    """Somebody is not let in by what they have sent, of which the text tells nothing."""
+
+    reason = ""
+    """Why, for the log. It tells nothing of it either."""
+
+    def during(self, operation: str) -> TurnedAway:
+        """Return it with what was asked for."""
+        return type(self)(f"{operation}: {self}")
+
+
+class FromElsewhere(TurnedAway):
+    """A page of another site has its visitor's browser ask, or could have."""
+
+    reason = "a page of another site may have sent it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +61,34 @@ class Caller:
 
     access: Access
     username: str | None = None
+    ended: Callable[[], Awaitable[object]] | None = field(default=None, compare=False, repr=False)
+    """Returns when what they were let in by is over; None: it never is."""
+
+
+NOBODY = Caller(Access.PUBLIC)
 
 
 class Doors(Protocol):
     """Who is let in as whom."""
 
+    @property
+    def is_guarded(self) -> bool:
+        """Whether anybody is asked who they are."""
+
+    @property
+    def asked_with(self) -> str:
+        """How `curl` is told who asks, with a blank behind; empty where nobody is asked."""
+
     async def caller(self, scope: Mapping[str, Any]) -> Caller:
-        """Return who sent a request (an ASGI scope)."""
+        """Return who sent a request (an ASGI scope), `NOBODY` for whoever is not signed in.
+
+        Raises:
+            TurnedAway: it would change something, and another site may have had it sent; or there
+                is no time to find out.
+        """
+
+    async def close(self) -> None:
+        """Let go of what is open to others."""
 
 
 class Open:
@@ -56,19 +100,58 @@ class Open:
     Source: https://www.w3.org/TR/fetch-metadata/
     """
 
+    is_guarded = False
+    asked_with = ""
+
     async def caller(self, scope: Mapping[str, Any]) -> Caller:
         """Return who may do everything, unless another site had them ask."""
-        if scope["method"] not in _READING and _FROM_ELSEWHERE in scope["headers"]:
-            return Caller(Access.PUBLIC)
-        return Caller(Access.ADMIN)
+        if scope["method"] not in READING and _FROM_ELSEWHERE in scope["headers"]:
+            raise FromElsewhere(
+                "a page of another site asks for this: open the server's own instead"
+            )
+        return _ANYBODY
+
+    async def close(self) -> None:
+        """Do nothing: nothing is open."""
+
+
+_ANYBODY = Caller(Access.ADMIN)
+
+
+async def admitted(endpoint: Endpoint, doors: Doors, scope: dict[str, Any]) -> None:
+    """Let whoever sent a request through to an endpoint; `caller_of` then tells who it is.
+
+    Raises:
+        NotSignedIn: the table asks for somebody who is signed in.
+        Forbidden: the table asks for more than they may.
+        TurnedAway: see `Doors`.
+    """
+    if endpoint.access and not endpoint.takes_anybody:
+        try:
+            caller = scope[_CALLER] = await doors.caller(scope)
+        except TurnedAway as cause:
+            raise cause.during(endpoint.operation) from cause
+        check(endpoint, caller)
+
+
+def caller_of(scope: Mapping[str, Any]) -> Caller:
+    """Return who sent a request that was admitted."""
+    caller: Caller = scope.get(_CALLER, NOBODY)
+    return caller
 
 
 def check(endpoint: Endpoint, caller: Caller) -> None:
     """Let a caller through.
 
     Raises:
-        Forbidden: the table asks for more.
+        NotSignedIn: the table asks for somebody who is signed in.
+        Forbidden: the table asks for more than they may.
     """
-    if caller.access < endpoint.access:
-        needed, has = endpoint.access.name.lower(), caller.access.name.lower()
-        raise Forbidden(f"{endpoint.operation}: needs '{needed}', the caller has '{has}'")
+    if caller.access >= endpoint.access:
+        return
+    if not caller.access:
+        raise NotSignedIn(
+            f"{endpoint.operation}: nobody is signed in, or the credential is not valid"
+        )
+    needed, has = endpoint.access.name.lower(), caller.access.name.lower()
+    raise Forbidden(f"{endpoint.operation}: needs '{needed}', '{caller.username}' has '{has}'")

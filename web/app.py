@@ -24,6 +24,7 @@ from headrace.web.errors import api_error
 from headrace.web.service import Service
 
 _CLOSE = (b"connection", b"close")
+_SPOKEN = ("1.1", "1.0")  # 0.9 has no status and no headers: nobody can be answered so
 _CAPTURE = re.compile(r"\{\w+\}")
 
 
@@ -41,17 +42,17 @@ class Application:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] == "http":
+            if scope["http_version"] not in _SPOKEN:
+                return await respond(send, 400, api_error("the request is not HTTP/1"), _CLOSE)
             raw: bytes = scope["raw_path"]
             for pattern, endpoint, application in self._ahead:
                 if (match := pattern.fullmatch(raw)) and scope["method"] == endpoint.method:
                     try:
                         if endpoint.access:
-                            access.check(endpoint, await self._doors.caller(scope))
+                            await access.admitted(endpoint, self._doors, scope)
                         return await application(scope, receive, send, *match.groups())
                     except Exception as cause:
                         return await respond(send, *errors.answer(cause, endpoint.operation))
-            if scope["http_version"] == "0.9":  # no status, no headers: nobody can be answered so
-                return await respond(send, 400, api_error("the request is not HTTP/1"), _CLOSE)
             # As it came, so that `a%2Fb` stays one segment; what a path captures is decoded later.
             scope["path"] = raw.decode("latin-1")
         await self._routed(scope, receive, send)
@@ -105,8 +106,10 @@ def _responder(service: Service, endpoint: Endpoint, fixed: Mapping[str, str]) -
     async def on_method(
         req: falcon.asgi.Request, resp: falcon.asgi.Response, **captured: str
     ) -> None:
+        if "//" in req.path:  # falcon minds few of those, and the rules of a proxy may
+            raise falcon.HTTPRouteNotFound
         if endpoint.access:
-            access.check(endpoint, await service.doors.caller(req.scope))
+            await access.admitted(endpoint, service.doors, req.scope)
         decoded = {name: unquote(value) for name, value in captured.items()}
         await respond(service, req, resp, **fixed, **decoded)
 
@@ -117,10 +120,8 @@ def _headers_only(endpoint: Endpoint) -> Any:
     """Stand in falcon's table for what is answered ahead: its path has a 405, OPTIONS and HEAD."""
 
     async def respond(
-        _service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response, **_: str
+        _service: Service, _req: falcon.asgi.Request, resp: falcon.asgi.Response, **_: str
     ) -> None:
-        if req.method == endpoint.method:  # with a slash too many, which falcon does not mind
-            raise falcon.HTTPRouteNotFound
         resp.content_type = endpoint.responses[200].media_type
         resp.stream = _endless()
 

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import falcon
 import falcon.asgi
 
 from headrace.compiler.errors import HeadraceError, Refused
-from headrace.compiler.language.diagnostics import Diagnostic, printable
+from headrace.compiler.language.building import VALUES
+from headrace.compiler.language.diagnostics import Diagnostic, in_file_order, printable
 from headrace.compiler.language.documents import Document, Unreadable, read
+from headrace.compiler.language.drafts import Site, loaded
+from headrace.compiler.language.records import Record
 
 LARGEST = 2 * 1024 * 1024
 """Bytes of a body on every endpoint but ingest; beyond it the request is refused, read no further."""
 _MOST_ID = 100
+
+R = TypeVar("R", bound=Record)
 
 
 class MalformedBody(HeadraceError):
@@ -28,6 +36,53 @@ class MalformedBody(HeadraceError):
 
 class WrongBody(Refused):
     """A body is JSON, and not what its endpoint takes: ``diagnostics`` lists every reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Received(Generic[R]):
+    """The record in a body; without it there are at least those of its options that are right."""
+
+    site: Site
+    record: R | None
+    values: Mapping[str, Any]
+    wrong: Sequence[Diagnostic]
+    """What is wrong with it, keys that are given twice included: then nobody may go by the record."""
+
+
+async def record_of(
+    req: falcon.asgi.Request,
+    record: type[R],
+    outcome: str,
+    turn: AbstractAsyncContextManager[None],
+    most_values: int = VALUES,
+) -> R:
+    """Return the record in a body, read in a thread while it is our ``turn``.
+
+    A body that is made for it takes seconds to read, unless it may have but few values.
+
+    Raises:
+        falcon.HTTPError: see `read_json_body`.
+        MalformedBody: it is not JSON, or has more values.
+        Refused: with all that is wrong with it, and the ``outcome``.
+    """
+    body = await read_json_body(req)
+    async with turn:
+        found = await asyncio.to_thread(received, body, record, most_values)
+    if found.record is None or found.wrong:
+        raise Refused(in_file_order(found.wrong), outcome)
+    return found.record
+
+
+def received(body: bytes, record: type[R], most_values: int = VALUES) -> Received[R]:
+    """Return what a body holds of a record.
+
+    Raises:
+        MalformedBody: it is not JSON.
+    """
+    document, twice = document_of(body, most_values)
+    site = Site(document)
+    built, values, faults = loaded(record, document.value)
+    return Received(site, built, values, [*twice, *map(site.diagnose, faults)])
 
 
 async def read_json_body(req: falcon.asgi.Request) -> bytes:
@@ -53,14 +108,14 @@ async def read_json_body(req: falcon.asgi.Request) -> bytes:
     return bytes(body)
 
 
-def document_of(body: bytes) -> tuple[Document, list[Diagnostic]]:
+def document_of(body: bytes, most_values: int = VALUES) -> tuple[Document, list[Diagnostic]]:
     """Return the document of a JSON body, and the keys that are given twice in it.
 
     Raises:
         MalformedBody: it is not JSON.
     """
     try:
-        return read(body, None, "json"), []
+        return read(body, None, "json", most_values), []
     except Unreadable as cause:
         if cause.document is None:
             raise MalformedBody(cause.diagnostics) from cause

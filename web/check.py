@@ -25,17 +25,20 @@ def check(
     configs: Sequence[Path],
     connections: Path | None = None,
     secrets: Path | None = None,
+    settings: Path | None = None,
     *,
     is_json: bool = False,
 ) -> int:
-    """Print what is wrong with the configs and what they name; return the exit code.
+    """Print what is wrong with configs, what they name and server settings; return the exit code.
 
     Which connection each component uses is told beside the summary, on standard error: what is wrong
     stays alone on standard output.
     """
     known = catalogue()
-    results = [load(Files(config, connections, secrets), known) for config in configs]
-    # Configs may share a connections file, and what is wrong with it is told once.
+    wanted: Sequence[Path | None] = configs or [None]
+    files = [Files(each, connections, secrets, settings) for each in wanted]
+    results = [load(each, known) for each in files]
+    # Configs may share a connections file, as they do settings; what is wrong with it is told once.
     told = dict.fromkeys(one for loaded in results for one in loaded.diagnostics)
     sources = {file: text for loaded in results for file, text in loaded.sources.items()}
     diagnostics = in_file_order(told)
@@ -44,7 +47,12 @@ def check(
         print(text, flush=True)
     if not is_json:
         lines = [line for loaded in results for line in _uses(loaded)]
-        print(*lines, _summary(len(configs), diagnostics), sep="\n", file=sys.stderr)
+        print(
+            *lines,
+            _summary(len(configs) + (settings is not None), diagnostics),
+            sep="\n",
+            file=sys.stderr,
+        )
     return 1 if any(loaded.is_refused for loaded in results) else 0
 
 

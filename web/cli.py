@@ -1,4 +1,4 @@
-"""The command line: `headrace serve`, `headrace check`, and the bare `headrace --config FILE`.
+"""The command line: `serve`, `check`, `hash-password`, and the bare `headrace --config FILE`.
 
 Exit codes: 0 fine, 1 the config is refused or the server cannot start, 2 usage. Only click is
 imported here; each command imports what it needs, so that `check` never waits for a web server.
@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -63,6 +63,11 @@ def commands() -> None:
 )
 @click.option("--data-dir", type=_FILE, help="Root of all files that are written.")
 @click.option(
+    "--server-config",
+    type=_FILE,
+    help="Who may reach the server, and how; JSON, or YAML by extension.",
+)
+@click.option(
     "--listen",
     type=Address(),
     default=_ADDRESS,
@@ -72,31 +77,43 @@ def commands() -> None:
     help="Address to serve on.",
 )
 @click.option("--debug", is_flag=True, help="Log more.")
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    envvar="HEADRACE_LOG_FORMAT",
+    show_envvar=True,
+    help="Lines for people, or one JSON object a line.",
+)
 def serve(
     config: Path | None,
     connections: Path | None,
     secrets: Path | None,
     data_dir: Path | None,
+    server_config: Path | None,
     listen: tuple[str, int],
     debug: bool,
+    log_format: Literal["text", "json"],
 ) -> None:
     """Run the server."""
     from headrace.web.reading import Files
     from headrace.web.serve import Options
     from headrace.web.serve import serve as run
 
-    files = Files(config, connections, secrets)
-    sys.exit(run(Options(files, *listen, data_dir=data_dir, is_debug=debug)))
+    files = Files(config, connections, secrets, server_config)
+    sys.exit(run(Options(files, *listen, data_dir=data_dir, is_debug=debug, log_format=log_format)))
 
 
 @commands.command()
-@click.argument("files", nargs=-1, required=True, type=_FILE)
+@click.argument("files", nargs=-1, type=_FILE)
 @click.option(
     "--connections", type=_FILE, help="Connections, if not in the file beside each config."
 )
 @click.option(
     "--secrets", type=_FILE, help="What ${NAME} stands for where the environment is silent."
 )
+@click.option("--server-config", type=_FILE, help="A file of server settings to look at as well.")
 @click.option(
     "--format",
     "form",
@@ -105,16 +122,53 @@ def serve(
     show_default=True,
     help="Text for people, or one JSON array.",
 )
-def check(files: Sequence[Path], connections: Path | None, secrets: Path | None, form: str) -> None:
+def check(
+    files: Sequence[Path],
+    connections: Path | None,
+    secrets: Path | None,
+    server_config: Path | None,
+    form: str,
+) -> None:
     """Tell all that is wrong with configs, offline."""
     from headrace.web.check import check as run
 
+    if not files and server_config is None:
+        raise click.UsageError("Missing argument 'FILES...'.")
     try:
-        sys.exit(run(files, connections, secrets, is_json=form == "json"))
+        sys.exit(run(files, connections, secrets, server_config, is_json=form == "json"))
     except BrokenPipeError:
         raise  # click ends without a word
     except OSError as cause:
         raise click.ClickException(f"cannot be printed: {cause.strerror}") from cause
+
+
+@commands.command("hash-password")
+def hash_password() -> None:
+    """Print the hash of a password, for the `password_hash` of an account.
+
+    The password is asked for; from a pipe it is read, one line.
+    """
+    from headrace.web.signin.passwords import MOST_PASSWORD, hashed
+
+    password = _asked_password() if sys.stdin.isatty() else _piped_password()
+    if not 0 < len(password) <= MOST_PASSWORD:
+        raise click.ClickException(f"a password has 1 to {MOST_PASSWORD:,} characters")
+    click.echo(hashed(password))
+
+
+def _asked_password() -> str:
+    password: str = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    return password
+
+
+def _piped_password() -> str:
+    line, more = sys.stdin.buffer.readline(), sys.stdin.buffer.read(1)
+    if more:
+        raise click.ClickException("a password is one line, and there is more than one")
+    try:
+        return line.decode().rstrip("\r\n")
+    except UnicodeError:
+        raise click.ClickException("the password is not UTF-8") from None
 
 
 def main() -> None:

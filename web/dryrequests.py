@@ -36,8 +36,8 @@ MOST_SECONDS = 10**9
 """How far time may be moved: thirty years."""
 
 _ONE = "the bucket that 'state' names: a dry run has no other"
-_SHAPE = {"wrong-type", "missing-key", "unknown-key", "unknown-kind", "not-a-choice"}
-"""Codes of what is wrong with the shape of a transform, and not with what it would do."""
+SHAPE = {"wrong-type", "missing-key", "unknown-key", "unknown-kind", "not-a-choice"}
+"""Codes of what is wrong with the shape of a component, and not with what it would do."""
 
 
 class Key(Identifier):
@@ -180,7 +180,7 @@ def read_chain(body: bytes, catalogue: Catalogue, surroundings: Surroundings) ->
         part, found = part_of(each, site.inside("transforms", index), "transform", catalogue)
         parts.append(part)
         said += [(index, one) for one in found]
-    wrong = [*wrong, *map(site.diagnose, faults), *(one for _, one in said if one.code in _SHAPE)]
+    wrong = [*wrong, *map(site.diagnose, faults), *(one for _, one in said if one.code in SHAPE)]
     if asked is None or wrong:
         raise _refused([*wrong, *(one for _, one in said)])
     said += _surrounded(parts, asked, surroundings)

@@ -26,8 +26,14 @@ from headrace.compiler.errors import (
 from headrace.compiler.jsontext import encode
 from headrace.compiler.runtime.connections import ConnectionExists, ConnectionInUse, NotFiled
 from headrace.compiler.runtime.rehearsal.aside import TookTooLong, TooMany
-from headrace.web.access import Forbidden
+from headrace.compiler.runtime.reverting import NotReverted, RevertedInPart
+from headrace.compiler.runtime.sampling.samples import TooManySamples
+from headrace.web.access import Forbidden, FromElsewhere, NotSignedIn
 from headrace.web.bodies import MalformedBody, WrongBody
+from headrace.web.saving.filing import FilesExist, LayoutTaken
+from headrace.web.saving.targets import NotAFileName
+from headrace.web.signin.passwords import Crowded
+from headrace.web.signin.verified import TokenRefused, WrongPassword
 from headrace.web.state import UnknownBucket
 
 STATUS: Mapping[type[Exception], int] = MappingProxyType(
@@ -35,17 +41,28 @@ STATUS: Mapping[type[Exception], int] = MappingProxyType(
         MalformedBody: 400,
         TookTooLong: 400,
         WrongBody: 400,
+        NotSignedIn: 401,
+        TokenRefused: 401,
+        WrongPassword: 401,
         Forbidden: 403,
+        FromElsewhere: 403,
         NotFiled: 404,
         UnknownBucket: 404,
         UnknownPipeline: 404,
         ConnectionExists: 409,
         ConnectionInUse: 409,
+        FilesExist: 409,
         PipelineDeleted: 409,
         PipelineExists: 409,
+        LayoutTaken: 422,
+        NotAFileName: 422,
         Refused: 422,
         Exception: 500,
+        NotReverted: 500,
+        RevertedInPart: 500,
+        Crowded: 503,
         TooMany: 503,
+        TooManySamples: 503,
     }
 )
 """The status of every error; of several that fit, the most specific class counts."""

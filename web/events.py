@@ -22,9 +22,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import MutableMapping
+from weakref import WeakKeyDictionary
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.runtime.feed import Event, Lagged
+from headrace.compiler.runtime.feed import Event, Lagged, Run
+from headrace.web.access import caller_of
 from headrace.web.asgi import Message, Receive, Send, gone
 from headrace.web.service import Listener, Service
 
@@ -48,20 +51,24 @@ _COMMENT = b":\n\n"
 
 
 class EventStream:
-    """Answers each request with a stream of its own."""
+    """Answers each request with a stream of its own.
+
+    It ends with the session, or the token, that its client was let in by.
+    """
 
     def __init__(self, service: Service) -> None:
         self._engine = service.engine
         self._clock = service.clock
+        self._chunks: MutableMapping[Run, Message] = WeakKeyDictionary()
+        """What is sent of a run, made once for all who are told it."""
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Stream until the client leaves or the feed ends."""
+        """Stream until the client leaves, is signed out, or the feed ends."""
         await send(_START)
         listener = self._engine.observe()
-        parts = [
-            asyncio.ensure_future(part)
-            for part in (_copy(listener, send), _keep_alive(self._clock, send), gone(receive))
-        ]
+        ended = caller_of(scope).ended
+        running = [self._copy(listener, send), _keep_alive(self._clock, send), gone(receive)]
+        parts = [asyncio.ensure_future(part) for part in (*running, *([ended()] if ended else []))]
         try:
             await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -74,19 +81,27 @@ class EventStream:
                 log.error("an event stream broke", exc_info=cause)
         await send({"type": "http.response.body"})
 
+    async def _copy(self, listener: Listener, send: Send) -> None:
+        async for told in listener:
+            await send(_chunk(lag(told)) if isinstance(told, Lagged) else self._chunk_of(told))
 
-def frame(event: Event | Lagged) -> bytes:
-    """Return one event as it goes over the wire."""
-    if isinstance(event, Lagged):
-        return b"event: lagged\ndata: %d\n\n" % event.count
+    def _chunk_of(self, run: Run) -> Message:
+        chunk = self._chunks.get(run)
+        if chunk is None:
+            self._chunks[run] = chunk = _chunk(b"".join(map(frame, run.events)))
+        return chunk
+
+
+def lag(lagged: Lagged) -> bytes:
+    """Return how what was missed goes over the wire."""
+    return b"event: lagged\ndata: %d\n\n" % lagged.count
+
+
+def frame(event: Event) -> bytes:
+    """Return how one event goes over the wire."""
     if event.name:
         return b"event: %b\ndata: %b\n\n" % (event.name.encode(), event.data)
     return b"data: %b\n\n" % event.data
-
-
-async def _copy(listener: Listener, send: Send) -> None:
-    async for event in listener:
-        await send(_chunk(frame(event)))
 
 
 async def _keep_alive(clock: Clock, send: Send) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 
 from headrace.compiler.language.catalogue import Catalogue
@@ -15,26 +16,39 @@ from headrace.compiler.language.schema import OPENAPI, component_schemas
 from headrace.web.access import Access
 from headrace.web.dryrequests import DryRunRequest, PipelineDryRunRequest
 from headrace.web.endpoints import ENDPOINTS
-from headrace.web.endpoints.row import JSON, Answer, Endpoint
-from headrace.web.schemas import dryruns, running
+from headrace.web.endpoints.row import JSON, Answer, Endpoint, Query, refusals
+from headrace.web.samples import SampleRequest
+from headrace.web.saving.layout import LayoutFile
+from headrace.web.saving.requests import SaveConfigRequest
+from headrace.web.schemas import config, dryruns, history, running, samples, signin
 from headrace.web.schemas.shapes import Schema, ref
+from headrace.web.signin import cookies
+from headrace.web.signin.requests import LoginRequest, TokenLoginRequest
 
-COOKIE = "headrace_session"
-
-BODIES: dict[str, Schema] = {**dryruns.BODIES, **running.BODIES}
+BODIES: dict[str, Schema] = {
+    **config.BODIES,
+    **dryruns.BODIES,
+    **history.BODIES,
+    **running.BODIES,
+    **samples.BODIES,
+    **signin.BODIES,
+}
 """The bodies that are no components and no records."""
 
 SECURITY_SCHEMES: dict[str, Schema] = {
     "basicAuth": {"type": "http", "scheme": "basic"},
-    "cookieAuth": {"type": "apiKey", "in": "cookie", "name": COOKIE},
+    "cookieAuth": {"type": "apiKey", "in": "cookie", "name": cookies.NAME},
     "bearerAuth": {"type": "http", "scheme": "bearer"},
 }
 
+_SIGNED_OUT = refusals(
+    _401="Nobody is signed in.", _503="Too many wait to sign in; try again later."
+)
 DENIED = {
-    Access.READ: {401: Answer("Nobody is signed in.", "ApiError")},
+    Access.READ: _SIGNED_OUT,
     Access.ADMIN: {
-        401: Answer("Nobody is signed in.", "ApiError"),
-        403: Answer("The role is too low.", "ApiError"),
+        **_SIGNED_OUT,
+        **refusals(_403="The role is too low, or a page of another site asks."),
     },
 }
 """What a server with accounts answers besides: the table says which level, this says what follows."""
@@ -63,25 +77,45 @@ def described(catalogue: Catalogue, table: Sequence[Endpoint] = ENDPOINTS) -> Sc
 
 
 def _operation(endpoint: Endpoint) -> Schema:
-    responses = {**endpoint.responses, **DENIED.get(endpoint.access, {})}
+    responses = _responses(endpoint)
+    ways: list[Schema] = [{name: []} for name in SECURITY_SCHEMES] if endpoint.access else []
+    if endpoint.takes_anybody:
+        ways.append({})  # the way of who has none
     operation = {
         "operationId": endpoint.operation,
         "summary": endpoint.summary,
         "tags": [endpoint.tag],
         "x-headrace-access": endpoint.access.name.lower(),
-        "security": [{name: []} for name in SECURITY_SCHEMES] if endpoint.access else [],
+        "security": ways,
         "responses": {str(status): _response(responses[status]) for status in sorted(responses)},
     }
-    if captured := re.findall(r"\{(\w+)\}", endpoint.path):
-        operation["parameters"] = [_parameter(name) for name in captured]
+    captured = re.findall(r"\{(\w+)\}", endpoint.path)
+    if parameters := [*map(_parameter, captured), *map(_asked, endpoint.query)]:
+        operation["parameters"] = parameters
     if endpoint.body is not None:
         body = {"required": True, "content": {JSON: {"schema": ref(endpoint.body)}}}
         operation["requestBody"] = body
     return operation
 
 
+def _responses(endpoint: Endpoint) -> dict[int, Answer]:
+    """Return all answers: those of the table, and those to whoever is not let in."""
+    responses = dict(endpoint.responses)
+    denied = {} if endpoint.takes_anybody else DENIED.get(endpoint.access, {})
+    for status, answer in denied.items():
+        own = responses.get(status)
+        meaning = answer.meaning if own is None else f"{own.meaning} {answer.meaning}"
+        responses[status] = replace(answer, meaning=meaning)
+    return responses
+
+
 def _parameter(name: str) -> Schema:
     return {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+
+
+def _asked(query: Query) -> Schema:
+    schema = ref(query.schema)
+    return {"name": query.name, "in": "query", "description": query.meaning, "schema": schema}
 
 
 def _response(answer: Answer) -> Schema:
@@ -93,7 +127,16 @@ def _response(answer: Answer) -> Schema:
     return {"description": answer.meaning, "content": {answer.media_type: {"schema": schema}}}
 
 
-_REQUESTS = (DryRunRequest, PipelineDryRunRequest, Filing)
+_REQUESTS = (
+    DryRunRequest,
+    PipelineDryRunRequest,
+    SampleRequest,
+    Filing,
+    LoginRequest,
+    TokenLoginRequest,
+    SaveConfigRequest,
+    LayoutFile,
+)
 """The request bodies that are records, or begin with one."""
 
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import falcon
 import falcon.asgi
 
 from headrace.compiler.errors import Refused
-from headrace.compiler.jsontext import encode
 from headrace.compiler.language.config import PipelineConfig, load_pipeline
 from headrace.compiler.language.diagnostics import Diagnostic, in_file_order
 from headrace.compiler.language.families import Connection
 from headrace.compiler.runtime.engine import PipelineView
 from headrace.web.bodies import called, document_of, read_json_body
 from headrace.web.service import Service
+
+_SLICE = 20
+"""Pipelines that are listed before messages have a turn: the first time each is encoded."""
 
 log = logging.getLogger("headrace.web")
 
@@ -26,7 +27,12 @@ async def list_pipelines(
     service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
 ) -> None:
     """Answer what runs now: the runtime, not a file."""
-    resp.data = encode([pipeline_dto(view) for view in service.engine.pipelines()])
+    texts = list[bytes]()
+    for view in service.engine.pipelines():
+        if len(texts) % _SLICE == _SLICE - 1:
+            await service.clock.sleep(0)
+        texts.append(pipeline_dto(view))
+    resp.data = b"[" + b",".join(texts) + b"]"
 
 
 async def create_pipeline(
@@ -46,7 +52,7 @@ async def create_pipeline(
     for diagnostic in diagnostics:
         log.warning("pipeline '%s' %s: %s", view.id, diagnostic.path, diagnostic.message)
     resp.status = falcon.HTTP_201
-    resp.data = encode(pipeline_dto(view))
+    resp.data = pipeline_dto(view)
 
 
 async def delete_pipeline(
@@ -57,9 +63,9 @@ async def delete_pipeline(
     resp.status = falcon.HTTP_204
 
 
-def pipeline_dto(view: PipelineView) -> dict[str, Any]:
+def pipeline_dto(view: PipelineView) -> bytes:
     """Return a pipeline as the API shows it, its secrets as templates."""
-    return {"id": view.id, "config": view.config.dump(view.id), "status": view.status}
+    return b'%b,"status":"%b"}' % (view.text()[:-1], view.status.encode())
 
 
 def _config(

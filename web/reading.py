@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +21,10 @@ from headrace.compiler.language.diagnostics import Diagnostic, Severity
 from headrace.compiler.language.documents import Document, Unreadable, read_file
 from headrace.compiler.language.families import Connection
 from headrace.compiler.language.secrets import Secrets
+from headrace.web.saving.layout import LayoutFile, layout_file, load_layout
+from headrace.web.saving.places import clash
+from headrace.web.signin.loading import load_settings
+from headrace.web.signin.settings import ServerSettings
 
 
 def catalogue() -> Catalogue:
@@ -30,11 +34,48 @@ def catalogue() -> Catalogue:
 
 @dataclass(frozen=True)
 class Files:
-    """Which files: a config, its connections if they do not stand beside it, the secrets."""
+    """Which files: a config, its connections if they do not stand beside it, secrets, settings."""
 
     config: Path | None = None
     connections: Path | None = None
     secrets: Path | None = None
+    settings: Path | None = None
+    given: Mapping[Path, Path] = field(default_factory=dict, compare=False, repr=False)
+    """What they were called when they were named from the working directory."""
+
+    def absolute(self) -> Files:
+        """Return the same files, wherever the process goes; what is told of them stays as it was.
+
+        Nothing is taken out of the paths: what ``..`` leads to depends on links.
+        """
+        config, connections, secrets, settings = (
+            None if each is None else each.absolute()
+            for each in (self.config, self.connections, self.secrets, self.settings)
+        )
+        given = {file.absolute(): file for file, _ in self.purposes()}
+        return Files(config, connections, secrets, settings, given)
+
+    def called(self, file: Path) -> str:
+        """Return what one of them is called in texts: as it was given, or beside what was given."""
+        return str(self.given.get(file, file))
+
+    def base(self) -> Path | None:
+        """Return the directory that files of the config are named from, wherever the process goes."""
+        return None if self.config is None else self.config.absolute().parent
+
+    def purposes(self) -> Iterator[tuple[Path, str]]:
+        """Yield each file, whether it is there or not, with what it is for."""
+        if self.config is not None and self.config.name:
+            yield self.config, "config"
+            if self.connections is None:
+                yield companion(self.config, "connections"), "connections file"
+            yield layout_file(self.config), "layout file"
+        if self.connections is not None:
+            yield self.connections, "connections file"
+        if self.secrets is not None:
+            yield self.secrets, "secrets file"
+        if self.settings is not None:
+            yield self.settings, "settings file"
 
     def connections_file(self) -> Path | None:
         """Return the connections file that counts: the named one, or the config's companion."""
@@ -50,11 +91,15 @@ class Files:
 class Loaded:
     """What the files say, and what is wrong with them."""
 
+    files: Files = field(default_factory=Files)
     program: Program | None = field(default_factory=lambda: Program(()))
     connections: Mapping[str, Connection] = field(default_factory=dict)
     filed_at: Mapping[str, str] = field(default_factory=dict)
     """File, line and column of each connection."""
     secrets: Secrets = field(default_factory=Secrets)
+    settings: ServerSettings = field(default_factory=ServerSettings)
+    """Who may reach the server, and for how long it remembers."""
+    layout: LayoutFile = field(default_factory=LayoutFile)
     base: Path | None = None
     """The directory that files of the config are named from."""
     diagnostics: list[Diagnostic] = field(default_factory=list)
@@ -67,14 +112,53 @@ class Loaded:
         return any(one.severity is Severity.ERROR for one in self.diagnostics)
 
 
-def load(files: Files, catalogue: Catalogue) -> Loaded:
-    """Read secrets, connections and config, whatever is wrong with any of them.
+def load(files: Files, catalogue: Catalogue, *, is_starting: bool = False) -> Loaded:
+    """Read secrets, settings, connections, config and layout, whatever is wrong with any of them.
 
-    References that nothing answers are warned of: who builds the pipelines has the last word. What
-    could not be read leaves open whether the names in it exist, so nobody is told that they do not.
+    References that nothing answers are warned of: who builds the pipelines has the last word, and
+    a server that ``is_starting`` about its accounts. What could not be read leaves open whether the
+    names in it exist, so nobody is told that they do not.
     """
-    loaded = Loaded(base=files.config.parent if files.config is not None else None)
+    loaded = Loaded(files, base=files.base())
+    _check_purposes(loaded)
     secrets = _load_secrets(files.secrets, loaded)
+    _load_settings(files.settings, secrets, loaded, is_starting=is_starting)
+    _load_program(files, catalogue, secrets, loaded)
+    read_layout(loaded)
+    return loaded
+
+
+def load_again(files: Files, catalogue: Catalogue, secrets: Secrets) -> Loaded:
+    """Read connections and config as `load` does; ``secrets`` are those of the start."""
+    loaded = Loaded(files, base=files.base(), secrets=secrets)
+    _load_program(files, catalogue, secrets, loaded)
+    return loaded
+
+
+def read_layout(loaded: Loaded) -> None:
+    """Read the layout file beside the config, if it is there."""
+    config = loaded.files.config
+    if config is None or not config.name or not os.path.exists(file := layout_file(config)):
+        return
+    if document := _read(file, loaded, "json"):
+        layout, said = load_layout(document)
+        loaded.layout = layout or loaded.layout
+        loaded.diagnostics += said
+
+
+def _check_purposes(loaded: Loaded) -> None:
+    """Refuse one file for two things: what is written as the one would be gone as the other."""
+    if found := clash(loaded.files.purposes()):
+        file, one, other = found
+        message = f"this is the {one}, and cannot be the {other} as well"
+        loaded.diagnostics.append(
+            Diagnostic(file=loaded.files.called(file), code="duplicate", message=message)
+        )
+
+
+def _load_program(
+    files: Files, catalogue: Catalogue, secrets: Secrets | None, loaded: Loaded
+) -> None:
     connections = _load_connections(files.connections_file(), catalogue, secrets, loaded)
     if files.config is not None:
         loaded.program = None
@@ -87,7 +171,6 @@ def load(files: Files, catalogue: Catalogue) -> Loaded:
                 base=loaded.base,
             )
             loaded.diagnostics += said
-    return loaded
 
 
 def place(file: str | None, position: tuple[int, int] | None) -> str:
@@ -99,13 +182,26 @@ def _load_secrets(file: Path | None, loaded: Loaded) -> Secrets | None:
     if file is None:
         return loaded.secrets
     document = _read(file, loaded, "json")
-    loaded.sources.pop(str(file), None)  # no line of it is ever shown
+    loaded.sources.pop(loaded.files.called(file), None)  # no line of it is ever shown
     values, said = load_secrets(document) if document else (None, [])
     loaded.diagnostics += said
     if values is None:
         return None
     loaded.secrets = Secrets(values)
     return loaded.secrets
+
+
+def _load_settings(
+    file: Path | None, secrets: Secrets | None, loaded: Loaded, *, is_starting: bool
+) -> None:
+    if file is None:
+        return
+    document = _read(file, loaded)
+    loaded.sources.pop(loaded.files.called(file), None)  # no line of it is ever shown
+    if document is not None:
+        settings, said = load_settings(document, secrets, is_starting=is_starting)
+        loaded.settings = settings or loaded.settings
+        loaded.diagnostics += said
 
 
 def _load_connections(
@@ -120,7 +216,7 @@ def _load_connections(
     loaded.diagnostics += said
     loaded.connections = connections or {}
     loaded.filed_at = {
-        name: place(str(file), document.position((name,), on_key=True))
+        name: place(document.file, document.position((name,), on_key=True))
         for name in loaded.connections
     }
     return filed(document, catalogue)
@@ -128,11 +224,12 @@ def _load_connections(
 
 def _read(file: Path, loaded: Loaded, format: Format | None = None) -> Document | None:
     """Return what a file says if anything can be made of it."""
+    called = loaded.files.called(file)
     try:
-        document = read_file(file, format)
+        document = read_file(file, format, called)
     except Unreadable as cause:
-        loaded.sources[str(file)] = cause.text
+        loaded.sources[called] = cause.text
         loaded.diagnostics += cause.diagnostics
         return cause.document
-    loaded.sources[str(file)] = document.text
+    loaded.sources[called] = document.text
     return document

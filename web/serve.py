@@ -9,7 +9,6 @@ import logging
 import os
 import signal
 import socket
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -22,15 +21,16 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.errors import HeadraceError, Refused
 from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.config import Program
-from headrace.compiler.language.diagnostics import Diagnostic, in_file_order
-from headrace.compiler.language.render import render
+from headrace.compiler.language.diagnostics import Diagnostic
 from headrace.compiler.runtime.engine import Engine
+from headrace.web.access import Doors
 from headrace.web.app import Application
-from headrace.web.check import style_for
-from headrace.web.log import StandardError, configure, standard_error
+from headrace.web.log import Form, configure, standard_error
 from headrace.web.reading import Files, Loaded, catalogue, load
 from headrace.web.server import Server
 from headrace.web.service import Service
+from headrace.web.signin.opening import opened
+from headrace.web.telling import Telling, log_each
 
 log = logging.getLogger("headrace.web")
 
@@ -44,6 +44,7 @@ class Options:
     port: int
     data_dir: Path | None = None
     is_debug: bool = False
+    log_format: Form = "text"
 
 
 YOUNG_OBJECTS = 10_000
@@ -63,10 +64,11 @@ class NotStarted(HeadraceError):
 
 def serve(options: Options) -> int:
     """Run the server until a signal ends it; return the exit code."""
-    errors = standard_error()
-    lines = configure(errors, is_debug=options.is_debug)
+    errors = standard_error(options.log_format)
+    lines = configure(errors, is_debug=options.is_debug, form=options.log_format)
+    telling = Telling(errors, options.log_format)
     known = catalogue()
-    loaded = load(options.files, known)
+    loaded = load(options.files, known, is_starting=True)
     lines.redact = loaded.secrets.redact
     try:
         if loaded.program is None or loaded.is_refused:
@@ -75,14 +77,15 @@ def serve(options: Options) -> int:
         listener = _bound(options.host, options.port)
         data_dir = _made(options.data_dir)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_run(loaded, loaded.program, known, listener, data_dir, errors))
+            runner.run(_run(loaded, loaded.program, known, listener, data_dir, telling))
     except Refused as cause:
-        style = style_for(sys.stderr)
-        said = in_file_order(cause.diagnostics)
-        print(render(said, style=style, sources=loaded.sources), file=errors)
+        telling.refused(cause.diagnostics, loaded.sources)
         return 1
     except NotStarted as cause:
-        print(f"headrace: {cause}", file=errors)
+        telling.not_started(cause)
+        return 1
+    except Exception:  # the interpreter would print it as it is, with secrets
+        log.exception("headrace broke")
         return 1
     return 0
 
@@ -93,31 +96,46 @@ async def _run(
     known: Catalogue,
     listener: socket.socket,
     data_dir: Path | None,
-    errors: StandardError,
+    telling: Telling,
 ) -> None:
-    loop = asyncio.get_running_loop()
-    clock = Clock(loop)
+    clock = Clock(asyncio.get_running_loop())
+    doors = await _opened(loaded, clock)
     engine = Engine(
         clock,
         connections=loaded.connections,
         secrets=loaded.secrets,
         data_dir=data_dir,
         base=loaded.base,
+        retention_seconds=loaded.settings.history.retention_secs,
     )
-    service = Service(engine, known, clock)
+    service = Service(engine, known, clock, doors, files=loaded.files)
+    try:
+        await _serve(service, engine, loaded, program, listener, telling)
+    finally:
+        await doors.close()
 
+
+async def _serve(
+    service: Service,
+    engine: Engine,
+    loaded: Loaded,
+    program: Program,
+    listener: socket.socket,
+    telling: Telling,
+) -> None:
     def ready() -> None:
         service.is_ready = True
         collect_less()
-        _announce(engine, listener, errors)
+        _announce(service, listener, telling)
 
     def stopping() -> None:
         service.is_ready = False
         engine.hush()
 
-    server = Server(Application(service), clock, on_ready=ready, on_stopping=stopping)
-    _end_on_signal(loop, server)
+    server = Server(Application(service), service.clock, on_ready=ready, on_stopping=stopping)
+    _end_on_signal(asyncio.get_running_loop(), server)
     await engine.load(program)
+    service.filing.loaded(loaded.layout)
     try:
         await server.serve(sockets=[listener])
     except OSError as cause:  # somebody else began to listen after we were bound
@@ -125,6 +143,14 @@ async def _run(
         raise _not_free(host, port, cause) from cause
     finally:
         await engine.close()
+
+
+async def _opened(loaded: Loaded, clock: Clock) -> Doors:
+    """Return who is let in as whom. A server that cannot tell does not start."""
+    try:
+        return await opened(loaded.settings, loaded.secrets, clock)
+    except HeadraceError as cause:
+        raise NotStarted(str(cause)) from cause
 
 
 def _end_on_signal(loop: asyncio.AbstractEventLoop, server: Server) -> None:
@@ -177,30 +203,28 @@ def _made(data_dir: Path | None) -> Path | None:
 
 def _warn(diagnostics: Iterable[Diagnostic]) -> None:
     """Log what is odd about the files. What a build decides, a build says."""
-    for diagnostic in diagnostics:
-        if diagnostic.code != "unresolved-secret":
-            log.warning("%s", render([diagnostic], style="plain"))
+    odd = (diagnostic for diagnostic in diagnostics if diagnostic.code != "unresolved-secret")
+    log_each(odd)
 
 
-def _announce(engine: Engine, listener: socket.socket, errors: StandardError) -> None:
-    """Print where the server is, and two things to try with what it runs."""
+def _announce(service: Service, listener: socket.socket, telling: Telling) -> None:
+    """Tell where the server is, and two things to try with what it runs."""
     host, port = listener.getsockname()[:2]
-    if not ipaddress.ip_address(host).is_loopback:
+    asked = service.doors.asked_with
+    if not (service.doors.is_guarded or ipaddress.ip_address(host).is_loopback):
         log.warning("there are no accounts: whoever reaches %s:%d may do everything", host, port)
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    running = engine.pipelines()
-    lines = [
-        f"headrace runs {len(running)} pipeline{'' if len(running) == 1 else 's'} at {url}, try:",
-        f"  curl -N {url}/events",
-        f"  curl {_open_door(engine, url) or f'{url}/api/pipelines'}",
-    ]
-    print("\n".join(lines), file=errors)
+    count = len(service.engine.pipelines())
+    pipelines = f"{count} pipeline{'' if count == 1 else 's'}"
+    door = _open_door(service, url) or f"{asked}{url}/api/pipelines"
+    to_try = [f"curl {asked}-N {url}/events", f"curl {door}"]
+    telling.runs(f"headrace runs {pipelines} at {url}", to_try)
 
 
-def _open_door(engine: Engine, url: str) -> str | None:
+def _open_door(service: Service, url: str) -> str | None:
     """Return how to post to the first pipeline that anybody may post to."""
-    for view in engine.pipelines():
-        ingress = engine.ingress(view.id)
+    for view in service.engine.pipelines():
+        ingress = service.engine.ingress(view.id)
         if ingress is not None and ingress.admits(lambda name: None):
             path = f"/api/pipelines/{quote(view.id, safe='')}/messages"
             return f"""-d '{{"value": 42}}' {url}{path}"""

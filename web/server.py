@@ -12,15 +12,15 @@ import asyncio
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from headrace.compiler.clock import Clock
 from headrace.web.asgi import Asgi
-from headrace.web.errors import api_error
-from headrace.web.events import EVENTS_PATH
+from headrace.web.crowd import Crowd, room
+from headrace.web.protocol import Protocol
 
 REQUEST_SECONDS = 10
 """What requests get to finish, once no new ones are accepted."""
@@ -30,90 +30,7 @@ IDLE_SECONDS = 75
 """How long a connection may idle. Longer than proxies and clients keep theirs, so that it is they
 who close it: a post that crosses our own close would be lost without an answer."""
 LOOK_SECONDS = 15
-LOOKS = 5
-"""After so many looks in vain, a request that does not arrive is dropped."""
-MOST_HEAD_BYTES = 64 * 1024
-MOST_BYTES = 64 * 1024 * 1024
-"""Bytes of a request with everything: several times those of a body, for its chunks."""
-
-
-class Protocol(HttpToolsProtocol):
-    """HTTP/1.1 with bounds, and with the refusal of what is not HTTP in the shape of all others.
-
-    The parser takes a head, or what follows a body, however long it is, and waits for it for ever.
-    """
-
-    def __init__(self, *arguments: Any, **keywords: Any) -> None:
-        super().__init__(*arguments, **keywords)
-        self._answering: RequestResponseCycle | None = None
-        self._counted: object = None
-        self._bytes = 0
-        self._seen: object = None
-        self._looks = 0
-
-    def data_received(self, data: bytes) -> None:
-        """Read on, within bounds. A request that is here as a whole is not counted."""
-        super().data_received(data)
-        cycle = self.cycle
-        if cycle is None or cycle.more_body or cycle.scope is not self.scope:
-            self._count(len(data))
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Tell the request that is being answered, also when others have arrived behind it."""
-        super().connection_lost(exc)
-        if (cycle := self._answering) is not None and not cycle.response_complete:
-            cycle.disconnected = True
-            cycle.message_event.set()
-
-    def send_400_response(self, msg: str) -> None:
-        """Answer and close."""
-        self._refuse(b"400 Bad Request", f"the request is not HTTP: {msg}")
-
-    @property
-    def is_streaming(self) -> bool:
-        """Whether it is answering with an event stream."""
-        cycle = self._answering
-        return cycle is not None and cycle.scope["path"] == EVENTS_PATH
-
-    def is_stuck(self) -> bool:
-        """Look again; whether a head is not complete, or a body no longer, after so many looks."""
-        cycle = self.cycle
-        waits: tuple[int, int] | None = None
-        if cycle is None or cycle.scope is not self.scope:
-            waits = (id(self.scope), 0)
-        elif cycle.more_body and not cycle.response_complete:
-            waits = (id(self.scope), self._bytes)
-        self._looks = self._looks + 1 if waits is not None and waits == self._seen else 0
-        self._seen = waits
-        return self._looks >= LOOKS
-
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        self._answering = cycle
-        super()._start_asgi_task(cycle, app)
-
-    def _count(self, size: int) -> None:
-        """Count what has come of a request since the packet it began in, which may hold others."""
-        if self._counted is not self.scope:
-            self._counted, self._bytes = self.scope, 0
-            return
-        self._bytes += size
-        if self._bytes > MOST_BYTES:
-            self.transport.abort()
-        elif self._bytes > MOST_HEAD_BYTES and (
-            self.cycle is None or self.cycle.scope is not self.scope
-        ):
-            self._refuse(
-                b"431 Request Header Fields Too Large",
-                f"the head of a request has at most {MOST_HEAD_BYTES} bytes",
-            )
-
-    def _refuse(self, status: bytes, text: str) -> None:
-        body = api_error(text)
-        head = b"HTTP/1.1 %b\r\ncontent-type: application/json\r\n" % status
-        self.transport.write(
-            b"%bcontent-length: %d\r\nconnection: close\r\n\r\n%b" % (head, len(body), body)
-        )
-        self.transport.close()
+"""Between looks at what is late (`LOOKS`)."""
 
 
 class Server(uvicorn.Server):
@@ -130,7 +47,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 application,
-                http=Protocol,
+                http=cast(Any, partial(Protocol, crowd=Crowd(room()))),
                 ws="none",
                 lifespan="off",  # pipelines are started and ended around the server
                 interface="asgi3",

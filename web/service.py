@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
@@ -22,15 +22,22 @@ from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.language.states import BucketDeclaration
 from headrace.compiler.runtime.connections import Connections
 from headrace.compiler.runtime.engine import PipelineView
-from headrace.compiler.runtime.feed import Event, Lagged
+from headrace.compiler.runtime.feed import Lagged, Run
+from headrace.compiler.runtime.history import History
+from headrace.compiler.runtime.plan import Plan
 from headrace.compiler.runtime.rehearsal.aside import Aside
+from headrace.compiler.runtime.reverting import Target
+from headrace.compiler.runtime.sampling.samples import Samples
 from headrace.web.access import Doors, Open
+from headrace.web.reading import Files
+from headrace.web.saving.filing import Filing
+from headrace.web.sharing import Shared
 
 
 class Listener(Protocol):
     """One reader of the live events."""
 
-    def __aiter__(self) -> AsyncIterator[Event | Lagged]:
+    def __aiter__(self) -> AsyncIterator[Run | Lagged]:
         """Yield events until it is closed, here or by the engine."""
 
     def close(self) -> None:
@@ -44,12 +51,16 @@ class Engine(Protocol):
     """The filed connections, by name."""
     buckets: Buckets
     """The declared buckets."""
+    history: History
+    """What pipelines did, by their ids."""
     declarations: Mapping[str, BucketDeclaration]
     """Their declarations, as the config has them."""
     base: Path | None
     """The directory that files of a config are named from; None without a config file."""
     secrets: Secrets
     """What answers references."""
+    samples: Samples
+    """Where samples of inputs are taken."""
 
     async def compile(self, config: PipelineConfig) -> PipelineView:
         """Build one pipeline and run it, or raise `Refused`."""
@@ -57,8 +68,20 @@ class Engine(Protocol):
     async def dispose(self, pipeline: str) -> None:
         """End one pipeline, or raise `UnknownPipeline`."""
 
+    async def plan(self, target: Target) -> Plan:
+        """Return what a revert to ``target`` would do."""
+
+    async def revert(self, target: Target) -> Plan:
+        """Have ``target`` run, and return what changed; or raise `NotReverted`, and change nothing."""
+
     def pipelines(self) -> Collection[PipelineView]:
         """Return what runs now."""
+
+    def configs(self) -> Mapping[str, PipelineConfig]:
+        """Return the configs of what runs by id, without what may still be refused."""
+
+    def files(self) -> Collection[Path]:
+        """Return the files that what runs was built from."""
 
     def ingress(self, pipeline: str) -> Ingress | None:
         """Return the way in of a pipeline, None where it has none, or raise `UnknownPipeline`."""
@@ -80,6 +103,13 @@ class Service:
     """Whether requests are wanted: from when the server accepts them until it shuts down."""
     reading: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by the request whose config is being read."""
+    plans: Shared[bytes] = field(default_factory=Shared)
+    """Where plans of a revert are worked out, each for all who ask for one."""
+    files: InitVar[Files | None] = None
+    """What it was started from."""
+
+    def __post_init__(self, files: Files | None) -> None:
+        self.filing = Filing(self.engine, files or Files())
 
     @cached_property
     def dry_runs(self) -> Aside:

@@ -33,8 +33,10 @@ def test_without_a_command_the_server_is_run(bare: tuple[str, ...]) -> None:
         "connections": None,
         "secrets": None,
         "data_dir": Path("d"),
+        "server_config": None,
         "listen": ("127.0.0.1", 6767),
         "debug": True,
+        "log_format": "text",
     }
 
 

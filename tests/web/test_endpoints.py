@@ -17,13 +17,19 @@ from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.runtime.connections import Connections
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.rehearsal.aside import Aside, TooMany
-from headrace.web.access import Access, Caller, Forbidden, check
+from headrace.compiler.runtime.sampling.samples import Samples, TooManySamples
+from headrace.web.access import Access, Caller, Forbidden, NotSignedIn, check
 from headrace.web.app import Application
 from headrace.web.endpoints import ENDPOINTS
 from headrace.web.endpoints.row import Endpoint
 from headrace.web.openapi import described
+from headrace.web.reading import Files
 from headrace.web.service import Service
+from headrace.web.signin import passwords
+from headrace.web.signin.doors import Guarded
+from headrace.web.signin.verified import Verified
 from tests.web.exchange import Exchange
+from tests.web.signin.people import PASSWORDS, Issued, guarded
 
 POST = {"id": "post", "inputs": [{"type": "http", "capacity": 1}]}
 LOCKED = {
@@ -41,6 +47,7 @@ WRITING = {
     "outputs": [{"type": "file", "connection": "used", "path": "out"}],
 }
 CHAIN = {"messages": [1], "transforms": [{"type": "splitter", "out_size": 1}]}
+GLANCE = {"input": {"type": "dummy", "duration": 3600}, "timeout_ms": 0}
 SCRIPT = {"source": {"type": "inline", "code": "emit(msg)"}, "messages": [1]}
 
 JSON = {"Content-Type": "application/json"}
@@ -81,12 +88,20 @@ class BrokenConnections(Connections):
         raise ZeroDivisionError("a secret is in here")
 
 
+class BrokenSamples(Samples):
+    """Samples with a fault of their own."""
+
+    async def take(self, *_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError("a secret is in here")
+
+
 class Broken(Engine):
     """An engine with a fault of its own."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
         self.connections = BrokenConnections({}, lambda name: [])
+        self.samples = BrokenSamples(self._world, self._graph.attach)
 
     async def compile(self, config: Any) -> Any:
         raise ZeroDivisionError("a secret is in here")
@@ -96,6 +111,21 @@ class Broken(Engine):
 
     def ingress(self, pipeline: str) -> Any:
         raise ZeroDivisionError("a secret is in here")
+
+
+class FullSamples(Samples):
+    """Samples of which none more may be taken."""
+
+    async def take(self, *_: Any, **__: Any) -> Any:
+        raise TooManySamples
+
+
+class Full(Engine):
+    """An engine of which no samples can be taken."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self.samples = FullSamples(self._world, self._graph.attach)
 
 
 class Crowded(Aside):
@@ -124,6 +154,10 @@ def try_script(status: int, body: Any, headers: dict[str, str] = JSON, **service
     return Case("dryRunScript", status, path, "POST", body, headers, service)
 
 
+def sample(status: int, body: Any, headers: dict[str, str] = JSON, **service: Any) -> Case:
+    return Case("sampleInput", status, "/api/inputs/sample", "POST", body, headers, service)
+
+
 def delete(status: int, pipeline: str, **service: Any) -> Case:
     return Case("deletePipeline", status, f"/api/pipelines/{pipeline}", "DELETE", b"", {}, service)
 
@@ -135,6 +169,100 @@ def file(status: int, body: Any, headers: dict[str, str] = JSON, **service: Any)
 def remove(status: int, name: str, **service: Any) -> Case:
     return Case("deleteConnection", status, f"/api/connections/{name}", "DELETE", b"", {}, service)
 
+
+class NoTurn:
+    """Accounts that have so many ask that one more is turned away."""
+
+    async def caller(self, username: str, password: str) -> Any:
+        raise passwords.Crowded
+
+
+class Bursting:
+    """Accounts, tokens or sessions with a fault of their own."""
+
+    async def caller(self, username: str, password: str) -> Any:
+        raise ZeroDivisionError("a secret is in here")
+
+    async def verify(self, token: str) -> Any:
+        raise ZeroDivisionError("a secret is in here")
+
+    def find(self, id: bytes) -> None:
+        raise ZeroDivisionError("a secret is in here")
+
+
+class SignedIn:
+    """Sessions of which every id is one."""
+
+    def find(self, id: bytes) -> Caller:
+        return Caller(Access.READ, "ann")
+
+
+def doors(**parts: Any) -> Any:
+    """Return what makes doors of which some parts are different."""
+
+    def made(clock: Clock) -> Guarded:
+        doors = guarded(clock, tokens=Issued({"good": Verified("ann", Access.ADMIN, 9e9)}))
+        for name, part in parts.items():
+            setattr(doors, name, part)
+        return doors
+
+    return made
+
+
+def login(status: int, body: Any, headers: dict[str, str] = JSON, **parts: Any) -> Case:
+    path = "/api/auth/login"
+    return Case("login", status, path, "POST", body, headers, {"doors": doors(**parts)})
+
+
+def token_login(status: int, body: Any, headers: dict[str, str] = JSON, **parts: Any) -> Case:
+    path = "/api/auth/token"
+    return Case("tokenLogin", status, path, "POST", body, headers, {"doors": doors(**parts)})
+
+
+def logout(status: int, headers: dict[str, str], **parts: Any) -> Case:
+    path = "/api/auth/logout"
+    return Case("logout", status, path, "POST", b"", headers, {"doors": doors(**parts)})
+
+
+class BrokenFiling:
+    """Files with a fault of their own."""
+
+    def __init__(self, clock: Clock) -> None:
+        pass
+
+    async def save(self, *_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError("a secret is in here")
+
+    async def arrange(self, layout: Any) -> None:
+        raise ZeroDivisionError("a secret is in here")
+
+
+class OnFile:
+    """Files that say that nothing is to run."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.files, self.lock = Files(config=Path("on-file.json")), asyncio.Lock()
+        Path("on-file.json").write_text("[]")
+
+    async def reverted(self) -> None:
+        pass
+
+
+def revert(status: int, **service: Any) -> Case:
+    return Case("revertConfig", status, "/api/config/revert", "POST", b"", {}, service)
+
+
+def save(status: int, body: Any, headers: dict[str, str] = JSON, **service: Any) -> Case:
+    return Case("saveConfig", status, "/api/config/save", "POST", body, headers, service)
+
+
+def arrange(status: int, body: Any, headers: dict[str, str] = JSON, **service: Any) -> Case:
+    return Case("replaceLayout", status, "/api/layout", "PUT", body, headers, service)
+
+
+ANN = {"username": "ann", "password": PASSWORDS["ann"]}
+ELSEWHERE = {"Origin": "https://elsewhere.example", "Host": "here.example", **JSON}
+SESSION = {"Cookie": f"headrace_session={'0' * 64}"}
 
 CASES = [
     Case("listPipelines", 200, "/api/pipelines"),
@@ -167,6 +295,13 @@ CASES = [
     try_script(415, SCRIPT, {"Content-Type": "text/plain"}),
     try_script(500, SCRIPT, clock=None),
     try_script(503, SCRIPT, dry_runs=Crowded),
+    Case("getPipelineHistory", 200, "/api/pipelines/post/history"),
+    sample(200, GLANCE),
+    sample(400, b'{"input": '),
+    sample(413, GLANCE, LONG),
+    sample(415, GLANCE, {"Content-Type": "text/plain"}),
+    sample(500, GLANCE, engine=Broken),
+    sample(503, GLANCE, engine=Full),
     Case("listConnections", 200, "/api/connections"),
     file(201, BUS),
     file(400, b'{"id": '),
@@ -183,6 +318,46 @@ CASES = [
     Case("getStateBucket", 200, "/api/state/machines"),
     Case("getStateBucket", 404, "/api/state/nothing"),
     Case("streamEvents", 200, "/events"),
+    Case("getSettings", 200, "/api/settings"),
+    save(200, {"name": "saved.json"}),
+    save(400, b'{"name": '),
+    save(409, {"name": "taken.json", "overwrite": False}),
+    save(413, {"name": "saved.json"}, LONG),
+    save(415, {"name": "saved.json"}, {"Content-Type": "text/plain"}),
+    save(422, {"name": "../saved.json"}),
+    save(500, {"name": "saved.json"}, filing=BrokenFiling),
+    revert(204, filing=OnFile),
+    revert(500),
+    Case("planRevert", 200, "/api/config/plan", service={"filing": OnFile}),
+    Case("planRevert", 500, "/api/config/plan"),
+    Case("getLayout", 200, "/api/layout"),
+    arrange(204, {}),
+    arrange(400, b'{"pipelines": '),
+    arrange(413, {}, LONG),
+    arrange(415, {}, {"Content-Type": "text/plain"}),
+    arrange(422, {"pipelines": []}),
+    arrange(500, {}, filing=BrokenFiling),
+    Case("whoAmI", 200, "/api/auth/me"),
+    login(200, ANN),
+    login(400, b'{"username": '),
+    login(401, ANN | {"password": "a secret"}),
+    login(403, ANN, ELSEWHERE),
+    login(413, ANN, LONG),
+    login(415, ANN, {"Content-Type": "text/plain"}),
+    login(422, {"username": "ann", "password": {"a secret": 1}}),
+    login(500, ANN, accounts=Bursting()),
+    login(503, ANN, accounts=NoTurn()),
+    token_login(200, {"token": "good"}),
+    token_login(400, b'{"token": '),
+    token_login(401, {"token": "a secret"}),
+    token_login(403, {"token": "good"}, ELSEWHERE),
+    token_login(413, {"token": "good"}, LONG),
+    token_login(415, {"token": "good"}, {"Content-Type": "text/plain"}),
+    token_login(422, {"token": ["a secret"]}),
+    token_login(500, {"token": "good"}, tokens=Bursting()),
+    logout(204, {}),
+    logout(403, SESSION | ELSEWHERE, sessions=SignedIn()),
+    logout(500, SESSION, sessions=Bursting()),
     Case("listComponents", 200, "/api/docs"),
     Case("getOpenApi", 200, "/api/openapi.json"),
     Case("apiReference", 200, "/api/reference"),
@@ -229,9 +404,10 @@ async def test_the_response(
     for config in (POST, LOCKED, MUTE, WRITING):
         await client.simulate_post("/api/pipelines", json=config)
     declare_machines(service)
+    (tmp_path / "taken.json").touch()
     given = Service(service.engine, service.catalogue, service.clock, is_ready=True)
     for name, value in case.service.items():
-        setattr(given, name, value(service.clock) if value in (Broken, Crowded) else value)
+        setattr(given, name, value(service.clock) if callable(value) else value)
 
     application = Application(given)
     if case.status == 503 and case.operation == "ingestMessages":
@@ -286,7 +462,10 @@ def test_a_caller_gets_through_with_the_level_of_the_table_or_a_higher_one(
     if held >= row.access:
         check(row, Caller(held))
     else:
-        with pytest.raises(Forbidden, match=f"{row.operation}: needs '{row.access.name.lower()}'"):
+        refused, said = (
+            (Forbidden, "needs 'admin'") if held else (NotSignedIn, "nobody is signed in")
+        )
+        with pytest.raises(refused, match=f"{row.operation}: {said}"):
             check(row, Caller(held))
 
 
@@ -314,8 +493,12 @@ async def test_every_path_names_its_methods(row: Endpoint, client: Any) -> None:
 @pytest.mark.parametrize(
     "row", [row for row in ENDPOINTS if row.method == "GET"], ids=lambda row: row.operation
 )
-async def test_head_is_get_without_the_body(row: Endpoint, client: Any, service: Service) -> None:
+async def test_head_is_get_without_the_body(
+    row: Endpoint, client: Any, service: Service, tmp_path: Path
+) -> None:
     declare_machines(service)
+    service.filing.files = Files(config=tmp_path / "config.json")
+    (tmp_path / "config.json").write_text("[]")
     path = addressed(row)
 
     head = await client.simulate_head(path)

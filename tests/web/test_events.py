@@ -7,9 +7,9 @@ import json
 from collections.abc import AsyncIterator
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.runtime.feed import MOST_WAITING, Event, Lagged
+from headrace.compiler.runtime.feed import MOST_WAITING, Event, Lagged, Run
 from headrace.web.app import Application
-from headrace.web.events import EventStream, frame
+from headrace.web.events import EventStream, frame, lag
 from headrace.web.service import Service
 from tests.virtual import virtual
 from tests.web.exchange import Exchange
@@ -19,7 +19,7 @@ class Told:
     """An engine whose listeners hear what they are told, and nothing else."""
 
     def __init__(self) -> None:
-        self.events = asyncio.Queue[Event | Lagged | None]()
+        self.events = asyncio.Queue[Run | Lagged | None]()
         self.listening = 0
 
     def observe(self) -> Told:
@@ -31,9 +31,9 @@ class Told:
 
     def tell(self, *events: Event | Lagged | None) -> None:
         for event in events:
-            self.events.put_nowait(event)
+            self.events.put_nowait(Run((event,)) if isinstance(event, Event) else event)
 
-    async def __aiter__(self) -> AsyncIterator[Event | Lagged]:
+    async def __aiter__(self) -> AsyncIterator[Run | Lagged]:
         while (event := await self.events.get()) is not None:
             yield event
 
@@ -61,7 +61,7 @@ def test_an_event_that_could_not_be_rendered_is_a_named_event() -> None:
 
 
 def test_missed_events_are_a_named_event() -> None:
-    assert frame(Lagged(12)) == b"event: lagged\ndata: 12\n\n"
+    assert lag(Lagged(12)) == b"event: lagged\ndata: 12\n\n"
 
 
 @virtual
@@ -129,7 +129,7 @@ async def test_a_fault_of_the_feed_is_logged_and_ends_the_stream(caplog) -> None
     stream = Stream()
     await stream.next()
 
-    stream.engine.tell("no event")  # type: ignore[arg-type]
+    stream.engine.events.put_nowait("no run")  # type: ignore[arg-type]
     await stream.task
 
     assert stream.engine.listening == 0
@@ -146,7 +146,8 @@ async def test_a_batch_and_its_pipeline_are_seen(client, service) -> None:
 
     await client.simulate_post("/api/pipelines/p/messages", json={"n": 1})
 
-    event = json.loads((await exchange.next_body()).removeprefix(b"data: "))
+    first, _ = (await exchange.next_body()).split(b"\n\n", 1)
+    event = json.loads(first.removeprefix(b"data: "))
     assert list(event) == ["pipeline_id", "stage", "ts", "seq", "component", "payload"]
     assert (event["pipeline_id"], event["stage"], event["seq"]) == ("p", "input", 1)
     assert event["payload"]["batch"]["messages"] == ['{"n":1}']
@@ -166,5 +167,7 @@ async def test_a_client_that_stops_reading_loses_events_and_is_told_how_many(
 
     told = aiter(listener)
     assert await anext(told) == Lagged(7)
-    assert await anext(told) == watch
+    run = await anext(told)
+    assert isinstance(run, Run)
+    assert set(run.events) == {watch}
     listener.close()

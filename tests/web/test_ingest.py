@@ -8,7 +8,7 @@ import pytest
 
 from headrace.compiler.decimals import Written
 from headrace.compiler.jsontext import Decoding
-from headrace.compiler.runtime.feed import Event
+from headrace.compiler.runtime.feed import Run
 from headrace.web.app import Application
 from headrace.web.ingest import LARGEST
 from headrace.web.service import Service
@@ -276,8 +276,7 @@ async def test_what_is_posted_runs_through_the_pipeline(client, service: Service
     )
 
     assert exchange.json == {"accepted": 1}
-    told = aiter(listener)
-    events = [await anext(told), await anext(told)]
-    assert isinstance(events[1], Event)
-    assert rb'"messages":["{\"id\":\"r1\",\"n\":1}"]' in events[1].data
+    told = await anext(aiter(listener))
+    assert isinstance(told, Run)
+    assert rb'"messages":["{\"id\":\"r1\",\"n\":1}"]' in told.events[1].data
     listener.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 import os
 import re
@@ -11,12 +12,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from headrace.compiler.language.diagnostics import Diagnostic
 from headrace.compiler.language.secrets import Secret, Secrets
-from headrace.web.log import MOST_WAITING, OneLine, StandardError, configure
+from headrace.web.log import MOST_WAITING, JsonLine, OneLine, StandardError, configure
 
 
-def logged(message: str, *arguments: object, exc_info: object = None) -> str:
-    record = logging.LogRecord(
+def record(message: str, *arguments: object, exc_info: object = None) -> logging.LogRecord:
+    made = logging.LogRecord(
         "headrace.pipeline",
         logging.WARNING,
         "",
@@ -25,8 +27,16 @@ def logged(message: str, *arguments: object, exc_info: object = None) -> str:
         arguments,
         exc_info,  # type: ignore[arg-type]
     )
-    record.created = 1772352000.5
-    return OneLine().format(record)
+    made.created = 1772352000.5
+    return made
+
+
+def logged(message: str, *arguments: object, exc_info: object = None) -> str:
+    return OneLine().format(record(message, *arguments, exc_info=exc_info))
+
+
+def as_json(message: str, *arguments: object, exc_info: object = None) -> str:
+    return JsonLine().format(record(message, *arguments, exc_info=exc_info))
 
 
 def test_an_entry_is_time_level_and_message() -> None:
@@ -62,6 +72,54 @@ def test_a_traceback_forges_no_entry() -> None:
         lines = logged("broke", exc_info=sys.exc_info()).splitlines()
 
     assert all(line.startswith("    ") and line.isprintable() for line in lines[1:])
+
+
+def test_an_entry_can_be_an_object() -> None:
+    assert as_json("odd") == (
+        '{"time": "2026-03-01T08:00:00.500+00:00", "level": "WARNING", '
+        '"logger": "headrace.pipeline", "message": "odd"}'
+    )
+
+
+def test_an_object_tells_the_pipeline_and_the_place_that_it_is_about() -> None:
+    entry = json.loads(as_json("pipeline '%s' %s: %s", "straße\n1", "inputs[0]", "odd"))
+    broken = json.loads(as_json("pipeline '%s': an output did not finish in time", "p"))
+
+    assert (entry["pipeline"], entry["place"]) == ("straße\n1", "inputs[0]")
+    assert entry["message"] == "pipeline 'straße 1' inputs[0]: odd"
+    assert (broken["pipeline"], "place" in broken) == ("p", False)
+
+
+def test_an_object_of_a_diagnostic_has_its_parts() -> None:
+    diagnostic = Diagnostic(code="unknown-key", message="unknown key 'a'", line=3)
+    made = record("%s", "3: unknown key 'a'")
+    made.diagnostic = diagnostic
+
+    assert json.loads(JsonLine().format(made))["diagnostic"] == diagnostic.as_json()
+
+
+@pytest.mark.parametrize(
+    "forged", ["\n", "\r", "\u2028", "\x1b[2J", "\u202e", "\0", '"', "\\", "\ud800"]
+)
+def test_an_object_stands_on_one_line_that_prints(forged: str) -> None:
+    try:
+        raise ValueError(forged)
+    except ValueError:
+        line = as_json("pipeline '%s'", forged, exc_info=sys.exc_info())
+
+    assert line.isprintable()
+    assert json.loads(line)["pipeline"] == forged
+
+
+def test_an_object_has_the_traceback_in_it() -> None:
+    try:
+        raise ValueError("odd\x1b")
+    except ValueError:
+        entry = json.loads(as_json("broke", exc_info=sys.exc_info()))
+
+    lines = entry["traceback"].split("\n")
+    assert lines[0] == "Traceback (most recent call last):"
+    assert lines[-1] == r"ValueError: odd\x1b"
 
 
 @pytest.fixture
@@ -105,6 +163,37 @@ def test_what_drivers_say_and_what_is_in_tracebacks_is_without_secrets(loggers: 
     driver, *ours = stream.getvalue().splitlines()
     assert driver.endswith(" ERROR AUTH ${PASS} at kafka://app:***@bus")
     assert ours[-1] == "    ValueError: ${PASS}"
+
+
+def test_objects_are_without_secrets_and_keep_their_keys(loggers: None) -> None:
+    secrets = Secrets({"PASS": "message"}, {})
+    secrets.resolve(Secret("${PASS}"))
+    configure(stream := io.StringIO(), is_debug=True, form="json").redact = secrets.redact
+
+    logging.getLogger("aiokafka").error("AUTH message")
+    try:
+        raise ValueError("message")
+    except ValueError:
+        logging.getLogger("headrace.web").exception("broke")
+
+    driver, ours = map(json.loads, stream.getvalue().splitlines())
+    assert (driver["logger"], driver["message"]) == ("aiokafka", "AUTH ${PASS}")
+    assert ours["traceback"].endswith("ValueError: ${PASS}")
+
+
+def test_what_was_lost_is_an_object_among_objects() -> None:
+    reader, writer = os.pipe()
+    errors = StandardError(writer, "json")
+
+    for _ in range(3 * MOST_WAITING):
+        errors.write("{}".ljust(999) + "\n")
+    with os.fdopen(reader) as lines:
+        entry = next(told for line in lines if (told := json.loads(line)))
+
+    assert (entry["level"], entry["logger"]) == ("WARNING", "headrace.web.log")
+    assert re.fullmatch(
+        r"[\d,]+ entries of the log were lost here: nobody read them", entry["message"]
+    )
 
 
 def test_a_log_that_nobody_reads_holds_nobody_up_and_says_what_was_lost() -> None:

@@ -39,8 +39,8 @@ async def test_every_figure_is_there_for_every_pipeline_and_every_bucket(client,
         body=[b'[{"n": 0}, {"n": 1}, {"n": 2}, {"n": 3}]'],
     )
     await exchange.run()
-    told = aiter(listener)
-    [await anext(told) for _ in ("input", "output")]
+    run = await anext(aiter(listener))
+    assert len(run.events) == len(("input", "output"))
     listener.close()
 
     scraped = await client.simulate_get("/metrics")

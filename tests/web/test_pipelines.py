@@ -8,9 +8,11 @@ import logging
 from typing import Any
 from urllib.parse import quote
 
+import falcon.asgi
 import pytest
 
 from headrace.web.app import Application
+from headrace.web.pipelines import list_pipelines
 from headrace.web.service import Service
 from tests.web.exchange import Exchange
 
@@ -36,6 +38,46 @@ async def test_what_is_created_is_answered_and_listed(client) -> None:
         "status": "running",
     }
     assert listed.json == [created.json]
+
+
+async def test_a_long_list_is_in_the_order_of_creation_and_leaves_others_their_turn(
+    client, service: Service
+) -> None:
+    for number in range(50):
+        await create(client, {**HELLO, "id": f"p{number}"})
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await service.clock.sleep(0)
+
+    beside = asyncio.ensure_future(others())
+    resp = falcon.asgi.Response()
+    await list_pipelines(service, None, resp)  # type: ignore[arg-type]
+    beside.cancel()
+
+    listed = json.loads(resp.data)
+    assert [each["id"] for each in listed] == [f"p{number}" for number in range(50)]
+    assert turns >= 2
+
+
+async def test_a_listed_status_is_the_present_one_though_the_config_is_encoded_once(
+    client, engine
+) -> None:
+    await create(client, HELLO)
+    [before] = engine.pipelines()
+    assert before.text() is before.text()
+    engine._pipelines["hello"].status = "failed"
+
+    listed = await client.simulate_get("/api/pipelines")
+
+    assert listed.json == [
+        {"id": "hello", "config": before.config.dump("hello"), "status": "failed"}
+    ]
+    [after] = engine.pipelines()
+    assert after.text() is before.text()
 
 
 async def test_a_pipeline_without_an_id_gets_one_and_its_config_says_so(client) -> None:
@@ -109,8 +151,9 @@ async def test_a_refused_config_tells_everything_at_once_with_its_place(client) 
 
 
 async def test_a_large_config_is_read_beside_other_requests(client) -> None:
-    filters = [{"type": "filter", "String": {"field": "a", "operator": "contains", "value": "x"}}]
-    creating = asyncio.ensure_future(create(client, {**HELLO, "transforms": filters * 3000}))
+    asked = [{"function": "sum", "field": f"a{n}", "as": f"b{n}"} for n in range(3000)]
+    reducer = {"type": "reducer", "aggregations": asked}
+    creating = asyncio.ensure_future(create(client, {**HELLO, "transforms": [reducer]}))
 
     answered = 0
     while not creating.done():

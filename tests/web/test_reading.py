@@ -104,3 +104,48 @@ def test_without_a_config_there_is_nothing_to_run(components: Catalogue) -> None
 
     assert loaded.program is not None
     assert (loaded.program.pipelines, loaded.is_refused) == ((), False)
+
+
+@pytest.mark.parametrize(
+    ("files", "refusal"),
+    [
+        ({"secrets": "plant.yml"}, "plant.yml: this is the config, and cannot be the secrets file"),
+        ({"settings": "link"}, "link: this is the config, and cannot be the settings file"),
+        ({"connections": "other"}, "other: this is the config, and cannot be the connections file"),
+        (
+            {"settings": "plant.layout.json"},
+            "plant.layout.json: this is the layout file, and cannot be the settings file",
+        ),
+        (
+            {"secrets": "plant.connections.yaml"},
+            "plant.connections.yaml: this is the connections file, and cannot be the secrets file",
+        ),
+    ],
+)
+def test_one_file_is_not_for_two_things(
+    config: Path, components: Catalogue, files: dict[str, str], refusal: str
+) -> None:
+    folder = config.parent
+    (folder / "link").symlink_to("plant.yml")
+    (folder / "other").hardlink_to(config)
+
+    loaded = load(
+        Files(config, **{each: folder / name for each, name in files.items()}), components
+    )
+
+    assert f"{refusal} as well" in said(loaded, folder)
+    assert loaded.is_refused
+
+
+def test_files_that_are_absolute_go_by_the_names_they_were_given(
+    config: Path, components: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(config.parent)
+    (config.parent / "plant.connections.yaml").write_text("disk: {type: file, rot: data}")
+    files = Files(Path("plant.yml")).absolute()
+    monkeypatch.chdir("/")
+
+    loaded = load(files, components)
+
+    assert (files.config, loaded.base) == (config, config.parent)
+    assert {each.file for each in loaded.diagnostics} == {"plant.connections.yaml"}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import schemathesis
@@ -19,9 +21,11 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.app import Application
 from headrace.web.asgi import Message, Receive, Send
+from headrace.web.endpoints import ENDPOINTS
 from headrace.web.events import EVENTS_PATH
-from headrace.web.reading import catalogue
+from headrace.web.reading import Files, catalogue
 from headrace.web.service import Service
+from tests.web.signin.people import ADMIN, basic, guarded
 
 CHECKS = [
     not_a_server_error,
@@ -34,6 +38,9 @@ CHECKS = [
 class Hosted:
     """A server that lives as long as its host says: the engine belongs to the host's own loop."""
 
+    def __init__(self, *, has_accounts: bool = False) -> None:
+        self._has_accounts = has_accounts
+
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
@@ -42,9 +49,18 @@ class Hosted:
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
+        with tempfile.TemporaryDirectory() as folder:
+            await self._serve(Path(folder), receive, send)
+
+    async def _serve(self, folder: Path, receive: Receive, send: Send) -> None:
         engine = Engine(Clock(asyncio.get_running_loop()))
         engine.buckets.declare({"machines": Bounds(), "0": Bounds(1, 60)})
-        service = Service(engine, catalogue(), engine.clock, is_ready=True)
+        config = folder / "plant.json"  # to go back to, and where saves land
+        config.write_text('{"pipelines": [], "state": {"machines": {}, "0": {}}}')
+        files = Files(config=config)
+        service = Service(engine, catalogue(), engine.clock, is_ready=True, files=files)
+        if self._has_accounts:
+            service.doors = guarded(engine.clock)
         self._application = Application(service)
         await send({"type": "lifespan.startup.complete"})
         await receive()
@@ -55,6 +71,9 @@ class Hosted:
 SLOW = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 
 schema = schemathesis.openapi.from_asgi("/api/openapi.json", Hosted())
+guarded_schema = schemathesis.openapi.from_asgi("/api/openapi.json", Hosted(has_accounts=True))
+
+PROTECTED = {(row.method, row.path) for row in ENDPOINTS if row.access and not row.takes_anybody}
 
 
 def posts_somewhere(case: Any) -> bool:
@@ -65,11 +84,40 @@ def posts_somewhere(case: Any) -> bool:
     return case.path.endswith("/dry-run") and "http" in kinds
 
 
+def hasten(case: Any) -> None:
+    """Have a sample wait for no longer than anybody does here."""
+    if case.path == "/api/inputs/sample" and isinstance(case.body, dict):
+        asked = case.body.get("timeout_ms")
+        if asked is None or type(asked) in (int, float):
+            case.body["timeout_ms"] = 0 if asked is None else min(asked, 100)
+
+
 @schema.parametrize()
 @settings(max_examples=10, deadline=None, suppress_health_check=SLOW)
 def test_no_request_ends_in_a_fault_of_the_server(case: Any) -> None:
     assume(not posts_somewhere(case))
+    hasten(case)
     # A stream has no end of its own.
     response = case.call(timeout=0.1 if case.path == EVENTS_PATH else 10)
 
     case.validate_response(response, checks=CHECKS)
+
+
+@guarded_schema.parametrize()
+@settings(max_examples=3, deadline=None, suppress_health_check=SLOW)
+def test_nor_does_one_of_somebody_who_is_signed_in(case: Any) -> None:
+    assume(not posts_somewhere(case))
+    hasten(case)
+    response = case.call(headers=basic(ADMIN), timeout=0.1 if case.path == EVENTS_PATH else 10)
+
+    case.validate_response(response, checks=CHECKS)
+
+
+@guarded_schema.parametrize()
+@settings(max_examples=3, deadline=None, suppress_health_check=SLOW)
+def test_nobody_who_is_not_signed_in_is_told_more_than_that(case: Any) -> None:
+    response = case.call(timeout=10)
+
+    case.validate_response(response, checks=CHECKS)
+    if (case.method.upper(), case.path) in PROTECTED:
+        assert response.status_code == 401

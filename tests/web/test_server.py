@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from headrace.web.asgi import Message, Receive, Send, respond
-from headrace.web.server import LOOKS, Protocol
+from headrace.web.crowd import Crowd, room
+from headrace.web.protocol import LOOKS, Protocol
 
 HEAD = b"POST /in HTTP/1.1\r\nHost: x\r\n"
 
@@ -29,12 +31,19 @@ class Wire(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.written = b""
+        self.unread = 0
         self.is_open = True
 
     def write(self, data: Any) -> None:
         self.written += data
 
+    def get_write_buffer_size(self) -> int:
+        return self.unread
+
     def close(self) -> None:
+        self.is_open = False
+
+    def abort(self) -> None:
         self.is_open = False
 
     def is_closing(self) -> bool:
@@ -47,13 +56,29 @@ class Wire(asyncio.Transport):
         pass
 
 
+class House:
+    """A server as its connections see it: they share a state, and the bounds of a crowd."""
+
+    def __init__(self, crowd: Crowd) -> None:
+        self._config = uvicorn.Config(reading, lifespan="off", log_config=None)
+        self._config.load()
+        self._state = ServerState()
+        self._crowd = crowd
+
+    def enter(self) -> Protocol:
+        """Return a new connection."""
+        protocol = Protocol(self._config, self._state, {}, crowd=self._crowd)
+        protocol.connection_made(Wire())
+        return protocol
+
+
+def open_ones(connections: list[Protocol]) -> list[int]:
+    return [n for n, each in enumerate(connections) if not each.transport.is_closing()]
+
+
 @pytest_asyncio.fixture
 async def connection() -> Protocol:
-    config = uvicorn.Config(reading, lifespan="off", log_config=None)
-    config.load()
-    protocol = Protocol(config, ServerState(), {})
-    protocol.connection_made(Wire())
-    return protocol
+    return House(Crowd()).enter()
 
 
 def looks_until_stuck(connection: Protocol) -> int:
@@ -114,3 +139,96 @@ async def test_after_a_body_no_more_follows_than_is_reasonable(connection: Proto
         connection.data_received(b"x" * 1024 * 1024)
 
     assert aborted
+
+
+async def test_an_answer_that_nobody_reads_on_is_stuck_at_last(connection: Protocol) -> None:
+    wire = connection.transport
+    assert isinstance(wire, Wire)
+    connection.data_received(HEAD + b"Content-Length: 2\r\n\r\n{}")
+    wire.unread = 5000
+    slowly = []
+    for _ in range(3 * LOOKS):
+        wire.unread -= 1
+        slowly.append(connection.is_stuck())
+
+    assert not any(slowly)
+    assert looks_until_stuck(connection) == LOOKS - 1  # the last look was the first of these
+
+
+async def test_who_is_waited_for_longest_makes_room_for_who_comes() -> None:
+    house = House(Crowd(most=32))
+    guests = [house.enter() for _ in range(32)]
+    guests[0].data_received(HEAD + b"Content-Length: 2\r\n\r\n{}")  # it is being answered
+
+    guests += [house.enter() for _ in range(5)]
+
+    # Two of those who can go do so at once.
+    assert open_ones(guests) == [0, *range(7, 37)]
+
+
+async def test_a_head_or_a_body_that_does_not_end_makes_room_as_well() -> None:
+    house = House(Crowd(most=2))
+    guests = [house.enter(), house.enter()]
+    guests[0].data_received(b"GET / HT")
+    guests[1].data_received(HEAD + b"Content-Length: 2\r\n\r\n{")
+
+    guests += [house.enter(), house.enter()]
+
+    assert open_ones(guests) == [2, 3]
+
+
+async def test_where_everybody_is_being_answered_nobody_else_comes_in() -> None:
+    house = House(Crowd(most=3))
+    guests = [house.enter() for _ in range(3)]
+    for each in guests:
+        each.data_received(HEAD + b"Content-Length: 2\r\n\r\n{}")
+
+    late = house.enter()
+
+    assert open_ones([*guests, late]) == [0, 1, 2]
+    assert isinstance(late.transport, Wire)
+    assert late.transport.written.startswith(b"HTTP/1.1 503 ")
+
+
+async def test_bodies_that_do_not_arrive_are_bounded_together() -> None:
+    house = House(Crowd(most_held=10_000))
+    guests = [house.enter() for _ in range(5)]
+    for each in guests:
+        each.data_received(HEAD + b"Content-Length: 9000\r\n\r\n")
+        each.data_received(b"x" * 2000)
+
+    assert open_ones(guests) == [1, 2, 3, 4]
+
+
+async def test_bodies_that_have_arrived_do_not_count() -> None:
+    house = House(Crowd(most_held=10_000))
+    guests = [house.enter() for _ in range(20)]
+    for each in guests:
+        each.data_received(HEAD + b"Content-Length: 4000\r\n\r\n")
+        each.data_received(b"x" * 2000)
+        each.data_received(b"x" * 2000)
+    guests[0].connection_lost(None)
+
+    last = house.enter()
+    last.data_received(HEAD + b"Content-Length: 9001\r\n\r\n")
+    last.data_received(b"x" * 9000)
+
+    assert open_ones([*guests[1:], last]) == list(range(20))
+
+
+def test_connections_leave_room_for_what_else_a_process_has_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limits = [
+        (20, 20),
+        (48, 48),
+        (1024, 4096),
+        (20_000, 20_000),
+        (resource.RLIM_INFINITY, resource.RLIM_INFINITY),
+    ]
+    rooms = []
+    for limit in limits:
+        monkeypatch.setattr(resource, "getrlimit", lambda _, limit=limit: limit)
+        rooms.append(room())
+
+    assert rooms == [1, 16, 768, 4096, 4096]

@@ -7,7 +7,18 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from headrace.compiler import jsontext
-from headrace.compiler.runtime import engine, failures, feed, inbox, pipeline
+from headrace.compiler.language import building, drafts
+from headrace.compiler.language.retention import DEFAULT_RETENTION, MOST_RETENTION
+from headrace.compiler.runtime import (
+    engine,
+    failures,
+    feed,
+    history,
+    inbox,
+    pipeline,
+    records,
+    signatures,
+)
 from headrace.web import bodies, events, ingest, server, state
 from headrace.web.docs.markdown import code, table
 from headrace.web.docs.regions import Parts
@@ -22,6 +33,9 @@ LIMITS = (
     ("body of an ingest request", f"{ingest.LARGEST // 2**20} MiB"),
     ("any other request body", f"{bodies.LARGEST // 2**20} MiB"),
     ("lists and objects inside each other", str(jsontext.MAX_DEPTH)),
+    ("values in one document: a file, or a body that is no messages", f"{building.VALUES:,}"),
+    ("transforms of a pipeline", str(drafts.TRANSFORMS)),
+    ("inputs of a pipeline, and outputs", f"{drafts.ENDS:,} each"),
     ("batches in the inbox of a `pipeline` input", str(inbox.CAPACITY)),
     ("outputs coming up before a create answers `starting`", f"{engine.OPENING_SECONDS:g} s"),
     ("a pipeline ending", f"{engine.ENDING_SECONDS + pipeline.LAST_SECONDS:g} s"),
@@ -29,7 +43,15 @@ LIMITS = (
     ("an idle connection", f"{server.IDLE_SECONDS} s"),
     ("entries on one page of a bucket", str(state.MOST_ENTRIES)),
     ("text after which a page of a bucket ends", f"{state.MOST_BYTES // 2**20} MiB"),
-    ("distinct failures kept per pipeline", str(failures.MOST_SIGNATURES)),
+    (
+        "history goes back, unless the settings say otherwise",
+        f"{DEFAULT_RETENTION // 3600} h",
+    ),
+    ("history goes back at most", f"{MOST_RETENTION // 86400} days"),
+    ("history by five seconds goes back at most", f"{records.FINE_SECONDS // 60} min"),
+    ("counters are read for history", f"every {history.SAMPLE_SECONDS:g} s"),
+    ("history of deleted pipelines, together", f"{history.MOST_ENDED_BYTES // 2**20} MiB"),
+    ("distinct failures kept per pipeline", str(signatures.MOST_SIGNATURES)),
     ("a failure's text", f"{failures.MOST_BYTES} bytes"),
     ("messages in a batch event", str(feed.MESSAGES_PER_BATCH)),
     ("a message in a batch event", f"{failures.MOST_BYTES} bytes"),

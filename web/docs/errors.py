@@ -1,8 +1,9 @@
 """The page of diagnostics: every code with its meaning, an example, and what is printed for it.
 
-An example is `docs/errors/<code>.yaml` or `.json`; or, where such a file cannot well be kept, the
-commands in `docs/errors/<code>.sh` that make one. What only another server can say is kept beside it, in
-`docs/errors/<code>.console`; a test has such a server say it again.
+An example is `docs/errors/<code>.yaml` or `.json`, of server settings `<code>.server.yaml`; or, where
+such a file cannot well be kept, the commands in `docs/errors/<code>.sh` that make one. What only
+another server can say is kept beside it, in `docs/errors/<code>.console`; a test has such a server say
+it again.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _TOLD = re.compile(r"^(?:error|warning)\[(.+?)\]", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Example:
-    """A config that earns a code, and what it is told."""
+    """A config, or server settings, that earns a code, and what it is told."""
 
     code: str
     group: str
@@ -75,7 +76,7 @@ def _blocks(found: Sequence[Example]) -> Iterator[str]:
 
 def _source(code: str) -> Path | None:
     """Return the file that is, or makes, the example of a code."""
-    kinds = (Path(f"{code}.{kind}") for kind in ("yaml", "json", "sh"))
+    kinds = (Path(f"{code}.{kind}") for kind in ("yaml", "json", "sh", "server.yaml"))
     return next((path for path in kinds if path.exists()), None)
 
 
@@ -87,13 +88,14 @@ def _example(code: str) -> Example:
     blocks = [shown]
     if beside.exists():
         blocks += [f"Beside it, `{beside}`:", listed(beside)]
-    loaded = load(Files(config), catalogue())
+    is_settings = config.name.endswith(".server.yaml")
+    loaded = load(Files(settings=config) if is_settings else Files(config), catalogue())
     kept = Path(f"{code}.console")
     # What is told before is not started: it may name servers.
     is_silent = not loaded.diagnostics and not kept.exists()
     refusals = refusals_of(loaded) if is_silent else []
     if loaded.diagnostics:
-        blocks.append(checked(config))
+        blocks.append(checked(config, is_settings=is_settings))
     if refusals:
         blocks.append(not_started(config, loaded, refusals))
     told = {one.code for one in (*loaded.diagnostics, *refusals)}

@@ -33,12 +33,13 @@ def listed(config: Path) -> str:
     return fenced(config.suffix.removeprefix("."), config.read_text())
 
 
-def checked(config: Path, *, command: str = "headrace") -> str:
-    """Return `headrace check` of a config and what it prints on a terminal."""
+def checked(file: Path, *, command: str = "headrace", is_settings: bool = False) -> str:
+    """Return `headrace check` of a config, or of server settings, and what a terminal shows."""
     terminal = _Terminal()
     with redirect_stdout(terminal), redirect_stderr(terminal):
-        check([config])
-    return _transcript(f"{command} check {config}", terminal.getvalue())
+        check([] if is_settings else [file], settings=file if is_settings else None)
+    option = "--server-config " if is_settings else ""
+    return _transcript(f"{command} check {option}{file}", terminal.getvalue())
 
 
 def not_started(config: Path, loaded: Loaded, refusals: Sequence[Diagnostic]) -> str:

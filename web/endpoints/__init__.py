@@ -1,6 +1,15 @@
 """The one table of endpoints: routes, OpenAPI and access checks are all folded from it."""
 
-from headrace.web.endpoints import connections, health, pipelines, reference, state, watching
+from headrace.web.endpoints import (
+    config,
+    connections,
+    health,
+    pipelines,
+    reference,
+    signin,
+    state,
+    watching,
+)
 from headrace.web.endpoints.row import Endpoint
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -8,6 +17,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *connections.ROWS,
     *state.ROWS,
     *watching.ROWS,
+    *config.ROWS,
+    *signin.ROWS,
     *reference.ROWS,
     *health.ROWS,
 )

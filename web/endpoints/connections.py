@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.web import connections
 from headrace.web.access import Access
-from headrace.web.endpoints.row import FAILURE, Answer, Endpoint, refusals
+from headrace.web.endpoints.row import BODY, FAILURE, Answer, Endpoint, refusals
 
 ROWS: tuple[Endpoint, ...] = (
     Endpoint(
@@ -27,13 +27,10 @@ ROWS: tuple[Endpoint, ...] = (
         body="CreateConnectionRequest",
         responses={
             201: Answer("It is filed as it is answered.", "CreateConnectionRequest"),
+            **BODY,
             **refusals(
-                _400="The body is not JSON.",
                 _409="The name is taken.",
-                _413="The body is larger than 2 MiB.",
-                _415="The body says that it is something else than JSON.",
                 _422="It is no connection; nothing was filed.",
-                _500=FAILURE,
             ),
         },
         respond=connections.create_connection,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from headrace.web import dryruns, pipelines
+from headrace.web import dryruns, history, pipelines, samples
 from headrace.web.access import Access
-from headrace.web.endpoints.row import FAILURE, Answer, Endpoint, refusals
+from headrace.web.endpoints.row import BODY, FAILURE, Answer, Endpoint, Query, refusals
 from headrace.web.ingest import Ingest
 
 ROWS: tuple[Endpoint, ...] = (
@@ -28,13 +28,10 @@ ROWS: tuple[Endpoint, ...] = (
         body="Config",
         responses={
             201: Answer("It runs, or its outputs are still coming up.", "PipelineDto"),
+            **BODY,
             **refusals(
-                _400="The body is not JSON.",
                 _409="The id is already running, or the pipeline was deleted while it was being created.",
-                _413="The body is larger than 2 MiB.",
-                _415="The body says that it is something else than JSON.",
                 _422="The config cannot be built; nothing was started.",
-                _500=FAILURE,
             ),
         },
         respond=pipelines.create_pipeline,
@@ -51,6 +48,26 @@ ROWS: tuple[Endpoint, ...] = (
             **refusals(_404="No pipeline under that id.", _500=FAILURE),
         },
         respond=pipelines.delete_pipeline,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/pipelines/{pipeline_id}/history",
+        operation="getPipelineHistory",
+        tag="pipelines",
+        access=Access.READ,
+        summary="Show what a pipeline counted when, and how it failed, deleted ones included.",
+        query=(
+            Query(
+                "resolution",
+                "`coarse`: a minute per bucket, as far as history goes back. `fine`: five seconds, the"
+                " last half hour. Anything else is `coarse`.",
+                "HistoryResolution",
+            ),
+        ),
+        responses={
+            200: Answer("Its past; empty where nothing is known of the id.", "PipelineHistory")
+        },
+        respond=history.get_pipeline_history,
     ),
     Endpoint(
         method="POST",
@@ -83,11 +100,9 @@ ROWS: tuple[Endpoint, ...] = (
         body="DryRunRequest",
         responses={
             200: Answer("What it emitted, or why it does not compile or run.", "DryRunResponse"),
+            **BODY,
             **refusals(
                 _400="The body is not JSON or not such a request, or its script cannot be read.",
-                _413="The body is larger than 2 MiB.",
-                _415="The body says that it is something else than JSON.",
-                _500=FAILURE,
                 _503="Too many dry runs wait for their turn; try again later.",
             ),
         },
@@ -106,14 +121,30 @@ ROWS: tuple[Endpoint, ...] = (
                 "What each stage handed on, or which of them failed and why.",
                 "PipelineDryRunResponse",
             ),
+            **BODY,
             **refusals(
                 _400="The body is not JSON or not such a request: an unknown kind of transform.",
-                _413="The body is larger than 2 MiB.",
-                _415="The body says that it is something else than JSON.",
-                _500=FAILURE,
                 _503="Too many dry runs wait for their turn; try again later.",
             ),
         },
         respond=dryruns.dry_run_pipeline,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/inputs/sample",
+        operation="sampleInput",
+        tag="pipelines",
+        access=Access.ADMIN,
+        summary="Read a few messages of an input as a pipeline would, and leave no trace of that.",
+        body="SampleRequest",
+        responses={
+            200: Answer("What arrived, or why nothing could be read.", "SampleResponse"),
+            **BODY,
+            **refusals(
+                _400="The body is not JSON or not such a request, or no sample can be taken of the input.",
+                _503="Too many samples are being taken; try again later.",
+            ),
+        },
+        respond=samples.sample_input,
     ),
 )

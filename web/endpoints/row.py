@@ -25,6 +25,15 @@ class Answer:
     media_type: str = JSON
 
 
+@dataclass(frozen=True, slots=True)
+class Query:
+    """An optional parameter behind the `?`: what it chooses, and the schema of its values."""
+
+    name: str
+    meaning: str
+    schema: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
     """One row. Either ``respond`` answers behind falcon, or what ``ahead`` makes does before it."""
@@ -36,10 +45,13 @@ class Endpoint:
     access: Access
     summary: str
     responses: Mapping[int, Answer]
+    query: tuple[Query, ...] = ()
     body: str | None = None
     """Schema of the request body."""
     respond: Responder | None = None
     ahead: Callable[[Service], Asgi] | None = None
+    takes_anybody: bool = False
+    """Whether it also answers who is not signed in: ``access`` then says whom it is meant for."""
 
 
 def refusals(**meanings: str) -> dict[int, Answer]:

@@ -1,0 +1,93 @@
+"""How many clients a server has at once, how much they may have begun to send, and who goes first.
+
+A server waits for requests that may never come and for bodies that may never end. Where there are
+more connections than it may have, or more of such bodies than it can hold, those go that it has been
+waiting for the longest, and everybody else is served. Whoever is being answered stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from collections.abc import Iterable
+from heapq import nsmallest
+from itertools import count
+from typing import Protocol
+
+MOST_CONNECTIONS = 4096
+MOST_HELD = 256 * 1024 * 1024
+"""Bytes of all requests that have begun and not arrived."""
+_KEPT_SHARE, _KEPT = 4, 32
+"""What part of the files a process may have open is left to what is no client: pipelines, disks. And
+how many at least."""
+_AT_ONCE = 16
+"""What part of those who can go does so at once: looking for them takes as long as for one."""
+
+
+class Guest(Protocol):
+    """One connection, as the crowd sees it."""
+
+    transport: asyncio.Transport
+    turn: int
+    """Whose turn it was to be waited for: a lower number for who is waited for longer."""
+    held: int
+    """Bytes of a request that has not arrived."""
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether the server waits for a request, or for the rest of one, and nothing else."""
+
+
+def room() -> int:
+    """Return how many connections fit beside everything else a process has open."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files == resource.RLIM_INFINITY:
+        return MOST_CONNECTIONS
+    return max(1, min(MOST_CONNECTIONS, files - max(files // _KEPT_SHARE, _KEPT)))
+
+
+class Crowd:
+    """The bounds of one server; ``connections`` are those that are open."""
+
+    def __init__(self, most: int = MOST_CONNECTIONS, most_held: int = MOST_HELD) -> None:
+        self._most, self._most_held = most, most_held
+        self._held = 0
+        self._turns = count()
+
+    def turn(self) -> int:
+        """Return the number of somebody whom the server begins to wait for."""
+        return next(self._turns)
+
+    def admits(self, guest: Guest, connections: set[Guest]) -> bool:
+        """Whether there is room for one who has come, perhaps because others had to leave."""
+        if len(connections) <= self._most:
+            return True
+        awaited = [each for each in connections if each.is_awaited and each is not guest]
+        leaving = nsmallest(-(-len(awaited) // _AT_ONCE), awaited, key=_turn)
+        _end(leaving, connections)
+        return bool(leaving)
+
+    def hold(self, guest: Guest, size: int, connections: set[Guest]) -> None:
+        """Count bytes of a request that is not complete, and end others where they are too many."""
+        guest.held += size
+        self._held += size
+        if self._held > self._most_held:
+            holding = [each for each in connections if each.held and each.is_awaited]
+            oldest = min(holding, key=_turn, default=guest)
+            self.release(oldest)
+            _end([oldest], connections)
+
+    def release(self, guest: Guest) -> None:
+        """Count what one has sent no longer: it has arrived, or it never will."""
+        self._held -= guest.held
+        guest.held = 0
+
+
+def _end(leaving: Iterable[Guest], connections: set[Guest]) -> None:
+    for guest in leaving:
+        connections.discard(guest)  # the transport tells it later, and more may come before
+        guest.transport.abort()
+
+
+def _turn(guest: Guest) -> int:
+    return guest.turn

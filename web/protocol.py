@@ -1,0 +1,179 @@
+"""One connection: HTTP/1.1 as it is read, with bounds.
+
+What is not bounded, or read in another way than a proxy in front would read it, is what the parser
+leaves open: heads without an end, bodies that never come, trailers, offers of another protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from headrace.web.crowd import Crowd, Guest
+from headrace.web.errors import api_error
+from headrace.web.events import EVENTS_PATH
+
+LOOKS = 5
+"""After so many looks in vain, a request that does not arrive is dropped, as is an answer that is
+not taken. An event stream is not: who does not read it loses events (`compiler/runtime/feed.py`)."""
+MOST_HEAD_BYTES = 64 * 1024
+MOST_BYTES = 64 * 1024 * 1024
+"""Bytes of a request with everything: several times those of a body, for its chunks."""
+
+
+class Protocol(HttpToolsProtocol):
+    """HTTP/1.1 with bounds, and with the refusal of what is not HTTP in the shape of all others.
+
+    The parser takes a head, or what follows a body, however long it is, and waits for it for ever.
+    """
+
+    def __init__(self, *arguments: Any, crowd: Crowd | None = None, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self._crowd = crowd or Crowd()
+        self.turn = self._crowd.turn()
+        self.held = 0
+        self._answering: RequestResponseCycle | None = None
+        self._counted: object = None
+        self._bytes = 0
+        self._seen: object = None
+        self._looks = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin, if there is room."""
+        super().connection_made(transport)
+        if not self._crowd.admits(self, self._guests):
+            self._refuse(b"503 Service Unavailable", "the server has no room for more connections")
+
+    def data_received(self, data: bytes) -> None:
+        """Read on, within bounds. A request that is here as a whole is not counted."""
+        self._unset_keepalive_if_required()
+        self._read(data)
+        cycle = self.cycle
+        if cycle is None or cycle.more_body or cycle.scope is not self.scope:
+            self._count(len(data))
+        elif self.held:
+            self._crowd.release(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell the request that is being answered, also when others have arrived behind it."""
+        super().connection_lost(exc)
+        self._crowd.release(self)
+        if (cycle := self._answering) is not None and not cycle.response_complete:
+            cycle.disconnected = True
+            cycle.message_event.set()
+
+    def on_headers_complete(self) -> None:
+        """Begin to answer, unless the parser takes what follows for another protocol."""
+        if not self.parser.should_upgrade():
+            super().on_headers_complete()
+            # What follows a body is no header: it must not change who asks, or for what.
+            self.headers = []
+        elif self.parser.get_method() == b"CONNECT":
+            self._refuse(b"501 Not Implemented", "CONNECT: this is no proxy")
+
+    def on_message_complete(self) -> None:
+        """Take the end of a body; a request that was not begun to be answered has none."""
+        if not self.parser.should_upgrade():
+            super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        self.turn = self._crowd.turn()
+        super().on_response_complete()
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether nobody is being answered: a request, or the rest of one, has to come first."""
+        cycle = self._answering
+        return cycle is None or cycle.response_complete or cycle.more_body
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether it is answering with an event stream."""
+        cycle = self._answering
+        return cycle is not None and cycle.scope["path"] == EVENTS_PATH
+
+    def is_stuck(self) -> bool:
+        """Look again; whether it is as it was, so many looks ago.
+
+        That is a head that is not complete, a body that is no longer, an answer nobody reads on.
+        """
+        cycle = self.cycle
+        waits: tuple[int, int] | None = None
+        if (unread := self.transport.get_write_buffer_size()) and not self.is_streaming:
+            waits = (id(self._answering), -unread)
+        elif cycle is None or cycle.scope is not self.scope:
+            waits = (id(self.scope), 0)
+        elif cycle.more_body and not cycle.response_complete:
+            waits = (id(self.scope), self._bytes)
+        self._looks = self._looks + 1 if waits is not None and waits == self._seen else 0
+        self._seen = waits
+        return self._looks >= LOOKS
+
+    def _read(self, data: bytes) -> None:
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as offered:
+            if not self.transport.is_closing():
+                rest = self._head_without_upgrade() + data[offered.args[0] :]
+                # Another one: to this one, a request that also ends the connection is the last.
+                self.parser = httptools.HttpRequestParser(self)
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+                self._read(rest)
+        except httptools.HttpParserError as cause:
+            self._refuse(b"400 Bad Request", f"the request is not HTTP: {cause}")
+
+    def _head_without_upgrade(self) -> bytes:
+        """Return the head of a request that offers another protocol, without the offer.
+
+        A server may ignore it, and clients count on that; the parser would take the body for what
+        is said in that protocol, and so for the next request.
+
+        Source: RFC 9110, 7.8
+        """
+        version = self.parser.get_http_version().encode()
+        lines = [b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, version)]
+        for name, value in self.headers:
+            if name == b"connection":
+                kept = [each for each in value.split(b",") if each.strip().lower() != b"upgrade"]
+                lines.append(b"connection: %b" % b",".join(kept))
+            elif name != b"upgrade":
+                lines.append(b"%b: %b" % (name, value))
+        return b"\r\n".join([*lines, b"", b""])
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._answering = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def _count(self, size: int) -> None:
+        """Count what has come of a request since the packet it began in, which may hold others."""
+        if self._counted is not self.scope:
+            self._counted, self._bytes = self.scope, 0
+            self._crowd.release(self)
+        else:
+            self._bytes += size
+        self._crowd.hold(self, size, self._guests)
+        if self._bytes > MOST_BYTES:
+            self.transport.abort()
+        elif self._bytes > MOST_HEAD_BYTES and (
+            self.cycle is None or self.cycle.scope is not self.scope
+        ):
+            self._refuse(
+                b"431 Request Header Fields Too Large",
+                f"the head of a request has at most {MOST_HEAD_BYTES} bytes",
+            )
+
+    @property
+    def _guests(self) -> set[Guest]:
+        return cast(set[Guest], self.connections)
+
+    def _refuse(self, status: bytes, text: str) -> None:
+        body = api_error(text)
+        head = b"HTTP/1.1 %b\r\ncontent-type: application/json\r\n" % status
+        self.transport.write(
+            b"%bcontent-length: %d\r\nconnection: close\r\n\r\n%b" % (head, len(body), body)
+        )
+        self.transport.close()

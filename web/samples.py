@@ -1,0 +1,174 @@
+"""Samples: a few messages of an input, before there is a pipeline that reads it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import falcon.asgi
+
+from headrace.compiler.errors import Refused
+from headrace.compiler.jsontext import encode
+from headrace.compiler.language.catalogue import Catalogue
+from headrace.compiler.language.diagnostics import Diagnostic, Fault, in_file_order
+from headrace.compiler.language.drafts import Draft, Part, Site, is_refused, part_of
+from headrace.compiler.language.families import Input
+from headrace.compiler.language.fields import Integer
+from headrace.compiler.language.records import Record, option
+from headrace.compiler.language.rules import wrong_between, wrong_within
+from headrace.compiler.language.structures import ComponentOf
+from headrace.compiler.language.suggest import one_of
+from headrace.compiler.runtime.sampling.taking import Sample, Unbuilt, Unread
+from headrace.web.asking import Request
+from headrace.web.bodies import WrongBody, read_json_body, received
+from headrace.web.dryrequests import SHAPE
+from headrace.web.service import Service
+
+MOST_MESSAGES = 50
+MOST_MILLISECONDS = 30_000
+
+
+class SampleRequest(Record):
+    """An input, and how much of it is wanted."""
+
+    input: Any = option(ComponentOf("input"), "What is read, as a pipeline would: any but `http`.")
+    max_messages: int = option(
+        Integer(),
+        f"How many messages are enough; at least 1 and at most {MOST_MESSAGES} are read.",
+        default=5,
+    )
+    timeout_ms: int = option(
+        Integer(),
+        f"How long it may take, in milliseconds; at most {MOST_MILLISECONDS} are waited.",
+        default=5000,
+    )
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked for, as far as it makes sense."""
+
+    site: Site
+    """Where the input is told."""
+    input: Input | None
+    objections: Sequence[Diagnostic]
+    """What is wrong with an input that has the right shape; without any it is there."""
+    most: int = 0
+    seconds: float = 0.0
+    notes: Sequence[str] = ()
+
+
+async def sample_input(service: Service, req: Request, resp: falcon.asgi.Response) -> None:
+    """Read a few messages of an input, as a pipeline would, and leave no trace of that."""
+    body = await read_json_body(req)
+    running = [view.id for view in service.engine.pipelines()]
+    async with service.reading:
+        # In a thread, and one at a time, as every config that is sent.
+        asked = await asyncio.to_thread(
+            read_request, body, service.catalogue, running, service.engine.base
+        )
+    resp.data = await req.unless_gone(_answer(service, asked))
+
+
+async def _answer(service: Service, asked: Asked) -> bytes:
+    if asked.input is None:
+        return encode(_not_built(asked.objections, asked.notes))
+    taken = await service.engine.samples.take(asked.input, most=asked.most, seconds=asked.seconds)
+    return encode(_told(taken, asked))
+
+
+def _told(taken: Sample | Unbuilt | Unread, asked: Asked) -> dict[str, Any]:
+    notes = [*asked.notes, *taken.notes]
+    match taken:
+        case Unbuilt(faults):
+            return _not_built([asked.site.diagnose(fault) for fault in faults], notes)
+        case Unread(reason):
+            return {"outcome": "failed", "stage": "read", "message": reason, "notes": notes}
+        case Sample(messages, _, seconds):
+            waited = int(seconds * 1000)
+            return {
+                "outcome": "sampled",
+                "messages": messages,
+                "notes": notes,
+                "waited_ms": waited,
+            }
+
+
+def _not_built(wrong: Sequence[Diagnostic], notes: Sequence[str]) -> dict[str, Any]:
+    return {
+        "outcome": "failed",
+        "stage": "build",
+        "message": " ".join(str(Refused(wrong[:1])).split()),
+        "diagnostics": [each.as_json() for each in wrong],
+        "notes": notes,
+    }
+
+
+def read_request(
+    body: bytes, catalogue: Catalogue, running: Collection[str], base: Path | None
+) -> Asked:
+    """Read what is asked for, while these pipelines are ``running``.
+
+    Raises:
+        MalformedBody: it is not JSON.
+        WrongBody: with all that is wrong with its shape, or the input cannot be sampled.
+    """
+    found = received(body, SampleRequest)
+    asked, wrong = found.record, [*found.wrong]
+    said, part = list[Diagnostic](), None
+    if "input" in found.values:
+        site = found.site.inside("input")
+        part, said = part_of(found.values["input"], site, "input", catalogue)
+        wrong += [*_unsampled(part, catalogue), *(each for each in said if each.code in SHAPE)]
+    if asked is None or part is None or wrong:
+        raise WrongBody(in_file_order(dict.fromkeys([*wrong, *said])), "no sample could be taken")
+    said += _wrong(part, running, base)
+    most = min(max(asked.max_messages, 1), MOST_MESSAGES)
+    millis = min(asked.timeout_ms, MOST_MILLISECONDS)
+    return Asked(
+        part.site,
+        part.built if isinstance(part.built, Input) and not is_refused(said) else None,
+        [each for each in in_file_order(said) if is_refused([each])],
+        most,
+        millis / 1000,
+        [
+            *_bounded("max_messages", asked.max_messages, most),
+            *_bounded("timeout_ms", asked.timeout_ms, millis),
+        ],
+    )
+
+
+def _unsampled(part: Part, catalogue: Catalogue) -> Iterator[Diagnostic]:
+    """Yield why no sample can be taken of a kind."""
+    kind = part.component
+    if issubclass(kind, Input) and kind.unsampled:
+        others = [each.kind for each in _inputs(catalogue) if not each.unsampled]
+        fault = Fault(
+            "not-a-choice",
+            f"an input of the kind '{kind.kind}' cannot be sampled: {kind.unsampled}",
+            f'"{kind.kind}"',
+            one_of(others),
+            path=("type",),
+        )
+        yield part.site.diagnose(fault)
+
+
+def _inputs(catalogue: Catalogue) -> Iterator[type[Input]]:
+    return (each for each in catalogue.family("input").values() if issubclass(each, Input))
+
+
+def _wrong(part: Part, running: Collection[str], base: Path | None) -> Iterator[Diagnostic]:
+    """Yield what would be wrong with the input in a pipeline beside those that are running."""
+    draft = Draft(part.site, None, (part,), (), ())
+    yield from wrong_within(draft)
+    yield from wrong_between([draft], running)
+    yield from draft.examined(base)
+
+
+def _bounded(name: str, asked: int, read: int) -> Iterator[str]:
+    """Yield that a number was read as another one."""
+    if asked != read:
+        yield f"'{name}' {asked:,} is read as {read:,}"

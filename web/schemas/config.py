@@ -1,0 +1,38 @@
+"""What is told of the files."""
+
+from __future__ import annotations
+
+from headrace.web.schemas.shapes import COUNT, TEXT, TEXT_OR_NULL, Schema, list_of, object_of
+
+_IDS: Schema = list_of(TEXT)
+_WHY: Schema = {
+    **list_of(TEXT),
+    "description": "Settings that differ, and what it was built on that is something else by now.",
+}
+_HELD: Schema = {**COUNT, "description": "Messages that its buffers let go early."}
+_IN_FLIGHT: Schema = {**COUNT, "description": "Batches on their way, which go through first."}
+_EMPTIED: Schema = object_of(name=TEXT, keys={**COUNT, "description": "Keys that it loses."})
+
+BODIES: dict[str, Schema] = {
+    "SettingsDto": object_of(
+        config_file={**TEXT_OR_NULL, "description": "Bare name; null without a config file."},
+        save_directory=TEXT,
+        unsaved_changes={
+            "type": "boolean",
+            "description": "Whether a save would write another graph than was loaded or saved last.",
+        },
+    ),
+    "SaveConfigResponse": object_of(path=TEXT),
+    "RevertPlan": object_of(
+        pipelines=object_of(
+            kept={**_IDS, "description": "Those that go on undisturbed."},
+            added=_IDS,
+            changed=list_of(object_of(id=TEXT, why=_WHY, held=_HELD, in_flight=_IN_FLIGHT)),
+            removed=list_of(object_of(id=TEXT, held=_HELD, in_flight=_IN_FLIGHT)),
+        ),
+        connections=object_of(added=_IDS, changed=_IDS, removed=_IDS),
+        buckets=object_of(
+            kept=_IDS, added=_IDS, changed=list_of(_EMPTIED), removed=list_of(_EMPTIED)
+        ),
+    ),
+}

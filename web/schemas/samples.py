@@ -1,0 +1,35 @@
+"""What a sample answers."""
+
+from __future__ import annotations
+
+from headrace.web.schemas.shapes import COUNT, TEXT, Schema, list_of, outcome_of, ref
+
+_NOTES = {
+    **list_of(TEXT),
+    "description": "What was different from a pipeline, what was skipped, what went wrong.",
+}
+
+BODIES: dict[str, Schema] = {
+    "SampleResponse": {
+        "oneOf": [
+            outcome_of(
+                "sampled",
+                messages={**list_of({}), "description": "In the order they arrived."},
+                notes=_NOTES,
+                waited_ms=COUNT,
+            ),
+            outcome_of(
+                "failed",
+                ["diagnostics"],
+                stage=ref("SampleStage"),
+                message=TEXT,
+                diagnostics={
+                    **list_of(ref("Diagnostic")),
+                    "description": "All that is wrong with the input, at the stage `build`.",
+                },
+                notes=_NOTES,
+            ),
+        ]
+    },
+    "SampleStage": {"enum": ["build", "read"]},
+}

@@ -1,0 +1,134 @@
+"""Who is signed in, signing in with a password, and signing out.
+
+Nothing that is posted here is logged or shown. Whoever may not sign in is told the same whatever was
+wrong.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import replace
+
+import falcon
+import falcon.asgi
+
+from headrace.compiler.errors import HeadraceError
+from headrace.compiler.jsontext import encode
+from headrace.compiler.language.records import Record
+from headrace.web.access import NOBODY, Caller
+from headrace.web.bodies import MalformedBody, R, record_of
+from headrace.web.service import Service
+from headrace.web.signin.doors import Guarded
+from headrace.web.signin.origin import refuse_foreign
+from headrace.web.signin.requests import LoginRequest
+from headrace.web.signin.verified import WrongPassword
+
+MOST_VALUES = 100
+"""Of a body here: anybody may post it, and the dearest that others may post takes seconds to read."""
+_NOT_JSON = "here it cannot be read on"
+
+
+async def who_am_i(service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response) -> None:
+    """Answer who is signed in. Nobody is no failure, and neither is a credential that is no good."""
+    match service.doors:
+        case Guarded() as doors:
+            caller = NOBODY
+            with suppress(HeadraceError):
+                caller = await doors.caller(req.scope)
+            _tell(resp, caller, is_asked=True)
+        case _:
+            nobody_asks(resp)
+
+
+async def login(service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response) -> None:
+    """Sign in with the name and the password of an account."""
+    match service.doors:
+        case Guarded() as doors:
+            with doors.attempt("login", req.scope):
+                given = await asked(doors, req, LoginRequest)
+                caller = await doors.accounts.caller(given.username.text, given.password.text)
+                if caller is None:
+                    raise WrongPassword
+            signed_in(doors, req, resp, caller)
+        case _:
+            await nobody_has_to(service, req, resp, LoginRequest)
+
+
+async def logout(service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response) -> None:
+    """End the session of the request, if it has one, and have the browser forget the cookie."""
+    match service.doors:
+        case Guarded() as doors:
+            headers = req.scope["headers"]
+            with doors.attempt("logout", req.scope):
+                doors.refuse_foreign_logout(headers)
+            doors.drop_sessions(headers)
+            resp.append_header("Set-Cookie", doors.cookies.cleared(headers))
+    resp.status = falcon.HTTP_204
+
+
+async def asked(doors: Guarded, req: falcon.asgi.Request, record: type[R]) -> R:
+    """Return what is posted to sign in.
+
+    Raises:
+        FromElsewhere: a page of another site has sent it, to sign its visitor in as somebody else.
+        HeadraceError: see `_read`.
+    """
+    refuse_foreign(req.scope["headers"])
+    return await _read(req, record, doors.reading)
+
+
+async def nobody_has_to(
+    service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response, record: type[Record]
+) -> None:
+    """Answer a login, if it is one, that the server has no accounts."""
+    await _read(req, record, service.reading)
+    nobody_asks(resp)
+
+
+async def _read(
+    req: falcon.asgi.Request, record: type[R], turn: AbstractAsyncContextManager[None]
+) -> R:
+    """Return a record that holds a secret, of which no refusal tells a value.
+
+    Raises:
+        falcon.HTTPError: it is too large, or says that it is something else than JSON.
+        MalformedBody: it is not JSON, or holds too much of it. Told is where, and no word: it may be
+            one of the secret.
+        Refused: it is JSON, and not what was asked for.
+    """
+    try:
+        return await record_of(req, record, "nobody was signed in", turn, MOST_VALUES)
+    except MalformedBody as cause:
+        told = [replace(each, message=_NOT_JSON, found=None) for each in cause.diagnostics]
+    raise MalformedBody(told)  # with nothing of it behind
+
+
+def signed_in(
+    doors: Guarded,
+    req: falcon.asgi.Request,
+    resp: falcon.asgi.Response,
+    caller: Caller,
+    ends_at: float | None = None,
+) -> None:
+    """Answer with a new session, which takes the place of what the request had.
+
+    ``ends_at``: when it is over whatever happens, in seconds since 1970.
+    """
+    headers = req.scope["headers"]
+    doors.drop_sessions(headers)
+    id = doors.sessions.open(caller, ends_at)
+    resp.append_header("Set-Cookie", doors.cookies.holding(id, headers))
+    _tell(resp, caller, is_asked=True)
+
+
+def nobody_asks(resp: falcon.asgi.Response) -> None:
+    """Answer that the server has no accounts."""
+    _tell(resp, NOBODY, is_asked=False)
+
+
+def _tell(resp: falcon.asgi.Response, caller: Caller, *, is_asked: bool) -> None:
+    role = caller.access.name.lower() if caller.access else None
+    resp.data = encode(
+        {"authentication_required": is_asked, "username": caller.username, "role": role}
+    )
+    resp.set_header("Cache-Control", "no-store")

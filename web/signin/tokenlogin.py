@@ -1,0 +1,44 @@
+"""`POST /api/auth/token`: a session for whoever presents a token of the identity provider.
+
+A browser needs one because what reads its event streams cannot send headers. The session ends when
+the token does, without the leeway that a token itself has: with one that has just expired nobody
+gets a session that is over before it begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import falcon.asgi
+
+from headrace.web.access import Caller
+from headrace.web.service import Service
+from headrace.web.signin.answers import asked, nobody_has_to, signed_in
+from headrace.web.signin.doors import Guarded
+from headrace.web.signin.requests import TokenLoginRequest
+from headrace.web.signin.verified import TokenRefused, Verified
+
+
+async def token_login(
+    service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
+) -> None:
+    """Answer who the token stands for, with a cookie; on a server without accounts, that it has none."""
+    match service.doors:
+        case Guarded() as doors:
+            with doors.attempt("tokenLogin", req.scope):
+                who = await _presented(doors, req, service.clock.seconds)
+            signed_in(doors, req, resp, Caller(who.access, who.username), who.ends_at)
+        case _:
+            await nobody_has_to(service, req, resp, TokenLoginRequest)
+
+
+async def _presented(
+    doors: Guarded, req: falcon.asgi.Request, now: Callable[[], float]
+) -> Verified:
+    given = await asked(doors, req, TokenLoginRequest)
+    if doors.tokens is None:
+        raise TokenRefused(why="this server takes none")
+    who = await doors.tokens.verify(given.token.text)
+    if who.ends_at <= now():
+        raise TokenRefused(why="it has expired")
+    return who
