@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPResponse
 from time import monotonic
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
@@ -82,9 +83,14 @@ def messages_of(pipeline: str) -> str:
 class Events:
     """An open `/events` stream, read as it comes."""
 
-    def __init__(self, port: int, seconds: float = PATIENCE) -> None:
+    def __init__(
+        self,
+        port: int,
+        seconds: float = PATIENCE,
+        headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._connection = HTTPConnection(HOST, port, timeout=seconds)
-        self._connection.request("GET", "/events")
+        self._connection.request("GET", "/events", headers=dict(headers))
         self._socket = self._connection.sock
         self._response = self._connection.getresponse()
         assert self._response.status == 200

@@ -70,6 +70,7 @@ class StubContext:
         self.failures: list[str] = []
         self.notes: list[str] = []
         self.claims: list[str] = []
+        self.files: list[str] = []
         self.released = 0
         self.skipped = 0
         self.ingress: Ingress | None = None
@@ -97,6 +98,9 @@ class StubContext:
         fault = connection_fault(name, kind.kind, self._connections)
         assert fault is not None
         raise UnknownConnection(fault, name, kind.kind, self._connections)
+
+    def reads(self, file: str) -> None:
+        self.files.append(file)
 
     def resolve(self, secret: Secret) -> str:
         value = self._secrets.resolve(secret)

@@ -17,18 +17,26 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from time import monotonic
+from types import MappingProxyType
 from typing import IO, Any
 
 from tests.clients import HOST, PATIENCE, Answer, Client, Events, Gone, messages_of
 
 COMMAND = Path(sys.executable).with_name("headrace")
-_ANNOUNCED = re.compile(r"headrace runs .* at http://.+:(?P<port>\d+), try:")
+_ANNOUNCED = re.compile(r"headrace runs .* at http://\S+:(?P<port>\d+)")
 _LIBC = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1
+
+PLANTED = "planted-s3cret/that+no=server&says"
+"""In the environment of every server, where it resolves references; none says it."""
+LEAST = 8
+PLAIN = ("type", "role", "issuer", "audience", "jwks_url", "username_claim", "claim", "same_site")
+"""Keys of a settings file whose values are no secrets."""
 
 
 class Lines:
@@ -127,23 +135,29 @@ class Server:
         self._clients.append(client)
         return client
 
-    def events(self) -> Events:
+    def events(self, headers: Mapping[str, str] = MappingProxyType({})) -> Events:
         """Return an open event stream."""
-        events = Events(self.port)
+        events = Events(self.port, headers=headers)
         self._clients.append(events)
         return events
 
-    def request(self, method: str, path: str, body: bytes | None = None) -> Answer:
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> Answer:
         """Send one request over a connection of its own."""
         client = Client(self.port)
         try:
-            return client.request(method, path, body)
+            return client.request(method, path, body, headers)
         finally:
             client.close()
 
-    def get(self, path: str) -> Answer:
+    def get(self, path: str, headers: Mapping[str, str] = MappingProxyType({})) -> Answer:
         """Ask for something."""
-        return self.request("GET", path)
+        return self.request("GET", path, headers=headers)
 
     def post(self, pipeline: str, value: Any) -> Answer:
         """Post a message, or a list of them."""
@@ -205,7 +219,7 @@ def serving(
     """Run the command on a config, a file or what is to stand in one, in a working directory.
 
     ``setup`` runs in the new process before the command does. By its end the server must not have
-    logged a traceback.
+    logged a traceback, nor anything of what it was given in secret.
     """
     named = [] if config is None else ["--config", str(written(folder, config))]
     listen = ["--listen", f"{HOST}:0"]
@@ -230,7 +244,10 @@ def serving(
         server.wait_until_ready()
         yield server
         server.end()
-        assert "Traceback" not in "\n".join(server.err.all()), "the server logged a traceback"
+        said = "\n".join(server.err.all())
+        assert "Traceback" not in said, "the server logged a traceback"
+        told = [value for value in kept_secret(folder, options) if value in said]
+        assert not told, f"the server logged what is secret: {told}"
     except BaseException as cause:
         server.end()
         server.err.all()
@@ -239,19 +256,47 @@ def serving(
         raise
 
 
+def kept_secret(folder: Path, options: Sequence[str]) -> list[str]:
+    """Return what no server may say: what is planted in its environment, and what its files hold.
+
+    Short words are left out: what they are found in may be anything.
+    """
+    given = dict(pairwise(options))
+    told = [json.loads((folder / file).read_text()) for file in _secret_files(given)]
+    values = [value for each in told for value in _texts(each)]
+    return [PLANTED, *(value for value in values if len(value) >= LEAST and "${" not in value)]
+
+
+def _secret_files(given: Mapping[str, str]) -> Iterator[str]:
+    named = (given[option] for option in ("--secrets", "--server-config") if option in given)
+    return (file for file in named if file.endswith(".json"))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the values of a secrets file, or the passwords and the hashes of a settings file."""
+    for key, inner in value.items():
+        if isinstance(inner, dict):
+            yield from _texts(inner)
+        elif isinstance(inner, str) and key not in PLAIN:
+            yield inner
+
+
 def end_with_parent() -> None:
     """Have the system end this process when its parent dies: a killed test run leaves nobody."""
     if sys.platform == "linux":
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the command to its end, with its output piped."""
+def run(
+    folder: Path, *arguments: str, given: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end, with its output piped, and with what it is ``given`` to read."""
     return subprocess.run(
         [str(COMMAND), *arguments],
         cwd=folder,
         env=environment(),
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL if given is None else None,
+        input=given,
         capture_output=True,
         text=True,
         timeout=PATIENCE,
@@ -277,6 +322,13 @@ def filed(folder: Path, root: str = "data") -> list[str]:
     return ["--data-dir", root]
 
 
+def settled(folder: Path, **settings: Any) -> list[str]:
+    """Put a file of server settings into a working directory; return the options."""
+    file = folder / "server.json"
+    file.write_text(json.dumps(settings))
+    return ["--server-config", str(file)]
+
+
 def stored(folder: Path) -> list[Any]:
     """Return the messages of all ndjson parts in a directory, in order."""
     return [
@@ -289,7 +341,8 @@ def stored(folder: Path) -> list[Any]:
 def environment() -> dict[str, str]:
     """Return this process's environment without what would change the command's behaviour."""
     ours = ("HEADRACE_", "FORCE_COLOR", "NO_COLOR")
-    return {key: value for key, value in os.environ.items() if not key.startswith(ours)}
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(ours)}
+    return {**kept, "PLANTED_SECRET": PLANTED}
 
 
 def _short(text: str, most: int = 20_000) -> str:

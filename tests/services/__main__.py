@@ -12,6 +12,7 @@ from tests.services.clickhouse import ClickHouse
 from tests.services.kafka import Kafka
 from tests.services.mosquitto import Mosquitto
 from tests.services.nats import Nats
+from tests.services.oidc import Oidc
 from tests.services.opcua import NodeOpcua, Opcua
 from tests.services.postgres import Postgres
 from tests.services.programs import Missing
@@ -25,6 +26,7 @@ KINDS: tuple[type[Service], ...] = (
     Mosquitto,
     Nats,
     NodeOpcua,
+    Oidc,
     Opcua,
     Postgres,
     Redis,

@@ -15,6 +15,7 @@ from tests.services.clickhouse import OURS, WHICH, Access, ClickHouse
 from tests.services.kafka import Kafka
 from tests.services.mosquitto import Mosquitto
 from tests.services.nats import Nats
+from tests.services.oidc import Oidc
 from tests.services.opcua import Opcua
 from tests.services.postgres import Postgres
 from tests.services.redis import Redis
@@ -94,4 +95,11 @@ def front_of_ours() -> None:
 def opcua_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opcua]:
     """Give an OPC UA server that lets anybody in."""
     with Opcua(tmp_path_factory.mktemp("opcua")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def identity_provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oidc]:
+    """Give an identity provider with some users and programs."""
+    with Oidc(tmp_path_factory.mktemp("oidc")) as server:
         yield server

@@ -14,40 +14,41 @@ from tempfile import TemporaryDirectory
 
 from tests.services.programs import Missing, program
 
-PACKAGE, VERSION = "node-opcua", "2.182.2"
+VERSIONS = {"node-opcua": "2.182.2", "oidc-provider": "9.13.3"}
 
 
-def cache() -> Path:
-    """Return the folder for this version."""
+def cache(package: str) -> Path:
+    """Return the folder for this version of a package."""
     user = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(user) / "headrace" / "node" / f"{PACKAGE}-{VERSION}"
+    return Path(user) / "headrace" / "node" / f"{package}-{VERSIONS[package]}"
 
 
-def modules() -> Path:
-    """Return the folder that programs find the package in, fetched now if there is none."""
-    folder = cache() / "node_modules"
+def modules(package: str) -> Path:
+    """Return the folder that programs find a package in, fetched now if there is none."""
+    kept = cache(package)
+    folder = kept / "node_modules"
     if not folder.exists():
-        cache().mkdir(parents=True, exist_ok=True)
-        with (cache() / "lock").open("w") as lock:
+        kept.mkdir(parents=True, exist_ok=True)
+        with (kept / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             # Another worker may have fetched it meanwhile.
             if not folder.exists():
-                _fetch(folder)
+                _fetch(f"{package}@{VERSIONS[package]}", folder)
     return folder
 
 
-def _fetch(folder: Path) -> None:
+def _fetch(wanted: str, folder: Path) -> None:
     """Fill a folder; it is seen when it is complete."""
     npm = program("npm", "install Node.js 18 or newer, with npm")
     with TemporaryDirectory(dir=folder.parent) as made:
         # No scripts: nothing that was fetched runs before a test wants it to.
         quiet = ["--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"]
         done = subprocess.run(
-            [npm, "install", *quiet, "--prefix", made, f"{PACKAGE}@{VERSION}"],
+            [npm, "install", *quiet, "--prefix", made, wanted],
             capture_output=True,
             text=True,
             cwd=made,
         )
         if done.returncode != 0:
-            raise Missing(f"{PACKAGE} {VERSION} cannot be fetched with npm: {done.stderr[-500:]}")
+            raise Missing(f"{wanted} cannot be fetched with npm: {done.stderr[-500:]}")
         os.replace(Path(made) / "node_modules", folder)

@@ -189,7 +189,7 @@ class NodeOpcua(_OpcUa):
     def command(self) -> Sequence[str | Path]:
         node = program("node", "install Node.js 18 or newer")
         options = {"port": self.port, "users": self.users, "policies": self.policies}
-        options |= {"modules": str(modules()), "pki": str(self.folder / "pki")}
+        options |= {"modules": str(modules("node-opcua")), "pki": str(self.folder / "pki")}
         return [node, NODE_PROGRAM, json.dumps(options)]
 
     def trust(self, certificate: Path) -> None:

@@ -61,4 +61,4 @@ def test_a_machine_without_node_says_what_to_install(
     with pytest.raises(Missing, match=r"install Node.js 18 or newer"):
         NodeOpcua(tmp_path).start()
     with pytest.raises(Missing, match=r"install Node.js 18 or newer, with npm"):
-        node_packages.modules()
+        node_packages.modules("node-opcua")

@@ -7,7 +7,7 @@ import json
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,12 +18,13 @@ import pytest
 from headrace.web.endpoints import ENDPOINTS
 from headrace.web.events import EVENTS_PATH
 from tests.clients import HOST, Answer
-from tests.server import Server, run, serving, written
+from tests.server import Server, run, serving, settled, written
 from tests.services.kafka import Kafka
 from tests.services.mosquitto import Mosquitto
 from tests.services.nats import Nats
 from tests.services.redis import Redis
 from tests.services.server import Service
+from tests.web.signin.people import basic, bearer, cookie, made, session_of
 
 TOKEN = "t0ken&s3same=open/42"
 DOOR = "d00r-k3y.for-posts"
@@ -33,6 +34,10 @@ INLINE = "in%2Fthe%40url%21"
 
 USER = "operator-seven"
 WRONG = "wr0ng&passw0rd/1"
+
+LOGIN = "/api/auth/login"
+JSON_HEADERS = {"Content-Type": "application/json"}
+NAMED = {"pipeline_id": "p", "bucket": "none", "asset": "start.js"}
 
 VALUES = (TOKEN, DOOR, FILED, INLINE, unquote(INLINE))
 
@@ -62,11 +67,15 @@ class Told:
         self._answers.append((f"{method} {path}", answer.body))
         return answer
 
+    def forget(self, answer: Answer) -> None:
+        """Drop what was answered, because it shows what was sent."""
+        self._answers = [(who, text) for who, text in self._answers if text != answer.body]
+
     def ask_everything(self, **captured: str) -> None:
         """Read all that can be read."""
         for row in ENDPOINTS:
             if row.method == "GET" and row.path != EVENTS_PATH:
-                self.ask("GET", row.path.format_map({**captured, "asset": "start.js"}))
+                self.ask("GET", row.path.format_map(NAMED | captured))
 
     def history(self) -> list[tuple[str, str]]:
         """End the server and return all texts."""
@@ -177,7 +186,8 @@ def test_what_fails_shows_no_credential_to_anybody(tmp_path: Path, secrets: list
             assert told.ask("POST", "/api/pipelines", refused).status == 422
         for row in config(at):
             _wait_for_failure(server, row["id"])
-        told.ask_everything(bucket="none")
+        for row in config(at):
+            told.ask_everything(pipeline_id=row["id"])
         told.ask("DELETE", "/api/pipelines/bearer")
         history = told.history()
 
@@ -279,7 +289,7 @@ def test_a_broker_that_refuses_or_goes_away_gives_no_credential_away(
         assert told.ask("POST", path, {"n": 1}).status == 202
         server.err.find(re.compile("pipeline 'writing' outputs"))
         server.err.find(re.compile("pipeline 'reading' inputs"))
-        told.ask_everything(bucket="none")
+        told.ask_everything(pipeline_id="writing")
         told.ask("DELETE", "/api/connections/bus")
         history = told.history()
 
@@ -308,6 +318,123 @@ def test_a_start_that_is_refused_shows_no_credential(
     assert "uses redis connection 'shut'" in checked.stderr
     said = [("serve", refused.stdout + refused.stderr), ("check", checked.stderr)]
     assert leaks(said, [USER, WRONG]) == []
+
+
+ACCOUNTS = {
+    "ann": {"password": "${ANN_PASSWORD}", "role": "admin"},
+    "bob": {"password": "plain-in-the-settings!"},
+    "eve": {"password_hash": made("hashed & salted 7")},
+}
+SIGNED_IN = {
+    "ann": "resolved: pass/word+1",
+    "bob": "plain-in-the-settings!",
+    "eve": "hashed & salted 7",
+}
+TOKEN_SENT = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbm4iLCJzM2NyZXQiOjF9.c2lnbmVk"
+GUESSED = "a wrong guess? 9"
+
+
+def test_who_signs_in_is_told_to_nobody_with_what(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANN_PASSWORD", SIGNED_IN["ann"])
+    options = [*settled(tmp_path, auth={"type": "basic", "users": ACCOUNTS}), "--debug"]
+    door = [{"id": "p", "inputs": [{"type": "http"}]}]
+    said: list[tuple[str, str]] = []
+    sessions = []
+    with serving(tmp_path, door, *options) as server:
+
+        def ask(method: str, path: str, headers: dict[str, str], body: Any = None) -> Answer:
+            octets = None if body is None else json.dumps(body).encode()
+            answer = server.request(method, path, octets, JSON_HEADERS | headers)
+            told = {name: text for name, text in answer.headers.items() if name != "set-cookie"}
+            said.append((f"{method} {path}", f"{told} {answer.body.decode()}"))
+            return answer
+
+        for name, password in SIGNED_IN.items():
+            browser = ask("POST", LOGIN, {}, {"username": name, "password": password})
+            sessions.append(session_of(browser.headers["set-cookie"]))
+            for headers in (basic(name, password), cookie(sessions[-1]), bearer(TOKEN_SENT)):
+                for row in ENDPOINTS:
+                    if row.method == "GET" and row.path != EVENTS_PATH:
+                        ask("GET", row.path.format_map(NAMED), headers)
+                for path in ("/api/pipelines", "/api/connections", "/api/config/save"):
+                    ask("POST", path, headers, {"id": 1, "name": "a/b"})
+            assert ask("POST", LOGIN, {}, {"username": name, "password": GUESSED}).status == 401
+            ask("GET", "/api/pipelines", basic(name, GUESSED))
+            ask("POST", LOGIN, {}, {"username": password, "password": name, GUESSED: TOKEN_SENT})
+            ask("POST", "/api/auth/token", {}, {"token": TOKEN_SENT})
+            ask("POST", "/api/auth/logout", cookie(sessions[-1]))
+        with closing(server.events(basic("ann", SIGNED_IN["ann"]))) as events:
+            server.post("p", {"n": 1})
+            said.append((EVENTS_PATH, json.dumps(events.next(stage="input"))))
+        server.stop()
+        logged = {"stdout": server.out, "stderr": server.err}
+        said += [(name, line) for name, lines in logged.items() for line in lines.all()]
+
+    hash = ACCOUNTS["eve"]["password_hash"]
+    kept = [*SIGNED_IN.values(), hash, *sessions, TOKEN_SENT]
+    assert len({who for who, _ in said}) > len(("stderr", EVENTS_PATH))
+    assert leaks(said, kept) == []
+    # What somebody has tried is not logged either, and no answer repeats it but as a wrong key.
+    assert leaks([each for each in said if each[0] != f"POST {LOGIN}"], [GUESSED]) == []
+
+
+WRITTEN_OUT = "written+out,not/referred-to"
+
+
+def broken(reference: str) -> dict[str, Any]:
+    """Return connections whose credentials are written out, beside what is no reference."""
+    credential = WRITTEN_OUT + reference
+    return {
+        "bus": {"type": "mqtt", "host": "h", "username": credential, "password": credential},
+        "cache": {"type": "redis", "url": f"redis://ann:{credential}@h"},
+        "lake": {
+            "type": "s3",
+            "bucket": "readings",
+            "access_key_id": credential,
+            "secret_access_key": credential,
+        },
+    }
+
+
+@pytest.mark.parametrize("reference", ["${", "${a b}", "${NO_SUCH_NAME}"])
+def test_a_reference_that_is_wrong_repeats_nothing_of_what_is_written_out_beside_it(
+    tmp_path: Path, reference: str
+) -> None:
+    door = {"type": "bearer", "token": WRITTEN_OUT + reference}
+    wrong = [{"id": "r", "inputs": [{"type": "http", "auth": door}]}]
+    uses = [
+        {"id": f"to {name}", "inputs": [{"type": "http"}], "outputs": [{"type": kind, **more}]}
+        for name, kind, more in [
+            ("bus", "mqtt", {"connection": "bus", "topic": "t"}),
+            ("cache", "redis", {"connection": "cache", "channel": "c"}),
+            ("lake", "s3", {"connection": "lake", "prefix": "p", "rotate": {"max_rows": 1}}),
+        ]
+    ]
+    with serving(tmp_path, [], "--debug") as server:
+        told = Told(server)
+        (tmp_path / "config.connections.json").write_text(json.dumps(broken(reference)))
+        written(tmp_path, wrong + uses)
+        statuses = [
+            told.ask("GET", "/api/config/plan").status,
+            told.ask("POST", "/api/config/revert", {}).status,
+            told.ask("POST", "/api/pipelines", wrong[0]).status,
+            *_filed(told, broken(reference), uses),
+        ]
+        history = told.history()
+
+    assert "unresolved-secret" in "".join(text for _, text in history)
+    assert statuses[1:] == [500, 422, *(422 for _ in uses)]
+    assert leaks(history, [WRITTEN_OUT]) == []
+
+
+def _filed(told: Told, connections: dict[str, Any], uses: list[dict[str, Any]]) -> Iterator[int]:
+    """File connections, whose answers alone show what was sent, and create what uses them."""
+    for name, connection in connections.items():
+        told.forget(told.ask("POST", "/api/connections", {"id": name, **connection}))
+    for pipeline in uses:
+        yield told.ask("POST", "/api/pipelines", pipeline).status
 
 
 def _using(it: Redised, connection: str, kind: str) -> list[dict[str, Any]]:
