@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from bench import brokers, field, ingest, memory, passes, scripts, stores
+from bench import brokers, field, ingest, keeping, memory, passes, scripts, signingin, stores
 from bench.measuring import BRIEF, THOROUGH, Effort
 from bench.table import Row, machine, markdown
 from tests.services.programs import Missing
@@ -70,6 +70,11 @@ SCENARIOS: dict[str, list[Scenario]] = {
     "clickhouse1000": [stores.clickhouse1000],
     "s3parts": [stores.s3parts],
     "opcua1000": [field.opcua1000],
+    "signin": [signingin.signin],
+    "ingestguarded": [signingin.ingestguarded],
+    "listing1000": [keeping.listing1000],
+    "save1000": [keeping.save1000],
+    "revert1000": [keeping.revert1000],
 }
 
 

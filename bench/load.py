@@ -1,4 +1,5 @@
-"""The client: posts bodies over connections that are kept, and counts what it is answered.
+"""The client: posts bodies over connections that are kept, or asks for something again and again, and
+counts what it is answered.
 
 A process of its own, so that it takes no time from the server: ``python -m bench.load PLAN``, with
 the plan as JSON; what came of it is printed as JSON. Closed: each connection posts again when it is
@@ -35,6 +36,10 @@ class Plan:
     rate: float | None = None
     kind: str = "readings"
     """What the bodies hold (`bench/messages.py`)."""
+    method: str = "POST"
+    """A GET has no body, and ``size`` says nothing."""
+    headers: dict[str, str] = field(default_factory=dict)
+    """Further ones, for every request."""
 
 
 @dataclass(slots=True)
@@ -169,9 +174,13 @@ def _length(head: bytes) -> int:
 
 
 def _requests(plan: Plan) -> list[bytes]:
+    given = "".join(f"{name}: {value}\r\n" for name, value in plan.headers.items())
+    head = f"{plan.method} {plan.path} HTTP/1.1\r\nHost: {HOST}\r\n{given}".encode()
+    if plan.method == "GET":
+        return [head + b"\r\n"]
     return [
-        b"POST %b HTTP/1.1\r\nHost: %b\r\nContent-Type: application/json\r\n"
-        b"Content-Length: %d\r\n\r\n%b" % (plan.path.encode(), HOST.encode(), len(body), body)
+        b"%bContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
+        % (head, len(body), body)
         for body in messages.bodies(plan.size, kind=plan.kind)
     ]
 

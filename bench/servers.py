@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -22,6 +22,7 @@ from bench.measuring import cores, cpu_of
 COMMAND = Path(sys.executable).with_name("headrace")
 READY_SECONDS = 20.0
 ENDING_SECONDS = 20.0
+ANSWER_SECONDS = 30.0
 
 
 class Server:
@@ -45,11 +46,17 @@ class Server:
 
     def get(self, path: str) -> tuple[int, bytes]:
         """Ask for something."""
-        connection = http.client.HTTPConnection(HOST, self.port, timeout=5)
+        status, _, content = self.ask("GET", path)
+        return status, content
+
+    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Mapping[str, str], bytes]:
+        """Send a request, with a body as JSON if it has one; return status, headers and content."""
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=ANSWER_SECONDS)
         try:
-            connection.request("GET", path)
+            given = {} if body is None else {"Content-Type": "application/json"}
+            connection.request(method, path, None if body is None else json.dumps(body), given)
             answer = connection.getresponse()
-            return answer.status, answer.read()
+            return answer.status, answer.headers, answer.read()
         finally:
             connection.close()
 
@@ -70,7 +77,9 @@ class Server:
 
 
 @contextmanager
-def headrace(config: Any, folder: Path, connections: Any = None) -> Iterator[Server]:
+def headrace(
+    config: Any, folder: Path, connections: Any = None, options: Sequence[str] = ()
+) -> Iterator[Server]:
     """Run the installed command on a config, and connections if it has any."""
     file = folder / f"config-{len(list(folder.iterdir()))}.json"
     file.write_text(json.dumps(config))
@@ -78,6 +87,7 @@ def headrace(config: Any, folder: Path, connections: Any = None) -> Iterator[Ser
         file.with_suffix(".connections.json").write_text(json.dumps(connections))
     port = _free_port()
     command = [str(COMMAND), "serve", "--config", str(file), "--listen", f"{HOST}:{port}"]
+    command += options
     with _running(command, port) as server:
         yield server
 
