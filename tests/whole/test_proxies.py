@@ -84,7 +84,9 @@ def test_what_headrace_takes_goes_through_and_what_it_refuses_is_refused(proxy: 
     text = b'"%b"' % (b"x" * (16 * MIB - 2))
 
     assert ask(proxy, "POST", messages_of("p1"), text).status == 202
-    assert ask(proxy, "POST", messages_of("p1"), text + b" ").status == 413
+    refused = ask(proxy, "POST", messages_of("p1"), text + b" ").status
+    # Headrace answers before it has read all of that, and closes. Caddy may lose such an answer.
+    assert refused in ({413, 502} if isinstance(proxy, Caddy) else {413})
 
 
 @pytest.mark.parametrize("claim", [{}, {"X-Forwarded-Proto": "http"}])

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import resource
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,37 +19,43 @@ MOST_CPU_SECONDS = 60
 MOST_SAID = 64 * MIB
 
 
+LIMITED = f"""
+import json, resource, subprocess, sys
+resource.setrlimit(resource.RLIMIT_AS, ({2048 * MIB}, {2048 * MIB}))
+resource.setrlimit(resource.RLIMIT_CPU, ({MOST_CPU_SECONDS}, {MOST_CPU_SECONDS}))
+resource.setrlimit(resource.RLIMIT_FSIZE, ({MOST_SAID}, {MOST_SAID}))
+code = subprocess.call(sys.argv[2:])
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+with open(sys.argv[1], "w") as out:
+    json.dump([code, used.ru_maxrss * 1024, used.ru_utime + used.ru_stime], out)
+"""
+"""A small program that runs another one within bounds and writes down what it used: a process counts
+the memory of what it is forked from as its own, and the tests have a lot."""
+
+
 def refused(folder: Path, *arguments: str) -> tuple[str, int, float]:
     """Run the command on something that it refuses; return what it says, and bytes and seconds used.
 
     The system ends it where it takes more than is allowed.
     """
-
-    def bounded() -> None:
-        end_with_parent()
-        resource.setrlimit(resource.RLIMIT_AS, (2048 * MIB, 2048 * MIB))
-        resource.setrlimit(resource.RLIMIT_CPU, (MOST_CPU_SECONDS, MOST_CPU_SECONDS))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_SAID, MOST_SAID))
-
-    said = folder / "said"
+    said, used = folder / "said", folder / "used"
     with said.open("wb") as out:
-        process = subprocess.Popen(
-            # By a shell, which is small: what it is forked from counts as its own memory at first.
-            ["/bin/sh", "-c", 'exec "$@"', "sh", str(COMMAND), *arguments],
+        subprocess.run(
+            [sys.executable, "-c", LIMITED, str(used), str(COMMAND), *arguments],
             cwd=folder,
             env=environment(),
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
             start_new_session=True,
-            preexec_fn=bounded,
+            preexec_fn=end_with_parent,
+            check=True,
         )
-        _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    code, most, seconds = json.loads(used.read_text())
     text = said.read_text()
-    assert process.returncode == 1, text[-2000:]
+    assert code == 1, text[-2000:]
     assert "Traceback" not in text
-    return text, used.ru_maxrss * 1024, used.ru_utime + used.ru_stime
+    return text, most, seconds
 
 
 def costs_little(figure: Figure, most: int, seconds: float) -> bool:
