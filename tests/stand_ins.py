@@ -84,6 +84,13 @@ class Kept(InlineSink):
         self.finished += 1
 
 
+class NeverUp(Kept):
+    """A sink whose start never ends."""
+
+    async def start(self) -> None:
+        await asyncio.get_running_loop().create_future()
+
+
 class Slow(AwaitingSink):
     """Takes so many seconds per batch; raises what `faults` say first."""
 

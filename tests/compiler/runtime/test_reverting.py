@@ -18,7 +18,7 @@ from headrace.connectors.http import HttpInput
 from headrace.connectors.pipeline import PipelineInput
 from headrace.operators.buffer import Buffer
 from tests.compiler.runtime.reverts import Denying, From, Saying, Wire, flow, slowly, staged
-from tests.stand_ins import Kept, Slow, Told, running
+from tests.stand_ins import Kept, NeverUp, Slow, Told, running
 from tests.virtual import virtual
 
 
@@ -279,12 +279,8 @@ async def test_an_input_that_is_turned_down_is_told_as_one():
 
 @virtual
 async def test_a_sink_that_does_not_answer_holds_up_no_other_pipeline():
-    class Hanging(Kept):
-        async def start(self) -> None:
-            await asyncio.get_running_loop().create_future()
-
     stage = staged()
-    stage.sinks["hangs"] = Hanging()
+    stage.sinks["hangs"] = NeverUp()
 
     reverting = asyncio.ensure_future(stage.revert(flow("p", into="hangs"), flow("q")))
     await stage.it.clock.sleep(1.05)

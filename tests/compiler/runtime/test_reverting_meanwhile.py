@@ -12,7 +12,7 @@ from headrace.compiler.runtime.reverting import Ending
 from headrace.connectors.pipeline import PipelineInput
 from headrace.operators.buffer import Buffer
 from tests.compiler.runtime.reverts import Denying, Into, Saying, flow, slowly, staged
-from tests.stand_ins import Kept, Slow, running
+from tests.stand_ins import Kept, NeverUp, Slow, running
 from tests.virtual import virtual
 
 
@@ -57,12 +57,8 @@ async def test_a_second_revert_waits_for_the_first():
 
 @virtual
 async def test_a_create_that_is_under_way_is_deleted_by_a_revert_whatever_the_file_says():
-    class Hanging(Kept):
-        async def start(self) -> None:
-            await asyncio.get_running_loop().create_future()
-
     stage = staged()
-    stage.sinks["hangs"] = Hanging()
+    stage.sinks["hangs"] = NeverUp()
     creating = [
         asyncio.ensure_future(stage.it.compile(flow(id, into="hangs", claimed=f"seat {id}")))
         for id in ("a", "b")
@@ -146,12 +142,8 @@ async def test_a_server_that_ends_in_the_middle_ends_old_and_new_within_its_grac
 
 @virtual
 async def test_a_server_that_ends_while_the_new_ones_are_opened_leaves_none_of_them():
-    class Hanging(Kept):
-        async def start(self) -> None:
-            await asyncio.get_running_loop().create_future()
-
     stage = staged()
-    stage.sinks["hangs"] = Hanging()
+    stage.sinks["hangs"] = NeverUp()
     reverting = asyncio.ensure_future(stage.revert(flow("p", into="hangs"), flow("q")))
     await stage.it.clock.sleep(1)
 

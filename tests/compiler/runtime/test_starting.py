@@ -23,16 +23,7 @@ from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.documents import read
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import Engine
-from tests.stand_ins import (
-    Kept,
-    Told,
-    batches,
-    engine,
-    pipeline,
-    reads,
-    running,
-    takes,
-)
+from tests.stand_ins import Kept, NeverUp, Told, batches, engine, pipeline, reads, running, takes
 
 CATALOGUE = scan("headrace.operators", "headrace.connectors")
 
@@ -94,13 +85,9 @@ def test_a_sink_that_does_not_answer_leaves_the_pipeline_starting_until_it_does(
 
 
 def test_a_sink_that_hangs_is_answered_as_starting_after_five_seconds():
-    class Hanging(Kept):
-        async def start(self):
-            await asyncio.get_running_loop().create_future()
-
     async def main():
         it = engine()
-        view = await it.compile(pipeline("p", [reads(Told(it.clock, []))], [], [takes(Hanging())]))
+        view = await it.compile(pipeline("p", [reads(Told(it.clock, []))], [], [takes(NeverUp())]))
 
         assert (view.status, it.clock.monotonic()) == ("starting", 5.0)
         await it.close()
@@ -153,10 +140,6 @@ def test_a_file_with_one_refusal_starts_nothing():
 
 
 def test_a_refusal_is_told_although_another_sink_hangs():
-    class Hanging(Kept):
-        async def start(self):
-            await asyncio.get_running_loop().create_future()
-
     class Refusing(Kept):
         async def start(self):
             raise BuildRefused(Fault("credential", "wrong password"))
@@ -166,7 +149,7 @@ def test_a_refusal_is_told_although_another_sink_hangs():
         with pytest.raises(Refused, match="wrong password"):
             await it.compile(
                 pipeline(
-                    "p", [reads(Told(it.clock, []))], [], [takes(Hanging()), takes(Refusing())]
+                    "p", [reads(Told(it.clock, []))], [], [takes(NeverUp()), takes(Refusing())]
                 )
             )
 
