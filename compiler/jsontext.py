@@ -190,18 +190,13 @@ def encode_lines(batch: Batch) -> bytes:
 
 
 def text(value: JsonValue) -> str:
-    """Return one value as JSON text, as a cast to text shows it: ``1e16``, ``1e-5``, ``true``.
+    """Return one value as JSON text, as a message has it: ``1e16``, ``0.00001``, ``true``.
 
-    Of a number that remembers how it was written, that of the double: so text and keys do not depend
-    on what is downstream.
+    This is how a number becomes text, wherever it does: in a cast, a part of a `concat`, the key of a
+    bucket or of a record. Of a number that remembers how it was written, it is that of the double: so
+    text and keys do not depend on what is downstream.
 
     Raises:
         ValueError, TypeError, RecursionError: as `encode` does.
     """
-    if type(value) is float:
-        if 1e-5 <= abs(value) < 1e-4:
-            # The one decade that msgspec writes out (0.00001) and the established format does not.
-            return repr(value).replace("e-0", "e-")
-    elif type(value) is Written:
-        return text(float(value))
-    return encode(value).decode()
+    return encode(float(value) if type(value) is Written else value).decode()

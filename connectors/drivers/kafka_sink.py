@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from headrace.compiler import jsontext
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BatchFailed, BuildRefused, HeadraceError, Unreachable
-from headrace.compiler.jsontext import encode
 from headrace.compiler.language.context import Context
 from headrace.compiler.lowering.paths import MISSING, DottedPath
 from headrace.connectors.drivers.kafka_clients import LOOK_SECONDS, Outage, close_producer, said
@@ -228,7 +228,7 @@ class KafkaSink(AwaitingSink):
 
     def _frame(self, message: JsonValue) -> tuple[bytes | None, bytes, list[tuple[str, bytes]]]:
         """Return key, value and headers of a message."""
-        value = encode(message)
+        value = jsontext.encode(message)
         key = None if self._key is None else _text(self._key.read(message))
         headers: list[tuple[str, bytes]] = []
         size = len(value) + len(key or b"")
@@ -254,4 +254,5 @@ def _text(value: JsonValue) -> bytes | None:
     """Return a value as a key or a header has it: a string as it is, else JSON; None for nothing."""
     if value is MISSING or value is None:
         return None
-    return value.encode() if isinstance(value, str) else encode(value)
+    text = value if isinstance(value, str) else jsontext.text(value)
+    return text.encode()

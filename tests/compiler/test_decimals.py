@@ -111,7 +111,7 @@ def test_lines_and_nested_values_show_it_as_it_was_written():
 
 
 @pytest.mark.parametrize(
-    ("written", "shown"), [("1.10", "1.1"), ("1e3", "1000.0"), ("1.0E-5", "1e-5")]
+    ("written", "shown"), [("1.10", "1.1"), ("1e3", "1000.0"), ("1.0E-5", "0.00001")]
 )
 def test_its_text_is_that_of_the_double(written, shown):
     assert text(exact(written)) == shown == text(float(written))

@@ -227,7 +227,9 @@ def test_depth_is_counted_the_same_for_lists_and_objects(depth, kinds):
 
 
 def double(number):
-    """A double's digits as Python has them, and the exponent as the format writes it."""
+    """A double's digits as Python has them, and the exponent as the encoder writes it."""
+    if 1e-5 <= abs(number) < 1e-4:
+        return f"{Decimal(repr(number)):f}"  # the one decade that has an exponent in Python alone
     return repr(number).replace("e+", "e").replace("e-0", "e-")
 
 
@@ -237,8 +239,6 @@ def written(value):
         return "{" + ",".join(f"{written(k)}:{written(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(written, value)) + "]"
-    if isinstance(value, float) and 1e-5 <= abs(value) < 1e-4:
-        return f"{Decimal(repr(value)):f}"  # inside a message this one decade has no exponent
     if isinstance(value, float):
         return double(value)
     return json.dumps(value, ensure_ascii=False)
@@ -259,6 +259,7 @@ def test_the_text_of_a_double_is_the_shortest_with_a_point_or_an_exponent(number
     shown = text(number)
 
     assert shown == double(number)
+    assert encode({"v": [number]}) == f'{{"v":[{shown}]}}'.encode()
     assert set(shown) & set(".e")
 
 
@@ -270,7 +271,7 @@ def test_the_text_of_a_double_is_the_shortest_with_a_point_or_an_exponent(number
         (-0.0, "-0.0"),
         (1e16, "1e16"),
         (1e15, "1000000000000000.0"),
-        (1e-5, "1e-5"),
+        (1e-5, "0.00001"),
         (1e-4, "0.0001"),
         (2**64, "18446744073709551616"),
         (True, "true"),

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from headrace.compiler.errors import BatchFailed
-from headrace.compiler.jsontext import encode
+from headrace.compiler.jsontext import decode_exact, encode
 from headrace.connectors.drivers import kafka_sink
 from tests.kafka_sides import (
     context,
@@ -65,6 +65,17 @@ async def test_keys_and_headers_are_text_as_it_is_or_json(kafka: Kafka):
     assert [record.key for record in found] == [b"m-1", b"7", b'{"a":1}', None, None, None]
     first = [("unit", "°C".encode()), ("all", '{"unit":"°C"}'.encode())]
     assert [list(record.headers) for record in found] == [first, [], [], [], [], []]
+
+
+async def test_a_number_is_a_key_as_a_message_writes_it_whatever_is_downstream(kafka: Kafka):
+    written = decode_exact(b'[{"id":0.00001},{"id":1.10},{"id":1e16}]')
+
+    async with started(sink(context(kafka.bootstrap), "numbers", key="id")) as it:
+        await it.write(written)
+        await it.write([{"id": 1e-5}, {"id": 1.1}, {"id": 1e16}])
+
+    found = await records(kafka.bootstrap, "numbers")
+    assert sorted(record.key for record in found) == 2 * [b"0.00001"] + 2 * [b"1.1"] + 2 * [b"1e16"]
 
 
 async def test_records_with_one_key_go_where_every_client_sends_them(kafka: Kafka):

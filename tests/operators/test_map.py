@@ -151,7 +151,7 @@ def test_every_cast_is_that_of_the_table(mapped, to):
         (5, "5"),
         (42.0, "42.0"),
         (1e16, "1e16"),
-        (1e-5, "1e-5"),
+        (1e-5, "0.00001"),
         (True, "true"),
         (False, "false"),
         (10**30, "1" + "0" * 30),

@@ -159,7 +159,7 @@ async def test_a_field_may_be_a_dotted_path_and_a_name_has_dots_that_mean_nothin
         (7.0, "7.0"),
         (-0.0, "-0.0"),
         (1e16, "1e16"),
-        (1e-5, "1e-5"),
+        (1e-5, "0.00001"),
         (True, "true"),
         (False, "false"),
     ],
