@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from headrace.compiler.buckets import Bucket
@@ -48,7 +48,8 @@ class Remember(Fusible, kind="remember", listed=6):
     pipeline names, a number or boolean as JSON writes it; without `state.key` they concern the
     bucket as a whole. Other names under that key stay as they are. What a batch writes is there all
     at once, when its last message has been looked at; of several messages with one key the last one
-    counts.
+    counts. It comes to the same as one message after the other, each in a batch of its own, also where
+    the bucket is full and keys have to go.
 
     Nothing is remembered of a message without a key (the field is missing, null, a list or an
     object) or of one that is no object; either is warned about once.
@@ -101,29 +102,41 @@ class Remember(Fusible, kind="remember", listed=6):
         matches, paths = all_hold(self.when), self._paths
 
         def remembered(batch: Batch) -> list[Batch]:
-            writes: Writes = {}
+            turns: list[tuple[str, dict[str, JsonValue]]] = []
             for message in filter(matches, batch):
                 if type(message) is not dict:
                     ctx.warn_once(NOT_AN_OBJECT)
                 elif (under := key.of(message)) is None:
                     ctx.warn_once(_unfiled(key))
                 else:
-                    found = writes.setdefault(under, {})
-                    for name, path in paths.items():
-                        if (value := path.read(message)) is not MISSING:
-                            found[name] = value
-            bucket.merge(self._in_order(writes))
+                    found = {name: path.read(message) for name, path in paths.items()}
+                    written = {name: value for name, value in found.items() if value is not MISSING}
+                    if written:
+                        turns.append((under, written))
+            self._write(turns, bucket)
             return [batch]
 
         return remembered
 
-    def _in_order(self, writes: Writes) -> Writes:
-        """Return what is written, where there is anything, in the order of the config."""
+    def _write(self, turns: Sequence[tuple[str, Mapping[str, JsonValue]]], bucket: Bucket) -> None:
+        """Write what each message has, as one after the other would."""
+        gathered: Writes = {}
+        for under, written in reversed(turns):
+            gathered[under] = {**written, **gathered.get(under, {})}
+        if len(gathered) < len(turns) and bucket.displaces(gathered):
+            bucket.merge_in_turn(turns)
+        else:
+            bucket.merge(self._in_order(gathered))
+
+    def _in_order(self, gathered: Writes) -> Writes:
+        """Return what was gathered from the last message to the first, in the order to write it in.
+
+        The key that was written last comes last; its names come in the order of the config.
+        """
         names = [each.as_ for each in self.remember]
         return {
             under: {name: found[name] for name in names if name in found}
-            for under, found in writes.items()
-            if found
+            for under, found in reversed(gathered.items())
         }
 
     def origins(self, batch: Batch, made: Sequence[Batch]) -> Origins:
@@ -133,34 +146,57 @@ class Remember(Fusible, kind="remember", listed=6):
     def generate(self, code: Code, ctx: Context) -> None:
         """Write what is kept of a message. It goes into the bucket behind the loop.
 
-        The hopeful source keeps the last message of each key, whole: where all of those have all the
-        fields, none before them counts. Where one has not, the careful source writes everything again.
+        The last message is looked at first, so that what is kept of a key is its last message, and the
+        key that is written last comes first. The hopeful source keeps those messages whole: where all
+        of them have all the fields, none before them counts. Where one has not, the careful source
+        writes everything again. What a key was written before decides only where keys have to go: the
+        plain form writes one message after the other then.
         """
         bucket, key = ctx.bucket(), MessageKey.in_pipeline(ctx)
-        kept = code.name("kept")
-        code.before(f"{kept} = {{}}")
+        kept, again = code.name("kept"), code.name("again")
+        code.before(f"{kept} = {{}}", f"{again} = False")
+        code.last_first()
         with where_all_hold(self.when, code):
             if key.field is None:
                 code.give_up_unless(f"{code.message}.__class__ is dict")
-            under = key.source(code)
+            under = code.let(key.source(code), "under")
             if code.is_hopeful:
-                code.line(f"{kept}[{under}] = {code.message}")
+                code.line(f"if {under} in {kept}: {again} = True")
+                code.line(f"else: {kept}[{under}] = {code.message}")
             else:
-                self._keep_what_is_there(f"{kept}.setdefault({under}, {{}})", code)
+                self._keep_what_is_there(kept, under, again, code)
         if key.field is not None:
             _warn_of_unfiled(kept, _unfiled(key), code, ctx)
+        displaces = code.constant(bucket.displaces, "displaces")
+        code.after(f"if {again} and {displaces}({kept}): raise GiveUp")
         code.after(self._commit(kept, code, bucket))
         code.returns("batch")
 
-    def _keep_what_is_there(self, found: str, code: Code) -> None:
-        """Write how those values are kept that a message has."""
-        found, missing = code.let(found, "found"), code.constant(MISSING, "missing")
-        for name, path in self._paths.items():
-            read = f"{code.message}.get({path.text!r}, {missing})"
-            if not path.is_plain:
-                read = f"{code.constant(path, 'path')}.read({code.message})"
-            value = code.let(read, name)
-            code.line(f"if {value} is not {missing}: {found}[{name!r}] = {value}")
+    def _keep_what_is_there(self, kept: str, under: str, again: str, code: Code) -> None:
+        """Write how those values are kept that a message has and none behind it has."""
+        missing, found = code.constant(MISSING, "missing"), code.name("found")
+        reads = {
+            name: f"{code.message}.get({path.text!r}, {missing})"
+            if path.is_plain
+            else f"{code.constant(path, 'path')}.read({code.message})"
+            for name, path in self._paths.items()
+        }
+        values = {name: code.let(read, name) for name, read in reads.items()}
+        is_there = {name: f"{value} is not {missing}" for name, value in values.items()}
+        code.line(
+            f"if {under} in {kept}:",
+            f"    {again}, {found} = True, {kept}[{under}]",
+            *(
+                f"    if {is_there[name]} and {name!r} not in {found}: {found}[{name!r}] = {value}"
+                for name, value in values.items()
+            ),
+            f"elif {under} is None or {' or '.join(is_there.values())}:",
+            f"    {found} = {kept}[{under}] = {{}}",
+            *(
+                f"    if {is_there[name]}: {found}[{name!r}] = {value}"
+                for name, value in values.items()
+            ),
+        )
 
     def _commit(self, kept: str, code: Code, bucket: Bucket) -> str:
         """Return the statement that writes what is kept."""

@@ -86,6 +86,7 @@ class Code:
         self._before: list[str] = []
         self._after: list[str] = []
         self._returns: str | None = None
+        self._messages = "batch"
         # What holds at this point: names of values read, writes put off, and what the message is.
         # A plain path is remembered by its segments, a dotted one by its text: the segments of a
         # dotted one stand for the way down alone, without the literal key.
@@ -250,6 +251,11 @@ class Code:
         self._clauses = None
         self._after += lines
 
+    def last_first(self) -> None:
+        """Look at the last message of the batch first: for what is alone in its loop."""
+        self._clauses = None
+        self._messages = "reversed(batch)"
+
     def returns(self, expression: str) -> None:
         """Return this after the last message, in place of the list of messages."""
         self._returns = expression
@@ -267,7 +273,13 @@ class Code:
             before.append(f"{result} = []")
             last.append(f"{_INDENT}{result}.append({_MESSAGE})")
         body = [_INDENT + line for line in self._lines] + last or [f"{_INDENT}pass"]
-        return [*before, f"for {_MESSAGE} in batch:", *body, *self._after, f"return {result}"]
+        return [
+            *before,
+            f"for {_MESSAGE} in {self._messages}:",
+            *body,
+            *self._after,
+            f"return {result}",
+        ]
 
     def _emit(self, *lines: str) -> None:
         if len(self._lines) + len(lines) > MOST_LINES:

@@ -440,6 +440,14 @@ ROWS = st.dictionaries(
     st.sampled_from(KEYS), st.fixed_dictionaries({"x": st.integers(0, 9)}), min_size=1
 )
 
+TURNS = st.lists(
+    st.tuples(
+        st.sampled_from(KEYS),
+        st.dictionaries(st.sampled_from("xyz"), st.integers(0, 9), min_size=1),
+    ),
+    min_size=1,
+)
+
 
 class HandClock:
     """A clock that is set by hand."""
@@ -481,7 +489,31 @@ class BucketMachine(RuleBasedStateMachine):
 
     @rule(rows=ROWS)
     def merge_rows(self, rows: dict[str, dict[str, int]]) -> None:
-        self._merge_both(self.write, rows)
+        self._merge_both(lambda them: self.write(dict(reversed(them.items()))), rows)
+
+    @rule(turns=TURNS)
+    def merge_in_turn(self, turns: list[tuple[str, dict[str, int]]]) -> None:
+        self.told.clear()
+
+        self.it.merge_in_turn(turns)
+        for key, values in turns:
+            self.slow.merge({key: values})
+
+        assert self.told == [key for key in ("", "a") if key in dict(turns)]
+
+    @rule(turns=TURNS)
+    def merge_by_the_last_write_where_no_key_has_to_go(
+        self, turns: list[tuple[str, dict[str, int]]]
+    ) -> None:
+        gathered: dict[str, dict[str, int]] = {}
+        for key, values in turns:
+            gathered[key] = {**gathered.pop(key, {}), **values}
+        if self.it.displaces(gathered):
+            return
+
+        self.it.merge(gathered)
+        for key, values in turns:
+            self.slow.merge({key: values})
 
     def _merge_both(self, merge: Any, writes: dict[str, dict[str, int]]) -> None:
         self.told.clear()

@@ -4,7 +4,10 @@ from copy import deepcopy
 from functools import partial
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+from headrace.compiler.clock import run_virtual
 from headrace.compiler.language.catalogue import scan
 from headrace.compiler.language.config import load_program
 from headrace.compiler.language.documents import read
@@ -320,6 +323,83 @@ async def test_no_conditions_are_the_same_as_none_given(lowering):
     it.takes([{"machine": "m1", "mode": "auto"}])
 
     assert it.holds() == {"m1": {"mode": "auto"}}
+
+
+# --- a bucket that is full
+
+
+@either_way
+@virtual
+async def test_the_keys_of_a_batch_go_as_those_of_a_batch_for_each_message_would(lowering):
+    it = Keyed(lowering, remember(MODE), max_keys=2)
+
+    it.takes([{"machine": machine, "mode": "auto"} for machine in "abac"])
+
+    assert {*it.holds()} == {"a", "c"}
+
+
+@either_way
+@virtual
+async def test_a_key_that_had_to_go_within_a_batch_comes_back_without_its_other_names(lowering):
+    it = Keyed(lowering, remember(), max_keys=2)
+
+    it.takes([{"machine": "a", "mode": "off", "speed": 1}])
+    it.takes([{"machine": machine, "mode": "auto"} for machine in "bcab"])
+
+    assert it.holds() == {"a": {"mode": "auto"}, "b": {"mode": "auto"}}
+
+
+@either_way
+@virtual
+async def test_a_later_batch_displaces_the_key_that_was_written_first_within_an_earlier_one(
+    lowering,
+):
+    it = Keyed(lowering, remember(MODE), max_keys=3)
+
+    it.takes(
+        *([{"machine": machine, "mode": "auto"} for machine in some] for some in ("aba", "cd"))
+    )
+
+    assert {*it.holds()} == {"a", "c", "d"}
+
+
+WRITTEN = st.fixed_dictionaries(
+    {},
+    optional={
+        "machine": st.sampled_from(["a", "b", "c", "d", None]),
+        "mode": st.sampled_from(["auto", "off", None]),
+        "speed": st.integers(4, 8),
+    },
+)
+
+
+@either_way
+@given(
+    batches=st.lists(st.lists(WRITTEN, max_size=8), max_size=3),
+    max_keys=st.integers(1, 5),
+    is_conditional=st.booleans(),
+)
+@example(
+    batches=[[{"machine": "a"}, {"machine": "b", "mode": "off"}, {"machine": "a", "mode": "off"}]],
+    max_keys=1,
+    is_conditional=False,
+)
+def test_a_batch_comes_to_the_same_as_a_batch_for_each_of_its_messages(
+    lowering, batches, max_keys, is_conditional
+):
+    async def main():
+        transform = remember(when=[FAST] if is_conditional else [])
+        whole, single = (Keyed(lowering, transform, max_keys=max_keys) for _ in range(2))
+
+        whole.takes(*batches)
+        single.takes(*([message] for batch in batches for message in batch))
+
+        assert [(key, entry.values) for key, entry in whole.bucket.entries.items()] == [
+            (key, entry.values) for key, entry in single.bucket.entries.items()
+        ]
+        assert whole.ctx.warnings == single.ctx.warnings
+
+    run_virtual(main)
 
 
 # --- what it hands on
