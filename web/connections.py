@@ -1,7 +1,7 @@
 """The filed connections over the API: what components can name. Nothing is written to disk.
 
-Filing looks at the shape alone. Whether secrets resolve and anybody answers shows when a component
-that names the connection is built.
+What is filed is judged as a file of connections is, so a save of it loads. Whether secrets resolve and
+anybody answers shows when a component that names the connection is built.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _connection(body: bytes, service: Service) -> tuple[str, Connection, list[Di
         Refused: with all that is wrong with it.
     """
     document, twice = document_of(body)
-    loaded, diagnostics = load_connection(document, service.catalogue)
+    loaded, diagnostics = load_connection(document, service.catalogue, service.engine.secrets)
     if loaded is None or twice:
         subject = f"{called('connection', document.value)} could not be filed"
         raise Refused(in_file_order([*twice, *diagnostics]), subject)

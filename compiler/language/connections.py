@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any, Protocol
 
+from marshmallow import ValidationError
+
 from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.diagnostics import (
     Diagnostic,
@@ -20,7 +22,7 @@ from headrace.compiler.language.drafts import Part, Site, is_refused, loaded, pa
 from headrace.compiler.language.families import Connection
 from headrace.compiler.language.fields import ConnectionName, Identifier
 from headrace.compiler.language.ground import Ground
-from headrace.compiler.language.records import Record, json_type, not_an_object, option
+from headrace.compiler.language.records import Record, faults_of, json_type, not_an_object, option
 from headrace.compiler.language.remarks import literal_references
 from headrace.compiler.language.secrets import Secret, Secrets
 from headrace.compiler.language.settings import Setting, settings_of
@@ -50,11 +52,7 @@ def load_connections(
     """
     parts, said = _filed(document, catalogue)
     for part in parts.values():
-        said += literal_references(part)
-        if part.built is not None:  # a file is judged whole, also what no component names yet
-            said += map(part.site.diagnose, part.built.examine(Ground()))
-        if secrets is not None:
-            said += map(part.site.diagnose, unresolved(part.settings(), secrets))
+        said += _judged(part, secrets)
     built = {name: part.built for name, part in parts.items()}
     connections = {name: each for name, each in built.items() if isinstance(each, Connection)}
     return None if is_refused(said) else connections, in_file_order(said)
@@ -67,9 +65,13 @@ class Filing(Record):
 
 
 def load_connection(
-    document: Document, catalogue: Catalogue
+    document: Document, catalogue: Catalogue, secrets: Secrets | None = None
 ) -> tuple[tuple[str, Connection] | None, list[Diagnostic]]:
-    """Read one connection, its name beside its own keys as ``id``, and tell all that is wrong."""
+    """Read one connection, its name beside its own keys as ``id``, and tell all that is wrong.
+
+    It is refused with what a file of connections is refused with, and in the same words: what is
+    filed can be saved, and what is saved loads.
+    """
     site, value = Site(document), document.value
     if not isinstance(value, dict):
         return None, [site.diagnose(not_an_object(value, "an object with 'id' and 'type'"))]
@@ -77,8 +79,8 @@ def load_connection(
     rest = {key: inner for key, inner in value.items() if key not in of_name}
     filing, _, faults = loaded(Filing, of_name)
     part, wrong = part_of(rest, site, "connection", catalogue)
-    said = [*map(site.diagnose, faults), *wrong, *literal_references(part)]
-    if filing is None or not isinstance(part.built, Connection):
+    said = [*map(site.diagnose, faults), *wrong, *_judged(part, secrets)]
+    if filing is None or not isinstance(part.built, Connection) or is_refused(said):
         return None, in_file_order(said)
     return (filing.id, part.built), in_file_order(said)
 
@@ -155,14 +157,26 @@ def unresolved(found: Iterable[Setting], secrets: Secrets) -> Iterator[Fault]:
                 yield replace(fault, path=path, severity=severity)
 
 
+def _judged(part: Part, secrets: Secrets | None) -> Iterator[Diagnostic]:
+    """Yield what one connection is refused with or warned of beyond its shape, whoever files it.
+
+    It is judged whole, also while no component names it.
+    """
+    yield from literal_references(part)
+    if part.built is not None:
+        yield from map(part.site.diagnose, part.built.examine(Ground()))
+    if secrets is not None:
+        yield from map(part.site.diagnose, unresolved(part.settings(), secrets))
+
+
 def _filed(document: Document, catalogue: Catalogue) -> tuple[dict[str, Part], list[Diagnostic]]:
     site = Site(document)
     if not isinstance(document.value, dict):
         return {}, [site.diagnose(not_an_object(document.value))]
-    said, parts = [], {}
+    said: list[Diagnostic] = []
+    parts: dict[str, Part] = {}
     for name, value in document.value.items():
-        if not name.strip():
-            said.append(site.diagnose(_blank(name, "a connection")))
+        said += map(site.diagnose, _misnaming(name))
         parts[name], wrong = part_of(value, site.inside(name), "connection", catalogue)
         said += wrong
     return parts, said
@@ -184,12 +198,12 @@ def _wrong_secrets(value: Any) -> Iterator[Fault]:
             yield Fault("wrong-type", message, found, "a string", path=(name,))
 
 
-def _blank(name: str, owner: str) -> Fault:
-    return Fault(
-        "blank",
-        f"the name of {owner} must not be blank",
-        found=shown(name),
-        expected="a name that is not blank",
-        path=(name,),
-        on_key=True,
-    )
+def _misnaming(name: str) -> Iterator[Fault]:
+    """Yield why no connection can be filed under a name: that of a file is the ``id`` of a post."""
+    try:
+        Identifier().read(name)
+    except ValidationError as error:
+        for fault in faults_of(error):
+            message = "the name of a connection must not be blank"
+            said = message if fault.code == "blank" else fault.message
+            yield replace(fault, message=said, path=(name,), on_key=True)

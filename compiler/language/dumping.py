@@ -13,7 +13,6 @@ from headrace.compiler.jsontext import encode
 from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.connections import misnamed
 from headrace.compiler.language.families import Connection
-from headrace.compiler.language.ground import Ground
 from headrace.compiler.language.rules import missing_upstream
 from headrace.compiler.language.settings import settings_of
 from headrace.compiler.language.states import BucketDeclaration
@@ -57,12 +56,9 @@ class Snapshot:
         return [*order, *sorted(self.pipelines.keys() - set(order))]
 
     def dangling(self) -> Iterator[str]:
-        """Yield what a load refuses of the documents, because something was removed or filed wrong."""
+        """Yield what a load refuses of the documents, because something was removed."""
         for id, config in self.pipelines.items():
             yield from (f"pipeline '{id}': {said}" for said in self._missed_by(config))
-        for name, connection in self.connections.items():
-            for fault in connection.examine(Ground()):
-                yield f"connection '{name}': {fault.message}"
 
     def differs_from(self, other: Snapshot) -> bool:
         """Return whether the documents differ, their order aside.

@@ -74,8 +74,8 @@ class Component(Record):
 class Connection(Component, family="connection"):
     """Named credentials on file. Read once, when a component that names it is built.
 
-    Filing one over the API looks at its shape. `examine` tells what no build would take, whatever its
-    secrets are: a file of connections is refused with it.
+    `examine` tells what no build would take, whatever its secrets are: with that it is refused wherever
+    it is filed, in a file or over the API.
     """
 
 

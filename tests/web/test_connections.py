@@ -154,14 +154,53 @@ async def test_a_name_can_be_filed_once(client) -> None:
     assert (await listed(client))["yard"]["type"] == "well"
 
 
-async def test_secrets_and_reachability_are_not_looked_at(client) -> None:
-    unresolved = await file(client, {**YARD, "password": "${NO_SUCH_NAME}"})
-    broken = await file(client, {**YARD, "id": "barn", "password": "${"})
+async def test_a_secret_that_nothing_resolves_is_filed_and_logged(client, caplog) -> None:
+    filed = await file(client, {**YARD, "password": "${NO_SUCH_NAME}"})
 
-    assert (unresolved.status_code, broken.status_code) == (201, 201)
+    assert filed.status_code == 201
+    assert "connection 'yard' password: nothing resolves '${NO_SUCH_NAME}'" in caplog.text
     refused = await create(client, drawing("p"))
     assert refused.status_code == 422
     assert "nothing resolves '${NO_SUCH_NAME}'" in refused.json["error"]
+
+
+async def test_a_reference_that_is_none_is_refused(client) -> None:
+    refused = await file(client, {**YARD, "password": "s3same-open${"})
+
+    assert refused.status_code == 422
+    assert "password: a '${' here starts no reference" in refused.json["error"]
+    assert "s3same-open" not in refused.text
+    assert await listed(client) == {}
+
+
+HALF = [
+    ({"type": "mqtt", "host": "h", "username": "ann"}, "username"),
+    ({"type": "opcua", "endpoint": "opc.tcp://h:4840", "password": "${P}"}, "password"),
+    (
+        {"type": "clickhouse", "url": "http://h", "database": "d", "user": "u", "password": "${P}"},
+        "url",
+    ),
+    (
+        {
+            "type": "s3",
+            "bucket": "readings",
+            "access_key_id": "${I}",
+            "secret_access_key": "${S}",
+            "endpoint": "http://h",
+        },
+        "endpoint",
+    ),
+]
+
+
+@pytest.mark.parametrize(("connection", "path"), HALF, ids=[each["type"] for each, _ in HALF])
+async def test_what_no_build_would_take_is_refused(client, connection, path) -> None:
+    refused = await file(client, {"id": "x", **connection})
+
+    assert refused.status_code == 422
+    errors = [one for one in refused.json["diagnostics"] if one["severity"] == "error"]
+    assert [(one["code"], one["path"]) for one in errors] == [("conflict", path)]
+    assert await listed(client) == {}
 
 
 async def test_everything_that_is_wrong_is_told_at_once_with_its_place(client) -> None:

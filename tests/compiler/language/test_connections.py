@@ -287,7 +287,7 @@ def written_json(value):
     return read(json.dumps(value), None, "json")
 
 
-def test_a_file_is_refused_with_what_no_build_would_take_and_a_post_is_not():
+def test_a_file_and_a_post_are_refused_with_what_no_build_would_take():
     class Halved(Connection, kind="halved"):
         user: str | None = option(Text(), "One half.", default=None)
         password: str | None = option(Text(), "The other.", default=None)
@@ -302,9 +302,31 @@ def test_a_file_is_refused_with_what_no_build_would_take_and_a_post_is_not():
     connections, said = load_connections(written_json({"a": half}), known)
     filed, told = load_connection(written_json({"id": "a", **half}), known)
 
-    assert (connections, [(each.path, each.code) for each in said]) == (
-        None,
-        [("a.user", "conflict")],
-    )
-    assert filed is not None
-    assert (filed[0], told) == ("a", [])
+    assert (connections, filed) == (None, None)
+    assert [(each.path, each.code, each.message) for each in said] == [
+        ("a.user", "conflict", "one half of a credential")
+    ]
+    assert [(each.path, each.code, each.message) for each in told] == [
+        ("user", "conflict", "one half of a credential")
+    ]
+
+
+def test_a_post_is_refused_a_reference_that_is_none_and_warned_of_one_that_nothing_answers():
+    def posted(password):
+        document = written_json({"id": "a", "type": "well", "host": "h", "password": password})
+        filed, said = load_connection(document, CATALOGUE, Secrets.none())
+        return filed is not None, [(each.severity.value, each.path) for each in said]
+
+    assert posted("${") == (False, [("error", "password")])
+    assert posted("${PASS}") == (True, [("warning", "password")])
+
+
+@pytest.mark.parametrize("name", ["", " ", "x" * 1001])
+def test_a_name_that_cannot_be_posted_is_none_in_a_file_either(name):
+    well = {"type": "mill", "host": "h"}
+
+    filed, told = load_connection(written_json({"id": name, **well}), CATALOGUE)
+    connections, said = load_connections(written_json({name: well}), CATALOGUE)
+
+    assert (filed, connections) == (None, None)
+    assert [each.code for each in told] == [each.code for each in said]

@@ -19,6 +19,7 @@ from headrace.compiler.language.config import PipelineConfig, load_pipeline
 from headrace.compiler.language.documents import read
 from headrace.compiler.language.dumping import Snapshot
 from headrace.compiler.language.families import Component, Connection
+from headrace.compiler.language.ground import Ground
 from headrace.compiler.language.records import Record
 from headrace.compiler.language.settings import settings_of
 from headrace.compiler.language.states import BucketDeclaration
@@ -215,9 +216,13 @@ def needed(config: PipelineConfig) -> Iterator[str]:
 
 @st.composite
 def connections(draw: st.DrawFn, kind: str) -> Connection:
-    """Draw a connection of a kind."""
+    """Draw a connection of a kind that can be filed."""
     component = known().family("connection")[kind]
-    connection = component.load(untagged(draw(components(component))))
+    given = st.sampled_from(samples()[component])
+    for each in draw(components(component)), draw(given):
+        connection = component.load(untagged(each))
+        if not [*connection.examine(Ground())]:
+            break
     assert isinstance(connection, Connection)
     return connection
 

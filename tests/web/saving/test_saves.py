@@ -215,16 +215,6 @@ async def test_what_names_something_that_is_gone_is_saved_with_a_warning(server,
     ]
 
 
-async def test_a_connection_that_no_start_takes_is_saved_with_a_warning(server, folder, caplog):
-    await server.files({**LAKE, "endpoint": "http://store.example"})
-
-    with caplog.at_level(logging.WARNING):
-        await server.saves("plant.json")
-
-    [said] = caplog.messages
-    assert "cannot be started from as it is saved: connection 'lake': " in said
-
-
 async def test_a_pipeline_that_may_still_be_refused_is_not_saved(server, folder):
     nobody = {"id": "nobody", "type": "redis", "url": "redis://127.0.0.1:1"}
     slow = {
