@@ -14,7 +14,7 @@ from reactivex.disposable import CompositeDisposable
 
 from headrace.compiler.delivery import Delivery
 from headrace.compiler.runtime.counters import Counters
-from headrace.compiler.runtime.feed import Watch
+from headrace.compiler.runtime.watch import Watch
 
 
 def entering(

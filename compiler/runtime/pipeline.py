@@ -22,11 +22,12 @@ from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.building import Builder
 from headrace.compiler.runtime.context import World
 from headrace.compiler.runtime.failures import Failures
-from headrace.compiler.runtime.feed import Feed, Watch
+from headrace.compiler.runtime.feed import Feed
 from headrace.compiler.runtime.history import History, Life
 from headrace.compiler.runtime.merging import entering
 from headrace.compiler.runtime.parts import Parts
 from headrace.compiler.runtime.signatures import Stage
+from headrace.compiler.runtime.watch import Watch
 
 if TYPE_CHECKING:
     from reactivex.abc import DisposableBase

@@ -18,6 +18,7 @@ from headrace.compiler.runtime import (
     pipeline,
     records,
     signatures,
+    watch,
 )
 from headrace.web import bodies, events, ingest, server, state
 from headrace.web.docs.markdown import code, table
@@ -53,9 +54,9 @@ LIMITS = (
     ("history of deleted pipelines, together", f"{history.MOST_ENDED_BYTES // 2**20} MiB"),
     ("distinct failures kept per pipeline", str(signatures.MOST_SIGNATURES)),
     ("a failure's text", f"{failures.MOST_BYTES} bytes"),
-    ("messages in a batch event", str(feed.MESSAGES_PER_BATCH)),
+    ("messages in a batch event", str(watch.MESSAGES_PER_BATCH)),
     ("a message in a batch event", f"{failures.MOST_BYTES} bytes"),
-    ("batch events of one pipeline", f"one pass per {feed.QUIET_SECONDS * 1000:g} ms"),
+    ("batch events of one pipeline", f"one pass per {watch.QUIET_SECONDS * 1000:g} ms"),
     ("error events of one component", f"one per {failures.QUIET_SECONDS * 1000:g} ms"),
     ("events waiting for one listener", str(feed.MOST_WAITING)),
     ("comments that keep an event stream alive", f"every {events.KEEP_ALIVE_SECONDS:g} s"),

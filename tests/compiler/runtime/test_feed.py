@@ -9,7 +9,8 @@ from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.language.families import Transform
 from headrace.compiler.runtime.engine import Engine
-from headrace.compiler.runtime.feed import MOST_WAITING, RUN_BYTES, Event, Feed, Lagged, preview
+from headrace.compiler.runtime.feed import MOST_WAITING, RUN_BYTES, Event, Feed, Lagged
+from headrace.compiler.runtime.watch import preview
 from headrace.operators.buffer import Buffer
 from tests.stand_ins import Awaiting, Kept, Told, batches, does, pipeline, reads, run, takes
 
