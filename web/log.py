@@ -71,9 +71,9 @@ class OneLine(logging.Formatter):
 class JsonLine(OneLine):
     """The same entries as objects, each on one line: `time`, `level`, `logger`, `message`.
 
-    Where an entry is about a pipeline it has `pipeline`, and `place`; where it is about a config,
-    `diagnostic`, with the keys that `headrace check --format json` has; after an exception,
-    `traceback`, whose lines a line feed parts.
+    Where an entry is about a pipeline it has `pipeline`, and `place`; of failures, `count`: how many it
+    tells of, which adds up to all of them. Where it is about a config, `diagnostic`, with the keys that
+    `headrace check --format json` has; after an exception, `traceback`, whose lines a line feed parts.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -107,7 +107,9 @@ def _about(record: logging.LogRecord) -> dict[str, Any]:
     if (found := _ABOUT.match(record.msg)) is None or not isinstance(record.args, tuple):
         return {}
     names = ("pipeline", "place") if found["place"] else ("pipeline",)
-    return dict(zip(names, record.args, strict=False))
+    about = dict(zip(names, record.args, strict=False))
+    count = getattr(record, "count", None)
+    return about if count is None else {**about, "count": count}
 
 
 def _one_line(text: str) -> str:

@@ -1,7 +1,10 @@
-"""Failures of one pipeline: counted exactly, told throttled.
+"""Failures of one pipeline: counted exactly, logged at once when they are new and summed up after.
 
-Counts are kept whether or not anybody watches, and nothing is left out of them. The log line and the
-event are one decision: at most one per stage and component in 250 ms.
+    pipeline 'line-1' transforms[0]: mapping 0 ('cast'): ...
+    pipeline 'line-1' transforms[0]: 41 more: mapping 0 ('cast'): ...
+
+Counts are kept whether or not anybody watches, and nothing is left out of them. The `count` of the
+entries, 1 and 41, has the sum of all that failed as well.
 """
 
 from __future__ import annotations
@@ -10,10 +13,13 @@ import logging
 from collections.abc import Callable
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.runtime.signatures import Signature, Signatures, Stage
+from headrace.compiler.runtime.repeats import Repeats
+from headrace.compiler.runtime.signatures import Place, Signature, Signatures, Stage
 
 MOST_BYTES = 2048
-QUIET_SECONDS = 0.25
+LOG_PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
+"""Seconds between two sums in the log of what goes on failing: a short trial is told of soon, and a
+long outage fills no disk."""
 
 log = logging.getLogger("headrace.pipeline")
 
@@ -27,7 +33,7 @@ def cut(text: str, most: int = MOST_BYTES) -> str:
 
 
 class Failures:
-    """Counts failures, by stage and in a table of ``signatures``; tells whoever listens."""
+    """Counts failures, by stage and in a table of ``signatures``; ``tell`` is told of every one."""
 
     def __init__(
         self,
@@ -37,24 +43,22 @@ class Failures:
         signatures: Signatures,
     ) -> None:
         self._pipeline = pipeline
-        self._clock = clock
         self._tell = tell
-        self._told: dict[tuple[Stage, int | None], float] = {}
+        self._logged = Repeats(clock, LOG_PAUSES, self._log)
         self.table = signatures
         self.by_stage: dict[Stage, int] = {"input": 0, "transform": 0, "output": 0}
 
     def report(self, stage: Stage, component: int | None, message: str) -> None:
-        """Count one failure; log it and tell it unless that component has just been heard."""
+        """Count one failure, tell of it, and log it now or with others."""
         message = cut(" ".join(message.split()))
         self.by_stage[stage] += 1
         self.table.count(stage, component, message)
-        now, place = self._clock.monotonic(), (stage, component)
-        if now - self._told.get(place, -QUIET_SECONDS) < QUIET_SECONDS:
-            return
-        self._told[place] = now
-        where = stage + "s" + ("" if component is None else f"[{component}]")
-        log.warning("pipeline '%s' %s: %s", self._pipeline, where, message)
+        self._logged.add(stage, component, message)
         self._tell(stage, component, message)
+
+    def settle(self) -> None:
+        """Log what has been counted and not been logged: the pipeline is over."""
+        self._logged.settle()
 
     def signatures(self) -> list[Signature]:
         """Return what failed, last seen first, then by message."""
@@ -64,3 +68,9 @@ class Failures:
     def total(self) -> int:
         """How many failures there were."""
         return sum(self.by_stage.values())
+
+    def _log(self, place: Place, count: int, *, is_more: bool) -> None:
+        stage, component, message = place
+        where = stage + "s" + ("" if component is None else f"[{component}]")
+        said = f"{count:,} more: {message}" if is_more else message
+        log.warning("pipeline '%s' %s: %s", self._pipeline, where, said, extra={"count": count})

@@ -1,8 +1,9 @@
 """The live feed: what the event stream shows, and what it leaves out.
 
 The feed never holds a pipeline up. A pass through a pipeline is reported at most once in 100 ms; the
-messages of the passes between are told as `skipped_messages`. A listener that does not keep up loses
-its oldest events and learns how many. While nobody listens, nothing is rendered.
+messages of the passes between are told as `skipped_messages`, after the last of them as well. A
+listener that does not keep up loses its oldest events and learns how many. While nobody listens,
+nothing is rendered.
 
 What all of it costs is bounded as well, whatever the number of pipelines and listeners: events are
 told in rounds, and after whatever took a while the feed rests fifteen times as long. So many listeners
@@ -171,7 +172,8 @@ class Feed:
             watch.wake()
 
     def drop(self, watch: Watch) -> None:
-        """Stop showing a pipeline."""
+        """Stop showing a pipeline, which is over: whoever listens is told what is left to tell."""
+        watch.settle()
         self._watches.discard(watch)
         watch.rest()
 

@@ -303,6 +303,7 @@ class Pipeline:
             except Exception as cause:
                 said = self._world.secrets.redact(f"{type(cause).__name__}: {cause}")
                 self.failures.report("transform", None, said)
+        self.failures.settle()
         self._feed.drop(self._watch)
 
     async def _forget(self) -> None:

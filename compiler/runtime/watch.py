@@ -1,4 +1,10 @@
-"""One pipeline as the feed shows it: which passes are reported, and what was skipped between them."""
+"""One pipeline as the feed shows it: which passes are reported, and what was skipped between them.
+
+A pass is reported at most once in 100 ms. The next one that is reported tells of what was skipped
+before it; if none comes, an event without messages does, no later than 100 ms after the last of them.
+The first of each failure is reported at once, those that are the same every 250 ms, with their number.
+So a listener can add up everything, whenever it stops.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +17,15 @@ from headrace.compiler.jsontext import encode
 from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.failures import cut
 from headrace.compiler.runtime.feed import Event, Feed
-from headrace.compiler.runtime.signatures import Stage
+from headrace.compiler.runtime.repeats import Repeats
+from headrace.compiler.runtime.signatures import Place, Stage
 
 MESSAGES_PER_BATCH = 100
 QUIET_SECONDS = 0.1
+LULL_SECONDS = 0.05
+"""Without a pass for this long, none is waited for to tell of those that were skipped."""
+FAILURE_PAUSES = (0.25,)
+"""Seconds between two events of one failure."""
 
 
 class Watch:
@@ -22,17 +33,20 @@ class Watch:
 
     The path asks two attributes and nothing else: `is_due` where a batch enters, `sees_output` where
     one leaves. Both are False while nobody listens and for 100 ms after a reported pass, longer where
-    the feed has to rest. What was skipped meanwhile is the difference of counters that are kept anyway.
+    the feed has to rest. What was skipped meanwhile is the difference of counters that are kept anyway:
+    no skipped pass does anything for it.
     """
 
     __slots__ = (
+        "_failed",
         "_feed",
         "_inbound",
         "_is_passing",
         "_outbound",
+        "_passed",
         "_pipeline",
         "_seq",
-        "_timer",
+        "_timers",
         "counters",
         "is_due",
         "lasts",
@@ -49,8 +63,12 @@ class Watch:
         """Whether a pass goes on after it has returned, because a transform waits for somebody."""
         self._is_passing = False
         self._inbound = self._outbound = 0
+        """The counters when it was told of them last."""
+        self._passed = (0, 0)
+        """The counters some moments before the next pass is due."""
         self._seq = 0
-        self._timer: asyncio.TimerHandle | None = None
+        self._timers: tuple[asyncio.TimerHandle, ...] = ()
+        self._failed = Repeats(feed.clock, FAILURE_PAUSES, self._tell)
 
     def wake(self) -> None:
         """Somebody listens: report the next pass, and count what is skipped from now."""
@@ -60,17 +78,20 @@ class Watch:
     def rest(self) -> None:
         """Nobody listens any more."""
         self.is_due = self.sees_output = False
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._drop_timers()
+        self._failed.forget()
+
+    def settle(self) -> None:
+        """Tell whoever listens of all that they have not been told of."""
+        if self._feed.is_heard:
+            self._tell_skipped()
+            self._failed.settle()
 
     def entered(self, batch: Batch) -> None:
         """Report a batch that the pipeline takes in; the rest of this pass is reported as well."""
         self.is_due, self._is_passing = False, True
-        skipped = self.counters.inbound - self._inbound - len(batch)
-        self._inbound = self.counters.inbound
-        self._show("input", batch, skipped)
-        self._quiet()
+        self._show_input(batch)
+        self._be_quiet()
 
     def passed(self) -> None:
         """The reported pass is over: what leaves from now on belongs to others, unless it lasts."""
@@ -79,31 +100,67 @@ class Watch:
 
     def left(self, batch: Batch) -> None:
         """Report a batch that leaves the transforms."""
-        skipped = self.counters.outbound - self._outbound - len(batch)
-        self._outbound = self.counters.outbound
-        self._show("output", batch, skipped)
+        self._show_output(batch)
         if not self._is_passing:  # released by a timer, or waited for: it comes with all its parts
-            self.is_due, self._is_passing = False, True
+            self._is_passing = True
             self._feed.clock.call_later(0.0, self._released)
-            self._quiet()
+            if self.is_due:
+                self.is_due = False
+                self._be_quiet()
 
     def _released(self) -> None:
         self._is_passing = False
         self.sees_output = self.is_due
 
     def failed(self, stage: Stage, component: int | None, message: str) -> None:
-        """Report a failure, if anybody listens."""
+        """Report a failure, now or with those that are the same, if anybody listens."""
         if self._feed.is_heard:
-            self._publish(stage, component, {"error": message})
+            self._failed.add(stage, component, message)
 
-    def _quiet(self) -> None:
-        if self._timer is None:
-            seconds = max(QUIET_SECONDS, self._feed.rest)
-            self._timer = self._feed.clock.call_later(seconds, self._due)
+    def _tell(self, place: Place, count: int, *, is_more: bool) -> None:
+        stage, component, message = place
+        self._publish(stage, component, {"error": message}, count=count)
+
+    def _be_quiet(self) -> None:
+        """Report nothing for a while, in which the feed rests."""
+        self._drop_timers()
+        seconds, later = max(QUIET_SECONDS, self._feed.rest), self._feed.clock.call_later
+        self._timers = later(seconds - LULL_SECONDS, self._look), later(seconds, self._due)
+
+    def _look(self) -> None:
+        self._passed = self.counters.inbound, self.counters.outbound
 
     def _due(self) -> None:
-        self._timer = None
+        self._timers = ()
         self.is_due = self.sees_output = True
+        passed = self.counters.inbound, self.counters.outbound
+        if passed == (self._inbound, self._outbound):
+            return
+        if passed == self._passed:
+            self._tell_skipped()
+        else:  # there will hardly be nothing to show: the next pass tells of it as well
+            self._timers = (self._feed.clock.call_later(LULL_SECONDS, self._tell_skipped),)
+
+    def _drop_timers(self) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        self._timers = ()
+
+    def _tell_skipped(self) -> None:
+        if self.counters.inbound != self._inbound:
+            self._show_input([])
+        if self.counters.outbound != self._outbound:
+            self._show_output([])
+
+    def _show_input(self, batch: Batch) -> None:
+        skipped = self.counters.inbound - self._inbound - len(batch)
+        self._inbound = self.counters.inbound
+        self._show("input", batch, skipped)
+
+    def _show_output(self, batch: Batch) -> None:
+        skipped = self.counters.outbound - self._outbound - len(batch)
+        self._outbound = self.counters.outbound
+        self._show("output", batch, skipped)
 
     def _show(self, stage: Stage, batch: Batch, skipped: int) -> None:
         with self._feed.working():
@@ -120,7 +177,9 @@ class Watch:
         else:
             self._publish(stage, None, payload)
 
-    def _publish(self, stage: Stage, component: int | None, payload: dict[str, Any]) -> None:
+    def _publish(
+        self, stage: Stage, component: int | None, payload: dict[str, Any], **more: int
+    ) -> None:
         self._seq += 1
         event = {
             "pipeline_id": self._pipeline,
@@ -129,6 +188,7 @@ class Watch:
             "seq": self._seq,
             "component": component,
             "payload": payload,
+            **more,
         }
         self._feed.publish(Event(encode(event)))
 

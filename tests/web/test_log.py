@@ -90,6 +90,15 @@ def test_an_object_tells_the_pipeline_and_the_place_that_it_is_about() -> None:
     assert (broken["pipeline"], "place" in broken) == ("p", False)
 
 
+def test_an_object_of_failures_has_their_count() -> None:
+    made = record("pipeline '%s' %s: %s", "p", "outputs[0]", "7 more: full")
+    made.count = 7
+
+    entry = json.loads(JsonLine().format(made))
+
+    assert (entry["message"], entry["count"]) == ("pipeline 'p' outputs[0]: 7 more: full", 7)
+
+
 def test_an_object_of_a_diagnostic_has_its_parts() -> None:
     diagnostic = Diagnostic(code="unknown-key", message="unknown key 'a'", line=3)
     made = record("%s", "3: unknown key 'a'")

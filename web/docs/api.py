@@ -17,6 +17,7 @@ from headrace.compiler.runtime import (
     inbox,
     pipeline,
     records,
+    repeats,
     signatures,
     watch,
 )
@@ -57,7 +58,8 @@ LIMITS = (
     ("messages in a batch event", str(watch.MESSAGES_PER_BATCH)),
     ("a message in a batch event", f"{failures.MOST_BYTES} bytes"),
     ("batch events of one pipeline", f"one pass per {watch.QUIET_SECONDS * 1000:g} ms"),
-    ("error events of one component", f"one per {failures.QUIET_SECONDS * 1000:g} ms"),
+    ("events of one failure", f"one per {watch.FAILURE_PAUSES[-1] * 1000:g} ms"),
+    ("different failures of one component that are told apart meanwhile", str(repeats.MOST_TEXTS)),
     ("events waiting for one listener", str(feed.MOST_WAITING)),
     ("comments that keep an event stream alive", f"every {events.KEEP_ALIVE_SECONDS:g} s"),
 )

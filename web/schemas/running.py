@@ -61,12 +61,18 @@ BODIES: dict[str, Schema] = {
         updated_at={**TEXT, "format": "date-time"},
     ),
     "UiEvent": object_of(
+        ["count"],
         pipeline_id=TEXT,
         stage={"enum": ["input", "transform", "output"]},
         ts={"type": "integer", "description": "Milliseconds since 1970."},
         seq={"type": "integer", "description": "Per pipeline; a gap is what was missed."},
         component=COUNT_OR_NULL,
         payload={"oneOf": [object_of(batch=ref("BatchPreview")), object_of(error=TEXT)]},
+        count={
+            "type": "integer",
+            "minimum": 1,
+            "description": "Of an error: how many it tells of.",
+        },
     ),
     "BatchPreview": object_of(messages=list_of(TEXT), total=COUNT, skipped_messages=COUNT),
     "ComponentDoc": object_of(

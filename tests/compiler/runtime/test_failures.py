@@ -1,4 +1,4 @@
-"""Counts of failures are exact; the log and the events are throttled."""
+"""Counts of failures are exact; the log tells the first of each, and how many more there were."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import asyncio
 
 from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.runtime.backoff import Backoff
+from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.failures import Failures
 from headrace.compiler.runtime.signatures import Signatures
+from tests.stand_ins import Kept, Told, batches, pipeline, reads, run, takes
 
 
-def test_counts_are_exact_and_tellings_are_throttled(caplog):
+def test_counts_are_exact_and_every_failure_is_told_on(caplog):
     async def main():
         clock, told = Clock(asyncio.get_running_loop()), []
         failures = Failures("p", clock, lambda *what: told.append(what), Signatures(clock, 60))
@@ -22,11 +24,44 @@ def test_counts_are_exact_and_tellings_are_throttled(caplog):
         first, second = failures.signatures()
         assert (first.component, first.count, second.count) == (1, 1, 10)
         assert (second.first_seen, second.last_seen) == (1767225600000, 1767225600900)
-        assert len(told) == 5  # at 0, 0.3, 0.6 and 0.9 s, and the other component
+        assert told == [("output", 0, "full")] * 10 + [("output", 1, "full")]
         assert failures.by_stage == {"input": 0, "transform": 0, "output": 11}
 
     run_virtual(main)
-    assert caplog.text.count("pipeline 'p' outputs[0]: full") == 4
+
+
+def test_each_distinct_failure_is_logged_at_once_and_then_how_many_more_there_were(caplog):
+    async def main():
+        clock = Clock(asyncio.get_running_loop())
+        failures = Failures("p", clock, lambda *_: None, Signatures(clock, 60))
+        for number in range(20):
+            failures.report("transform", 0, ("no number", "no text", "no key")[number % 3])
+        at_once = len(caplog.records)
+        await clock.sleep(1.001)
+        assert (at_once, len(caplog.records)) == (3, 6)
+
+    run_virtual(main)
+    place = "pipeline 'p' transforms[0]"
+    assert [(each.getMessage(), each.count) for each in caplog.records] == [
+        (f"{place}: no number", 1),
+        (f"{place}: no text", 1),
+        (f"{place}: no key", 1),
+        (f"{place}: 6 more: no number", 6),
+        (f"{place}: 6 more: no text", 6),
+        (f"{place}: 5 more: no key", 5),
+    ]
+
+
+def test_what_was_not_logged_is_logged_when_the_pipeline_ends(caplog):
+    async def main():
+        it = Engine(Clock(asyncio.get_running_loop()))
+        source = Told(it.clock, [batches([1], [2], [3])])
+        await run(it, pipeline("p", [reads(source)], [], [takes(Kept(fails=True))]))
+        await it.dispose("p")
+
+    run_virtual(main)
+    assert [each.count for each in caplog.records] == [1, 2]
+    assert caplog.messages[-1] == "pipeline 'p' outputs[0]: 2 more: the disk is full"
 
 
 def test_a_message_is_one_line_of_at_most_2048_bytes():

@@ -1,0 +1,172 @@
+"""A listener can add up what happened: skipped passes and repeated failures are told at their end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from typing import Any
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.errors import BatchFailed
+from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.runtime.feed import Listener, Run
+from tests.stand_ins import Told, batches, does, pipeline, reads, run
+from tests.virtual import virtual
+
+
+class Reading:
+    """Reads all events, and keeps when each came: seconds since the beginning."""
+
+    def __init__(self, clock: Clock, listener: Listener) -> None:
+        self._clock, self._listener = clock, listener
+        self.events: list[tuple[float, dict[str, Any]]] = []
+        self._task = asyncio.ensure_future(self._read())
+
+    async def _read(self) -> None:
+        async for told in self._listener:
+            assert isinstance(told, Run)
+            for event in told.events:
+                self.events.append((round(self._clock.monotonic(), 3), json.loads(event.data)))
+
+    def batches(self, stage: str) -> list[tuple[float, int, int]]:
+        """Return of each batch event of a stage its time, its total, and how many were skipped."""
+        return [
+            (time, one["total"], one["skipped_messages"])
+            for time, event in self.events
+            if event["stage"] == stage and (one := event["payload"].get("batch"))
+        ]
+
+    def failures(self) -> list[tuple[float, str, int]]:
+        """Return of each error event its time, its text and its count."""
+        return [
+            (time, event["payload"]["error"], event["count"])
+            for time, event in self.events
+            if "error" in event["payload"]
+        ]
+
+    async def leave(self) -> None:
+        """Read no more."""
+        self._listener.close()
+        await self._task
+
+
+def began() -> tuple[Engine, Reading]:
+    it = Engine(Clock(asyncio.get_running_loop()))
+    return it, Reading(it.clock, it.observe())
+
+
+def refuses(batch: list[Any]) -> list[Any]:
+    raise BatchFailed(str(batch[0]))
+
+
+@virtual
+async def test_what_was_skipped_is_told_within_100_ms_of_the_last_pass() -> None:
+    it, reading = began()
+    script = [each for n in range(8) for each in (batches([n]), 0.001)]
+
+    await run(it, pipeline("p", [reads(Told(it.clock, script))]))
+    await it.clock.sleep(5)
+
+    assert reading.batches("input") == [(0, 1, 0), (0.1, 0, 7)]
+    assert reading.batches("output") == [(0, 1, 0), (0.1, 0, 7)]
+    assert reading.events[-2][1]["payload"] == {
+        "batch": {"messages": [], "total": 0, "skipped_messages": 7}
+    }
+    assert [event["seq"] for _, event in reading.events] == [1, 2, 3, 4]
+    await reading.leave()
+
+
+@virtual
+async def test_a_pass_just_before_the_next_is_due_waits_for_that_but_not_for_long() -> None:
+    it, reading = began()
+    script = [batches([1]), 0.09, batches([2])]
+
+    await run(it, pipeline("p", [reads(Told(it.clock, script))]))
+    await it.clock.sleep(5)
+
+    assert reading.batches("input") == [(0, 1, 0), (0.15, 0, 1)]
+    await reading.leave()
+
+
+@virtual
+async def test_while_passes_go_on_each_event_shows_one() -> None:
+    it, reading = began()
+    script = [each for n in range(100) for each in (batches([n]), 0.01)]
+
+    await run(it, pipeline("p", [reads(Told(it.clock, script))]))
+    await it.clock.sleep(5)
+
+    *shown, last = reading.batches("input")
+    assert [total for _, total, _ in shown] == [1] * len(shown)
+    assert last[1] == 0
+    assert sum(total + skipped for _, total, skipped in (*shown, last)) == 100
+    await reading.leave()
+
+
+@virtual
+async def test_what_is_left_to_tell_of_a_pipeline_is_told_when_it_ends() -> None:
+    it, reading = began()
+    script = [batches(["no"], ["no"], ["no"])]
+    await run(it, pipeline("p", [reads(Told(it.clock, script))], [does(refuses)]))
+
+    await it.dispose("p")
+    await it.clock.sleep(0.001)
+
+    assert sum(total + skipped for _, total, skipped in reading.batches("input")) == 3
+    assert [(text, count) for _, text, count in reading.failures()] == [("no", 1), ("no", 2)]
+    assert it.clock.monotonic() < 0.01
+    await reading.leave()
+
+
+@virtual
+async def test_counts_of_error_events_add_up_to_the_failures() -> None:
+    it, reading = began()
+    script = [batches(*[["no"]] * 8), 0.3, batches(*[["no"]] * 2), 5.0, batches(["no"])]
+
+    await run(it, pipeline("p", [reads(Told(it.clock, script))], [does(refuses)]))
+    await it.clock.sleep(10)
+
+    assert reading.failures() == [
+        (0, "no", 1),
+        (0.25, "no", 7),
+        (0.5, "no", 2),
+        (5.3, "no", 1),
+    ]
+    events = [event for _, event in reading.events]
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    assert {tuple(event) for event in events if "count" in event} == {
+        ("pipeline_id", "stage", "ts", "seq", "component", "payload", "count")
+    }
+    await reading.leave()
+
+
+@virtual
+async def test_failures_of_several_causes_are_told_apart() -> None:
+    it, reading = began()
+    script = [batches(*[[cause] for _ in range(7) for cause in ("a", "b", "c")][:20])]
+
+    await run(it, pipeline("p", [reads(Told(it.clock, script))], [does(refuses)]))
+    await it.clock.sleep(1)
+
+    told = Counter[str]()
+    for _, text, count in reading.failures():
+        told[text] += count
+    assert told == {"a": 7, "b": 7, "c": 6}
+    assert [time for time, _, _ in reading.failures()] == [0, 0, 0, 0.25, 0.25, 0.25]
+    await reading.leave()
+
+
+@virtual
+async def test_a_new_listener_is_told_of_no_failure_before_it() -> None:
+    it, reading = began()
+    script = [batches(["no"], ["no"]), 0.1, batches(["no"])]
+    await run(it, pipeline("p", [reads(Told(it.clock, script))], [does(refuses)]))
+
+    await reading.leave()
+    late = Reading(it.clock, it.observe())
+    await it.clock.sleep(5)
+
+    assert [(text, count) for _, text, count in late.failures()] == [("no", 1)]
+    assert late.batches("input") == [(0.1, 1, 0)]
+    await late.leave()
