@@ -16,25 +16,46 @@ def lines_of(text: str) -> list[str]:
 
 
 class Lines:
-    """Turns an offset in a text into a line and a column, both counted from 1, and back."""
+    """Turns an offset in a text into a line and a column, both counted from 1, and back.
+
+    Lines are looked for when somebody asks, and no further than that takes: most texts have nothing
+    to tell, and one may be nothing but line breaks.
+    """
 
     def __init__(self, text: str) -> None:
         self._length = len(text)
-        self._starts = array("I", [0])  # a text may be nothing but line breaks
-        self._starts.extend(end.end() for end in _BREAK.finditer(text))
+        self._starts = array("I", [0])
+        self._breaks = _BREAK.finditer(text)
+
+    @property
+    def known(self) -> int:
+        """How many lines have been looked for."""
+        return len(self._starts)
 
     def at(self, offset: int) -> tuple[int, int]:
         """Return line and column of a character; those of the end for an offset beyond it."""
         offset = min(offset, self._length)
+        while self._starts[-1] <= offset and self._has_another():
+            pass
         line = bisect.bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
 
     def offset(self, line: int, column: int) -> int:
         """Return the offset of a character; that of the line's last for a column beyond it."""
+        while len(self._starts) <= line and self._has_another():
+            pass
         if line > len(self._starts):
             return self._length
         ends = self._starts[line] - 1 if line < len(self._starts) else self._length
         return min(self._starts[line - 1] + column - 1, ends)
+
+    def _has_another(self) -> bool:
+        """Look for the next line; whether there is one."""
+        found = next(self._breaks, None)
+        if found is None:
+            return False
+        self._starts.append(found.end())
+        return True
 
 
 @dataclass(slots=True)
