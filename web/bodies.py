@@ -19,7 +19,7 @@ from headrace.compiler.language.drafts import Site, loaded
 from headrace.compiler.language.records import Record
 
 LARGEST = 2 * 1024 * 1024
-"""Bytes of a body on every endpoint but ingest; beyond it the request is refused, read no further."""
+"""Bytes of a body, but for ingest and signing in; beyond it the request is refused, read no further."""
 _MOST_ID = 100
 
 R = TypeVar("R", bound=Record)
@@ -55,17 +55,18 @@ async def record_of(
     outcome: str,
     turn: AbstractAsyncContextManager[None],
     most_values: int = VALUES,
+    most: int = LARGEST,
 ) -> R:
-    """Return the record in a body, read in a thread while it is our ``turn``.
+    """Return the record in a body of at most so many bytes, read in a thread while it is our ``turn``.
 
-    A body that is made for it takes seconds to read, unless it may have but few values.
+    A body that is made for it takes seconds to read, unless it is small or may have but few values.
 
     Raises:
         falcon.HTTPError: see `read_json_body`.
         MalformedBody: it is not JSON, or has more values.
         Refused: with all that is wrong with it, and the ``outcome``.
     """
-    body = await read_json_body(req)
+    body = await read_json_body(req, most)
     async with turn:
         found = await asyncio.to_thread(received, body, record, most_values)
     if found.record is None or found.wrong:
@@ -85,12 +86,12 @@ def received(body: bytes, record: type[R], most_values: int = VALUES) -> Receive
     return Received(site, built, values, [*twice, *map(site.diagnose, faults)])
 
 
-async def read_json_body(req: falcon.asgi.Request) -> bytes:
+async def read_json_body(req: falcon.asgi.Request, most: int = LARGEST) -> bytes:
     """Return the bytes of a JSON body. A body without a content type is taken for JSON.
 
     Raises:
         falcon.HTTPUnsupportedMediaType: it says that it is something else.
-        falcon.HTTPContentTooLarge: it is, or says that it is, larger than `LARGEST`.
+        falcon.HTTPContentTooLarge: it is, or says that it is, larger than ``most`` bytes.
     """
     media_type = (req.content_type or falcon.MEDIA_JSON).partition(";")[0].strip().lower()
     if media_type != falcon.MEDIA_JSON:
@@ -98,13 +99,13 @@ async def read_json_body(req: falcon.asgi.Request) -> bytes:
             description=f"the body has to be {falcon.MEDIA_JSON}, not {media_type}: "
             f"send 'Content-Type: {falcon.MEDIA_JSON}', or none at all"
         )
-    if (req.content_length or 0) > LARGEST:
-        raise too_large(LARGEST)
+    if (req.content_length or 0) > most:
+        raise too_large(most)
     body = bytearray()
     async for chunk in req.stream:
         body += chunk
-        if len(body) > LARGEST:
-            raise too_large(LARGEST)
+        if len(body) > most:
+            raise too_large(most)
     return bytes(body)
 
 

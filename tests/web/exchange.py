@@ -77,6 +77,11 @@ class Exchange:
         return b"".join(message.get("body", b"") for message in self.messages[1:])
 
     @property
+    def unread(self) -> int:
+        """How many parts of the body nobody has asked for."""
+        return self._received.qsize()
+
+    @property
     def json(self) -> Any:
         return json.loads(self.body)
 

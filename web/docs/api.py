@@ -27,12 +27,15 @@ from headrace.web.docs.regions import Parts
 from headrace.web.endpoints import ENDPOINTS
 from headrace.web.endpoints.row import Endpoint
 from headrace.web.metrics import Scrape
+from headrace.web.signin import answers, tokenlogin
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
 LIMITS = (
     ("body of an ingest request", f"{ingest.LARGEST // 2**20} MiB"),
+    ("body of a login", f"{answers.LARGEST // 1024} KiB"),
+    ("body with a token to sign in with", f"{tokenlogin.LARGEST // 1024} KiB"),
     ("any other request body", f"{bodies.LARGEST // 2**20} MiB"),
     ("lists and objects inside each other", str(jsontext.MAX_DEPTH)),
     ("values in one document: a file, or a body that is no messages", f"{building.VALUES:,}"),

@@ -7,12 +7,13 @@ from headrace.web.endpoints.row import BODY, Answer, Endpoint, refusals
 from headrace.web.signin import answers, tokenlogin
 
 _ELSEWHERE = "A page of another site has sent it."
-_BODY = {
-    **BODY,
-    **refusals(
-        _403=_ELSEWHERE,
-    ),
-}
+
+
+def _body(most: int) -> dict[int, Answer]:
+    """Return what may be wrong with a body of at most so many bytes."""
+    too_large = f"The body is larger than {most // 1024} KiB."
+    return {**BODY, **refusals(_403=_ELSEWHERE, _413=too_large)}
+
 
 ROWS: tuple[Endpoint, ...] = (
     Endpoint(
@@ -35,7 +36,7 @@ ROWS: tuple[Endpoint, ...] = (
         body="LoginRequest",
         responses={
             200: Answer("Signed in, or nobody has to be.", "AuthDto"),
-            **_BODY,
+            **_body(answers.LARGEST),
             **refusals(
                 _401="No account has this name and this password.",
                 _422="The body is something else than a name and a password.",
@@ -54,7 +55,7 @@ ROWS: tuple[Endpoint, ...] = (
         body="TokenLoginRequest",
         responses={
             200: Answer("Signed in until the token ends, or nobody has to be.", "AuthDto"),
-            **_BODY,
+            **_body(tokenlogin.LARGEST),
             **refusals(
                 _401="The token is not accepted, or the server takes none.",
                 _422="The body is something else than a token.",

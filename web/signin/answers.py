@@ -25,6 +25,8 @@ from headrace.web.signin.verified import WrongPassword
 
 MOST_VALUES = 100
 """Of a body here: anybody may post it, and the dearest that others may post takes seconds to read."""
+LARGEST = 8 * 1024
+"""Bytes of a body with a name and a password."""
 _NOT_JSON = "here it cannot be read on"
 
 
@@ -66,27 +68,33 @@ async def logout(service: Service, req: falcon.asgi.Request, resp: falcon.asgi.R
     resp.status = falcon.HTTP_204
 
 
-async def asked(doors: Guarded, req: falcon.asgi.Request, record: type[R]) -> R:
-    """Return what is posted to sign in.
+async def asked(
+    doors: Guarded, req: falcon.asgi.Request, record: type[R], most: int = LARGEST
+) -> R:
+    """Return what is posted to sign in, in a body of at most so many bytes.
 
     Raises:
         FromElsewhere: a page of another site has sent it, to sign its visitor in as somebody else.
         HeadraceError: see `_read`.
     """
     refuse_foreign(req.scope["headers"])
-    return await _read(req, record, doors.reading)
+    return await _read(req, record, doors.reading, most)
 
 
 async def nobody_has_to(
-    service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response, record: type[Record]
+    service: Service,
+    req: falcon.asgi.Request,
+    resp: falcon.asgi.Response,
+    record: type[Record],
+    most: int = LARGEST,
 ) -> None:
     """Answer a login, if it is one, that the server has no accounts."""
-    await _read(req, record, service.reading)
+    await _read(req, record, service.reading, most)
     nobody_asks(resp)
 
 
 async def _read(
-    req: falcon.asgi.Request, record: type[R], turn: AbstractAsyncContextManager[None]
+    req: falcon.asgi.Request, record: type[R], turn: AbstractAsyncContextManager[None], most: int
 ) -> R:
     """Return a record that holds a secret, of which no refusal tells a value.
 
@@ -97,7 +105,7 @@ async def _read(
         Refused: it is JSON, and not what was asked for.
     """
     try:
-        return await record_of(req, record, "nobody was signed in", turn, MOST_VALUES)
+        return await record_of(req, record, "nobody was signed in", turn, MOST_VALUES, most)
     except MalformedBody as cause:
         told = [replace(each, message=_NOT_JSON, found=None) for each in cause.diagnostics]
     raise MalformedBody(told)  # with nothing of it behind

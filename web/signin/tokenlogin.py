@@ -18,6 +18,9 @@ from headrace.web.signin.doors import Guarded
 from headrace.web.signin.requests import TokenLoginRequest
 from headrace.web.signin.verified import TokenRefused, Verified
 
+LARGEST = 64 * 1024
+"""Bytes of a body with a token: as much as the header of a request could bring."""
+
 
 async def token_login(
     service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
@@ -29,13 +32,13 @@ async def token_login(
                 who = await _presented(doors, req, service.clock.seconds)
             signed_in(doors, req, resp, Caller(who.access, who.username), who.ends_at)
         case _:
-            await nobody_has_to(service, req, resp, TokenLoginRequest)
+            await nobody_has_to(service, req, resp, TokenLoginRequest, LARGEST)
 
 
 async def _presented(
     doors: Guarded, req: falcon.asgi.Request, now: Callable[[], float]
 ) -> Verified:
-    given = await asked(doors, req, TokenLoginRequest)
+    given = await asked(doors, req, TokenLoginRequest, LARGEST)
     if doors.tokens is None:
         raise TokenRefused(why="this server takes none")
     who = await doors.tokens.verify(given.token.text)

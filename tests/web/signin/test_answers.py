@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from typing import Any
 
@@ -78,8 +79,8 @@ async def test_every_login_makes_a_session_of_its_own(house: House) -> None:
         ("eve", "wrong"),
         ("", ""),
         ("carl", "good"),
-        ("x" * 10_000, "x"),
-        (ADMIN, "x" * 100_000),
+        ("x" * 7_000, "x"),
+        (ADMIN, "x" * 7_000),
         ("\x00\n", "\u2028"),
     ],
 )
@@ -173,12 +174,36 @@ async def test_a_key_that_is_given_twice_signs_nobody_in(
 async def test_a_body_that_is_made_to_be_dear_is_read_no_further_than_any_login(
     house: House,
 ) -> None:
-    asking = house.asking("POST", LOGIN, JSON, [b'{"username": [' + b"[]," * 600_000 + b"[]]}"])
+    asking = house.asking("POST", LOGIN, JSON, [b'{"username": [' + b"[]," * 2_000 + b"[]]}"])
     await asking.run()
 
     assert asking.status == 400
     [told] = asking.json["diagnostics"]
     assert (told["code"], told["column"] < 1000) == ("too-large", True)
+
+
+BODIES = [(LOGIN, of(READER), 8 * 1024), ("/api/auth/token", {"token": "good"}, 64 * 1024)]
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize(("path", "body", "most"), BODIES)
+async def test_what_is_posted_to_sign_in_has_a_bound(
+    house: House, service: Service, path: str, body: Any, most: int, is_open: bool
+) -> None:
+    if is_open:
+        house.service.doors = service.doors
+    largest = json.dumps(body).encode().ljust(most)
+    fits = house.asking("POST", path, JSON, [largest])
+    announced = house.asking("POST", path, JSON | {"Content-Length": str(most + 1)}, [b" "] * 3)
+    sent = house.asking("POST", path, JSON, [largest, b" ", b" "])
+
+    for asking in (fits, announced, sent):
+        await asking.run()
+
+    assert [asking.status for asking in (fits, announced, sent)] == [200, 413, 413]
+    assert sent.json["error"].endswith(f"the body is larger than {most} bytes")
+    assert sent.headers["connection"] == "close"
+    assert (announced.unread, sent.unread) == (2, 1)  # it is known by then, and read no further
 
 
 def test_what_is_given_shows_nowhere() -> None:
