@@ -92,16 +92,24 @@ class Bucket:
     """
 
     def __init__(
-        self, name: str, bounds: Bounds, clock: Clock, telling: Telling | None = None
+        self,
+        name: str,
+        bounds: Bounds,
+        clock: Clock,
+        telling: Telling | None = None,
+        warn: Callable[[str], None] = log.warning,
     ) -> None:
         self.name = name
         self.bounds = bounds
+        self.evictions = 0
+        """How many keys had to go for a new one before they had expired."""
         self.entries: OrderedDict[str, Entry] = OrderedDict()
         # A whole number may be larger than every double; this one is as long as for ever.
         self._idle = math.inf if bounds.idle_seconds is None else min(bounds.idle_seconds, 2**63)
         self._clock = clock
         self._watchers: dict[str, dict[object, Told]] = {}
         self._telling = telling or Telling()
+        self._warn = warn
 
     def __len__(self) -> int:
         """Return how many keys are held; what has expired is let go first."""
@@ -123,8 +131,9 @@ class Bucket:
     def merge(self, writes: Mapping[str, Values]) -> None:
         """Write names under keys, all at once; other names of those keys stay as they are.
 
-        A key that is new to a full bucket takes the place of the one that was written longest ago.
-        Whoever watches one of the keys is told when all of it is written.
+        A key that is new to a full bucket takes the place of the one that was written longest ago,
+        which is counted, and warned of the first time. Whoever watches one of the keys is told when all
+        of it is written.
         """
         self._write_all(writes.items())
         if self._watchers:
@@ -242,8 +251,20 @@ class Bucket:
     def _add(self, key: str, values: dict[str, JsonValue], now: float) -> None:
         """Take in a new key; in a full bucket it takes the place of the oldest."""
         if len(self.entries) >= self.bounds.max_keys:
-            self.entries.popitem(last=False)
+            self._make_room(now)
         self.entries[key] = Entry(values, now)
+
+    def _make_room(self, now: float) -> None:
+        """Let go of the oldest key; count it and warn, unless it had expired anyway."""
+        _, oldest = self.entries.popitem(last=False)
+        if oldest.at <= self._cutoff(now):
+            return
+        if not self.evictions:
+            self._warn(
+                f"bucket '{self.name}' is full (max_keys is {self.bounds.max_keys:,}): from now on each "
+                "new key takes the place of the one that was written longest ago"
+            )
+        self.evictions += 1
 
     def _tell(self, writes: Mapping[str, Any]) -> None:
         for key in sorted(writes.keys() & self._watchers.keys()):
@@ -288,11 +309,12 @@ class Telling:
 
 
 class Buckets:
-    """The buckets that are declared, by name."""
+    """The buckets that are declared, by name. ``warn`` takes what they have to say."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, warn: Callable[[str], None] = log.warning) -> None:
         self._clock = clock
         self._telling = Telling()
+        self._warn = warn
         self._buckets: dict[str, Bucket] = {}
 
     def declare(self, declared: Mapping[str, Bounds]) -> Callable[[], None]:
@@ -314,7 +336,7 @@ class Buckets:
         other._buckets = {
             name: before[name]
             if name in before and before[name].bounds == bounds
-            else Bucket(name, bounds, self._clock, self._telling)
+            else Bucket(name, bounds, self._clock, self._telling, self._warn)
             for name, bounds in declared.items()
         }
         return other

@@ -9,11 +9,12 @@ Source: https://prometheus.github.io/client_python/collector/custom/
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import falcon.asgi
 
+from headrace.compiler.buckets import Bucket
 from headrace.compiler.runtime.engine import PipelineView
 from headrace.web.service import Service
 from headrace.web.state import keys_held
@@ -32,7 +33,7 @@ async def get_metrics(
     from prometheus_client import generate_latest
 
     held = await keys_held(service.engine.buckets, service.clock)
-    scrape = Scrape(service.engine.pipelines(), {bucket.name: keys for bucket, keys in held})
+    scrape = Scrape(service.engine.pipelines(), held)
     # In a thread: the text of a thousand pipelines takes a tenth of a second, and messages wait.
     resp.data = await asyncio.to_thread(generate_latest, scrape)
     resp.content_type = CONTENT_TYPE
@@ -41,9 +42,9 @@ async def get_metrics(
 class Scrape:
     """The figures of one scrape. A registry of its own: several servers may share a process."""
 
-    def __init__(self, views: Collection[PipelineView], buckets: Mapping[str, int]) -> None:
+    def __init__(self, views: Collection[PipelineView], held: Sequence[tuple[Bucket, int]]) -> None:
         self._views = views
-        self._buckets = buckets
+        self._held = held
 
     def collect(self) -> Iterator[Metric]:
         """Yield every family of figures."""
@@ -81,6 +82,12 @@ class Scrape:
             in_flight.add_metric((view.id,), view.in_flight)
             status.add_metric((view.id, view.status), 1)
         keys = Gauge("headrace_bucket_keys", "Keys that a bucket holds.", labels=("bucket",))
-        for bucket, count in self._buckets.items():
-            keys.add_metric((bucket,), count)
-        yield from (messages, skipped, failures, held, in_flight, status, keys)
+        evictions = Counter(
+            "headrace_bucket_evictions",
+            "Keys that had to go because a new one came to a full bucket.",
+            labels=("bucket",),
+        )
+        for bucket, count in self._held:
+            keys.add_metric((bucket.name,), count)
+            evictions.add_metric((bucket.name,), bucket.evictions)
+        yield from (messages, skipped, failures, held, in_flight, status, keys, evictions)

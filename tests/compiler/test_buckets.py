@@ -169,6 +169,52 @@ async def test_what_has_expired_counts_for_nothing_in_a_full_bucket():
 
 
 @virtual
+async def test_a_bucket_that_is_full_says_so_once_and_counts_the_keys_that_go(caplog):
+    it = bucket(max_keys=2)
+    it.merge({"a": {"n": 1}, "b": {"n": 1}})
+    it.merge({"a": {"n": 2}, "b": {"n": 2}})
+    assert it.evictions == 0
+    assert caplog.messages == []
+
+    it.merge({"c": {"n": 1}, "d": {"n": 1}})
+    it.writer({"n": "m['n']"})({"e": {"n": 1}})
+
+    assert it.evictions == 3
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        (
+            "WARNING",
+            "bucket 'machines' is full (max_keys is 2): from now on each new key takes the place of "
+            "the one that was written longest ago",
+        )
+    ]
+
+
+@virtual
+async def test_a_key_that_had_expired_is_no_eviction(caplog):
+    it = bucket(max_keys=500, idle=3)
+    it.merge({str(n): {"n": n} for n in range(500)})
+    await clock().sleep(3)
+
+    it.merge({f"new {n}": {"n": n} for n in range(200)})
+
+    assert it.evictions == 0
+    assert caplog.messages == []
+
+
+@virtual
+async def test_a_bucket_whose_bounds_change_counts_anew():
+    it = Buckets(clock())
+    it.declare({"same": Bounds(1), "other": Bounds(1)})
+    for each in it:
+        write(each, "a")
+        write(each, "b")
+
+    it.declare({"same": Bounds(1), "other": Bounds(2)})
+
+    assert {each.name: each.evictions for each in it} == {"same": 1, "other": 0}
+
+
+@virtual
 async def test_expired_keys_are_let_go_of_in_slices():
     it = bucket(max_keys=100, idle=3)
     it.merge({str(n): {"n": n} for n in range(25)})

@@ -55,7 +55,17 @@ async def test_every_figure_is_there_for_every_pipeline_and_every_bucket(client,
         "headrace_batches_in_flight": {(id,): 0},
         "headrace_pipeline_status": {(id, "running"): 1},
         "headrace_bucket_keys": {("machines",): 2, ('b "1"',): 0},
+        "headrace_bucket_evictions": {("machines",): 0, ('b "1"',): 0},
     }
+
+
+async def test_keys_that_had_to_go_are_counted(client, service) -> None:
+    service.engine.buckets.declare({"small": Bounds(max_keys=2)})
+    service.engine.buckets.get("small").merge({key: {"n": 1} for key in "abcde"})
+
+    scraped = await client.simulate_get("/metrics")
+
+    assert 'headrace_bucket_evictions_total{bucket="small"} 3.0' in scraped.text.splitlines()
 
 
 async def test_nothing_is_left_in_the_registry_of_the_process(client) -> None:

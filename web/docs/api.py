@@ -73,7 +73,7 @@ def pages() -> dict[str, Parts]:
     """Return the generated parts of the page."""
     endpoints = table(("request", "operation", "access", "what it does"), map(_row, ENDPOINTS))
     answers = [row for endpoint in ENDPOINTS for row in _answers(endpoint)]
-    figures = [_figure(family) for family in Scrape([], {}).collect()]
+    figures = [_figure(family) for family in Scrape([], []).collect()]
     return {
         "api.md": {
             "endpoints": endpoints,
