@@ -5,12 +5,19 @@
     event: lagged
     data: 12
 
-    event: error
+    event: fault
     data: "pipeline 'hello' output: ..."
 
 A comment is sent at once, so that proxies pass the headers on, and every 15 seconds after. There is
 no `id:` and no replay: the stream is a live sample. A client that stops reading loses events and
 nothing else waits for it: what it has not taken is bounded by its listener and its socket.
+
+Further named events come to who asks for them, because a client that knows none of them may stumble
+over what it did not ask for. `?named=ping` has one beside every comment: a comment reaches no script
+of a page.
+
+    event: ping
+    data: {}
 
 It is answered ahead of falcon, whose own event streams notice a client that has left only with the
 next event, and keep the pipelines reporting until then.
@@ -23,6 +30,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import MutableMapping
+from urllib.parse import parse_qsl, quote
 from weakref import WeakKeyDictionary
 
 from headrace.compiler.clock import Clock
@@ -36,18 +44,22 @@ KEEP_ALIVE_SECONDS = 15.0
 
 log = logging.getLogger("headrace.web")
 
-_START: Message = {
-    "type": "http.response.start",
-    "status": 200,
-    "headers": [
-        (b"content-type", b"text/event-stream"),
-        (b"cache-control", b"no-store"),
-        (b"x-content-type-options", b"nosniff"),
-        # nginx would hold events back to fill its buffer.
-        (b"x-accel-buffering", b"no"),
-    ],
-}
+NAMED = ("ping",)
+"""The events that come only to who asks for them by name."""
+_UNASKED = ("lagged", "fault")
+_MOST_NAMED = 10
+_MOST_CHARACTERS = 40
+"""Unknown names that an answer repeats, and what it repeats of each."""
+
+_HEADERS = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    # nginx would hold events back to fill its buffer.
+    (b"x-accel-buffering", b"no"),
+]
 _COMMENT = b":\n\n"
+_PING = b"event: ping\ndata: {}\n\n"
 
 
 class EventStream:
@@ -64,10 +76,16 @@ class EventStream:
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Stream until the client leaves, is signed out, or the feed ends."""
-        await send(_START)
+        named = asked_for(scope["query_string"])
+        await send(_starting(named.difference(NAMED, _UNASKED)))
         listener = self._engine.observe()
         ended = caller_of(scope).ended
-        running = [self._copy(listener, send), _keep_alive(self._clock, send), gone(receive)]
+        sign_of_life = _COMMENT + _PING if "ping" in named else _COMMENT
+        running = [
+            self._copy(listener, send),
+            _keep_alive(self._clock, send, sign_of_life),
+            gone(receive),
+        ]
         parts = [asyncio.ensure_future(part) for part in (*running, *([ended()] if ended else []))]
         try:
             await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
@@ -104,9 +122,30 @@ def frame(event: Event) -> bytes:
     return b"data: %b\n\n" % event.data
 
 
-async def _keep_alive(clock: Clock, send: Send) -> None:
+def asked_for(query: bytes) -> set[str]:
+    """Return the names in `named=a,b`, which may stand there more than once."""
+    given = parse_qsl(query.decode("latin-1"))
+    names = ",".join(value for key, value in given if key == "named").split(",")
+    return {name.strip() for name in names} - {""}
+
+
+def _starting(unknown: set[str]) -> Message:
+    """Return the message that starts a stream. It tells which events that were asked for do not exist.
+
+    They are no mistake: a page that is made for a newer server would have no stream at all, and is not
+    told by its browser why.
+    """
+    headers = _HEADERS
+    if unknown:
+        some = sorted(unknown)[:_MOST_NAMED]
+        told = ", ".join(f"named={quote(name[:_MOST_CHARACTERS], safe='')}" for name in some)
+        headers = [*_HEADERS, (b"x-headrace-ignored", told.encode())]
+    return {"type": "http.response.start", "status": 200, "headers": headers}
+
+
+async def _keep_alive(clock: Clock, send: Send, sign_of_life: bytes) -> None:
     while True:
-        await send(_chunk(_COMMENT))
+        await send(_chunk(sign_of_life))
         await clock.sleep(KEEP_ALIVE_SECONDS)
 
 

@@ -124,7 +124,10 @@ def _response(answer: Answer) -> Schema:
     schema = ref(answer.schema)
     if answer.is_list:
         schema = {"type": "array", "items": schema}
-    return {"description": answer.meaning, "content": {answer.media_type: {"schema": schema}}}
+    content: Schema = {"schema": schema}
+    if answer.named:  # OpenAPI 3.1 has no word for them
+        content["x-headrace-events"] = {name: ref(data) for name, data in answer.named.items()}
+    return {"description": answer.meaning, "content": {answer.media_type: content}}
 
 
 _REQUESTS = (

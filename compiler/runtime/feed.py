@@ -41,7 +41,8 @@ LONGEST_REST_SECONDS = 1.0
 class Event:
     """One event, rendered once for all who listen: the JSON of a UiEvent.
 
-    One that could not be rendered has the name ``error`` and says why.
+    One that could not be rendered has the name ``fault`` and says why: ``error`` is what a browser calls
+    a lost connection.
     """
 
     data: bytes

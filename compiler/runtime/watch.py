@@ -173,7 +173,7 @@ class Watch:
             # What JSON cannot hold is for the outputs to refuse; watching must not end a pipeline.
             self._seq += 1
             said = f"pipeline '{self._pipeline}' {stage}: {type(cause).__name__}: {cause}"
-            self._feed.publish(Event(encode(said), "error"))
+            self._feed.publish(Event(encode(said), "fault"))
         else:
             self._publish(stage, None, payload)
 

@@ -21,6 +21,7 @@ class Exchange:
         *,
         headers: Iterable[tuple[bytes, bytes]] = (),
         body: Iterable[bytes] = (b"",),
+        query: bytes = b"",
         leaves: bool = False,
         client: tuple[str, int] | None = ("192.0.2.1", 4711),
     ) -> None:
@@ -33,7 +34,7 @@ class Exchange:
             "method": method,
             "path": path,
             "raw_path": path.encode(),
-            "query_string": b"",
+            "query_string": query,
             "headers": list(headers),
             "client": client,
         }

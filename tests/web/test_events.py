@@ -6,6 +6,9 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 
+import pytest
+from jsonschema import Draft202012Validator
+
 from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.feed import MOST_WAITING, Event, Lagged, Run
 from headrace.web.app import Application
@@ -41,11 +44,13 @@ class Told:
 class Stream:
     """A running stream over a `Told` engine."""
 
-    def __init__(self) -> None:
+    def __init__(self, query: bytes = b"") -> None:
         clock = Clock(asyncio.get_running_loop())
         self.engine = Told()
         service = Service(self.engine, None, clock)  # type: ignore[arg-type]
-        self.exchange = Exchange(EventStream(service), "GET", "/events", body=[b"", b""])
+        self.exchange = Exchange(
+            EventStream(service), "GET", "/events", body=[b"", b""], query=query
+        )
         self.task = asyncio.ensure_future(self.exchange.run())
 
     async def next(self) -> bytes:
@@ -57,7 +62,7 @@ def test_an_event_is_one_data_line() -> None:
 
 
 def test_an_event_that_could_not_be_rendered_is_a_named_event() -> None:
-    assert frame(Event(b'"why"', "error")) == b'event: error\ndata: "why"\n\n'
+    assert frame(Event(b'"why"', "fault")) == b'event: fault\ndata: "why"\n\n'
 
 
 def test_missed_events_are_a_named_event() -> None:
@@ -93,6 +98,61 @@ async def test_a_comment_keeps_an_idle_stream_alive() -> None:
         times.append(loop.time())
 
     assert times == [0, 15, 30, 45]
+    stream.exchange.leave()
+    await stream.task
+
+
+@virtual
+async def test_who_asks_for_pings_has_one_beside_every_comment() -> None:
+    loop = asyncio.get_running_loop()
+    stream = Stream(b"named=ping")
+
+    times = []
+    for _ in range(3):
+        assert await stream.next() == b":\n\nevent: ping\ndata: {}\n\n"
+        times.append(loop.time())
+
+    assert times == [0, 15, 30]
+    assert "x-headrace-ignored" not in stream.exchange.headers
+    stream.exchange.leave()
+    await stream.task
+
+
+@virtual
+@pytest.mark.parametrize(
+    ("query", "ignored", "has_pings"),
+    [
+        (b"", None, False),
+        (b"named=", None, False),
+        (b"other=ping", None, False),
+        (b"named=lagged,fault", None, False),
+        (b"named=pong", "named=pong", False),
+        (b"named=pong,%20ping&named=pang", "named=pang, named=pong", True),
+        (b"named=%0d%0aset-cookie:a", "named=set-cookie%3Aa", False),
+        (b"named=a%0d%0ab", "named=a%0D%0Ab", False),
+        (b"named=" + b"x" * 60_000, "named=" + "x" * 40, False),
+    ],
+)
+async def test_names_that_do_not_exist_are_ignored_and_told(
+    query: bytes, ignored: str | None, has_pings: bool
+) -> None:
+    stream = Stream(query)
+
+    first = await stream.next()
+
+    assert stream.exchange.headers.get("x-headrace-ignored") == ignored
+    assert (b"event: ping" in first) == has_pings
+    stream.exchange.leave()
+    await stream.task
+
+
+@virtual
+async def test_of_many_names_that_do_not_exist_some_are_told() -> None:
+    stream = Stream(b"named=" + b",".join(b"n%d" % number for number in range(10_000)))
+
+    await stream.next()
+
+    assert len(stream.exchange.headers["x-headrace-ignored"]) < 200
     stream.exchange.leave()
     await stream.task
 
@@ -147,12 +207,30 @@ async def test_a_batch_and_its_pipeline_are_seen(client, service) -> None:
     await client.simulate_post("/api/pipelines/p/messages", json={"n": 1})
 
     first, _ = (await exchange.next_body()).split(b"\n\n", 1)
+    described = (await client.simulate_get("/api/openapi.json")).json
     event = json.loads(first.removeprefix(b"data: "))
     assert list(event) == ["pipeline_id", "stage", "ts", "seq", "component", "payload"]
     assert (event["pipeline_id"], event["stage"], event["seq"]) == ("p", "input", 1)
     assert event["payload"]["batch"]["messages"] == ['{"n":1}']
+    schema = Draft202012Validator({**described, "$ref": "#/components/schemas/UiEvent"})
+    schema.validate(event)
+    schema.validate({**event, "payload": {"error": "no"}, "count": 7})
+    assert not schema.is_valid({**event, "payload": {"error": "no"}, "count": 0})
     exchange.leave()
     await task
+
+
+async def test_the_named_events_are_described(client) -> None:
+    described = (await client.simulate_get("/api/openapi.json")).json
+
+    streamed = described["paths"]["/events"]["get"]
+    [asked] = streamed["parameters"]
+    content = streamed["responses"]["200"]["content"]["text/event-stream"]
+    assert content["schema"] == {"$ref": "#/components/schemas/UiEvent"}
+    for name, data in {"lagged": 12, "fault": "why", "ping": {}}.items():
+        Draft202012Validator({**described, **content["x-headrace-events"][name]}).validate(data)
+    assert (asked["name"], asked["in"], asked.get("required")) == ("named", "query", None)
+    Draft202012Validator({**described, **asked["schema"]}).validate(["ping"])
 
 
 async def test_a_client_that_stops_reading_loses_events_and_is_told_how_many(

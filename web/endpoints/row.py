@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from headrace.web.access import Access
 from headrace.web.asgi import Asgi
@@ -23,6 +23,8 @@ class Answer:
     schema: str | None = None
     is_list: bool = False
     media_type: str = JSON
+    named: Mapping[str, str] = field(default_factory=dict)
+    """Schemas of the data of named events, where it is a stream of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.web.access import Access
-from headrace.web.endpoints.row import Answer, Endpoint
+from headrace.web.endpoints.row import Answer, Endpoint, Query
 from headrace.web.events import EVENTS_PATH, EventStream
 
 ROWS: tuple[Endpoint, ...] = (
@@ -14,8 +14,22 @@ ROWS: tuple[Endpoint, ...] = (
         tag="events",
         access=Access.READ,
         summary="Follow batches and failures live: a sample, not a durable feed.",
+        query=(
+            Query(
+                "named",
+                "Further events that are wanted, by name, parted by commas. `ping`: one at once and every"
+                " 15 seconds. Names that do not exist are ignored, and told in `X-Headrace-Ignored`.",
+                "NamedEvents",
+            ),
+        ),
         responses={
-            200: Answer("Server-sent events.", "UiEvent", media_type="text/event-stream"),
+            200: Answer(
+                "Server-sent events. The data of those without a name is a UiEvent. `lagged`: so many"
+                " were missed. `fault`: why one could not be made. `ping`: to who asks for it.",
+                "UiEvent",
+                media_type="text/event-stream",
+                named={"lagged": "LaggedEvent", "fault": "FaultEvent", "ping": "PingEvent"},
+            ),
         },
         ahead=EventStream,
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headrace.compiler.language.diagnostics import Severity
+from headrace.web.events import NAMED
 from headrace.web.schemas.shapes import (
     COUNT,
     COUNT_OR_NULL,
@@ -75,6 +76,10 @@ BODIES: dict[str, Schema] = {
         },
     ),
     "BatchPreview": object_of(messages=list_of(TEXT), total=COUNT, skipped_messages=COUNT),
+    "NamedEvents": list_of({"enum": list(NAMED)}),
+    "LaggedEvent": {"type": "integer", "minimum": 1, "description": "Events that were missed."},
+    "FaultEvent": {**TEXT, "description": "Why an event could not be made."},
+    "PingEvent": {**object_of(), "description": "A sign of life; the object is empty."},
     "ComponentDoc": object_of(
         kind=TEXT,
         family={"enum": ["input", "transform", "output", "connection"]},

@@ -161,7 +161,7 @@ def test_what_leaves_after_a_pause_is_reported_with_its_pass_and_nothing_else_is
     ]
 
 
-def test_a_batch_that_cannot_be_rendered_is_an_error_and_ends_no_pipeline():
+def test_a_batch_that_cannot_be_rendered_is_a_fault_and_ends_no_pipeline():
     async def main():
         it, kept = Engine(Clock(asyncio.get_running_loop())), Kept()
         source = Told(it.clock, [batches([10**5000]), 1.0, batches([1])])
