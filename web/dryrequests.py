@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from marshmallow import ValidationError
-
 from headrace.compiler.buckets import Values
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.jsontext import decode
@@ -21,11 +19,11 @@ from headrace.compiler.language.diagnostics import Diagnostic, Fault, in_file_or
 from headrace.compiler.language.documents import Document
 from headrace.compiler.language.drafts import Part, Site, is_refused, loaded, part_of
 from headrace.compiler.language.families import Transform
-from headrace.compiler.language.fields import AnyJson, Boolean, Identifier, Number, Strict, Text
+from headrace.compiler.language.fields import AnyJson, Boolean, Number, Text
 from headrace.compiler.language.ground import Ground
-from headrace.compiler.language.records import Record, not_an_object, option
+from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.states import PipelineState, undeclared
-from headrace.compiler.language.structures import ComponentOf, ListOf, ObjectOf, RecordOf
+from headrace.compiler.language.structures import AnyObject, ComponentOf, ListOf, ObjectOf, RecordOf
 from headrace.compiler.runtime.rehearsal.chain import Surroundings
 from headrace.operators.script import Script
 from headrace.web.bodies import WrongBody, document_of
@@ -40,35 +38,10 @@ SHAPE = {"wrong-type", "missing-key", "unknown-key", "unknown-kind", "not-a-choi
 """Codes of what is wrong with the shape of a component, and not with what it would do."""
 
 
-class Key(Identifier):
-    """What values are filed under: any string, as it is."""
-
-    def read(self, value: Any) -> Any:
-        """Take a string."""
-        return Text.read(self, value)
-
-
-class AnyObject(Strict):
-    """An object of whatever values."""
-
-    type_name = "object"
-
-    @property
-    def expects(self) -> str:
-        """An object."""
-        return "an object"
-
-    def read(self, value: Any) -> Values:
-        """Take an object."""
-        if not isinstance(value, dict):
-            raise ValidationError([not_an_object(value)])
-        return value
-
-
 class Entries(ObjectOf):
     """What a bucket holds: values by name under each key, of which one may be empty."""
 
-    names = Key()
+    names = Text()
 
     def __init__(self) -> None:
         super().__init__(AnyObject(), noun="entry", null_is_absent=True)

@@ -21,7 +21,7 @@ from headrace.web.samples import SampleRequest
 from headrace.web.saving.layout import LayoutFile
 from headrace.web.saving.requests import SaveConfigRequest
 from headrace.web.schemas import config, dryruns, history, running, samples, signin
-from headrace.web.schemas.shapes import Schema, ref
+from headrace.web.schemas.shapes import Schema, one_of, ref
 from headrace.web.signin import cookies
 from headrace.web.signin.requests import LoginRequest, TokenLoginRequest
 
@@ -147,8 +147,13 @@ def _records(catalogue: Catalogue) -> dict[str, Schema]:
     """Return the schemas of components and of requests."""
     schemas = component_schemas(catalogue, _REQUESTS)
     filing = schemas.pop(Filing.__name__)
-    kinds = [schemas[each["$ref"].removeprefix(OPENAPI)] for each in schemas["Connection"]["oneOf"]]
-    schemas["CreateConnectionRequest"] = {"oneOf": [_both(filing, kind) for kind in kinds]}
+    mapping = schemas["Connection"]["discriminator"]["mapping"]
+    names = {kind: where.removeprefix(OPENAPI) for kind, where in mapping.items()}
+    for name in names.values():
+        schemas[f"Create{name}Request"] = _both(filing, schemas[name])
+    schemas["CreateConnectionRequest"] = one_of(
+        "type", {kind: f"Create{name}Request" for kind, name in names.items()}
+    )
     return schemas
 
 

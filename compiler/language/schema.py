@@ -30,6 +30,8 @@ from headrace.compiler.language.urls import HttpUrl
 Schema = dict[str, Any]
 
 OPENAPI = "#/components/schemas/"
+ANY_OBJECT = "AnyObject"
+"""Name of the schema of an object that may hold anything."""
 _DEFS = "#/$defs/"
 
 
@@ -93,14 +95,32 @@ class _Converter(OpenAPIConverter):
         if tag := getattr(record, "kind", "") or getattr(record, "tag", ""):
             said["properties"] = {"type": {"const": tag}, **said["properties"]}
             said["required"] = ["type", *said.get("required", [])]
-        if one_of := getattr(record, "one_of", ()):
-            said["oneOf"] = [_given(wire) for wire in one_of]
         return said | ({"description": text} if (text := prose(record)) else {})
 
     def record(self, record: type[Record]) -> Schema:
         """Return a reference to a record, describing it where that has not been done."""
+        if getattr(record, "one_of", ()):
+            return self.choice(record)
         reference: Schema = self.resolve_nested_schema(_described(record))  # type: ignore[no-untyped-call]
         return reference
+
+    def choice(self, record: Any) -> Schema:
+        """Return a reference to a record of which exactly one option out of several is given.
+
+        It is a union of records with a name each, because a generator of clients makes one class of
+        each name, and guesses names for what has none.
+        """
+        name = _name(record)
+        if name not in self.spec.components.schemas:
+            whole = self.schema2jsonschema(_described(record))
+            for wire in record.one_of:
+                self.spec.components.schema(wire + name, _with_only(wire, record, whole))
+            # The tag once more: a discriminator may only lead to what is an object by itself.
+            shared = {"type": "object", "properties": {"type": whole["properties"]["type"]}}
+            union = [{"$ref": OPENAPI + wire + name} for wire in record.one_of]
+            told = {"required": ["type"], "oneOf": union, "description": whole["description"]}
+            self.spec.components.schema(name, shared | told)
+        return {"$ref": OPENAPI + name}
 
     def union(self, name: str, variants: Any) -> Schema:
         """Return a reference to a union by `type`, describing it where that has not been done."""
@@ -154,8 +174,8 @@ class _Converter(OpenAPIConverter):
 
     @takes.register
     def _(self, field: fields.Choice) -> Schema:
-        # An unquoted null of YAML is read as the word.
-        return {"enum": [*field.words, *([None] if field.null_word else [])]}
+        words: Schema = {"type": "string", "enum": [*field.words]}
+        return _or_null(words) if field.null_word else words  # an unquoted null of YAML is the word
 
     @takes.register
     def _(self, field: structures.ListOf) -> Schema:
@@ -169,6 +189,15 @@ class _Converter(OpenAPIConverter):
         names = {word: said for word, said in self.takes(field.names).items() if word != "type"}
         values = self.takes(field.inner)
         return {"type": "object", "propertyNames": names, "additionalProperties": values}
+
+    @takes.register
+    def _(self, field: structures.AnyObject) -> Schema:
+        # With a name, and with its keys said aloud: generators of clients make a class of the one, and
+        # take an object that says nothing of its keys for one that has none.
+        if ANY_OBJECT not in self.spec.components.schemas:
+            said = {"type": "object", "additionalProperties": True}
+            self.spec.components.schema(ANY_OBJECT, {"description": field.__doc__, **said})
+        return {"$ref": OPENAPI + ANY_OBJECT}
 
     @takes.register
     def _(self, field: structures.RecordOf) -> Schema:
@@ -211,9 +240,19 @@ def _name(record: type[Record]) -> str:
     return record.__name__
 
 
-def _given(wire: str) -> Schema:
-    """An option that is there, and not as the null that says it is not."""
-    return {"required": [wire], "properties": {wire: {"type": "object"}}}
+def _with_only(wire: str, record: Any, whole: Schema) -> Schema:
+    """Return a record's schema if it has this option, and none of those that exclude it but as null."""
+    properties = dict(whole["properties"])
+    for other in record.one_of:
+        doc = {"description": record.options()[other].doc}
+        takes = properties[other]["anyOf"][0] if other == wire else {"type": "null"}
+        properties[other] = doc | takes
+    required = [*whole["required"], wire]
+    return whole | {
+        "properties": properties,
+        "required": required,
+        "description": record.options()[wire].doc,
+    }
 
 
 def _bounds(field: fields.Number) -> Schema:
@@ -222,8 +261,8 @@ def _bounds(field: fields.Number) -> Schema:
 
 
 def _or_null(takes: Schema) -> Schema:
-    if "enum" in takes:
-        return {"enum": [*dict.fromkeys([*takes["enum"], None])]}
+    if "enum" in takes:  # without a type: of a list of types a generator makes a class for each
+        return {"enum": [*takes["enum"], None]}
     if "type" in takes:
         return takes | {"type": [takes["type"], "null"]}
     return {"anyOf": [takes, {"type": "null"}]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from marshmallow import ValidationError
 
@@ -88,7 +88,7 @@ class ObjectOf(Strict):
     """
 
     type_name = "object"
-    names = Identifier()
+    names: ClassVar[Text] = Identifier()
 
     def __init__(self, inner: Strict, *, noun: str, null_is_absent: bool = False) -> None:
         self.inner = inner
@@ -140,6 +140,23 @@ class ObjectOf(Strict):
         except ValidationError as error:
             faults = [replace(fault, on_key=True) for fault in faults_of(error)]
             raise ValidationError(faults) from None
+
+
+class AnyObject(Strict):
+    """An object of whatever values."""
+
+    type_name = "object"
+
+    @property
+    def expects(self) -> str:
+        """An object."""
+        return "an object"
+
+    def read(self, value: Any) -> dict[str, Any]:
+        """Take an object."""
+        if not isinstance(value, dict):
+            raise ValidationError([not_an_object(value)])
+        return value
 
 
 class RecordOf(Strict):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import openapi_spec_validator
@@ -24,6 +25,54 @@ async def test_the_description_is_valid_openapi_3_1(document) -> None:
     assert document["openapi"] == "3.1.0"
 
     openapi_spec_validator.validate(document)
+
+
+def inner(schema: Any) -> Iterator[dict[str, Any]]:
+    """Yield every object inside of what describes something."""
+    for each in schema.values() if isinstance(schema, dict) else schema:
+        if isinstance(each, dict):
+            yield each
+        if isinstance(each, dict | list):
+            yield from inner(each)
+
+
+async def test_every_object_has_a_name(document) -> None:
+    # A generator of clients makes a class of each, and of one without a name guesses the name.
+    schemas = document["components"]["schemas"]
+
+    nameless = [
+        each
+        for each in [
+            *inner(document["paths"]),
+            *(one for all in schemas.values() for one in inner(all)),
+        ]
+        if each.get("type") == "object" and "properties" in each
+    ]
+
+    assert nameless == []
+
+
+async def test_every_variant_has_a_name_and_the_word_that_tells_it(document) -> None:
+    schemas = document["components"]["schemas"]
+    unions = [each for each in inner(document) if "oneOf" in each]
+
+    assert len(unions) > 10
+    for union in unions:
+        variants = [schemas[each["$ref"].rpartition("/")[2]] for each in union["oneOf"]]
+        if "discriminator" not in union:
+            continue
+        key, mapping = union["discriminator"].values()
+        assert list(mapping.values()) == [each["$ref"] for each in union["oneOf"]]
+        assert [each["properties"][key] for each in variants] == [
+            {"const": word} for word in mapping
+        ]
+
+
+async def test_unions_without_a_word_are_those_of_which_a_key_tells_the_variant(document) -> None:
+    schemas = document["components"]["schemas"]
+    wordless = [each for each in inner(document) if "oneOf" in each and "discriminator" not in each]
+
+    assert wordless == [schemas["FilterTransform"], schemas["UiEvent"]["properties"]["payload"]]
 
 
 async def test_every_row_of_the_table_is_described(document) -> None:

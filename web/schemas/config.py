@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.web.schemas.shapes import COUNT, TEXT, TEXT_OR_NULL, Schema, list_of, object_of
+from headrace.web.schemas.shapes import COUNT, TEXT, TEXT_OR_NULL, Schema, list_of, object_of, ref
 
 _IDS: Schema = list_of(TEXT)
 _WHY: Schema = {
@@ -11,7 +11,6 @@ _WHY: Schema = {
 }
 _HELD: Schema = {**COUNT, "description": "Messages that its buffers let go early."}
 _IN_FLIGHT: Schema = {**COUNT, "description": "Batches on their way, which go through first."}
-_EMPTIED: Schema = object_of(name=TEXT, keys={**COUNT, "description": "Keys that it loses."})
 
 BODIES: dict[str, Schema] = {
     "SettingsDto": object_of(
@@ -24,15 +23,24 @@ BODIES: dict[str, Schema] = {
     ),
     "SaveConfigResponse": object_of(path=TEXT),
     "RevertPlan": object_of(
-        pipelines=object_of(
-            kept={**_IDS, "description": "Those that go on undisturbed."},
-            added=_IDS,
-            changed=list_of(object_of(id=TEXT, why=_WHY, held=_HELD, in_flight=_IN_FLIGHT)),
-            removed=list_of(object_of(id=TEXT, held=_HELD, in_flight=_IN_FLIGHT)),
-        ),
-        connections=object_of(added=_IDS, changed=_IDS, removed=_IDS),
-        buckets=object_of(
-            kept=_IDS, added=_IDS, changed=list_of(_EMPTIED), removed=list_of(_EMPTIED)
-        ),
+        pipelines=ref("PipelinesPlan"),
+        connections=ref("ConnectionsPlan"),
+        buckets=ref("BucketsPlan"),
     ),
+    "PipelinesPlan": object_of(
+        kept={**_IDS, "description": "Those that go on undisturbed."},
+        added=_IDS,
+        changed=list_of(ref("ChangedPipeline")),
+        removed=list_of(ref("RemovedPipeline")),
+    ),
+    "ChangedPipeline": object_of(id=TEXT, why=_WHY, held=_HELD, in_flight=_IN_FLIGHT),
+    "RemovedPipeline": object_of(id=TEXT, held=_HELD, in_flight=_IN_FLIGHT),
+    "ConnectionsPlan": object_of(added=_IDS, changed=_IDS, removed=_IDS),
+    "BucketsPlan": object_of(
+        kept=_IDS,
+        added=_IDS,
+        changed=list_of(ref("EmptiedBucket")),
+        removed=list_of(ref("EmptiedBucket")),
+    ),
+    "EmptiedBucket": object_of(name=TEXT, keys={**COUNT, "description": "Keys that it loses."}),
 }

@@ -5,12 +5,14 @@ from __future__ import annotations
 from headrace.web.schemas.shapes import (
     COUNT,
     COUNT_OR_NULL,
+    OBJECT,
     TEXT,
     Schema,
     list_of,
     object_of,
-    outcome_of,
+    outcomes_of,
     ref,
+    word_of,
 )
 
 _BATCHES = list_of(list_of({}))
@@ -21,58 +23,52 @@ _ORIGINS = {
 _ENTRIES: Schema = {
     "type": "object",
     "description": "Key to values by name, at most 200 keys, the latest first.",
-    "additionalProperties": {"type": "object"},
+    "additionalProperties": OBJECT,
 }
 _WARNINGS = {**list_of(TEXT), "description": "What a running pipeline would log."}
 _NOTES = {**list_of(TEXT), "description": "What is not as one might think."}
-_LEFT = list_of(object_of(message=COUNT, at=COUNT, kind=TEXT, why=TEXT))
+_LEFT = list_of(ref("LeftMessage"))
 
 BODIES: dict[str, Schema] = {
-    "DryRunResponse": {
-        "oneOf": [
-            outcome_of(
-                "emitted",
-                batches=_BATCHES,
-                warnings={**list_of(TEXT), "description": "Different texts, in order."},
-                state=_ENTRIES,
-                notes=_NOTES,
-            ),
-            outcome_of(
-                "failed",
-                stage=ref("DryRunStage"),
-                message=TEXT,
-                line=COUNT_OR_NULL,
-                column=COUNT_OR_NULL,
-            ),
-        ]
-    },
-    "PipelineDryRunResponse": {
-        "oneOf": [
-            outcome_of(
-                "ran",
-                ["left"],
-                stages=list_of(ref("PipelineDryRunStage")),
-                buckets=_ENTRIES,
-                warnings=_WARNINGS,
-                notes=_NOTES,
-                left=_LEFT,
-            ),
-            outcome_of(
-                "failed",
-                ["left"],
-                at={**COUNT, "description": "Index of the transform."},
-                kind=TEXT,
-                phase={"enum": ["build", "apply"]},
-                message=TEXT,
-                diagnostics=list_of(ref("Diagnostic")),
-                stages=list_of(ref("PipelineDryRunStage")),
-                warnings=_WARNINGS,
-                notes=_NOTES,
-                left=_LEFT,
-            ),
-        ]
-    },
-    "DryRunStage": {"enum": ["compile", "runtime"]},
+    **outcomes_of(
+        "DryRun",
+        emitted=object_of(
+            batches=_BATCHES,
+            warnings={**list_of(TEXT), "description": "Different texts, in order."},
+            state=_ENTRIES,
+            notes=_NOTES,
+        ),
+        failed=object_of(
+            stage=ref("DryRunStage"),
+            message=TEXT,
+            line=COUNT_OR_NULL,
+            column=COUNT_OR_NULL,
+        ),
+    ),
+    **outcomes_of(
+        "PipelineDryRun",
+        ran=object_of(
+            ["left"],
+            stages=list_of(ref("PipelineDryRunStage")),
+            buckets=_ENTRIES,
+            warnings=_WARNINGS,
+            notes=_NOTES,
+            left=_LEFT,
+        ),
+        failed=object_of(
+            ["left"],
+            at={**COUNT, "description": "Index of the transform."},
+            kind=TEXT,
+            phase=word_of("build", "apply"),
+            message=TEXT,
+            diagnostics=list_of(ref("Diagnostic")),
+            stages=list_of(ref("PipelineDryRunStage")),
+            warnings=_WARNINGS,
+            notes=_NOTES,
+            left=_LEFT,
+        ),
+    ),
+    "DryRunStage": word_of("compile", "runtime"),
     "PipelineDryRunStage": object_of(
         ["origins", "on_flush_origins"],
         index=COUNT,
@@ -82,4 +78,5 @@ BODIES: dict[str, Schema] = {
         origins=_ORIGINS,
         on_flush_origins=_ORIGINS,
     ),
+    "LeftMessage": object_of(message=COUNT, at=COUNT, kind=TEXT, why=TEXT),
 }

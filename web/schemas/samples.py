@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from headrace.web.schemas.shapes import COUNT, TEXT, Schema, list_of, outcome_of, ref
+from headrace.web.schemas.shapes import (
+    COUNT,
+    TEXT,
+    Schema,
+    list_of,
+    object_of,
+    outcomes_of,
+    ref,
+    word_of,
+)
 
 _NOTES = {
     **list_of(TEXT),
@@ -10,26 +19,23 @@ _NOTES = {
 }
 
 BODIES: dict[str, Schema] = {
-    "SampleResponse": {
-        "oneOf": [
-            outcome_of(
-                "sampled",
-                messages={**list_of({}), "description": "In the order they arrived."},
-                notes=_NOTES,
-                waited_ms=COUNT,
-            ),
-            outcome_of(
-                "failed",
-                ["diagnostics"],
-                stage=ref("SampleStage"),
-                message=TEXT,
-                diagnostics={
-                    **list_of(ref("Diagnostic")),
-                    "description": "All that is wrong with the input, at the stage `build`.",
-                },
-                notes=_NOTES,
-            ),
-        ]
-    },
-    "SampleStage": {"enum": ["build", "read"]},
+    **outcomes_of(
+        "Sample",
+        sampled=object_of(
+            messages={**list_of({}), "description": "In the order they arrived."},
+            notes=_NOTES,
+            waited_ms=COUNT,
+        ),
+        failed=object_of(
+            ["diagnostics"],
+            stage=ref("SampleStage"),
+            message=TEXT,
+            diagnostics={
+                **list_of(ref("Diagnostic")),
+                "description": "All that is wrong with the input, at the stage `build`.",
+            },
+            notes=_NOTES,
+        ),
+    ),
+    "SampleStage": word_of("build", "read"),
 }
