@@ -16,10 +16,17 @@ INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python -c $(PIN) --buil
 ROOMS := compiler operators connectors web
 
 # The script engine is on no index. Its wheel, which is compiled if the user's cache has none for
-# these sources, is named in each install, so that no index is asked for one.
+# these sources, is named in each install, so that no index is asked for one. Where it cannot be
+# compiled for want of Rust the install goes on without it, leaves no older one there, and a mark;
+# with the mark there, each verb looks whether it can be had by now.
 ENGINE := $(wildcard rhai-python/*.*) $(shell find rhai-python/python rhai-python/src ! -name '*.pyc')
-INSTALL_HEADRACE := wheel=$$($(BIN)/python scripts/engine.py wheel) \
-	&& $(INSTALL) --no-sources-package rhai-python "$$wheel" --editable
+WITHOUT_ENGINE := .venv/.without-engine
+INSTALL_HEADRACE := $(INSTALL) --no-sources-package rhai-python --editable
+ifneq ($(wildcard $(WITHOUT_ENGINE)),)
+ifeq ($(shell $(BIN)/python scripts/engine.py lacking),)
+.PHONY: .venv/.runs
+endif
+endif
 # A Rust toolchain is the user's to install: nothing here may fetch one.
 export MATURIN_NO_INSTALL_RUST := 1
 
@@ -69,7 +76,12 @@ $(BIN)/uv:
 # newer than the mark.
 .venv/.runs: pyproject.toml setup.py $(PIN) scripts/engine.py $(ENGINE) | $(BIN)/uv
 	@touch $@.begun
-	$(INSTALL_HEADRACE) .
+	@wheel=$$($(BIN)/python scripts/engine.py available) && if [ -n "$$wheel" ]; then \
+		rm -f $(WITHOUT_ENGINE) && $(INSTALL_HEADRACE) '.[script]' "$$wheel"; \
+	else \
+		touch $(WITHOUT_ENGINE) && $(BIN)/uv pip uninstall --quiet --python $(BIN)/python rhai-python \
+		&& $(INSTALL_HEADRACE) .; \
+	fi
 	@mv $@.begun $@
 
 # vega-datasets for its readings alone, chdb-core-lite for ClickHouse's engine: what they depend on

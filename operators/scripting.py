@@ -75,6 +75,10 @@ MOST_REWORDED = 64
 """Texts of one script that are kept: a mistake is made again and again, and finding words takes time."""
 THROWN = "Runtime error: "
 """What the engine says before a value that a script throws."""
+NO_ENGINE = (
+    "a script needs the package 'rhai-python', which is not installed: where there is Rust 1.85 or newer"
+    " (https://rustup.rs), 'make run' or 'pip install ./rhai-python' in the sources of headrace installs it"
+)
 _ANYWHERE = ("max_operations", "time_limit", "max_memory")
 """Limits that stop a run wherever it happens to be: the column is another one for every message."""
 
@@ -218,7 +222,7 @@ def compiled(
     Raises:
         BuildRefused: the text cannot be had, or does not compile; told at the option ``source``.
     """
-    engine = _engine()
+    engine = _engine(source)
     operations = OPERATIONS if max_operations is None else min(max_operations, LARGEST_BUDGET)
     bounds = {**LIMITS, "max_operations": operations}
 
@@ -265,17 +269,14 @@ def compiled(
     )
 
 
-def _engine() -> ModuleType:
-    # Loaded when the first script is met: most configs have none.
+def _engine(source: ScriptSource) -> ModuleType:
+    # Loaded when the first script is met: most configs have none, and an installation without Rust
+    # does not have it.
     try:
         import rhai
     except ImportError as cause:
-        fault = Fault(
-            "not-compiled",
-            "a script needs the package 'rhai-python', which is not installed",
-            expected="'pip install ./rhai-python' in the sources of headrace (it needs Rust)",
-        )
-        raise BuildRefused(fault) from cause
+        path = ("source", source.key)
+        raise BuildRefused(Fault("not-compiled", NO_ENGINE, path=path)) from cause
     return rhai
 
 

@@ -1,7 +1,9 @@
 """Build the script engine, `rhai-python/`, once for its user and not once for every checkout.
 
-    python scripts/engine.py wheel   # print where its wheel is; compile if the cache has none
-    python scripts/engine.py lint    # formatting and lints of its Rust, unless they passed before
+    python scripts/engine.py wheel      # print where its wheel is; compile if the cache has none
+    python scripts/engine.py available  # print the same; nothing, and why, where it cannot be compiled
+    python scripts/engine.py lacking    # print what is lacking to have it; nothing if nothing is
+    python scripts/engine.py lint       # formatting and lints of its Rust, unless they passed before
 
 The cache is `headrace/` in the user's cache folder, and may be deleted at any time:
 
@@ -38,11 +40,24 @@ KEPT = 10
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headrace"
 BUILD = CACHE / "build"
 
+REMEDY = "install it as https://rustup.rs says, or with 'rustup update stable'"
+
 Files = Mapping[str, bytes]
 
 
 class EngineError(Exception):
     """The engine cannot be compiled, or has a fault; the message says what would help."""
+
+
+class NoToolchain(EngineError):
+    """There is no Rust that will do. ``found`` is what there is, ``needed`` the oldest that would."""
+
+    def __init__(self, needed: str, found: str) -> None:
+        super().__init__(
+            f"the script engine (rhai-python) is compiled with Rust {needed} or newer: {found}\n"
+            f"{REMEDY}, and ask again"
+        )
+        self.needed, self.found = needed, found
 
 
 def sources(folder: Path) -> Files:
@@ -81,6 +96,35 @@ def wheel() -> Path:
     return built
 
 
+def available() -> Path | None:
+    """Return the wheel; None, with two lines that say so, where there is no Rust to compile it.
+
+    Raises:
+        EngineError: there is, and it does not compile.
+    """
+    try:
+        return wheel()
+    except NoToolchain as error:
+        print(
+            f"installed without the script engine, all else is there: it takes Rust {error.needed} or"
+            f" newer, {error.found}\n"
+            f"for the transform 'script', {REMEDY.replace('it', 'Rust', 1)}, and run make again",
+            file=sys.stderr,
+        )
+        return None
+
+
+def lacking() -> str:
+    """Return why there is no wheel and none can be compiled here; empty if there is, or can be."""
+    if entry(sources(ENGINE)).exists():
+        return ""
+    try:
+        toolchain()
+    except NoToolchain as error:
+        return error.found
+    return ""
+
+
 def lint() -> None:
     """Have the Rust's formatting and lints checked; what passed is remembered beside its wheel."""
     files = sources(ENGINE)
@@ -103,21 +147,13 @@ def toolchain() -> str:
     needed = package["rust-version"]
     for tool in ("cargo", "rustc"):
         if shutil.which(tool) is None:
-            raise no_rust(needed, f"there is no '{tool}' on the path")
+            raise NoToolchain(needed, f"there is no '{tool}' on the path")
     asked = subprocess.run(["rustc", "--version"], capture_output=True, text=True)
     if asked.returncode:
-        raise no_rust(needed, f"'rustc' says: {asked.stderr.strip()}")
+        raise NoToolchain(needed, f"'rustc' says: {asked.stderr.strip()}")
     if numbers(asked.stdout.split()[1]) < numbers(needed):
-        raise no_rust(needed, f"this is {asked.stdout.strip()}")
+        raise NoToolchain(needed, f"this is {asked.stdout.strip()}")
     return asked.stdout
-
-
-def no_rust(needed: str, found: str) -> EngineError:
-    """Return the error that says which Rust is needed, what there is and how to come by one."""
-    return EngineError(
-        f"the script engine (rhai-python) is compiled with Rust {needed} or newer: {found}\n"
-        "install it as https://rustup.rs says, or with 'rustup update stable', and ask again"
-    )
 
 
 def numbers(version: str) -> tuple[int, ...]:
@@ -200,7 +236,7 @@ def main(verb: str) -> None:
         if verb == "lint":
             lint()
         else:
-            print(wheel())
+            print({"wheel": wheel, "available": available, "lacking": lacking}[verb]() or "")
     except EngineError as error:
         sys.exit(str(error))
 

@@ -118,12 +118,14 @@ def test_everything_asked_for_is_pinned_but_the_engine_which_comes_from_its_fold
     }
 
 
-def test_the_wheel_asks_for_exactly_the_engine_beside_it(wheel: Path) -> None:
+def test_for_scripts_the_wheel_asks_for_exactly_the_engine_beside_it(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         [metadata] = [name for name in archive.namelist() if name.endswith("/METADATA")]
         asked = archive.read(metadata).decode().splitlines()
 
-    assert f"Requires-Dist: rhai-python=={ENGINE_VERSION}" in asked
+    assert [line for line in asked if line.startswith("Requires-Dist: rhai")] == [
+        f'Requires-Dist: rhai-python=={ENGINE_VERSION}; extra == "script"'
+    ]
 
 
 def test_the_engine_has_its_crates_version_and_a_label_that_no_public_index_takes() -> None:

@@ -7,14 +7,32 @@ import sys
 from pathlib import Path
 
 import pytest
-import rhai
 from hypothesis import settings
+
+try:
+    import rhai
+except ImportError:
+    rhai = None
 
 # A run may take long on a busy machine; that is no fault of the example.
 settings.register_profile("rhai", deadline=None, print_blob=True)
 settings.load_profile("rhai")
 
 PATIENCE = 20.0
+
+
+class WithoutEngine(pytest.Module):
+    """A file of tests whose engine is not installed: it is skipped as one."""
+
+    def collect(self):
+        pytest.skip(
+            "the script engine is not installed: it is compiled with Rust 1.85 or newer",
+            allow_module_level=True,
+        )
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    return None if rhai else WithoutEngine.from_parent(parent, path=module_path)
 
 
 @pytest.fixture

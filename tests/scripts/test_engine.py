@@ -34,10 +34,10 @@ def checkout(tmp_path: Path) -> Path:
     return folder
 
 
-def asked(checkout: Path, tools: Path) -> subprocess.CompletedProcess[str]:
+def asked(checkout: Path, tools: Path, verb: str = "wheel") -> subprocess.CompletedProcess[str]:
     """Ask for the wheel where only some tools are on the path."""
     cache = {"XDG_CACHE_HOME": str(checkout.parent / "cache"), "PATH": str(tools)}
-    command = [sys.executable, checkout / SCRIPT, "wheel"]
+    command = [sys.executable, checkout / SCRIPT, verb]
     return subprocess.run(command, env=cache, capture_output=True, text=True)
 
 
@@ -88,6 +88,63 @@ def test_without_a_toolchain_that_will_do_it_says_what_to_install(
         "install it as https://rustup.rs says, or with 'rustup update stable', and ask again",
     ]
     assert not (tmp_path / "cache").exists()
+
+
+def test_an_install_without_a_toolchain_goes_on_and_says_so_in_two_lines(
+    checkout: Path, tmp_path: Path
+) -> None:
+    answer = asked(checkout, tmp_path / "nothing", "available")
+
+    assert (answer.returncode, answer.stdout.strip()) == (0, "")
+    assert answer.stderr.splitlines() == [
+        "installed without the script engine, all else is there: it takes Rust 1.85 or newer,"
+        " there is no 'cargo' on the path",
+        "for the transform 'script', install Rust as https://rustup.rs says, or with"
+        " 'rustup update stable', and run make again",
+    ]
+
+
+def test_an_engine_that_does_not_compile_lets_no_install_go_on(
+    checkout: Path, tmp_path: Path
+) -> None:
+    tool(tmp_path / "tools", "cargo", "exit 1")
+    tool(tmp_path / "tools", "rustc", "echo 'rustc 1.85.0 (4d91de4e4 2025-02-17)'")
+
+    answer = asked(checkout, tmp_path / "tools", "available")
+
+    assert (answer.returncode, answer.stdout) == (1, "")
+    assert "the script engine (rhai-python) could not be compiled" in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("has_rust", "runs_again"), [(False, False), (True, True)], ids=["no Rust yet", "Rust by now"]
+)
+def test_an_install_without_the_engine_is_done_again_when_it_can_be_had(
+    checkout: Path, tmp_path: Path, has_rust: bool, runs_again: bool
+) -> None:
+    for name in ("Makefile", "pyproject.toml", "setup.py"):
+        shutil.copy(REPOSITORY / name, checkout)
+    (checkout / "rhai-python" / "python").mkdir()
+    programs = checkout / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    (programs / "python").symlink_to(sys.executable)
+    (programs / "uv").touch()
+    for mark in (".without-engine", ".runs"):
+        (checkout / ".venv" / mark).touch()
+    tools = tmp_path / "tools"
+    if has_rust:
+        tool(tools, "cargo", "exit 1")
+        tool(tools, "rustc", "echo 'rustc 1.85.0 (4d91de4e4 2025-02-17)'")
+    make = ["make", "--dry-run", f"PYTHON={sys.executable}", ".venv/.runs"]
+    path = f"{tools}:/usr/bin:/bin"
+    cache = str(tmp_path / "cache")
+
+    told = subprocess.run(
+        make, cwd=checkout, env={"PATH": path, "XDG_CACHE_HOME": cache}, capture_output=True
+    )
+
+    assert told.returncode == 0
+    assert (b"engine.py available" in told.stdout) == runs_again
 
 
 def test_what_a_build_does_not_see_does_not_ask_for_another(

@@ -13,7 +13,7 @@ import pytest
 class Missing(pytest.skip.Exception):
     """A server cannot run on this machine; the text says what to install.
 
-    To pytest that is a skip with a reason, and `tests/conftest.py` makes a failure of it in CI.
+    To pytest that is a skip with a reason, and `tests/skipping.py` makes a failure of it in CI.
     """
 
 

@@ -410,7 +410,9 @@ def test_without_the_engine_everything_else_is_checked(monkeypatch: pytest.Monke
     assert check(other) == (
         1,
         [
-            "b.yaml:3:16: pipelines[0].transforms[0]:"
-            " a script needs the package 'rhai-python', which is not installed"
+            "b.yaml:3:60: pipelines[0].transforms[0].source.code: a script needs the package"
+            " 'rhai-python', which is not installed: where there is Rust 1.85 or newer"
+            " (https://rustup.rs), 'make run' or 'pip install ./rhai-python' in the sources of"
+            " headrace installs it"
         ],
     )

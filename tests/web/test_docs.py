@@ -243,6 +243,7 @@ def test_every_code_has_an_example(known: list[Example]) -> None:
     assert [example.code for example in known] == [*CODES]
 
 
+@pytest.mark.engine
 def test_an_example_earns_its_code_and_no_other(known: list[Example]) -> None:
     assert {each.code: each.told for each in known} == {code: {code} for code in CODES}
 
