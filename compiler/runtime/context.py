@@ -33,7 +33,7 @@ from headrace.compiler.language.secrets import Secret, Secrets
 from headrace.compiler.language.states import no_state, undeclared_bucket
 from headrace.compiler.lowering.lifting import Slices, awaiting, pausing, per_batch
 from headrace.compiler.runtime.claims import Claims
-from headrace.compiler.runtime.failures import Failures
+from headrace.compiler.runtime.failures import Failures, cut
 from headrace.compiler.runtime.parts import Hold
 from headrace.compiler.runtime.signatures import Stage
 from headrace.compiler.runtime.turns import Turns
@@ -153,10 +153,14 @@ class Place:
         return self._redaction(text)
 
     def warn(self, text: str) -> None:
-        log.warning("pipeline '%s' %s: %s", self.pipeline, self.place, self.redact(text))
+        log.warning("pipeline '%s' %s: %s", self.pipeline, self.place, self._told(text))
 
     def note(self, text: str) -> None:
-        log.info("pipeline '%s' %s: %s", self.pipeline, self.place, self.redact(text))
+        log.info("pipeline '%s' %s: %s", self.pipeline, self.place, self._told(text))
+
+    def _told(self, text: str) -> str:
+        """Return what the log is told: cut, or who may post would decide how long it is."""
+        return cut(self.redact(text))  # in this order, or half a secret could be left
 
     def warn_once(self, text: str) -> None:
         if text not in self._said and len(self._said) < MOST_SAID:

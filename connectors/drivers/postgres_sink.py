@@ -40,6 +40,8 @@ WRITE_SECONDS = 30.0
 STATEMENT_SECONDS = 25.0
 """How long the server may take over it, waiting for locks included: then it gives up and says so."""
 GOODBYE_SECONDS = 1.0
+MOST_TOLD = 100
+"""Refusals in different words that the log has more of, each once."""
 
 MOST_BYTES = (1 << 30) - (1 << 16)
 """At what size of a batch the server hangs up, less what is around the values: a gibibyte."""
@@ -218,7 +220,9 @@ class Link:
         if is_loss(cause):
             return self._server.lost(cause)
         failure = refusal(cause)
-        if failure not in self._told:  # once: it holds values, so it may be another each time
+        # Once: it holds values, so it may be another each time. Not ever new ones: the words are those
+        # of the server, and a function of its administrator's may put values into them.
+        if failure not in self._told and len(self._told) < MOST_TOLD:
             self._told.add(failure)
             if said := more(cause, failure):
                 self._ctx.warn(f"{failure}: {self._server.quoted(said)}")

@@ -172,6 +172,30 @@ async def test_the_log_tells_a_value_once_for_each_text(postgres: Postgres):
     ]
 
 
+RAISING = """
+CREATE FUNCTION {table}_raise() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    RAISE EXCEPTION 'no %', NEW.v USING ERRCODE = '22000', DETAIL = 'one of ' || NEW.v;
+END $$;
+CREATE TRIGGER {table}_raises BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION {table}_raise()
+"""
+
+
+async def test_a_function_that_says_something_else_each_time_fills_no_log(postgres, monkeypatch):
+    monkeypatch.setattr(postgres_sink, "MOST_TOLD", 3)
+    table, ctx = unused(), context(postgres)
+
+    async with started(sink(ctx, table, TEXT)) as it:
+        await done(postgres, RAISING.format(table=table))
+        for number in range(10):
+            await failure(it, {"v": f"v{number}"})
+
+    assert [each.rpartition(": ")[2] for each in ctx.warnings] == [
+        "one of v0",
+        "one of v1",
+        "one of v2",
+    ]
+
+
 async def test_a_table_may_be_dropped_and_made_again_by_somebody(postgres: Postgres):
     table = unused()
 

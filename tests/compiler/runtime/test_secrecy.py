@@ -20,6 +20,7 @@ from headrace.compiler.language.fields import SecretText
 from headrace.compiler.language.records import option
 from headrace.compiler.language.secrets import Secret, Secrets
 from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.runtime.failures import MOST_BYTES
 from tests.stand_ins import Slow, Told, batches, pipeline, run, running, with_attribute
 
 PASSWORD = "tr0ub4dor&3/x"
@@ -173,6 +174,26 @@ def test_a_warning_and_a_note_show_no_value(caplog):
     run_virtual(main)
     assert caplog.text.count("${BUS_PASS}") == 4
     assert not is_shown(caplog.text)
+
+
+def test_a_long_warning_is_cut_and_shows_no_part_of_a_value(caplog):
+    caplog.set_level(logging.INFO)
+
+    def says(ctx: Context, url: str) -> Source:
+        for say in (ctx.warn, ctx.note):
+            say("x" * (MOST_BYTES - 5) + PASSWORD + "y" * 100_000)
+        return idle(ctx)
+
+    async def main():
+        it = engine()
+        await run(it, pipeline("p", [tells(says)]))
+        await it.close()
+
+    run_virtual(main)
+    assert len(caplog.messages) == 2
+    for said in caplog.messages:
+        assert len(said) < MOST_BYTES + 100
+        assert PASSWORD[:3] not in said
 
 
 def test_a_config_and_its_components_show_the_template():
