@@ -7,13 +7,16 @@ would not notice, and neither would the requests that wait behind it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, ParamSpec, TypeVar
 
+import falcon
 import falcon.asgi
 
 from headrace.web.asgi import Receive, gone
+from headrace.web.turns import Turns
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -39,3 +42,24 @@ class Request(falcon.asgi.Request):
         finally:
             working.cancel()
             leaving.cancel()
+
+    async def in_turn(
+        self, turns: Turns, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Return what ``work`` makes of the body, in a thread, when it is its turn.
+
+        To be called when the body has been read, as `unless_gone`.
+
+        Raises:
+            falcon.HTTPBadRequest: the client has left, and the turn is somebody else's.
+            TooManyBodies: see `Turns`.
+        """
+        outcome = await self.unless_gone(_boxed(turns.take(work, *args, **kwargs)))
+        if outcome is None:
+            raise falcon.HTTPBadRequest(description="the client has left")  # answered to nobody
+        return outcome[0]
+
+
+async def _boxed(work: Coroutine[Any, Any, T]) -> tuple[T]:
+    """Return what ``work`` returns, told apart from nothing."""
+    return (await work,)

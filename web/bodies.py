@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -17,6 +15,8 @@ from headrace.compiler.language.diagnostics import Diagnostic, in_file_order, pr
 from headrace.compiler.language.documents import Document, Unreadable, read
 from headrace.compiler.language.drafts import Site, loaded
 from headrace.compiler.language.records import Record
+from headrace.web.asking import Request
+from headrace.web.turns import Turns
 
 LARGEST = 2 * 1024 * 1024
 """Bytes of a body, but for ingest and signing in; beyond it the request is refused, read no further."""
@@ -50,25 +50,25 @@ class Received(Generic[R]):
 
 
 async def record_of(
-    req: falcon.asgi.Request,
+    req: Request,
     record: type[R],
     outcome: str,
-    turn: AbstractAsyncContextManager[None],
+    turns: Turns,
     most_values: int = VALUES,
     most: int = LARGEST,
 ) -> R:
-    """Return the record in a body of at most so many bytes, read in a thread while it is our ``turn``.
+    """Return the record in a body of at most so many bytes, read in a thread when it is its turn.
 
     A body that is made for it takes seconds to read, unless it is small or may have but few values.
 
     Raises:
-        falcon.HTTPError: see `read_json_body`.
+        falcon.HTTPError: see `read_json_body` and `Request.in_turn`.
+        TooManyBodies: see `Turns`.
         MalformedBody: it is not JSON, or has more values.
         Refused: with all that is wrong with it, and the ``outcome``.
     """
     body = await read_json_body(req, most)
-    async with turn:
-        found = await asyncio.to_thread(received, body, record, most_values)
+    found = await req.in_turn(turns, received, body, record, most_values)
     if found.record is None or found.wrong:
         raise Refused(in_file_order(found.wrong), outcome)
     return found.record

@@ -6,7 +6,6 @@ anybody answers shows when a component that names the connection is built.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 
 import falcon
@@ -17,6 +16,7 @@ from headrace.compiler.jsontext import encode
 from headrace.compiler.language.connections import load_connection
 from headrace.compiler.language.diagnostics import Diagnostic, in_file_order
 from headrace.compiler.language.families import Connection
+from headrace.web.asking import Request
 from headrace.web.bodies import called, document_of, read_json_body
 from headrace.web.service import Service
 
@@ -31,14 +31,12 @@ async def list_connections(
     resp.data = encode({name: connection.dump() for name, connection in filed.items()})
 
 
-async def create_connection(
-    service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
-) -> None:
+async def create_connection(service: Service, req: Request, resp: falcon.asgi.Response) -> None:
     """File one connection; what is refused changes nothing."""
     body = await read_json_body(req)
-    async with service.reading:
-        # In a thread, as a pipeline is read: a body made for it takes seconds.
-        name, connection, diagnostics = await asyncio.to_thread(_connection, body, service)
+    # In a thread, as a pipeline is read: a body made for it takes seconds.
+    reading = req.in_turn(service.reading, _connection, body, service)
+    name, connection, diagnostics = await reading
     service.engine.connections.file(name, connection)
     for diagnostic in diagnostics:
         log.warning("connection '%s' %s: %s", name, diagnostic.path, diagnostic.message)

@@ -35,6 +35,7 @@ from headrace.web.saving.targets import NotAFileName
 from headrace.web.signin.passwords import Crowded
 from headrace.web.signin.verified import TokenRefused, WrongPassword
 from headrace.web.state import UnknownBucket
+from headrace.web.turns import TooManyBodies
 
 STATUS: Mapping[type[Exception], int] = MappingProxyType(
     {
@@ -62,6 +63,7 @@ STATUS: Mapping[type[Exception], int] = MappingProxyType(
         RevertedInPart: 500,
         Crowded: 503,
         TooMany: 503,
+        TooManyBodies: 503,
         TooManySamples: 503,
     }
 )

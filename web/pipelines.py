@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 
@@ -14,6 +13,7 @@ from headrace.compiler.language.config import PipelineConfig, load_pipeline
 from headrace.compiler.language.diagnostics import Diagnostic, in_file_order
 from headrace.compiler.language.families import Connection
 from headrace.compiler.runtime.engine import PipelineView
+from headrace.web.asking import Request
 from headrace.web.bodies import called, document_of, read_json_body
 from headrace.web.service import Service
 
@@ -35,19 +35,16 @@ async def list_pipelines(
     resp.data = b"[" + b",".join(texts) + b"]"
 
 
-async def create_pipeline(
-    service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
-) -> None:
+async def create_pipeline(service: Service, req: Request, resp: falcon.asgi.Response) -> None:
     """Build and start one pipeline; nothing is left of one that is refused."""
     body = await read_json_body(req)
     engine = service.engine
     running, buckets = [view.id for view in engine.pipelines()], engine.buckets.names()
     connections = dict(engine.connections)
-    async with service.reading:
-        # In a thread, and one at a time: a config as large as a body may be takes seconds to read.
-        config, diagnostics = await asyncio.to_thread(
-            _config, body, service, running, buckets, connections
-        )
+    # In a thread, and one at a time: a config as large as a body may be takes seconds to read.
+    config, diagnostics = await req.in_turn(
+        service.reading, _config, body, service, running, buckets, connections
+    )
     view = await service.engine.compile(config)
     for diagnostic in diagnostics:
         log.warning("pipeline '%s' %s: %s", view.id, diagnostic.path, diagnostic.message)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -48,15 +49,14 @@ async def plan_revert(
 
 async def _plan(service: Service) -> bytes:
     # Not in turn with bodies: whoever asks for plans would hold up those who send something.
-    _, target = await _read(service, "there is no plan")
+    _, target = await _read(service, "there is no plan", asyncio.to_thread)
     return encode(plan_dto(await service.engine.plan(target)))
 
 
 async def _revert(service: Service) -> None:
     filing = service.filing
     async with filing.lock:
-        async with service.reading:
-            loaded, target = await _read(service, "nothing was changed")
+        loaded, target = await _read(service, "nothing was changed", service.reading.take)
         log_each(each for each in loaded.diagnostics if each.code != "unresolved-secret")
         try:
             plan = await service.engine.revert(target)
@@ -67,7 +67,9 @@ async def _revert(service: Service) -> None:
     log.info("reverted to '%s': %s", filing.files.config, plan)
 
 
-async def _read(service: Service, subject: str) -> tuple[Loaded, Target]:
+async def _read(
+    service: Service, subject: str, in_thread: Callable[..., Awaitable[Loaded]]
+) -> tuple[Loaded, Target]:
     """Return what the files say; ``subject`` begins what is said when they are refused.
 
     Raises:
@@ -78,7 +80,7 @@ async def _read(service: Service, subject: str) -> tuple[Loaded, Target]:
     if files.config is None:
         raise NoConfigFile
     # In a thread, as a body is read: a large file takes seconds.
-    loaded = await asyncio.to_thread(load_again, files, service.catalogue, service.engine.secrets)
+    loaded = await in_thread(load_again, files, service.catalogue, service.engine.secrets)
     if loaded.program is None or loaded.is_refused:
         raise NotReverted(in_file_order(loaded.diagnostics), subject)
     return loaded, Target(loaded.program, loaded.connections)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,11 +64,10 @@ async def sample_input(service: Service, req: Request, resp: falcon.asgi.Respons
     """Read a few messages of an input, as a pipeline would, and leave no trace of that."""
     body = await read_json_body(req)
     running = [view.id for view in service.engine.pipelines()]
-    async with service.reading:
-        # In a thread, and one at a time, as every config that is sent.
-        asked = await asyncio.to_thread(
-            read_request, body, service.catalogue, running, service.engine.base
-        )
+    # In a thread, and one at a time, as every config that is sent.
+    asked = await req.in_turn(
+        service.reading, read_request, body, service.catalogue, running, service.engine.base
+    )
     resp.data = await req.unless_gone(_answer(service, asked))
 
 

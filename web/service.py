@@ -5,7 +5,6 @@ The web room knows the engine by this interface only, so that another one can st
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property
@@ -32,6 +31,7 @@ from headrace.web.access import Doors, Open
 from headrace.web.reading import Files
 from headrace.web.saving.filing import Filing
 from headrace.web.sharing import Shared
+from headrace.web.turns import Turns
 
 
 class Listener(Protocol):
@@ -101,8 +101,8 @@ class Service:
     """Who is let in as whom."""
     is_ready: bool = False
     """Whether requests are wanted: from when the server accepts them until it shuts down."""
-    reading: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held by the request whose config is being read."""
+    reading: Turns = field(default_factory=Turns)
+    """In which configs are read, and other bodies that are not for everybody."""
     plans: Shared[bytes] = field(default_factory=Shared)
     """Where plans of a revert are worked out, each for all who ask for one."""
     files: InitVar[Files | None] = None

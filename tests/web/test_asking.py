@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
+import falcon
 import falcon.testing
 import pytest
 
 from headrace.web.asgi import Message
 from headrace.web.asking import Request
+from headrace.web.turns import Turns
+from tests.clients import PATIENCE
 
 
 class Connection:
@@ -81,3 +85,27 @@ async def test_work_is_cancelled_with_its_request() -> None:
     with pytest.raises(asyncio.CancelledError):
         await answering
     await cancelled.wait()
+
+
+async def test_a_body_is_read_for_a_client_that_waits_whatever_comes_out() -> None:
+    assert await request(Connection()).in_turn(Turns(), lambda: None) is None
+    assert await request(Connection()).in_turn(Turns(), divmod, 7, 2) == (3, 1)
+
+
+async def test_who_has_left_waits_in_no_queue() -> None:
+    turns, may_end, read = Turns(), threading.Event(), list[str]()
+    reading = asyncio.ensure_future(request(Connection()).in_turn(turns, may_end.wait, PATIENCE))
+    leaving = Connection()
+    gone = asyncio.ensure_future(request(leaving).in_turn(turns, read.append, "of who has left"))
+    stays = asyncio.ensure_future(request(Connection()).in_turn(turns, read.append, "of who stays"))
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+    leaving.leave()
+    with pytest.raises(falcon.HTTPBadRequest) as refused:
+        await gone
+    assert refused.value.description == "the client has left"
+    may_end.set()
+    await asyncio.gather(reading, stays)
+
+    assert read == ["of who stays"]

@@ -28,6 +28,7 @@ from headrace.web.service import Service
 from headrace.web.signin import passwords
 from headrace.web.signin.doors import Guarded
 from headrace.web.signin.verified import Verified
+from headrace.web.turns import TooManyBodies, Turns
 from tests.web.exchange import Exchange
 from tests.web.signin.people import PASSWORDS, Issued, guarded
 
@@ -133,6 +134,17 @@ class Crowded(Aside):
 
     async def run(self, work: Any) -> Any:
         raise TooMany(100)
+
+
+class FullTurns(Turns):
+    """Turns for which too many wait."""
+
+    async def take(self, *_: Any, **__: Any) -> Any:
+        raise TooManyBodies(100)
+
+
+def full(_clock: Clock) -> Turns:
+    return FullTurns()
 
 
 def create(status: int, body: Any, headers: dict[str, str] = JSON, **service: Any) -> Case:
@@ -273,6 +285,7 @@ CASES = [
     create(415, NEW, {"Content-Type": "text/plain"}),
     create(422, {"id": "new", "inputs": []}),
     create(500, NEW, engine=Broken),
+    create(503, NEW, reading=full),
     delete(204, "mute"),
     delete(404, "nobody"),
     delete(500, "mute", engine=Broken),
@@ -310,6 +323,7 @@ CASES = [
     file(415, BUS, {"Content-Type": "text/plain"}),
     file(422, {"id": "bus"}),
     file(500, BUS, engine=Broken),
+    file(503, BUS, reading=full),
     remove(204, "disk"),
     remove(404, "bus"),
     remove(409, "used"),
@@ -326,8 +340,10 @@ CASES = [
     save(415, {"name": "saved.json"}, {"Content-Type": "text/plain"}),
     save(422, {"name": "../saved.json"}),
     save(500, {"name": "saved.json"}, filing=BrokenFiling),
+    save(503, {"name": "saved.json"}, reading=full),
     revert(204, filing=OnFile),
     revert(500),
+    revert(503, filing=OnFile, reading=full),
     Case("planRevert", 200, "/api/config/plan", service={"filing": OnFile}),
     Case("planRevert", 500, "/api/config/plan"),
     Case("getLayout", 200, "/api/layout"),
@@ -337,6 +353,7 @@ CASES = [
     arrange(415, {}, {"Content-Type": "text/plain"}),
     arrange(422, {"pipelines": []}),
     arrange(500, {}, filing=BrokenFiling),
+    arrange(503, {}, reading=full),
     Case("whoAmI", 200, "/api/auth/me"),
     login(200, ANN),
     login(400, b'{"username": '),
@@ -355,6 +372,7 @@ CASES = [
     token_login(415, {"token": "good"}, {"Content-Type": "text/plain"}),
     token_login(422, {"token": ["a secret"]}),
     token_login(500, {"token": "good"}, tokens=Bursting()),
+    token_login(503, {"token": "good"}, reading=FullTurns()),
     logout(204, {}),
     logout(403, SESSION | ELSEWHERE, sessions=SignedIn()),
     logout(500, SESSION, sessions=Bursting()),

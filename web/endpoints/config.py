@@ -48,7 +48,8 @@ ROWS: tuple[Endpoint, ...] = (
             204: Answer("It runs; what had to end has ended."),
             **refusals(
                 _500="There is no config file, or it is refused: then nothing was changed. Or a server "
-                "turned down what the file says: then that pipeline is `failed`, and the others run."
+                "turned down what the file says: then that pipeline is `failed`, and the others run.",
+                _503=BODY[503].meaning,
             ),
         },
         respond=reverting.revert_config,

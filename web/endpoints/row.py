@@ -68,5 +68,6 @@ BODY = refusals(
     _413="The body is larger than 2 MiB.",
     _415="The body says that it is something else than JSON.",
     _500=FAILURE,
+    _503="Too many bodies wait to be read; try again later.",
 )
 """What may be wrong with any body."""

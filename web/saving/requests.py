@@ -12,6 +12,7 @@ from headrace.compiler.jsontext import encode
 from headrace.compiler.language.decoding import Format
 from headrace.compiler.language.fields import Boolean, Choice, Text
 from headrace.compiler.language.records import Record, option
+from headrace.web.asking import Request
 from headrace.web.bodies import record_of
 from headrace.web.saving.layout import LayoutFile
 from headrace.web.service import Service
@@ -48,9 +49,7 @@ async def get_settings(
     )
 
 
-async def save_config(
-    service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
-) -> None:
+async def save_config(service: Service, req: Request, resp: falcon.asgi.Response) -> None:
     """Write what runs."""
     asked = await record_of(req, SaveConfigRequest, "nothing was saved", service.reading)
     saved = await service.filing.save(
@@ -69,9 +68,7 @@ async def get_layout(
     resp.data = encode(service.filing.layout.dump())
 
 
-async def replace_layout(
-    service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
-) -> None:
+async def replace_layout(service: Service, req: Request, resp: falcon.asgi.Response) -> None:
     """Take a whole layout in place of the one there is."""
     layout = await record_of(req, LayoutFile, "the layout is as it was", service.reading)
     await service.filing.arrange(layout)

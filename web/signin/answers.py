@@ -6,7 +6,7 @@ wrong.
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import suppress
 from dataclasses import replace
 
 import falcon
@@ -16,12 +16,14 @@ from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import encode
 from headrace.compiler.language.records import Record
 from headrace.web.access import NOBODY, Caller
+from headrace.web.asking import Request
 from headrace.web.bodies import MalformedBody, R, record_of
 from headrace.web.service import Service
 from headrace.web.signin.doors import Guarded
 from headrace.web.signin.origin import refuse_foreign
 from headrace.web.signin.requests import LoginRequest
 from headrace.web.signin.verified import WrongPassword
+from headrace.web.turns import Turns
 
 MOST_VALUES = 100
 """Of a body here: anybody may post it, and the dearest that others may post takes seconds to read."""
@@ -42,7 +44,7 @@ async def who_am_i(service: Service, req: falcon.asgi.Request, resp: falcon.asgi
             nobody_asks(resp)
 
 
-async def login(service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response) -> None:
+async def login(service: Service, req: Request, resp: falcon.asgi.Response) -> None:
     """Sign in with the name and the password of an account."""
     match service.doors:
         case Guarded() as doors:
@@ -68,9 +70,7 @@ async def logout(service: Service, req: falcon.asgi.Request, resp: falcon.asgi.R
     resp.status = falcon.HTTP_204
 
 
-async def asked(
-    doors: Guarded, req: falcon.asgi.Request, record: type[R], most: int = LARGEST
-) -> R:
+async def asked(doors: Guarded, req: Request, record: type[R], most: int = LARGEST) -> R:
     """Return what is posted to sign in, in a body of at most so many bytes.
 
     Raises:
@@ -83,7 +83,7 @@ async def asked(
 
 async def nobody_has_to(
     service: Service,
-    req: falcon.asgi.Request,
+    req: Request,
     resp: falcon.asgi.Response,
     record: type[Record],
     most: int = LARGEST,
@@ -93,19 +93,18 @@ async def nobody_has_to(
     nobody_asks(resp)
 
 
-async def _read(
-    req: falcon.asgi.Request, record: type[R], turn: AbstractAsyncContextManager[None], most: int
-) -> R:
+async def _read(req: Request, record: type[R], turns: Turns, most: int) -> R:
     """Return a record that holds a secret, of which no refusal tells a value.
 
     Raises:
         falcon.HTTPError: it is too large, or says that it is something else than JSON.
+        TooManyBodies: too many wait to be read.
         MalformedBody: it is not JSON, or holds too much of it. Told is where, and no word: it may be
             one of the secret.
         Refused: it is JSON, and not what was asked for.
     """
     try:
-        return await record_of(req, record, "nobody was signed in", turn, MOST_VALUES, most)
+        return await record_of(req, record, "nobody was signed in", turns, MOST_VALUES, most)
     except MalformedBody as cause:
         told = [replace(each, message=_NOT_JSON, found=None) for each in cause.diagnostics]
     raise MalformedBody(told)  # with nothing of it behind

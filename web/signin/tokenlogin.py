@@ -12,6 +12,7 @@ from collections.abc import Callable
 import falcon.asgi
 
 from headrace.web.access import Caller
+from headrace.web.asking import Request
 from headrace.web.service import Service
 from headrace.web.signin.answers import asked, nobody_has_to, signed_in
 from headrace.web.signin.doors import Guarded
@@ -22,9 +23,7 @@ LARGEST = 64 * 1024
 """Bytes of a body with a token: as much as the header of a request could bring."""
 
 
-async def token_login(
-    service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
-) -> None:
+async def token_login(service: Service, req: Request, resp: falcon.asgi.Response) -> None:
     """Answer who the token stands for, with a cookie; on a server without accounts, that it has none."""
     match service.doors:
         case Guarded() as doors:
@@ -35,9 +34,7 @@ async def token_login(
             await nobody_has_to(service, req, resp, TokenLoginRequest, LARGEST)
 
 
-async def _presented(
-    doors: Guarded, req: falcon.asgi.Request, now: Callable[[], float]
-) -> Verified:
+async def _presented(doors: Guarded, req: Request, now: Callable[[], float]) -> Verified:
     given = await asked(doors, req, TokenLoginRequest, LARGEST)
     if doors.tokens is None:
         raise TokenRefused(why="this server takes none")

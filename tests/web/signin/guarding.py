@@ -19,6 +19,7 @@ from headrace.web.reading import catalogue
 from headrace.web.service import Service
 from headrace.web.signin.opening import opened
 from headrace.web.signin.settings import ServerSettings
+from tests.web.conftest import waited_for
 from tests.web.signin.issuing import AUDIENCE, ISSUER
 
 ROLES = {"claim": "groups", "admin": ["operators"]}
@@ -63,7 +64,9 @@ async def guarded(**auth: Any) -> AsyncIterator[Guard]:
     engine = Engine(clock)
     service = Service(engine, catalogue(), clock, doors=doors, is_ready=True)
     try:
-        async with falcon.testing.ASGIConductor(as_served(Application(service))) as client:
+        async with falcon.testing.ASGIConductor(
+            as_served(waited_for(Application(service)))
+        ) as client:
             yield Guard(client, clock)
     finally:
         await doors.close()
