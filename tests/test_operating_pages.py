@@ -81,7 +81,6 @@ def test_what_a_scraper_is_given_is_yaml() -> None:
         f"| {samples.AT_ONCE} at a time | 503 |",
         f"{passwords.MOST_WAITING} wait | 503 |",
         f"{turns.MOST_WAITING} wait, and {doors.MOST_LOGINS:,} logins |",
-        f"{turns.MOST_WAITING} wait, and {doors.MOST_LOGINS:,} logins |",
         f"{sessions.MOST:,}, {sessions.MOST_OF_ONE:,} of one user",
         f"before {server.IDLE_SECONDS} seconds",
         f"{protocol.LOOKS * server.LOOK_SECONDS} to {(protocol.LOOKS + 1) * server.LOOK_SECONDS}"

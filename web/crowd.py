@@ -2,7 +2,8 @@
 
 A server waits for requests that may never come and for bodies that may never end. Where there are
 more connections than it may have, or more of such bodies than it can hold, those go that it has been
-waiting for the longest, and everybody else is served. Whoever is being answered stays.
+waiting for the longest, and everybody else is served. Whoever is being answered stays, and what they
+have sent counts until they are: it is read in turn, and lies there until then.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Protocol
 
 MOST_CONNECTIONS = 4096
 MOST_HELD = 256 * 1024 * 1024
-"""Bytes of all requests that have begun and not arrived."""
+"""Bytes of all requests that have begun and are not answered."""
 _KEPT_SHARE, _KEPT = 4, 32
 """What part of the files a process may have open is left to what is no client: pipelines, disks. And
 how many at least."""
@@ -31,7 +32,7 @@ class Guest(Protocol):
     turn: int
     """Whose turn it was to be waited for: a lower number for who is waited for longer."""
     held: int
-    """Bytes of a request that has not arrived."""
+    """Bytes of requests that are not answered."""
 
     @property
     def is_awaited(self) -> bool:
@@ -67,18 +68,26 @@ class Crowd:
         _end(leaving, connections)
         return bool(leaving)
 
-    def hold(self, guest: Guest, size: int, connections: set[Guest]) -> None:
-        """Count bytes of a request that is not complete, and end others where they are too many."""
+    def hold(self, guest: Guest, size: int, connections: set[Guest]) -> bool:
+        """Count bytes of a request that is not answered, and end others where they are too many.
+
+        Whether there is room for them: where all that is held is of those who are being answered, the
+        one who brings more has to go.
+        """
         guest.held += size
         self._held += size
-        if self._held > self._most_held:
-            holding = [each for each in connections if each.held and each.is_awaited]
-            oldest = min(holding, key=_turn, default=guest)
-            self.release(oldest)
-            _end([oldest], connections)
+        if self._held <= self._most_held:
+            return True
+        holding = [each for each in connections if each.held and each.is_awaited]
+        oldest = min(holding, key=_turn, default=guest)
+        self.release(oldest)
+        if oldest is guest:
+            return False
+        _end([oldest], connections)
+        return True
 
     def release(self, guest: Guest) -> None:
-        """Count what one has sent no longer: it has arrived, or it never will."""
+        """Count what one has sent no longer: it is answered, or it never will be."""
         self._held -= guest.held
         guest.held = 0
 

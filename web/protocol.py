@@ -20,6 +20,8 @@ LOOKS = 5
 """After so many looks in vain, a request that does not arrive is dropped, as is an answer that is
 not taken. An event stream is not: who does not read it loses events (`compiler/runtime/feed.py`)."""
 MOST_HEAD_BYTES = 64 * 1024
+SMALL = 4096
+"""Bytes that are not counted when they are a request as a whole: 16 MiB of as many as may be here."""
 MOST_BYTES = 64 * 1024 * 1024
 """Bytes of a request with everything: several times those of a body, for its chunks."""
 
@@ -48,14 +50,14 @@ class Protocol(HttpToolsProtocol):
             self._refuse(b"503 Service Unavailable", "the server has no room for more connections")
 
     def data_received(self, data: bytes) -> None:
-        """Read on, within bounds. A request that is here as a whole is not counted."""
+        """Read on, within bounds. A small request that is here as a whole is not counted."""
         self._unset_keepalive_if_required()
         self._read(data)
         cycle = self.cycle
         if cycle is None or cycle.more_body or cycle.scope is not self.scope:
             self._count(len(data))
-        elif self.held:
-            self._crowd.release(self)
+        elif self.held or len(data) > SMALL:
+            self._hold(len(data))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the request that is being answered, also when others have arrived behind it."""
@@ -80,7 +82,9 @@ class Protocol(HttpToolsProtocol):
             super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request."""
+        """Wait for the next request. What else has come with this one may still be waited for."""
+        if self.held and not self.pipeline:
+            self._crowd.release(self)
         self.turn = self._crowd.turn()
         super().on_response_complete()
 
@@ -152,10 +156,9 @@ class Protocol(HttpToolsProtocol):
         """Count what has come of a request since the packet it began in, which may hold others."""
         if self._counted is not self.scope:
             self._counted, self._bytes = self.scope, 0
-            self._crowd.release(self)
         else:
             self._bytes += size
-        self._crowd.hold(self, size, self._guests)
+        self._hold(size)
         if self._bytes > MOST_BYTES:
             self.transport.abort()
         elif self._bytes > MOST_HEAD_BYTES and (
@@ -165,6 +168,14 @@ class Protocol(HttpToolsProtocol):
                 b"431 Request Header Fields Too Large",
                 f"the head of a request has at most {MOST_HEAD_BYTES} bytes",
             )
+
+    def _hold(self, size: int) -> None:
+        """Count what has come and is kept until it is answered. Of what is answered nothing is kept."""
+        cycle = self.cycle
+        if cycle is not None and cycle.scope is self.scope and cycle.response_complete:
+            return
+        if not self._crowd.hold(self, size, self._guests):
+            self.transport.abort()
 
     @property
     def _guests(self) -> set[Guest]:

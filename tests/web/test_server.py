@@ -11,7 +11,7 @@ import pytest_asyncio
 import uvicorn
 from uvicorn.server import ServerState
 
-from headrace.web.asgi import Message, Receive, Send, respond
+from headrace.web.asgi import Asgi, Message, Receive, Send, respond
 from headrace.web.crowd import Crowd, room
 from headrace.web.protocol import LOOKS, Protocol
 
@@ -23,6 +23,11 @@ async def reading(scope: Message, receive: Receive, send: Send) -> None:
     while (await receive()).get("more_body"):
         pass
     await respond(send, 200, b"{}")
+
+
+async def refusing(scope: Message, receive: Receive, send: Send) -> None:
+    """Answer without a look at the body."""
+    await respond(send, 404, b"{}")
 
 
 class Wire(asyncio.Transport):
@@ -59,8 +64,8 @@ class Wire(asyncio.Transport):
 class House:
     """A server as its connections see it: they share a state, and the bounds of a crowd."""
 
-    def __init__(self, crowd: Crowd) -> None:
-        self._config = uvicorn.Config(reading, lifespan="off", log_config=None)
+    def __init__(self, crowd: Crowd, application: Asgi = reading) -> None:
+        self._config = uvicorn.Config(application, lifespan="off", log_config=None)
         self._config.load()
         self._state = ServerState()
         self._crowd = crowd
@@ -200,20 +205,108 @@ async def test_bodies_that_do_not_arrive_are_bounded_together() -> None:
     assert open_ones(guests) == [1, 2, 3, 4]
 
 
-async def test_bodies_that_have_arrived_do_not_count() -> None:
-    house = House(Crowd(most_held=10_000))
-    guests = [house.enter() for _ in range(20)]
+BODY = HEAD + b"Content-Length: 5000\r\n\r\n"
+
+
+def send(connection: Protocol, size: int = 5000) -> None:
+    """Send a request, its body of so many bytes in two pieces."""
+    connection.data_received(HEAD + b"Content-Length: %d\r\n\r\n" % size)
+    connection.data_received(b"x" * 1000)
+    connection.data_received(b"x" * (size - 1000))
+
+
+async def steps(count: int = 5) -> None:
+    """Let what has been started go on."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+class Slow:
+    """An application that reads bodies, and answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.may_answer = asyncio.Event()
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        while (await receive()).get("more_body"):
+            pass
+        await self.may_answer.wait()
+        await respond(send, 200, b"{}")
+
+
+async def test_bodies_that_have_arrived_count_until_they_are_answered() -> None:
+    slow = Slow()
+    house = House(Crowd(most_held=20_000), slow)
+    guests = [house.enter() for _ in range(5)]
     for each in guests:
-        each.data_received(HEAD + b"Content-Length: 4000\r\n\r\n")
-        each.data_received(b"x" * 2000)
-        each.data_received(b"x" * 2000)
-    guests[0].connection_lost(None)
+        send(each)
+        await steps()
 
-    last = house.enter()
-    last.data_received(HEAD + b"Content-Length: 9001\r\n\r\n")
-    last.data_received(b"x" * 9000)
+    # They are being answered, and stay; it is the newest for whom there is no room.
+    assert open_ones(guests) == [0, 1, 2]
+    slow.may_answer.set()
+    await steps()
+    late = [house.enter() for _ in range(3)]
+    for each in late:
+        send(each)
 
-    assert open_ones([*guests[1:], last]) == list(range(20))
+    assert open_ones([*guests, *late]) == [0, 1, 2, 5, 6, 7]
+    await steps()
+    assert [each.held for each in late] == [0, 0, 0]
+
+
+async def test_one_who_does_not_go_on_makes_room_for_bodies_that_have_arrived() -> None:
+    house = House(Crowd(most_held=12_000), Slow())
+    guests = [house.enter() for _ in range(3)]
+    send(guests[0])
+    guests[1].data_received(BODY)
+    guests[1].data_received(b"x" * 4000)
+
+    send(guests[2])
+
+    assert open_ones(guests) == [0, 2]
+
+
+async def test_a_request_in_one_packet_counts_unless_it_is_small() -> None:
+    house = House(Crowd(most_held=20_000), Slow())
+    large, small = [house.enter() for _ in range(9)], [house.enter() for _ in range(9)]
+    for each in large:
+        each.data_received(BODY + b"x" * 5000)
+    for each in small:
+        each.data_received(HEAD + b"Content-Length: 2000\r\n\r\n" + b"x" * 2000)
+
+    assert open_ones([*large, *small]) == [0, 1, 2, *range(9, 18)]
+
+
+async def test_what_comes_behind_an_answer_is_not_kept_and_does_not_count() -> None:
+    house = House(Crowd(most_held=20_000), refusing)
+    guest = house.enter()
+    guest.data_received(HEAD + b"Content-Length: 1000000\r\n\r\n")
+    await steps()
+
+    for _ in range(50):
+        guest.data_received(b"x" * 1000)
+
+    assert (guest.held, open_ones([guest])) == (0, [0])
+
+
+async def test_requests_that_wait_behind_another_one_count() -> None:
+    slow = Slow()
+    house = House(Crowd(most_held=20_000), slow)
+    guest = house.enter()
+    guest.data_received((BODY + b"x" * 5000) * 2)
+    guest.data_received(BODY + b"x" * 5000)
+    held = [guest.held]
+
+    slow.may_answer.set()
+    await steps()
+    held.append(guest.held)
+    await steps(20)
+    held.append(guest.held)
+
+    assert held[0] > 15_000
+    assert held[-1] == 0
 
 
 def test_connections_leave_room_for_what_else_a_process_has_open(
