@@ -339,6 +339,7 @@ class HttpOutput(Output, kind="http", listed=10):
         client = HttpClient(
             self.url,
             clock=ctx.clock,
+            hide=ctx.hide,
             redact=ctx.redact,
             verb=self.verb,
             timeout_seconds=self.timeout_seconds,

@@ -42,7 +42,7 @@ class HttpTransform(Transform, kind="http", listed=2):
 
     def operator(self, ctx: Context) -> Operator:
         """Return the operator; its session is closed when the pipeline has ended."""
-        client = HttpClient(self.url, clock=ctx.clock, redact=ctx.redact)
+        client = HttpClient(self.url, clock=ctx.clock, hide=ctx.hide, redact=ctx.redact)
         ctx.on_finish(client.close)
 
         async def replace(batch: Batch) -> list[Batch]:

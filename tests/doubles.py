@@ -107,6 +107,9 @@ class StubContext:
         self._redaction.learn(secret.template, value, self._secrets.lookup)
         return value
 
+    def hide(self, value: str) -> None:
+        self._redaction.hide(value)
+
     def redact(self, text: str) -> str:
         return self._redaction(text)
 

@@ -102,8 +102,11 @@ class Context(Protocol):
     def resolve(self, secret: Secret) -> str:
         """Return the value of a secret, or raise `UnresolvedSecret`."""
 
+    def hide(self, value: str) -> None:
+        """Show this credential in no text of the component, though no reference stands for it."""
+
     def redact(self, text: str) -> str:
-        """Return the text without any value this component has resolved."""
+        """Return the text without any value this component has resolved or hidden."""
 
     def warn(self, text: str) -> None:
         """Log a warning that names pipeline and component."""

@@ -5,6 +5,9 @@ passwords decoded and encoded. So what is looked for is the value, what each ref
 the credentials inside a url, every character of them however it is written. What shows instead is what
 the config says, or `HIDDEN` where that is the credential itself.
 
+A page may escape any of it for HTML: of that, references to letters and digits are read before anything
+is looked for, and all others are a way to write a character.
+
 Nothing shorter than `SHORTEST` is looked for: to hide every ``a`` would mangle all texts and tell what
 it is. Up to `LONGEST_WORD` characters count only as a word of their own. What stands before the host of
 a url is hidden in any text, known or not.
@@ -29,6 +32,12 @@ LONGEST_WORD = 7
 
 _HARMLESS = re.compile(rf"(?:{REFERENCE.pattern}|{re.escape(HIDDEN)})*")
 _BEFORE_A_HOST = re.compile(r"""(://(?:[^\s/@:"'<>,]*:)?)([^\s/@"'<>,]+)@""")
+
+
+_REFERENCE_IN_HTML = re.compile(
+    r"&(?:#[0-9]{1,8}|#x[0-9a-f]{1,8}|[a-z]{2,31}(?=;));?", re.IGNORECASE
+)
+_WORD = re.compile(r"[A-Za-z0-9_.\-]")
 
 
 class Redaction:
@@ -61,7 +70,7 @@ class Redaction:
     def __call__(self, text: str) -> str:
         """Return a text without what is hidden."""
         if self._shown:
-            text = self._compiled().sub(self._instead, text)
+            text = self._compiled().sub(self._instead, _REFERENCE_IN_HTML.sub(_plain, text))
         return _BEFORE_A_HOST.sub(_harmless, text)
 
     def _compiled(self) -> re.Pattern[str]:
@@ -114,14 +123,46 @@ def _written(value: str) -> str:
     return rf"(?<!\w){pattern}(?!\w)" if len(value) <= LONGEST_WORD else pattern
 
 
+def _plain(found: re.Match[str]) -> str:
+    """Return a letter, a digit or what joins them, for a reference to it; any other as it is."""
+    from html import unescape  # loading the names takes its time, and few texts refer to any
+
+    character = unescape(found[0])
+    return character if _WORD.fullmatch(character) else found[0]
+
+
 @cache
 def _spelt(character: str) -> str:
-    """Return a pattern for a character: itself, or as a url, JSON or Python write it."""
+    """Return a pattern for a character: itself, or as a url, JSON, HTML or Python write it."""
     if character.isspace():
-        return r"(?:\s|\+|%[0-2][0-9AaDd]|\\[nrt])"  # lines are folded
-    if character.isascii() and (character.isalnum() or character in "-_."):
+        # Lines are folded.
+        return r"(?:\s|\+|%[0-2][0-9AaDd]|\\[nrt]|&nbsp;|&#0{0,7}(?:9|1[03]|32);?|&#x0{0,7}(?:[9AD]|20);?)"
+    if _WORD.fullmatch(character):
         return re.escape(character)
     octets = character.encode("utf-8", "surrogateescape")
-    escaped = [text[1:-1] for text in (json.dumps(character), repr(character))]
+    escaped = [text(character)[1:-1] for text in (json.dumps, repr, ascii)]
     ways = {character, f"\\{character}", *escaped, repr(octets)[2:-1], quote(octets, safe="")}
-    return f"(?:{'|'.join(map(re.escape, sorted(ways, key=len, reverse=True)))})"
+    if "\x80" <= character <= "\xff":  # Latin-1, also where it was read as UTF-8
+        ways |= {quote(character, encoding="latin-1"), "\ufffd"}
+    patterns = sorted(map(re.escape, ways), key=len, reverse=True)
+    references = "|".join(_in_html(character))  # JSON in a page has its backslashes as they are
+    return rf"(?:{'|'.join(patterns)}|\\?(?:{references}))"
+
+
+def _in_html(character: str) -> Iterator[str]:
+    """Yield patterns for the references to a character, by number and by name."""
+    number = ord(character)
+    yield rf"&#0{{0,7}}{number};?"
+    yield rf"&#x0{{0,7}}{number:x};?"
+    yield from (f"&{re.escape(name)}" for name in _html_names().get(character, ()))
+
+
+@cache
+def _html_names() -> dict[str, list[str]]:
+    """Return the names of characters in HTML, each with its semicolon if it needs one; longest first."""
+    from html.entities import html5
+
+    names: dict[str, list[str]] = {}
+    for name in sorted(html5, key=len, reverse=True):
+        names.setdefault(html5[name], []).append(name)
+    return names

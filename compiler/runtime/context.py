@@ -149,6 +149,10 @@ class Place:
         self._redaction.learn(secret.template, value, secrets.lookup)
         return value
 
+    def hide(self, value: str) -> None:
+        self._redaction.hide(value)
+        self._world.secrets.redact.hide(value)  # for tracebacks, and what libraries log
+
     def redact(self, text: str) -> str:
         return self._redaction(text)
 

@@ -16,7 +16,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from headrace.compiler.errors import BatchFailed, Unreachable
-from headrace.compiler.language.redaction import Redaction
 
 if TYPE_CHECKING:
     from aiohttp import ClientConnectionError, ClientError, ClientResponse, ClientSession
@@ -37,8 +36,9 @@ _T = TypeVar("_T")
 class HttpClient:
     """Sends JSON to one url.
 
-    The user info of the url goes as Basic authentication; ``headers`` are other credentials. None
-    of them is in an error, should the server send it back.
+    The user info of the url goes as Basic authentication; ``headers`` are other credentials. Both are
+    handed to ``hide``: whoever tells of a failure has them taken out by ``redact``, the one place that
+    does, whatever it is that repeats them.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class HttpClient:
         address: Address,
         *,
         clock: Clock,
+        hide: Callable[[str], None],
         redact: Callable[[str], str],
         verb: str = "POST",
         timeout_seconds: float = 30,
@@ -64,9 +65,10 @@ class HttpClient:
             credentials["Authorization"] = encode_basic_auth(address.user, address.password)
         self._headers = CIMultiDict({"Content-Type": "application/json", "User-Agent": "headrace"})
         self._headers.update(credentials)
-        self._private = Redaction()
         for value in (*credentials.values(), address.password):
-            self._private.hide(re.sub(r"^(Bearer|Basic) ", "", value))
+            credential = re.sub(r"^(Bearer|Basic) ", "", value)
+            hide(credential)
+            hide(credential.rstrip("="))  # Base64 is also written without its padding
         self._session: ClientSession | None = None
 
     async def send(self, body: bytes) -> None:
@@ -112,23 +114,36 @@ class HttpClient:
         except TimeoutError:
             raise Unreachable(self._say(f"no answer within {self._seconds} s")) from None
         except ClientConnectionError as cause:
-            raise Unreachable(self._say(_unreachable(cause))) from None
+            raise Unreachable(self._say(self._shown(_unreachable(cause)))) from None
         except ClientError as cause:
-            raise BatchFailed(self._say(_unreadable(cause))) from None
+            raise BatchFailed(self._say(self._shown(_unreadable(cause)))) from None
 
     async def _request(self, body: bytes) -> ClientResponse:
         """Return the last reply, redirects followed where they are safe."""
         session, url = self._session or self._open(), self._url
         for _ in range(REDIRECTS):
-            reply = await session.request(
-                self._verb, url, data=body, headers=self._headers, allow_redirects=False
-            )
+            reply = await self._once(session, url, body)
             target = _redirection(reply)
             if target is None:
                 return reply
             reply.release()
             url = target
         raise BatchFailed(self._say(f"redirected more than {REDIRECTS} times"))
+
+    async def _once(self, session: ClientSession, url: URL, body: bytes) -> ClientResponse:
+        """Return the reply to one request.
+
+        Raises:
+            BatchFailed: the library objects to the url; that of a redirect is whatever a server says.
+        """
+        try:
+            return await session.request(
+                self._verb, url, data=body, headers=self._headers, allow_redirects=False
+            )
+        except ValueError as cause:
+            raise BatchFailed(
+                self._say(f"cannot be requested: {self._shown(str(cause))}")
+            ) from None
 
     def _open(self) -> ClientSession:
         """Make the session: at the first request, because it belongs to the running loop."""
@@ -165,7 +180,7 @@ class HttpClient:
 
         Cut last, or half of a credential could stay.
         """
-        line = " ".join(self._private(self._redact(text)).split()).encode("utf-8", "replace")
+        line = " ".join(self._redact(text).split()).encode("utf-8", "replace")
         return line[:EXCERPT_BYTES].decode("utf-8", "ignore")
 
     def _say(self, what: str) -> str:
@@ -181,7 +196,7 @@ def _redirection(reply: ClientResponse) -> URL | None:
     try:
         target = reply.url.join(URL(reply.headers["Location"])).with_user(None)
         return target if target.origin() == reply.url.origin() else None
-    except ValueError:  # no url, or none of HTTP
+    except (ValueError, IndexError):  # no url, or none of HTTP; the latter by a slip of the library
         return None
 
 
@@ -207,7 +222,12 @@ async def _discard(reply: ClientResponse) -> None:
 
 def _unreachable(cause: ClientConnectionError) -> str:
     """Return why there was no answer, without addresses that change from try to try."""
-    from aiohttp import ClientConnectorDNSError, ClientSSLError, ServerDisconnectedError
+    from aiohttp import (
+        ClientConnectorDNSError,
+        ClientOSError,
+        ClientSSLError,
+        ServerDisconnectedError,
+    )
 
     if isinstance(cause, ClientConnectorDNSError):
         return "the host name cannot be resolved"
@@ -219,6 +239,10 @@ def _unreachable(cause: ClientConnectionError) -> str:
         return f"TLS: {getattr(refusal, 'verify_message', None) or reason}"
     if isinstance(cause, OSError) and cause.errno:
         return os.strerror(cause.errno).lower()
+    if (
+        type(cause) is ClientOSError
+    ):  # its text repeats the url, that of a redirect with all it holds
+        return "the server closed the connection before it had the request"
     return str(cause) or type(cause).__name__
 
 

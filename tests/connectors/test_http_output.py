@@ -4,12 +4,14 @@ import asyncio
 import base64
 import contextlib
 import gc
+import html
 import struct
 from socket import SO_LINGER, SOL_SOCKET
+from urllib.parse import quote
 
 import pytest
 import pytest_asyncio
-from aiohttp import web
+from aiohttp import ClientOSError, ClientSession, web
 
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.compiler.language.diagnostics import Fault
@@ -216,6 +218,103 @@ async def test_a_failure_does_not_show_what_the_server_sends_back_of_our_credent
         "Bearer *** may not",
         "Basic *** may not",
     ]
+
+
+ODD_URLS = [
+    "/?{said}",
+    "http://other.invalid/{said}",
+    "http://{said}@other.invalid/",
+    "{said}",
+    "http://[{said}",
+    "{origin}[::1]é{said}@",
+    "{origin}:{said}/",
+]
+
+
+@pytest.mark.parametrize("status", [302, 307, 308])
+@pytest.mark.parametrize("location", ODD_URLS)
+async def test_a_redirect_shows_no_credential_whatever_url_it_names(
+    server: Peer, location: str, status: int
+):
+    user, password, token = "me", "pa@ss/word&more", "written+out,not/referred-to@all"
+    basic = base64.b64encode(f"{user}:{password}".encode()).decode()
+    literal = {"url": server.url(), "auth": {"type": "bearer", "token": token}}
+    signed = {"url": server.url(user=f"{user}:{quote(password, safe='')}")}
+    for options, said in (
+        (literal, token),
+        (literal, html.escape(token)),
+        (signed, password),
+        (signed, quote(password, safe="")),
+        (signed, html.escape(password)),
+        (signed, basic),
+        (signed, basic.rstrip("=")),
+    ):
+        there = location.format(said=said, origin=server.origin)
+        server.answers = [
+            replies(status=status, headers={"Location": there}),
+            *[replies(status=307, headers={"Location": there})] * 20,
+        ]
+
+        failed = await failure(options)
+
+        assert type(failed) is BatchFailed
+        assert said not in str(failed)
+        assert "word" not in str(failed)
+        assert len(str(failed)) < 500
+        server.answers = []
+
+
+async def test_a_server_that_hangs_up_on_what_it_has_redirected_shows_no_credential(
+    server: Peer, monkeypatch: pytest.MonkeyPatch
+):
+    password, token = "pass&word-of-a-url", "written+out"
+    basic = base64.b64encode(f"me:{password}".encode()).decode()
+    said = "&".join(quote(each) for each in (password, basic, token))
+    request = ClientSession.request
+
+    def hung_up_on(self, verb, url, **options):
+        if url.query_string:
+            # What the library raises when the connection is gone before the body is written.
+            raise ClientOSError(None, f"Can not write request body for {url}")
+        return request(self, verb, url, **options)
+
+    monkeypatch.setattr(ClientSession, "request", hung_up_on)
+    server.answers = [replies(status=307, headers={"Location": f"/?{said}"}) for _ in range(2)]
+
+    of_url = await failure({"url": server.url(user=f"me:{quote(password)}")})
+    of_token = await failure({"url": server.url(), "auth": {"type": "bearer", "token": token}})
+
+    expected = "the server closed the connection before it had the request"
+    assert str(of_url) == str(of_token) == f"POST {server.url()}: {expected}"
+    assert type(of_url) is type(of_token) is Unreachable
+
+
+async def test_a_redirect_to_what_cannot_be_requested_is_a_failure():
+    over = asyncio.Event()
+
+    async def points_there(reader, writer):
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while await reader.readuntil(b"[1]"):
+                writer.write(b"HTTP/1.1 307 There\r\nLocation: \x7fhttp://h:1#x\r\n")
+                writer.write(b"Content-Length: 0\r\n\r\n")
+        writer.close()
+        over.set()
+
+    async with rude(points_there) as url:
+        failed = await failure({"url": url})
+        await over.wait()
+
+    assert type(failed) is BatchFailed
+    assert str(failed).startswith(f"POST {url}: cannot be requested: Forbidden control character")
+
+
+async def test_what_is_sent_as_a_credential_is_hidden_in_every_text_of_the_component(server: Peer):
+    ctx = StubContext()
+    HttpOutput.load({"url": server.url(user="me:letmein-letmein")}).open(ctx)
+    HttpOutput.load({"url": server.url(), "auth": {"type": "bearer", "token": "literal"}}).open(ctx)
+    basic = base64.b64encode(b"me:letmein-letmein").decode()
+
+    assert ctx.redact(f"letmein-letmein {basic} literal {basic.rstrip('=')}") == "*** *** *** ***"
 
 
 async def test_a_failure_shows_the_url_without_user_info(server: Peer):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 import re
 import threading
@@ -29,7 +30,7 @@ from tests.web.signin.people import basic, bearer, cookie, made, session_of
 TOKEN = "t0ken&s3same=open/42"
 DOOR = "d00r-k3y.for-posts"
 FILED = "from-the-secrets-file+1"
-INLINE = "in%2Fthe%40url%21"
+INLINE = "in%2Fthe%40url%21%26%C3%B6%3C"
 """As it stands in a url that a config spells out."""
 
 USER = "operator-seven"
@@ -47,7 +48,13 @@ def spellings(value: str) -> set[str]:
     basic = [base64.b64encode(text.encode()).decode() for text in (value, f"app:{value}")]
     quoted = [quote(value), quote(value, safe=""), quote_plus(value), quote(value).lower()]
     escaped = [json.dumps(value)[1:-1], repr(value)[1:-1], repr(value.encode())[2:-1]]
+    escaped += [html.escape(value), referred(value), ascii(value)[1:-1]]
     return {value, *basic, *quoted, *escaped}
+
+
+def referred(value: str) -> str:
+    """Return a text with each of its characters as a reference of HTML."""
+    return "".join(f"&#{ord(character)};" for character in value)
 
 
 class Told:
@@ -108,10 +115,15 @@ class Echo(BaseHTTPRequestHandler):
         decoded = base64.b64decode(credential) if scheme == "Basic" else credential.encode()
         said = f"no: {dict(self.headers)} {self.path} ".encode() + decoded
         said += quote(decoded).encode() + json.dumps(decoded.decode()).encode()
+        if self.path.startswith("/page"):
+            said = f"no: {{ {html.escape(decoded.decode())} {referred(decoded.decode())}".encode()
+            said += ascii(decoded.decode()).encode()
         self.rfile.read(int(self.headers["Content-Length"]))
         self.send_response(int(self.path.rpartition("/")[2]))
         self.send_header("Content-Length", str(len(said)))
-        self.send_header("Location", f"http://app:{credential}@{self.headers['Host']}/500")
+        self.send_header(
+            "Location", f"http://app:{credential}@{self.headers['Host']}/500?{quote(decoded)}"
+        )
         self.end_headers()
         self.wfile.write(said)
 
@@ -144,7 +156,10 @@ def config(at: str) -> list[dict[str, Any]]:
         "moved": {"url": f"http://{at}/302", "auth": HEADER},
         "followed": {"url": f"http://{at}/307", "auth": HEADER},
         "header": {"url": f"http://{at}/400", "auth": HEADER, "body": "message"},
+        "page": {"url": f"http://{at}/page/403", "auth": BEARER},
         "inline": {"url": f"http://app:{INLINE}@{at}/403"},
+        "inline-page": {"url": f"http://app:{INLINE}@{at}/page/500"},
+        "inline-moved": {"url": f"http://app:{INLINE}@{at}/307"},
         "nobody": {"url": "http://127.0.0.1:9/", "auth": BEARER},
         "nowhere": {"url": f"http://app:{INLINE}@nowhere.invalid/"},
     }

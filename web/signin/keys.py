@@ -125,10 +125,12 @@ class Keys:
         return usable
 
     async def _answer(self) -> bytes:
+        hidden = _query_hidden(self._address)
         client = HttpClient(
             self._address,
             clock=self._clock,
-            redact=_query_hidden(self._address),
+            hide=hidden.hide,
+            redact=hidden,
             verb="GET",
             timeout_seconds=FETCH_SECONDS,
         )

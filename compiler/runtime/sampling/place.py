@@ -60,12 +60,12 @@ class SamplePlace(Place):
         super().note(text)
         self.outage = None
 
-    def hide(self, text: str) -> str:
+    def without_secrets(self, text: str) -> str:
         """Return a text without secrets, whosever they are."""
         return self._world.secrets.redact(self.redact(text))
 
     def _shown(self, text: str) -> str:
-        return cut(" ".join(self.hide(text).split()))
+        return cut(" ".join(self.without_secrets(text).split()))
 
     def _keep(self, text: str, texts: list[str]) -> bool:
         text = self._shown(text)

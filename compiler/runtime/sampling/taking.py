@@ -188,5 +188,5 @@ class Taking:
 
     def _shown(self, fault: Fault) -> Fault:
         """Return a fault without secrets: some are in the words of a driver."""
-        hide = self._place.hide
+        hide = self._place.without_secrets
         return replace(fault, message=hide(fault.message), found=fault.found and hide(fault.found))

@@ -1,6 +1,9 @@
 """Redaction: what a driver says of a secret, and what is shown of it."""
 
+import html
 import json
+import re
+import time
 from urllib.parse import quote, quote_plus, unquote
 
 import pytest
@@ -62,10 +65,44 @@ ODD = VALUES["ODD"]
         repr(ODD)[1:-1],
         repr(ODD.encode())[2:-1],
         ODD.upper(),
+        html.escape(ODD),
+        html.escape(ODD).replace("&#x27;", "&apos;").replace("ö", "&ouml;"),
+        html.escape(ODD).replace("&#x27;", "&#39"),
+        html.escape(json.dumps(ODD)[1:-1]),
+        "".join(f"&#{ord(each)};" for each in ODD),
+        "".join(f"&#x{ord(each):X};" for each in ODD),
+        "".join(f"&#{ord(each):05};" for each in ODD),
+        re.sub(r"[^A-Za-z0-9]", lambda found: f"&#x{ord(found[0]):02x};", ODD),
+        ascii(ODD)[1:-1],
+        ODD.replace("ö", "%F6"),
+        ODD.encode("latin-1").decode("utf-8", "replace"),
     ],
 )
 def test_a_value_is_found_however_it_is_written(written):
     assert redaction("${ODD}")(f"<{written}>") == "<${ODD}>"
+
+
+def test_references_of_html_that_stand_for_no_letter_stay_as_they_are():
+    hide = redaction("${PASS}")
+
+    assert hide("&lt;b&gt; &#65;BC &amp; &nosuch; &#xZZ &#0; &#99999999; 1&2;") == (
+        "&lt;b&gt; ABC &amp; &nosuch; &#xZZ &#0; &#99999999; 1&2;"
+    )
+
+
+def test_a_text_of_nothing_but_references_is_searched_in_time_that_grows_with_its_length():
+    hide = redaction("${ODD}", "${PASS}", "${BUS}")
+    pieces = ["&#", "&#0000000", "&amp", "&#x0000000", "&&&&", "&ouml"]
+
+    def seconds(times):
+        started = time.process_time()
+        for piece in pieces:
+            hide(piece * times)
+        return time.process_time() - started
+
+    seconds(100)
+
+    assert seconds(16_000) < 64 * max(seconds(1_000), 0.001)
 
 
 def test_a_value_that_is_encoded_is_found_decoded():
