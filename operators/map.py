@@ -158,8 +158,11 @@ class Map(PerMessage, kind="map", listed=8):
         formula = mapping.source(code, ctx, optional=is_lenient)
         condition = formula.there if fallback is None and self.on_missing == "omit" else ""
         if condition and is_seen:
+            is_checked = formula.check_apart(code)
             code.own()  # else every such block copies
             with code.block(f"if {condition}:"):
+                if is_checked and formula.guard:
+                    code.know(formula.guard)
                 value = formula.write(code)
                 code.write(target, value)
             return target, value, condition

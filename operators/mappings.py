@@ -60,12 +60,15 @@ class Formula:
     """A mapping as source: the value of ``expression``, where none of ``names`` is None.
 
     The plain form has to speak where ``guard`` does not hold, and where ``within`` says that the
-    result is out of bounds. ``raises_on_none`` says that nobody has to look at the names first.
+    result is out of bounds; where some names are None and others not, also where ``apart`` does not
+    hold, which looks at each by itself. ``raises_on_none`` says that nobody has to look at the names
+    first.
     """
 
     expression: str
     names: Sequence[str] = ()
     guard: str = ""
+    apart: str = ""
     raises_on_none: bool = False
     within: Callable[[str], str] | None = None
 
@@ -92,6 +95,15 @@ class Formula:
             code.know(code.is_number(value))  # calculated from numbers
         return value
 
+    def check_apart(self, code: Code) -> bool:
+        """Write the check of names of which some may be None; return whether there is one.
+
+        Where none is, ``guard`` holds behind it.
+        """
+        if self.apart:
+            code.give_up_unless(f"{self.guard or self.there} or {self.apart}")
+        return bool(self.apart)
+
     def write_demanding(self, code: Code) -> str:
         """Write it, leaving it to the plain form to say that one of the names is None."""
         if self.there and not self.raises_on_none:
@@ -102,7 +114,7 @@ class Formula:
         """Write it, with a constant in its place where one of the names is None."""
         if not self.there:
             return self.write(code)
-        if self.guard:
+        if not self.check_apart(code) and self.guard:
             code.give_up_unless(f"{self.guard} or {self.absent}")
         known = code.constant(otherwise, "default")
         value = code.let(f"{self.expression} if {self.there} else {known}", "value")
@@ -270,7 +282,11 @@ class Cast(Writing, tag="cast"):
 
 
 class Concat(Writing, tag="concat"):
-    """Joins strings; a number or boolean is one as JSON writes it. A missing part leaves nothing."""
+    """Joins strings; a number or boolean is one as JSON writes it.
+
+    A list or an object fails the batch, also where another part is missing. Otherwise one missing part
+    makes the whole value missing: `on_missing` says what that means, and by default the batch fails.
+    """
 
     is_never_object = True
 
@@ -287,9 +303,13 @@ class Concat(Writing, tag="concat"):
     def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
         """Return the parts, joined."""
         fields = {path: present(path, message) for path in self.sources}
-        if MISSING in fields.values():
+        texts = {
+            path: converted(found, "text", path)
+            for path, found in fields.items()
+            if found is not MISSING
+        }
+        if len(texts) < len(fields):
             return MISSING
-        texts = {path: converted(found, "text", path) for path, found in fields.items()}
         pieces = [part.constant if part.path is None else texts[part.path] for part in self.parts]
         if sum(map(len, pieces)) > _LONGEST:
             raise BatchFailed(f"the result is longer than {_LONGEST:,} characters")
@@ -305,7 +325,23 @@ class Concat(Writing, tag="concat"):
                 name = code.read(Path(part.path), optional=optional)
                 names.append(name)
                 pieces.append(f"({name} if {name}.__class__ is str else {text}({name}))")
-        return Formula(" + ".join(pieces), names, raises_on_none=True, within=_is_short)
+        apart = ""
+        if len(different := [*dict.fromkeys(names)]) > 1:
+            apart = f"{code.constant(_are_texts, 'are_texts')}({', '.join(different)})"
+        return Formula(
+            " + ".join(pieces), names, apart=apart, raises_on_none=True, within=_is_short
+        )
+
+
+def _are_texts(*values: JsonValue) -> bool:
+    """Return whether every value that is there can be a text."""
+    try:
+        for value in values:
+            if value is not None:
+                CASTS["text"](value)
+    except CastError:
+        return False
+    return True
 
 
 _OPERATORS: dict[str, tuple[str, Callable[[float, float], float]]] = {
@@ -319,7 +355,10 @@ _NEVER_TIPS = 1e290
 
 
 class Arithmetic(Writing, tag="arithmetic"):
-    """Calculates with two numbers. Integers stay integers, but for `divide`, which gives a double."""
+    """Calculates with two numbers. Integers stay integers, but for `divide`, which gives a double.
+
+    Anything but a number fails the batch, also where the other side is missing.
+    """
 
     is_never_object = True
 
@@ -350,10 +389,10 @@ class Arithmetic(Writing, tag="arithmetic"):
             side.constant if side.path is None else present(side.path, message)
             for side in (self.left, self.right)
         )
-        if left is MISSING or right is MISSING:
-            return MISSING
         self._check(self.left, left)
         self._check(self.right, right)
+        if left is MISSING or right is MISSING:
+            return MISSING
         if self.operator == "divide" and not right:
             raise BatchFailed(f"field '{self.right.path}' is zero: nothing can be divided by it")
         try:
@@ -377,10 +416,13 @@ class Arithmetic(Writing, tag="arithmetic"):
             else:
                 names.append(code.read(Path(side.path), optional=optional))
                 sides.append(names[-1])
+        different = [*dict.fromkeys(names)]
+        apart = [f"({code.is_number(name)} or {name} is None)" for name in different]
         return Formula(
             f"{sides[0]} {_OPERATORS[self.operator][0]} {sides[1]}",
             names,
-            guard=" and ".join(map(code.is_number, dict.fromkeys(names))),
+            guard=" and ".join(map(code.is_number, different)),
+            apart=" and ".join(apart) if len(different) > 1 else "",
             raises_on_none=True,
             within=None if self._stays_in_range else _in_range,
         )
@@ -400,8 +442,8 @@ class Arithmetic(Writing, tag="arithmetic"):
         return right is not None and abs(right) >= 1
 
     @staticmethod
-    def _check(side: Operand, value: JsonValue) -> None:
-        if type(value) not in NUMBERS:
+    def _check(side: Operand, value: JsonValue | Missing) -> None:
+        if value is not MISSING and type(value) not in NUMBERS:
             raise BatchFailed(f"field '{side.path}' is {json_type(value)}: expected a number")
 
 

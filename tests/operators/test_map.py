@@ -296,8 +296,44 @@ def test_one_missing_part_makes_the_whole_missing(mapped, mapping):
     assert mapped(a_map(mapping), {}) == (
         f"mapping 0 ('{kind}'): fields 'a', 'b' are missing or null"
     )
-    assert mapped(a_map(mapping, on_missing="null"), {"a": [1]}) == {"a": [1], "out": None}
-    assert mapped(a_map(mapping, on_missing="omit"), {"b": [1]}) == {"b": [1]}
+    assert mapped(a_map(mapping, on_missing="null"), {"a": 1}) == {"a": 1, "out": None}
+    assert mapped(a_map(mapping, on_missing="omit"), {"b": 1}) == {"b": 1}
+
+
+WRONG = [
+    (concat(["a"], "/", ["b"]), [1], "field '{}': cannot read a list as text"),
+    (concat(["a"], "/", ["b"]), {}, "field '{}': cannot read an object as text"),
+    (arithmetic("a", "add", "b"), "1", "field '{}' is a string: expected a number"),
+    (arithmetic("a", "divide", "b"), True, "field '{}' is a boolean: expected a number"),
+    (arithmetic("a", "multiply", "b"), [1], "field '{}' is a list: expected a number"),
+]
+
+
+@pytest.mark.parametrize("policy", ["error", "omit", "null"])
+@pytest.mark.parametrize("keep", ["all", "mapped"])
+@pytest.mark.parametrize(("mapping", "value", "failure"), WRONG, ids=map(str, range(len(WRONG))))
+def test_what_is_of_a_wrong_type_fails_the_batch_also_where_another_part_is_missing(
+    mapped, mapping, value, failure, keep, policy
+):
+    document = a_map(constant(0, "first"), mapping, on_missing=policy, keep=keep)
+    start = f"mapping 1 ('{mapping['type']}'): "
+
+    for message in ({"a": value}, {"a": value, "b": None}):
+        assert mapped(document, message).startswith(start + failure.format("a"))
+    assert mapped(document, {"b": value}).startswith(start + failure.format("b"))
+
+
+@pytest.mark.parametrize("policy", ["omit", "null"])
+@pytest.mark.parametrize(
+    "mapping", [concat(["a"], ["b"]), arithmetic("a", "add", "b")], ids=["concat", "arithmetic"]
+)
+def test_the_generated_form_needs_no_help_where_one_of_two_parts_is_missing(ctx, mapping, policy):
+    transform = Map.load(a_map(mapping, on_missing=policy))
+    batch = [{"a": 1, "b": 2}, {"a": 1}, {"b": 2.5}, {}]
+
+    made = fuse([partial(transform.generate, ctx=ctx)], "p1 transforms[0]")(batch)
+
+    assert [made] == transform.step(ctx)(batch)
 
 
 def test_what_a_policy_covers_may_differ_from_message_to_message(run):
