@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import NotJson, encode
 from headrace.compiler.language.context import Context, Operator
+from headrace.compiler.language.diagnostics import Fault, Severity
 from headrace.compiler.language.families import Transform
 from headrace.compiler.language.fields import Choice
+from headrace.compiler.language.ground import Ground
 from headrace.compiler.language.records import option
 from headrace.compiler.language.urls import Address, HttpUrl
 from headrace.compiler.runtime.httpclient import HttpClient
@@ -39,6 +42,18 @@ class HttpTransform(Transform, kind="http", listed=2):
         Choice("GET", "POST", "PUT", "PATCH", "DELETE"),
         "Required, but not honoured: every request is a POST.",
     )
+
+    def examine(self, ground: Ground) -> Iterator[Fault]:
+        """Remark on a verb that is not the one that every request has."""
+        if self.verb != "POST":
+            yield Fault(
+                "not-honoured",
+                f"'verb: {self.verb}' is not honoured: every batch is sent as a POST",
+                found=self.verb,
+                expected="POST",
+                path=("verb",),
+                severity=Severity.WARNING,
+            )
 
     def operator(self, ctx: Context) -> Operator:
         """Return the operator; its session is closed when the pipeline has ended."""

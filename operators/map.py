@@ -9,6 +9,7 @@ from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.language.context import Context, Step
 from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.diagnostics import Path as Place
 from headrace.compiler.language.families import PerMessage
 from headrace.compiler.language.fieldflow import FieldUse, Paths
 from headrace.compiler.language.fields import Choice
@@ -86,6 +87,15 @@ class Map(PerMessage, kind="map", listed=8):
             keeps=self.keep == "all",
             asks=self._asked(),
         )
+
+    def demands(self) -> Iterator[tuple[str, Place]]:
+        """Without them `on_missing` fails the batch; what an earlier mapping may have written apart."""
+        written = Paths()
+        for index, mapping in self.writings if self.on_missing == "error" else ():
+            for path, place in mapping.needs() if mapping.fallback is None else ():
+                if path not in written:
+                    yield path, ("mappings", index, *place)
+            written.add(mapping.target)
 
     def _asked(self) -> Iterator[str]:
         """Yield the sources that no earlier mapping can have written."""

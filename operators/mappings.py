@@ -19,6 +19,7 @@ from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import Decoding
 from headrace.compiler.language.context import Context
 from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.diagnostics import Path as Place
 from headrace.compiler.language.fields import Choice, DottedPath
 from headrace.compiler.language.records import json_type, option
 from headrace.compiler.language.structures import ListOf
@@ -158,6 +159,10 @@ class Writing(Mapping):
         """What is written when a field is missing, before the map's policy is asked."""
         return getattr(self, "default", None)
 
+    def needs(self) -> Iterator[tuple[str, Place]]:
+        """Yield the paths without any one of which it has no value, each with where it is spelt."""
+        yield from ()
+
     def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
         """Return what it writes for one message, or `MISSING`.
 
@@ -185,6 +190,10 @@ class Copy(Writing, tag="copy"):
     def sources(self) -> Sequence[str]:
         """The one field."""
         return (self.from_,)
+
+    def needs(self) -> Iterator[tuple[str, Place]]:
+        """Yield the one field."""
+        yield self.from_, ("from",)
 
     def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
         """Return the field."""
@@ -262,6 +271,10 @@ class Cast(Writing, tag="cast"):
         """The one field."""
         return (self.from_,)
 
+    def needs(self) -> Iterator[tuple[str, Place]]:
+        """Yield the one field."""
+        yield self.from_, ("from",)
+
     def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
         """Return the field, converted."""
         found = present(self.from_, message)
@@ -299,6 +312,12 @@ class Concat(Writing, tag="concat"):
     def sources(self) -> Sequence[str]:
         """The fields among the parts."""
         return [part.path for part in self.parts if part.path is not None]
+
+    def needs(self) -> Iterator[tuple[str, Place]]:
+        """Yield the fields among the parts."""
+        for index, part in enumerate(self.parts):
+            if part.path is not None:
+                yield part.path, ("parts", index, "field")
 
     def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
         """Return the parts, joined."""
@@ -382,6 +401,12 @@ class Arithmetic(Writing, tag="arithmetic"):
     def sources(self) -> Sequence[str]:
         """The fields among the operands."""
         return [side.path for side in (self.left, self.right) if side.path is not None]
+
+    def needs(self) -> Iterator[tuple[str, Place]]:
+        """Yield the fields among the operands."""
+        for name, side in (("left", self.left), ("right", self.right)):
+            if side.path is not None:
+                yield side.path, (name, "field")
 
     def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
         """Return the result."""

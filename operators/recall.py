@@ -77,7 +77,9 @@ class Recall(PerMessage, kind="recall", listed=7):
     def passes(self, before: Passing) -> Passing:
         """Nothing comes after it where nothing has a key, unless it writes null."""
         after = super().passes(before)
-        if self.on_missing == "null" or before.key is None or before.missing(before.key) is None:
+        if self.on_missing == "null":
+            return after.or_null(self.recall)
+        if before.key is None or before.missing(before.key) is None:
             return after
         return after.stop(f"{before.by} hands on nothing without '{before.key}'")
 

@@ -77,10 +77,12 @@ CODES: Mapping[str, str] = MappingProxyType(
         "wrong-type": "A value has another type than the key takes.",
         "zero-divisor": "A division by a constant zero.",
         # Warnings.
+        "fails-on-null": "A component fails on null where an earlier one may write null.",
         "literal-reference": "A plain setting contains '${', which only secrets resolve.",
         "never-reached": "A component can never see a message.",
         "no-emit": "A script never calls 'emit', so it hands on nothing.",
         "not-applied": "A setting does nothing, because of another one.",
+        "not-honoured": "A setting asks for something that the component never does.",
         "not-handed-on": "A component reads a path that an earlier one does not hand on.",
         "nothing-batches": "A reducer has nothing before it that makes batches.",
         "unknown-function": "A script calls a function that is not there, by the look of its name.",

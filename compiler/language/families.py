@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.edges import Sink, Source
 from headrace.compiler.language.context import Context, Operator, Step
-from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.diagnostics import Fault, Path
 from headrace.compiler.language.envelopes import Envelope
 from headrace.compiler.language.fieldflow import FieldUse, Passing
 from headrace.compiler.language.fields import Choice
@@ -148,8 +148,12 @@ class Transform(Component, family="transform"):
         Nothing uncertain: a warning may follow from it. Override where more can be said than which
         fields it uses and whether it gathers.
         """
-        after = before.after(self.field_use())
+        after = before.surely(path for path, _ in self.demands()).after(self.field_use())
         return after.at_most(None) if self.is_gathering else after
+
+    def demands(self) -> Iterator[tuple[str, Path]]:
+        """Yield the fields without which it fails a batch, null being none; each with its place."""
+        yield from ()
 
     def step(self, ctx: Context) -> Step:
         """Return the pure core; `operator` lifts it."""

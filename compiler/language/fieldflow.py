@@ -218,6 +218,7 @@ class Passing:
     message at a time although more came in. ``values``: what is known of the values of fields, and
     who sees to it. ``stopped``: why nothing comes here at all. ``by``: the component that is
     looked at, in words. ``key``: the field that messages are filed under in the pipeline's bucket.
+    ``nulls``: fields that somebody in this chain writes as null for want of anything better, and who.
     """
 
     fields: Shape = _ANYTHING
@@ -227,6 +228,7 @@ class Passing:
     stopped: str | None = None
     by: str = ""
     key: str | None = None
+    nulls: Mapping[str, str] = field(default_factory=dict)
 
     def missing(self, path: str) -> Who | None:
         """Return who saw to it that no message has this field; None if one may have it."""
@@ -236,11 +238,19 @@ class Passing:
     def after(self, use: FieldUse) -> Passing:
         """Return what is known after a component that uses fields like this."""
         if not use.is_known:
-            return replace(self, fields=Shape.anything(), values={})
+            return replace(self, fields=Shape.anything(), values={}, nulls={})
         for path in sorted(use.drops_without):
             if self.missing(path) is not None:
                 return self.stop(f"{self.by} hands on nothing without '{path}'")
-        return replace(self, fields=self._shape(use), values=self._values(use))
+        return replace(
+            self, fields=self._shape(use), values=self._values(use), nulls=self._nulls(use)
+        )
+
+    def _nulls(self, use: FieldUse) -> Mapping[str, str]:
+        if not use.keeps or not self.nulls:
+            return {}
+        settled = Paths(use.writes | use.removes | use.keys | use.drops_without)
+        return {path: who for path, who in self.nulls.items() if path not in settled}
 
     def _values(self, use: FieldUse) -> Mapping[str, tuple[tuple[str, Values], ...]]:
         if not use.keeps or not self.values:
@@ -282,6 +292,16 @@ class Passing:
         told = (*self.values.get(path, ()), (self.by, values))[-_MOST_VALUES:]
         kept = self.values if len(self.values) < _MOST_VALUES else {}
         return replace(self, values={**kept, path: told})
+
+    def or_null(self, paths: Iterable[str]) -> Passing:
+        """Return the same where these fields are null for want of anything better."""
+        return replace(self, nulls={**self.nulls, **dict.fromkeys(paths, self.by)})
+
+    def surely(self, paths: Iterable[str]) -> Passing:
+        """Return the same where these fields are there, and not null."""
+        settled = frozenset(paths)
+        kept = {path: who for path, who in self.nulls.items() if path not in settled}
+        return replace(self, nulls=kept)
 
     def stop(self, why: str) -> Passing:
         """Return the same with nothing coming through at all."""

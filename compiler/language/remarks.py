@@ -84,6 +84,7 @@ class _Chain:
         """Yield what can be said about one component, and only once that nothing comes so far."""
         if passing.stopped is None:
             yield from _missing_fields(part, passing)
+            yield from _fails_on_null(part, passing)
             yield from _nothing_batches(part, passing)
         elif not self._is_told:
             self._is_told = True
@@ -167,6 +168,25 @@ def _not_handed_on(path: str, who: Who, known: Sequence[str]) -> Fault:
         suggestion=did_you_mean(path, known),
         severity=Severity.WARNING,
     )
+
+
+def _fails_on_null(part: Part, passing: Passing) -> Iterator[Diagnostic]:
+    """Yield the fields that an earlier component may write as null, and that must not be null here."""
+    if not isinstance(part.built, Transform) or not passing.nulls:
+        return
+    told = ((path, place) for path, place in part.built.demands() if path in passing.nulls)
+    for path, place in islice(told, FAULTS):
+        fault = Fault(
+            "fails-on-null",
+            f"this fails the batch where '{path}' is null, and {passing.nulls[path]} writes null for "
+            "what is not remembered",
+            found=shown(path),
+            suggestion="give it a 'default', set 'on_missing' to null or omit here,"
+            " or to skip where it is recalled",
+            path=place,
+            severity=Severity.WARNING,
+        )
+        yield part.site.diagnose(fault)
 
 
 def _nothing_batches(part: Part, passing: Passing) -> Iterator[Diagnostic]:

@@ -9,6 +9,7 @@ from reactivex.subject import Subject
 
 from headrace.compiler.delivery import Delivery, Window
 from headrace.compiler.jsontext import Decoding, encode
+from headrace.compiler.language.ground import Ground
 from headrace.operators import http
 from headrace.operators.http import HttpTransform
 from tests.doubles import StubContext, refusals
@@ -64,6 +65,20 @@ async def test_a_reply_is_decoded_as_the_pipeline_does_it(server: Peer):
 
     assert encode(replied.batch_of(b"[1.10]", StubContext(decoding=decoding))) == b"[1.10]"
     assert encode(replied.batch_of(b"[1.10]", StubContext())) == b"[1.1]"
+
+
+@pytest.mark.parametrize("verb", ["GET", "PUT", "PATCH", "DELETE"])
+def test_a_verb_that_is_not_honoured_is_warned_of(verb):
+    [said] = HttpTransform.load({"url": "http://there/", "verb": verb}).examine(Ground())
+
+    assert (said.code, said.severity, said.path) == ("not-honoured", "warning", ("verb",))
+    assert said.message == f"'verb: {verb}' is not honoured: every batch is sent as a POST"
+
+
+def test_the_verb_of_every_request_is_not_warned_of():
+    post = HttpTransform.load({"url": "http://there/", "verb": "POST"})
+
+    assert [*post.examine(Ground())] == []
 
 
 @pytest.mark.parametrize("verb", ["GET", "POST", "PUT", "PATCH", "DELETE"])

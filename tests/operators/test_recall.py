@@ -415,6 +415,90 @@ def said_of(text):
     return load_program(read(text, "mill.yaml", "yaml"), known)[1]
 
 
+CHAIN = """\
+state: {{ machines: {{}} }}
+pipelines:
+  - inputs: [{{ type: http }}]
+    state: {{ bucket: machines, key: machine }}
+    transforms:
+      - {{ type: recall, recall: [mode, limit], on_missing: {policy} }}
+      {between}
+      - type: map
+        {options}
+        mappings:
+          - {mapping}
+"""
+LIMIT = "{ type: field, field: limit }"
+
+
+def remarks_on(mapping, policy='"null"', between="", options=""):
+    text = CHAIN.format(policy=policy, between=between, options=options, mapping=mapping)
+    return [(each.code, each.line, each.path) for each in said_of(text)]
+
+
+@pytest.mark.parametrize(
+    ("mapping", "place"),
+    [
+        ("{ type: copy, from: mode, as: status }", "from"),
+        ("{ type: cast, from: limit, to: text }", "from"),
+        (
+            f"{{ type: concat, parts: [{{ type: value, value: x }}, {LIMIT}], as: out }}",
+            "parts[1].field",
+        ),
+        (
+            f"{{ type: arithmetic, left: {LIMIT}, operator: add, right: {LIMIT}, as: o }}",
+            "left.field",
+        ),
+    ],
+)
+def test_a_null_that_fails_a_map_later_on_is_remarked_on_where_the_map_reads_it(mapping, place):
+    assert ("fails-on-null", 11, f"pipelines[0].transforms[1].mappings[0].{place}") in remarks_on(
+        mapping
+    )
+
+
+@pytest.mark.parametrize(
+    "chain",
+    [
+        {"policy": "skip"},
+        {"options": "on_missing: omit"},
+        {"mapping": "{ type: copy, from: mode, as: s, default: { type: 'null' } }"},
+        {"mapping": "{ type: copy, from: other, as: s }"},
+        {"mapping": "{ type: coalesce, from: [mode, other], as: s }"},
+        {"between": "- { type: filter, String: { field: mode, operator: contains, value: '' } }"},
+        {"between": "- { type: recall, recall: [mode] }"},
+        {
+            "between": "- { type: map, mappings: [{ type: copy, from: mode, as: mode,"
+            " default: { type: text, value: off } }] }"
+        },
+        {"between": "- { type: script, source: { type: inline, code: 'emit(msg)' } }"},
+    ],
+    ids=str,
+)
+def test_a_null_that_fails_nothing_is_not_remarked_on(chain):
+    assert remarks_on(**{"mapping": "{ type: copy, from: mode, as: s }", **chain}) == []
+
+
+def test_a_null_is_remarked_on_once_with_what_would_do():
+    again = "- { type: map, mappings: [{ type: copy, from: mode, as: first }] }"
+    text = CHAIN.format(
+        policy='"null"',
+        between=again,
+        options="",
+        mapping="{ type: copy, from: mode, as: second }",
+    )
+
+    [said] = said_of(text)
+
+    assert (said.severity, said.message, said.suggestion) == (
+        "warning",
+        "this fails the batch where 'mode' is null, and transforms[0] (recall, line 6) writes null for "
+        "what is not remembered",
+        "give it a 'default', set 'on_missing' to null or omit here, or to skip where it is recalled",
+    )
+    assert said.path == "pipelines[0].transforms[1].mappings[0].from"
+
+
 def test_without_state_on_the_pipeline_it_is_refused_where_it_stands():
     [refused] = said_of(
         """\
@@ -482,7 +566,9 @@ def test_where_no_message_has_the_key_nothing_comes_behind_it(on_missing):
 
 
 def test_under_null_everything_comes_behind_it():
-    assert remarks(on_missing="null", state="{ bucket: machines, key: machine }") == [(6, NO_KEY)]
+    keyed = "{ bucket: machines, key: machine }"
+
+    assert remarks("value", on_missing="null", state=keyed) == [(6, NO_KEY)]
 
 
 # --- what a dry run says
