@@ -45,10 +45,12 @@ class ClickHouseConnection(Connection, kind="clickhouse", listed=4):
     proxy is taken from the environment.
     """
 
-    url: Address = option(HttpUrl(), "Base url of its HTTP interface.")
-    database: str = option(Identifier(), "Database; it has to exist.")
-    user: str = option(Identifier(), "User name.")
-    password: Secret = option(SecretText(), "Password of the user; may be empty.")
+    url: Address = option(
+        HttpUrl(), "Base url of its HTTP interface.", elsewhere="address endpoint host server"
+    )
+    database: str = option(Identifier(), "Database; it has to exist.", elsewhere="db dbname")
+    user: str = option(Identifier(), "User name.", elsewhere="login username")
+    password: Secret = option(SecretText(), "Password of the user; may be empty.", elsewhere="pass")
     allow_http: bool = option(
         Boolean(),
         "Whether an `http://` url will do, over which rows and password are sent in the clear.",
@@ -185,6 +187,7 @@ class ClickHouseOutput(TableOutput, kind="clickhouse", listed=7):
         "Columns that a new table is sorted by; they become NOT NULL. Without it the table gets a"
         " column `received_at`, unless one is mapped, and is sorted by that.",
         default=(),
+        elsewhere="key keys primary_key sorting_key",
     )
     settings: InsertSettings | None = option(
         RecordOf(InsertSettings), "Settings for each insert.", default=None, additive=True

@@ -23,7 +23,9 @@ WORDS = (
 )
 
 
-class DummyInput(Input, kind="dummy", listed=1):
+class DummyInput(
+    Input, kind="dummy", listed=1, elsewhere="demo demo_logs fake generate generator sine"
+):
     """Generate one message per interval, with `value` and `current_time`.
 
     The first one comes after the first interval. `value` is a sine over time, or a random sentence;
@@ -33,19 +35,28 @@ class DummyInput(Input, kind="dummy", listed=1):
     Units: seconds.
     """
 
-    duration: int = option(Integer(min=1, max=10**9), "Seconds between two messages.")
+    duration: int = option(
+        Integer(min=1, max=10**9),
+        "Seconds between two messages.",
+        elsewhere="every interval interval_secs rate seconds",
+    )
     amplitude: float = option(
-        Number(min=-1e300, max=1e300), "Peak of the sine (payload `number`).", default=1
+        Number(min=-1e300, max=1e300),
+        "Peak of the sine (payload `number`).",
+        default=1,
+        elsewhere="peak",
     )
     payload: str = option(
-        Choice("number", "text"),
+        Choice("number", "text", elsewhere={"number": "float json sine", "text": "string"}),
         "What `value` is: a sine over time, or a random sentence.",
         default="number",
+        elsewhere="format",
     )
     period: float = option(
         Number(max=1e300),
         "Seconds that one turn of the sine takes; with 0 or less the value is always 0.",
         default=60,
+        elsewhere="wavelength",
     )
 
     def source(self, ctx: Context) -> Source:

@@ -20,25 +20,27 @@ from headrace.compiler.language.fields import Choice, ConnectionName
 from headrace.compiler.language.records import option
 from headrace.compiler.language.structures import RecordOf
 from headrace.connectors.folders import NEW_FILE, Folder, is_inside, write_whole
-from headrace.connectors.parts import FORMATS, PartFormat, Rotation, part_name
+from headrace.connectors.parts import FORMATS, OTHER_FORMATS, PartFormat, Rotation, part_name
 from headrace.connectors.paths import FilePath, InnerPath
 
 CLOSING = 4
 """Parts that may be synced to disk at a time; the next batch waits for one of them."""
 
 
-class FileConnection(Connection, kind="file", listed=5):
+class FileConnection(Connection, kind="file", listed=5, elsewhere="directory folder"):
     """A directory that file outputs write under.
 
     It has to lie inside the directory that the server was started with as ``--data-dir``.
     """
 
     root: str = option(
-        FilePath(), "The directory; a relative one is taken from the server's working directory."
+        FilePath(),
+        "The directory; a relative one is taken from the server's working directory.",
+        elsewhere="base dir directory folder path",
     )
 
 
-class FileOutput(Output, kind="file", listed=2):
+class FileOutput(Output, kind="file", listed=2, elsewhere="local_file"):
     """Write messages to files in a directory, one part after the other.
 
     A part is named for the moment it was opened and numbered within the run:
@@ -53,15 +55,21 @@ class FileOutput(Output, kind="file", listed=2):
 
     connection: str = option(ConnectionName("file"), "Connection that names the directory.")
     path: str = option(
-        InnerPath(), "Directory under the connection's root; made when it is not there."
+        InnerPath(),
+        "Directory under the connection's root; made when it is not there.",
+        elsewhere="dir directory file filename folder",
     )
     format: str = option(
-        Choice(*FORMATS),
+        Choice(*FORMATS, elsewhere=OTHER_FORMATS),
         "How messages are written: one a line, or as one array per part.",
         default="ndjson",
+        elsewhere="codec encoding",
     )
     rotate: Rotation | None = option(
-        RecordOf(Rotation), "When a part is closed; absent, at the end of the run.", default=None
+        RecordOf(Rotation),
+        "When a part is closed; absent, at the end of the run.",
+        default=None,
+        elsewhere="batch roll rotation",
     )
 
     def open(self, ctx: Context) -> AwaitingSink:

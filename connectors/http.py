@@ -78,10 +78,12 @@ class Auth(Tagged):
         raise NotImplementedError
 
 
-class Bearer(Auth, tag="bearer"):
+class Bearer(Auth, tag="bearer", elsewhere="oauth token"):
     """``Authorization: Bearer <token>``."""
 
-    token: Secret = option(SecretText(), "The token, usually a ${NAME} reference.")
+    token: Secret = option(
+        SecretText(), "The token, usually a ${NAME} reference.", elsewhere="value"
+    )
 
     def header(self, ctx: Context) -> tuple[str, str]:
         """Return the Authorization header."""
@@ -93,11 +95,15 @@ class Bearer(Auth, tag="bearer"):
         return f"Bearer {token.lstrip(' ')}" if scheme.lower() == "bearer" else ""
 
 
-class Header(Auth, tag="header"):
+class Header(Auth, tag="header", elsewhere="api_key apikey"):
     """A header of your choice with an exact value."""
 
-    name: str = option(HeaderName(), "Name of the header; the case does not matter.")
-    value: Secret = option(SecretText(), "The exact value, usually a ${NAME} reference.")
+    name: str = option(
+        HeaderName(), "Name of the header; the case does not matter.", elsewhere="header key"
+    )
+    value: Secret = option(
+        SecretText(), "The exact value, usually a ${NAME} reference.", elsewhere="token"
+    )
 
     def header(self, ctx: Context) -> tuple[str, str]:
         """Return the header as configured."""
@@ -129,7 +135,9 @@ def _credential(ctx: Context, secret: Secret, key: str) -> str:
     return value
 
 
-class HttpInput(Input, kind="http", listed=2):
+class HttpInput(
+    Input, kind="http", listed=2, elsewhere="http_listener http_server post rest webhook"
+):
     """Accept messages posted to ``/api/pipelines/{id}/messages``.
 
     The body is one JSON message, or an array of messages that travel as one batch. An accepted
@@ -149,10 +157,16 @@ class HttpInput(Input, kind="http", listed=2):
     }
 
     auth: Auth | None = option(
-        VariantOf(Auth), "What a post has to present; absent, everybody may post.", default=None
+        VariantOf(Auth),
+        "What a post has to present; absent, everybody may post.",
+        default=None,
+        elsewhere="authentication authorization credentials",
     )
     capacity: int = option(
-        Integer(min=1), "Posts that may wait; further ones are answered with 503.", default=1024
+        Integer(min=1),
+        "Posts that may wait; further ones are answered with 503.",
+        default=1024,
+        elsewhere="limit max_queue queue_size",
     )
 
     def rules(self) -> Iterator[Fault]:
@@ -289,7 +303,7 @@ class Verb(Choice):
         return super().read(value)
 
 
-class HttpOutput(Output, kind="http", listed=10):
+class HttpOutput(Output, kind="http", listed=10, elsewhere="http_client post rest webhook"):
     """Send each batch, or each message, to an HTTP server as JSON.
 
     Any answer but 2xx fails the batch; the reply is discarded. After a failed connection, a
@@ -302,17 +316,32 @@ class HttpOutput(Output, kind="http", listed=10):
 
     drivers = ("aiohttp",)
 
-    url: Address = option(HttpUrl(), "Where to send: an absolute http or https url.")
-    auth: Auth | None = option(VariantOf(Auth), "Credential to present.", default=None)
+    url: Address = option(
+        HttpUrl(), "Where to send: an absolute http or https url.", elsewhere="address endpoint uri"
+    )
+    auth: Auth | None = option(
+        VariantOf(Auth),
+        "Credential to present.",
+        default=None,
+        elsewhere="authentication authorization credentials",
+    )
     body: str = option(
-        Choice("batch", "message"),
+        Choice(
+            "batch", "message", elsewhere={"batch": "all array list", "message": "each one single"}
+        ),
         "One request per batch, an array; or one per message, in order, up to the first failure.",
         default="batch",
+        elsewhere="batching",
     )
     timeout_seconds: float = option(
-        Number(above=0, max=86400), "Seconds that one request may take.", default=30
+        Number(above=0, max=86400),
+        "Seconds that one request may take.",
+        default=30,
+        elsewhere="timeout timeout_secs",
     )
-    verb: str = option(Verb("POST", "PUT", "PATCH"), "HTTP method.", default="POST")
+    verb: str = option(
+        Verb("POST", "PUT", "PATCH"), "HTTP method.", default="POST", elsewhere="http_method method"
+    )
 
     def rules(self) -> Iterator[Fault]:
         """Refuse headers that would be sent twice."""

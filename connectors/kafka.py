@@ -65,7 +65,7 @@ class TopicName(Name):
         return topic
 
 
-class KafkaConnection(TlsConnection, kind="kafka", listed=1):
+class KafkaConnection(TlsConnection, kind="kafka", listed=1, elsewhere="kafka_franz redpanda"):
     """The brokers of a Kafka cluster, and how to get in.
 
     One broker that answers is enough: it tells of the others. A broker that refuses the credential,
@@ -73,19 +73,30 @@ class KafkaConnection(TlsConnection, kind="kafka", listed=1):
     """
 
     brokers: Secret = option(
-        SecretText(), "Where to begin: `host:port`, several of them parted by commas."
+        SecretText(),
+        "Where to begin: `host:port`, several of them parted by commas.",
+        elsewhere="addresses bootstrap_servers hosts seed_brokers servers urls",
     )
     sasl_mechanism: str | None = option(
         Choice("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"),
         "How user name and password are presented (SASL).",
         default=None,
         additive=True,
+        elsewhere="mechanism sasl",
     )
     username: Secret | None = option(
-        SecretText(), "User name, usually a ${NAME} reference.", default=None, additive=True
+        SecretText(),
+        "User name, usually a ${NAME} reference.",
+        default=None,
+        additive=True,
+        elsewhere="sasl_username user",
     )
     password: Secret | None = option(
-        SecretText(), "Password, usually a ${NAME} reference.", default=None, additive=True
+        SecretText(),
+        "Password, usually a ${NAME} reference.",
+        default=None,
+        additive=True,
+        elsewhere="pass sasl_password",
     )
 
     def rules(self) -> Iterator[Fault]:
@@ -118,7 +129,7 @@ class KafkaConnection(TlsConnection, kind="kafka", listed=1):
         return Cluster(addresses, tls, credential, ctx, makes_topics=makes_topics)
 
 
-class KafkaInput(Input, kind="kafka", listed=3):
+class KafkaInput(Input, kind="kafka", listed=3, elsewhere="kafka_consumer kafka_franz redpanda"):
     """Read JSON records from a topic, as a member of a consumer group.
 
     The group's position is kept by the brokers and survives a restart. It is fixed before the
@@ -142,17 +153,30 @@ class KafkaInput(Input, kind="kafka", listed=3):
     }
 
     connection: str = option(ConnectionName("kafka"), "Connection to read from.")
-    topic: str = option(TopicName(), "Topic to read.")
-    group: str = option(Identifier(), "Consumer group; the position is kept per group.")
+    topic: str = option(TopicName(), "Topic to read.", elsewhere="subscribe topics")
+    group: str = option(
+        Identifier(),
+        "Consumer group; the position is kept per group.",
+        elsewhere="consumer_group group_id",
+    )
     max_batch: int = option(
         Integer(),
         "Most messages in a batch, of those that have arrived already; 0 is read as 1.",
         default=1,
+        elsewhere="batch_size max_poll_records",
     )
     start_at: str = option(
-        Choice("earliest", "latest"),
+        Choice(
+            "earliest",
+            "latest",
+            elsewhere={
+                "earliest": "beginning first oldest smallest start true",
+                "latest": "end false largest last newest now",
+            },
+        ),
         "Where to begin when the group has no position in a partition.",
         default="latest",
+        elsewhere="auto_offset_reset offset start_from_oldest start_offset",
     )
 
     def dump(self, *, masked: bool = True) -> dict[str, Any]:
@@ -190,7 +214,7 @@ class KafkaInput(Input, kind="kafka", listed=3):
         ]
 
 
-class KafkaOutput(Output, kind="kafka", listed=4):
+class KafkaOutput(Output, kind="kafka", listed=4, elsewhere="kafka_franz kafka_producer redpanda"):
     """Write each message as a JSON record to a topic.
 
     The records of a batch are sent together, with those of other batches that wait, and a batch is
@@ -205,13 +229,14 @@ class KafkaOutput(Output, kind="kafka", listed=4):
     drivers = ("aiokafka",)
 
     connection: str = option(ConnectionName("kafka"), "Connection to write to.")
-    topic: str = option(TopicName(), "Topic to write to.")
+    topic: str = option(TopicName(), "Topic to write to.", elsewhere="topics")
     key: str | None = option(
         DottedPath(),
         "Field that holds a record's key: a string as it is, anything else as JSON text. Without the"
         " field, or with null in it, a record has no key.",
         default=None,
         additive=True,
+        elsewhere="key_field message_key partition_key",
     )
     headers: dict[str, str] | None = option(
         ObjectOf(DottedPath(), noun="dotted path", null_is_absent=True),
@@ -221,13 +246,20 @@ class KafkaOutput(Output, kind="kafka", listed=4):
         additive=True,
     )
     compression: str = option(
-        Choice("none", "gzip", "snappy", "lz4", "zstd"),
+        Choice(
+            "none",
+            "gzip",
+            "snappy",
+            "lz4",
+            "zstd",
+            elsewhere={"none": "false no off", "gzip": "gz", "zstd": "zst zstandard"},
+        ),
         "How what is sent together is compressed.",
         default="none",
         additive=True,
     )
     acks: str = option(
-        Choice(*ACKS),
+        Choice(*ACKS, elsewhere={"all": "-1", "leader": "1 one", "none": "0 no"}),
         "Who confirms a record: all replicas that are in sync (Kafka's `acks=all`), the leader of its"
         " partition alone (`acks=1`), or nobody (`acks=0`).",
         default="all",

@@ -31,6 +31,9 @@ from headrace.connectors.drivers.mqtt_sink import MqttSink
 from headrace.connectors.drivers.mqtt_source import MqttSource
 from headrace.connectors.tls import TlsConnection
 
+OTHER_QOS = {word: str(number) for number, word in enumerate(QOS)}
+"""What the qualities of service are called elsewhere, by our word: their numbers."""
+
 LONGEST = 60_000
 """Bytes of a topic. MQTT has room for 65,535, in which the client id, made of it and more, has to fit."""
 
@@ -105,10 +108,18 @@ class TopicFilter(Topic):
 class MqttConnection(TlsConnection, kind="mqtt", listed=7):
     """An MQTT broker, spoken to in MQTT 3.1.1 over TCP or TLS."""
 
-    host: str = option(Name(), "Name or address of the broker.")
+    host: str = option(
+        Name(),
+        "Name or address of the broker.",
+        elsewhere="address broker hostname server url urls",
+    )
     port: int = option(Integer(max=65_535), "Its port; for TLS that is usually 8883.", default=1883)
-    username: Secret | None = option(SecretText(), "User name; goes with a password.", default=None)
-    password: Secret | None = option(SecretText(), "Password of the user.", default=None)
+    username: Secret | None = option(
+        SecretText(), "User name; goes with a password.", default=None, elsewhere="login user"
+    )
+    password: Secret | None = option(
+        SecretText(), "Password of the user.", default=None, elsewhere="pass"
+    )
 
     def examine(self, ground: Ground) -> Iterator[Fault]:
         """Tell of half a credential."""
@@ -184,12 +195,21 @@ class MqttInput(Input, kind="mqtt", listed=6):
 
     connection: str = option(ConnectionName("mqtt"), "Connection to read from.")
     topic: str = option(
-        TopicFilter(), "Topic, or filter with + and #; ``$share/<group>/<filter>`` shares it."
+        TopicFilter(),
+        "Topic, or filter with + and #; ``$share/<group>/<filter>`` shares it.",
+        elsewhere="subscribe subscription topics",
     )
     max_batch: int = option(
-        Integer(), "Most messages of a batch; only what has arrived is put together.", default=1
+        Integer(),
+        "Most messages of a batch; only what has arrived is put together.",
+        default=1,
+        elsewhere="batch_size",
     )
-    qos: str = option(Choice(*QOS), "Quality of service to subscribe with.", default="at_most_once")
+    qos: str = option(
+        Choice(*QOS, elsewhere=OTHER_QOS),
+        "Quality of service to subscribe with.",
+        default="at_most_once",
+    )
 
     def rules(self) -> Iterator[Fault]:
         """Refuse to acknowledge what the broker has forgotten."""
@@ -241,12 +261,15 @@ class MqttOutput(Output, kind="mqtt", listed=8):
     drivers = ("aiomqtt",)
 
     connection: str = option(ConnectionName("mqtt"), "Connection to publish to.")
-    topic: str = option(Topic(), "Topic to publish to.")
-    qos: str = option(Choice(*QOS), "Quality of service.", default="at_most_once")
+    topic: str = option(Topic(), "Topic to publish to.", elsewhere="topics")
+    qos: str = option(
+        Choice(*QOS, elsewhere=OTHER_QOS), "Quality of service.", default="at_most_once"
+    )
     retain: bool = option(
         Boolean(),
         "Whether the broker keeps the last message for who subscribes later.",
         default=False,
+        elsewhere="retained",
     )
 
     def claims(self) -> Iterator[str]:

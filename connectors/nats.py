@@ -92,6 +92,7 @@ class NatsConnection(TlsConnection, kind="nats", listed=2):
         SecretText(),
         "Urls of the servers, separated by commas: `nats://host:4222`, or `tls://` for TLS; with"
         " `user:password@` or `token@` before the host, percent-encoded.",
+        elsewhere="address host server servers url",
     )
 
     @property
@@ -154,12 +155,17 @@ class NatsInput(Input, kind="nats", listed=4):
     }
 
     connection: str = option(ConnectionName("nats"), "Connection to read from.")
-    subject: str = option(Subject(takes_wildcards=True), "Subject to subscribe to.")
+    subject: str = option(
+        Subject(takes_wildcards=True),
+        "Subject to subscribe to.",
+        elsewhere="channel subjects subscribe topic topics",
+    )
     max_batch: int = option(
         Integer(min=0),
         "Most messages of a batch, of those that have arrived; it never waits for more. 0 is read"
         " as 1.",
         default=1,
+        elsewhere="batch_size",
     )
 
     def source(self, ctx: Context) -> Source:
@@ -285,7 +291,7 @@ class NatsOutput(Output, kind="nats", listed=5):
     drivers = ("nats.aio.client",)
 
     connection: str = option(ConnectionName("nats"), "Connection to write to.")
-    subject: str = option(Subject(), "Subject to publish to.")
+    subject: str = option(Subject(), "Subject to publish to.", elsewhere="channel topic")
 
     def open(self, ctx: Context) -> AwaitingSink:
         """Look up the connection; the start connects."""

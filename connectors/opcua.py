@@ -58,7 +58,7 @@ class NodeIdText(Text):
         return text
 
 
-class OpcuaConnection(Connection, kind="opcua", listed=9):
+class OpcuaConnection(Connection, kind="opcua", listed=9, elsewhere="opc opc_ua"):
     """An OPC UA server, who we are to it, and how what is said is secured.
 
     Without a security policy everything is readable on its way, values and all; a password is
@@ -68,12 +68,19 @@ class OpcuaConnection(Connection, kind="opcua", listed=9):
     """
 
     endpoint: Secret = option(
-        SecretText(), f"Url of the server: {URL_FORM}. It is dialled as it is written."
+        SecretText(),
+        f"Url of the server: {URL_FORM}. It is dialled as it is written.",
+        elsewhere="address host server url",
     )
     username: Secret | None = option(
-        SecretText(), "User name; goes with a password. Without both: anonymous.", default=None
+        SecretText(),
+        "User name; goes with a password. Without both: anonymous.",
+        default=None,
+        elsewhere="login user",
     )
-    password: Secret | None = option(SecretText(), "Password of the user.", default=None)
+    password: Secret | None = option(
+        SecretText(), "Password of the user.", default=None, elsewhere="pass"
+    )
     security_policy: str = option(
         Choice("None", "Basic256Sha256", "Aes128_Sha256_RsaOaep", "Aes256_Sha256_RsaPss"),
         "How messages are secured, of what the server offers.",
@@ -91,12 +98,14 @@ class OpcuaConnection(Connection, kind="opcua", listed=9):
         "PEM or DER file with our certificate; a relative path starts at the directory of the config.",
         default=None,
         additive=True,
+        elsewhere="cert cert_file",
     )
     private_key: str | None = option(
         FilePath(),
         "PEM or DER file with its RSA key, without a password.",
         default=None,
         additive=True,
+        elsewhere="key key_file",
     )
     application_uri: str | None = option(
         Name(),
@@ -214,22 +223,34 @@ def _conflict(at: str, what: str, expected: str) -> Fault:
 class ListedNode(Record):
     """A variable to subscribe to."""
 
-    node_id: str = option(NodeIdText(), f"Node id as the server writes it: {FORMS}.")
+    node_id: str = option(
+        NodeIdText(), f"Node id as the server writes it: {FORMS}.", elsewhere="id node"
+    )
     name: str | None = option(
-        Text(), "What its messages call it; the node id if it is left out.", default=None
+        Text(),
+        "What its messages call it; the node id if it is left out.",
+        default=None,
+        elsewhere="alias as label",
     )
 
 
 class Browsing(Record):
     """Where to look for variables."""
 
-    root: str = option(NodeIdText(), "Node to begin at, such as `i=85`, the folder of all objects.")
+    root: str = option(
+        NodeIdText(),
+        "Node to begin at, such as `i=85`, the folder of all objects.",
+        elsewhere="from node node_id start",
+    )
     depth: int = option(
-        Integer(min=1), "How many references away from it a variable may be.", default=3
+        Integer(min=1),
+        "How many references away from it a variable may be.",
+        default=3,
+        elsewhere="levels max_depth",
     )
 
 
-class OpcuaInput(Input, kind="opcua", listed=8):
+class OpcuaInput(Input, kind="opcua", listed=8, elsewhere="opc opc_ua"):
     """Subscribe to variables of an OPC UA server: a message for every change of a value.
 
     The first message of a node is its current value. A node that fails says so in a message with a
@@ -255,6 +276,7 @@ class OpcuaInput(Input, kind="opcua", listed=8):
         ListOf(RecordOf(ListedNode), noun="opcua node"),
         "Variables to subscribe to. One that is there twice is subscribed to once, under its first name.",
         default=(),
+        elsewhere="node node_ids tags variables",
     )
     browse: Browsing | None = option(
         RecordOf(Browsing),
@@ -272,11 +294,13 @@ class OpcuaInput(Input, kind="opcua", listed=8):
         "Most messages of a batch, of those that have arrived; it never waits for more. 0 is read"
         " as 1.",
         default=1,
+        elsewhere="batch_size",
     )
     publish_interval_ms: int = option(
         Integer(max=MOST_MILLISECONDS),
         "How often the server may send, in milliseconds; 0: as often as it can.",
         default=1000,
+        elsewhere="interval interval_ms publishing_interval",
     )
     queue_size: int = option(
         Integer(max=2**32 - 1),
@@ -288,6 +312,7 @@ class OpcuaInput(Input, kind="opcua", listed=8):
         "How often the server looks at a node, in milliseconds; if it is left out, as often as it"
         " sends.",
         default=None,
+        elsewhere="sampling_interval",
     )
 
     def rules(self) -> Iterator[Fault]:

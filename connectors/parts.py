@@ -26,11 +26,13 @@ class Rotation(Record):
         Integer(min=1, max=10**9),
         "Close it this many seconds after it was opened, whether or not anything arrives.",
         default=None,
+        elsewhere="every interval period seconds timeout_secs",
     )
     max_rows: int | None = option(
         Integer(min=0, max=10**9),
         "Close it once it holds this many messages; 0 is read as 1.",
         default=None,
+        elsewhere="count max_events max_messages rows size",
     )
 
     @property
@@ -90,6 +92,12 @@ def _zstandard(body: bytes) -> bytes:
 
     return zstandard.ZstdCompressor().compress(body)
 
+
+OTHER_FORMATS = {
+    "ndjson": "json_lines jsonl jsonlines ldjson lines newline_delimited",
+    "json_array": "array json",
+}
+"""What the formats are called elsewhere, by our word."""
 
 PACKINGS = {
     "gzip": Packing("gz", "application/gzip", _gzipped),

@@ -11,7 +11,7 @@ from headrace.compiler.language.fields import PipelineId
 from headrace.compiler.language.records import option
 
 
-class PipelineInput(Input, kind="pipeline", listed=5):
+class PipelineInput(Input, kind="pipeline", listed=5, elsewhere="inproc upstream"):
     """Read another pipeline's output.
 
     The upstream must already run. Up to 100 of its batches wait here; when they do, the upstream
@@ -24,7 +24,11 @@ class PipelineInput(Input, kind="pipeline", listed=5):
 
     attaches: ClassVar = {"upstream": "Id of the pipeline the batch came from."}
 
-    upstream: str = option(PipelineId(), "Id of the pipeline to read.")
+    upstream: str = option(
+        PipelineId(),
+        "Id of the pipeline to read.",
+        elsewhere="from id name pipeline pipeline_id source",
+    )
 
     def source(self, ctx: Context) -> Source:
         """Attach to the upstream."""

@@ -80,7 +80,9 @@ class ServerName(Identifier):
         return name
 
 
-class PostgresConnection(TlsConnection, kind="postgres", listed=3):
+class PostgresConnection(
+    TlsConnection, kind="postgres", listed=3, elsewhere="pg postgresql timescaledb"
+):
     """A PostgreSQL server, and one of its databases.
 
     With `tls` the connection is made over TLS or not at all, without it never. Users sign in with a
@@ -89,11 +91,17 @@ class PostgresConnection(TlsConnection, kind="postgres", listed=3):
     says to other programs (``PGSSLMODE``, ``PGPASSFILE``) does not count.
     """
 
-    host: str = option(Host(), "Name or address of the server.")
+    host: str = option(
+        Host(), "Name or address of the server.", elsewhere="address hostname server url"
+    )
     port: int = option(Integer(max=65_535), "Its port.", default=5432)
-    database: str = option(ServerName(), "Database to connect to; it must exist.")
-    user: str = option(ServerName(), "User to sign in as.")
-    password: Secret = option(SecretText(), "Password of the user, usually a ${NAME} reference.")
+    database: str = option(
+        ServerName(), "Database to connect to; it must exist.", elsewhere="db dbname"
+    )
+    user: str = option(ServerName(), "User to sign in as.", elsewhere="login username")
+    password: Secret = option(
+        SecretText(), "Password of the user, usually a ${NAME} reference.", elsewhere="pass"
+    )
 
     def server(self, ctx: Context) -> PostgresServer:
         """Return the server as one component reaches it.
@@ -116,7 +124,9 @@ class Index(Record):
     """An index of the table."""
 
     columns: tuple[str, ...] = option(
-        ListOf(ColumnName(), at_least=1), "Mapped columns that it is made of, in their order."
+        ListOf(ColumnName(), at_least=1),
+        "Mapped columns that it is made of, in their order.",
+        elsewhere="column fields on",
     )
     unique: bool = option(
         Boolean(), "Whether no two rows may have the same values there.", default=False
@@ -131,7 +141,9 @@ class Index(Record):
         return TableIndex(self.columns, self.unique)
 
 
-class PostgresOutput(TableOutput, kind="postgres", listed=6):
+class PostgresOutput(
+    TableOutput, kind="postgres", listed=6, elsewhere="pg postgresql sql sql_insert timescaledb"
+):
     """Insert each message as a row of a table in PostgreSQL.
 
     A batch is one statement, and so one transaction: all of its rows are written, or none. It is
@@ -151,22 +163,34 @@ class PostgresOutput(TableOutput, kind="postgres", listed=6):
         "Mapped columns that tell rows apart; they become NOT NULL. The table then has no `id` and no"
         " `received_at`.",
         default=(),
+        elsewhere="key keys pk",
     )
     indexes: tuple[Index, ...] = option(
         ListOf(RecordOf(Index), noun="index"), "Indexes to create with the table.", default=()
     )
     on_conflict: str = option(
-        Choice("error", "ignore", "update"),
+        Choice(
+            "error",
+            "ignore",
+            "update",
+            elsewhere={
+                "error": "fail",
+                "ignore": "do_nothing nothing skip",
+                "update": "merge overwrite replace upsert",
+            },
+        ),
         "For a row whose key is there already: `error` fails the batch, `ignore` leaves the row out,"
         " `update` writes its other columns over those of the row that is there.",
         default="error",
         additive=True,
+        elsewhere="conflict",
     )
     pool: int = option(
         Integer(min=1, max=MOST_CONNECTIONS),
         "Connections to use. With 1 batches are written in order; with more, so many at a time.",
         default=1,
         additive=True,
+        elsewhere="max_connections pool_size",
     )
 
     def most_columns(self) -> int:

@@ -35,7 +35,11 @@ class RedisConnection(TlsConnection, kind="redis", listed=8):
     the database only matters to a server that admits the user to some of them.
     """
 
-    url: Secret = option(SecretText(), f"The server: {URL_FORM}; port 6379 if it is left out.")
+    url: Secret = option(
+        SecretText(),
+        f"The server: {URL_FORM}; port 6379 if it is left out.",
+        elsewhere="address host server urls",
+    )
 
     @property
     def wants_tls(self) -> bool | None:
@@ -73,7 +77,7 @@ def _not_a_url(wrong: str, path: Path) -> Fault:
     return Fault("not-a-url", f"the url is not one of Redis: {wrong}", None, URL_FORM, path=path)
 
 
-class RedisInput(Input, kind="redis", listed=7):
+class RedisInput(Input, kind="redis", listed=7, elsewhere="redis_pubsub"):
     """Subscribe to one exact Redis channel.
 
     Pub/Sub keeps nothing for an absent subscriber: what is published while the connection is down
@@ -95,11 +99,16 @@ class RedisInput(Input, kind="redis", listed=7):
     }
 
     connection: str = option(ConnectionName("redis"), "Connection to read from.")
-    channel: str = option(Identifier(), "Exact name of the channel; patterns are not expanded.")
+    channel: str = option(
+        Identifier(),
+        "Exact name of the channel; patterns are not expanded.",
+        elsewhere="channels subject subscribe topic",
+    )
     max_batch: int = option(
         Integer(),
         "Most messages of a batch: of those that have arrived, none is waited for. 0 is read as 1.",
         default=1,
+        elsewhere="batch_size",
     )
 
     def source(self, ctx: Context) -> Source:
@@ -154,7 +163,7 @@ class RedisSource(Source):
         return False
 
 
-class RedisOutput(Output, kind="redis", listed=9):
+class RedisOutput(Output, kind="redis", listed=9, elsewhere="redis_pubsub"):
     """Publish each message on one Redis channel.
 
     A batch is published at once, and is written when the server has answered for each of its
@@ -165,7 +174,7 @@ class RedisOutput(Output, kind="redis", listed=9):
     drivers = ("redis.asyncio",)
 
     connection: str = option(ConnectionName("redis"), "Connection to publish to.")
-    channel: str = option(Identifier(), "Name of the channel.")
+    channel: str = option(Identifier(), "Name of the channel.", elsewhere="subject topic")
 
     def open(self, ctx: Context) -> AwaitingSink:
         """Build the publisher."""

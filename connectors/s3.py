@@ -33,7 +33,7 @@ from headrace.connectors.drivers.s3_names import (
 from headrace.connectors.drivers.s3_numbers import Numbers, given_in
 from headrace.connectors.drivers.s3_outbox import Outbox
 from headrace.connectors.drivers.s3_parts import OpenPart, Store
-from headrace.connectors.parts import FORMATS, PACKINGS, Rotation, part_name
+from headrace.connectors.parts import FORMATS, OTHER_FORMATS, PACKINGS, Rotation, part_name
 from headrace.connectors.paths import FilePath
 from headrace.connectors.tls import verifying
 
@@ -44,7 +44,7 @@ PATIENCE_SECONDS = 2.0
 """How long a batch waits for room before that is told."""
 
 
-class S3Connection(Connection, kind="s3", listed=6):
+class S3Connection(Connection, kind="s3", listed=6, elsewhere="aws_s3 minio"):
     """A bucket of S3, or of a store that speaks its protocol.
 
     Keys, region and endpoint are those that stand here and no others: nothing is taken from the
@@ -52,14 +52,25 @@ class S3Connection(Connection, kind="s3", listed=6):
     used. Certificates are always verified.
     """
 
-    bucket: str = option(Bucket(), "Name of the bucket, which has to exist.")
-    access_key_id: Secret = option(SecretText(), "Id of the access key.")
-    secret_access_key: Secret = option(SecretText(), "The secret of the access key.")
-    region: str = option(Region(), "Region of the bucket.", default="us-east-1")
+    bucket: str = option(
+        Bucket(), "Name of the bucket, which has to exist.", elsewhere="bucket_name name"
+    )
+    access_key_id: Secret = option(
+        SecretText(), "Id of the access key.", elsewhere="access_key aws_access_key_id key_id"
+    )
+    secret_access_key: Secret = option(
+        SecretText(),
+        "The secret of the access key.",
+        elsewhere="aws_secret_access_key secret secret_key",
+    )
+    region: str = option(
+        Region(), "Region of the bucket.", default="us-east-1", elsewhere="aws_region"
+    )
     endpoint: Address | None = option(
         HttpUrl(),
         "Url of another store, in whose paths the bucket is named; absent, that of AWS in the region.",
         default=None,
+        elsewhere="endpoint_url host url",
     )
     allow_http: bool = option(
         Boolean(), "Whether the endpoint may be one without TLS.", default=False
@@ -146,7 +157,7 @@ def _key(ctx: Context, secret: Secret, name: str) -> str:
     return value
 
 
-class S3Output(Output, kind="s3", listed=3):
+class S3Output(Output, kind="s3", listed=3, elsewhere="aws_s3 minio"):
     """Write messages to objects in a bucket, one part after the other.
 
     A part is filled in memory and uploaded whole when `rotate` closes it, and when the pipeline ends.
@@ -168,17 +179,25 @@ class S3Output(Output, kind="s3", listed=3):
     prefix: str = option(
         Prefix(),
         "What the keys of the objects begin with; may be empty. Slashes around it say nothing.",
+        elsewhere="folder key_prefix path",
     )
     rotate: Rotation = option(
-        RecordOf(Rotation), "When a part is closed and uploaded: at least one of the two."
+        RecordOf(Rotation),
+        "When a part is closed and uploaded: at least one of the two.",
+        elsewhere="batch roll rotation",
     )
     format: str = option(
-        Choice(*FORMATS),
+        Choice(*FORMATS, elsewhere=OTHER_FORMATS),
         "How messages are written: one a line, or as one array per part.",
         default="ndjson",
+        elsewhere="codec encoding",
     )
     compression: str = option(
-        Choice("none", *PACKINGS),
+        Choice(
+            "none",
+            *PACKINGS,
+            elsewhere={"none": "false no off", "gzip": "gz true", "zstd": "zst zstandard"},
+        ),
         "How parts are compressed; their names end in `.gz` or `.zst` then.",
         default="none",
         additive=True,
@@ -189,6 +208,7 @@ class S3Output(Output, kind="s3", listed=3):
         " `year=%Y/month=%m/day=%d`; the others are `%j`, `%H` and `%M`.",
         default=None,
         additive=True,
+        elsewhere="partition_by",
     )
     max_buffered_bytes: int = option(
         Integer(min=MIB, max=64 * 1024 * MIB),

@@ -28,7 +28,7 @@ _Push = Callable[[memoryview], int]
 _Job = tuple[memoryview, AbstractEventLoop, "Future[None]"]
 
 
-class StdoutOutput(Output, kind="stdout", listed=1):
+class StdoutOutput(Output, kind="stdout", listed=1, elsewhere="console log print terminal"):
     """Print each batch on the server's standard output, as one line of JSON.
 
     The line holds the time, the pipeline, the number of messages and the messages:

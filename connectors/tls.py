@@ -28,25 +28,30 @@ FILES = ("ca_file", "cert_file", "key_file")
 class TlsConnection(Connection):
     """A connection that can be made over TLS. The certificate of the server is always verified."""
 
-    tls: bool = option(Boolean(), "Whether to talk TLS.", default=False, additive=True)
+    tls: bool = option(
+        Boolean(), "Whether to talk TLS.", default=False, additive=True, elsewhere="ssl"
+    )
     ca_file: str | None = option(
         FilePath(),
         "PEM file with the authorities to trust, instead of the system's; a relative path starts at"
         " the directory of the config.",
         default=None,
         additive=True,
+        elsewhere="ca ca_cert cafile root_cas_file",
     )
     cert_file: str | None = option(
         FilePath(),
         "PEM file with the certificate to present, and its chain.",
         default=None,
         additive=True,
+        elsewhere="cert certificate crt_file",
     )
     key_file: str | None = option(
         FilePath(),
         "PEM file with the key of `cert_file`, unless that holds it.",
         default=None,
         additive=True,
+        elsewhere="private_key",
     )
 
     @property

@@ -187,3 +187,18 @@ FUNCTIONS: Mapping[str, Function] = {
     "stddev": Function(deviation, Takes.ANYTHING, (VALUES,), "{fold}({0})"),
 }
 """By the name a config gives them, in the order of the reference."""
+
+OTHER_NAMES: Mapping[str, str] = {
+    "sum": "add total",
+    "avg": "average mean",
+    "min": "least lowest minimum",
+    "max": "greatest highest maximum",
+    "count": "length n number rows size",
+    "count_distinct": "cardinality distinct distinct_count nunique uniq unique",
+    "first": "first_value",
+    "last": "last_value latest",
+    "collect": "array array_agg collect_list list",
+    "median": "p50",
+    "stddev": "deviation standard_deviation std stddev_pop stdev",
+}
+"""What the functions are called elsewhere, by our name."""

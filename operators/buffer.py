@@ -18,7 +18,7 @@ from headrace.compiler.lowering.holding import Holding, holding
 from headrace.operators.gates import Gate
 
 
-class Buffer(Transform, kind="buffer", listed=1):
+class Buffer(Transform, kind="buffer", listed=1, elsewhere="batch batcher hold window"):
     """Hold messages and release them together, on a trigger.
 
     Triggers compose, any one is enough. `size` hands on batches of exactly that many as they fill,
@@ -37,21 +37,29 @@ class Buffer(Transform, kind="buffer", listed=1):
     is_gathering = True
 
     size: int | None = option(
-        Integer(min=1), "Hand on batches of exactly this many as they fill.", default=None
+        Integer(min=1),
+        "Hand on batches of exactly this many as they fill.",
+        default=None,
+        elsewhere="batch_size count length messages",
     )
     seconds: int | None = option(
         Integer(min=1),
         "Release everything held this many seconds after the first held message.",
         default=None,
+        elsewhere="duration every interval period timeout window window_seconds",
     )
     max_messages: int | None = option(
         Integer(min=1),
         "Most messages held; reaching it releases all of them. Required unless `size` is set, "
         "which bounds as well.",
         default=None,
+        elsewhere="capacity limit max max_size",
     )
     until: Gate | None = option(
-        RecordOf(Gate), "Release everything held when this gate opens.", default=None
+        RecordOf(Gate),
+        "Release everything held when this gate opens.",
+        default=None,
+        elsewhere="gate when",
     )
 
     def rules(self) -> Iterator[Fault]:

@@ -126,3 +126,14 @@ CASTS: Mapping[str, Callable[..., JsonValue]] = {
     "json": json,
 }
 """Every type by its word in a config. That of `json` can be told how to decode."""
+
+OTHER_NAMES: Mapping[str, str] = {
+    "text": "char str string varchar",
+    "integer": "bigint int int32 int64 long",
+    "float": "decimal double float64 number numeric real",
+    "boolean": "bool",
+    "timestamp": "datetime time timestamptz",
+    "uuid": "guid",
+    "json": "array map object parse_json",
+}
+"""What the types are called elsewhere, by our word."""

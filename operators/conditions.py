@@ -27,9 +27,22 @@ _SIGNS = {"greater_than": ">", "less_than": "<", "equal_to": "=="}
 class Numeric(Record):
     """Compares a number. A boolean is none."""
 
-    field: str = option(DottedPath(), "Field to look at.")
-    operator: str = option(Choice("greater_than", "less_than", "equal_to"), "How to compare.")
-    value: float = option(Number(), "Number to compare with.")
+    field: str = option(DottedPath(), "Field to look at.", elsewhere="column key path source")
+    operator: str = option(
+        Choice(
+            "greater_than",
+            "less_than",
+            "equal_to",
+            elsewhere={
+                "greater_than": "> above gt larger more more_than over",
+                "less_than": "< below fewer lt smaller under",
+                "equal_to": "= == === eq equal equals is",
+            },
+        ),
+        "How to compare.",
+        elsewhere="comparison is op",
+    )
+    value: float = option(Number(), "Number to compare with.", elsewhere="number than threshold")
 
     wanted: ClassVar = "a number"
 
@@ -73,9 +86,20 @@ class Numeric(Record):
 class String(Record):
     """Compares a string, case-sensitive. The empty string is contained in every string."""
 
-    field: str = option(DottedPath(), "Field to look at.")
-    operator: str = option(Choice("equal_to", "contains"), "How to compare.")
-    value: str = option(Text(), "String to compare with.")
+    field: str = option(DottedPath(), "Field to look at.", elsewhere="column key path source")
+    operator: str = option(
+        Choice(
+            "equal_to",
+            "contains",
+            elsewhere={
+                "equal_to": "= == === eq equal equals is",
+                "contains": "has in includes like substring",
+            },
+        ),
+        "How to compare.",
+        elsewhere="comparison is op",
+    )
+    value: str = option(Text(), "String to compare with.", elsewhere="text")
 
     wanted: ClassVar = "a string"
 
@@ -121,11 +145,11 @@ class Condition(Tagged):
         raise NotImplementedError
 
 
-class NumericCondition(Numeric, Condition, tag="numeric"):
+class NumericCondition(Numeric, Condition, tag="numeric", elsewhere="number"):
     """Compares a number."""
 
 
-class StringCondition(String, Condition, tag="string"):
+class StringCondition(String, Condition, tag="string", elsewhere="text"):
     """Compares a string, case-sensitive. The empty string is contained in every string."""
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from headrace.compiler.lowering.code import Code
 
 
-class Filter(PerMessage, kind="filter", listed=5):
+class Filter(PerMessage, kind="filter", listed=5, elsewhere="condition match where"):
     """Hand on the messages that match, in order; drop the rest, and the batch when none match.
 
     A message without the field, or with a value of another type in it, is dropped. The first one is
@@ -31,10 +31,10 @@ class Filter(PerMessage, kind="filter", listed=5):
     one_of = ("Numeric", "String")
 
     numeric: Numeric | None = option(
-        RecordOf(Numeric), "Match by number.", default=None, wire="Numeric"
+        RecordOf(Numeric), "Match by number.", default=None, wire="Numeric", elsewhere="number"
     )
     string: String | None = option(
-        RecordOf(String), "Match by string.", default=None, wire="String"
+        RecordOf(String), "Match by string.", default=None, wire="String", elsewhere="text"
     )
 
     def rules(self) -> Iterator[Fault]:

@@ -27,6 +27,7 @@ class Gate(Record):
     conditions: tuple[Condition, ...] = option(
         ListOf(VariantOf(Condition), at_least=1, noun="condition"),
         "What has to hold, all of it, of the remembered values: their names are the fields.",
+        elsewhere="condition when where",
     )
     bucket: str | None = option(
         BucketName(),

@@ -20,7 +20,9 @@ from headrace.compiler.runtime.httpclient import HttpClient
 MOST_REPLY_BYTES = 16 * 1024 * 1024
 
 
-class HttpTransform(Transform, kind="http", listed=2):
+class HttpTransform(
+    Transform, kind="http", listed=2, elsewhere="enrichment http_client http_request post rest"
+):
     """Post each batch to a server and go on with the array that it answers.
 
     The batch is posted as a JSON array, also when it holds one message; the reply must be a JSON
@@ -37,10 +39,13 @@ class HttpTransform(Transform, kind="http", listed=2):
     is_gathering: ClassVar[bool] = True
     acts: ClassVar[str] = "posts every batch that reaches it to its url"
 
-    url: Address = option(HttpUrl(), "Where to post: an absolute http or https url.")
+    url: Address = option(
+        HttpUrl(), "Where to post: an absolute http or https url.", elsewhere="address endpoint uri"
+    )
     verb: str = option(
         Choice("GET", "POST", "PUT", "PATCH", "DELETE"),
         "Required, but not honoured: every request is a POST.",
+        elsewhere="http_method method",
     )
 
     def examine(self, ground: Ground) -> Iterator[Fault]:

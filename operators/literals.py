@@ -17,25 +17,25 @@ class Literal(Tagged):
         return getattr(self, "value", None)
 
 
-class TextLiteral(Literal, tag="text"):
+class TextLiteral(Literal, tag="text", elsewhere="str string"):
     """A string."""
 
     value: str = option(Text(), "The string.")
 
 
-class NumberLiteral(Literal, tag="number"):
+class NumberLiteral(Literal, tag="number", elsewhere="double float int integer"):
     """A number, written as it is spelled: 5 stays 5."""
 
     value: float = option(Number(), "The number.")
 
 
-class BooleanLiteral(Literal, tag="boolean"):
+class BooleanLiteral(Literal, tag="boolean", elsewhere="bool"):
     """A boolean."""
 
     value: bool = option(Boolean(), "The boolean.")
 
 
-class NullLiteral(Literal, tag="null"):
+class NullLiteral(Literal, tag="null", elsewhere="nil none"):
     """Null."""
 
 
@@ -57,29 +57,29 @@ class Operand(_FieldOrConstant, Tagged):
     """One side of an arithmetic mapping."""
 
 
-class FieldOperand(Operand, tag="field"):
+class FieldOperand(Operand, tag="field", elsewhere="column path"):
     """The number in a field."""
 
-    field: str = option(DottedPath(), "Field that holds the number.")
+    field: str = option(DottedPath(), "Field that holds the number.", elsewhere="column path")
 
 
-class ValueOperand(Operand, tag="value"):
+class ValueOperand(Operand, tag="value", elsewhere="constant literal number"):
     """A number."""
 
-    value: float = option(Number(), "The number.")
+    value: float = option(Number(), "The number.", elsewhere="number")
 
 
 class Part(_FieldOrConstant, Tagged):
     """One part of a concatenation."""
 
 
-class FieldPart(Part, tag="field"):
+class FieldPart(Part, tag="field", elsewhere="column path"):
     """A field: a string as it is, a number or boolean as JSON writes it."""
 
-    field: str = option(DottedPath(), "Field that holds the part.")
+    field: str = option(DottedPath(), "Field that holds the part.", elsewhere="column path")
 
 
-class ValuePart(Part, tag="value"):
+class ValuePart(Part, tag="value", elsewhere="constant literal string text"):
     """A string."""
 
-    value: str = option(Text(), "The string.")
+    value: str = option(Text(), "The string.", elsewhere="text")

@@ -26,7 +26,12 @@ Kept = tuple[DottedPath, str, str]
 """What a mapping wrote, as source: where, the name of the value, when ('' for always)."""
 
 
-class Map(PerMessage, kind="map", listed=8):
+class Map(
+    PerMessage,
+    kind="map",
+    listed=8,
+    elsewhere="bloblang convert mapping mutate project remap rename select transform",
+):
     """Rewrite each message: one message out for each one in.
 
     Mappings are applied in order, and later ones see what earlier ones wrote. Paths may be dotted;
@@ -36,15 +41,29 @@ class Map(PerMessage, kind="map", listed=8):
     """
 
     mappings: tuple[Mapping, ...] = option(
-        ListOf(VariantOf(Mapping), at_least=1, noun="mapping"), "What to write, in order."
+        ListOf(VariantOf(Mapping), at_least=1, noun="mapping"),
+        "What to write, in order.",
+        elsewhere="fields mapping rules set",
     )
     keep: str = option(
-        Choice("all", "mapped", never_absent=True),
+        Choice(
+            "all",
+            "mapped",
+            never_absent=True,
+            elsewhere={"all": "everything true", "mapped": "false none only selected"},
+        ),
         "Whether fields that nothing maps survive, or only what is written here.",
         default="all",
     )
     on_missing: str = option(
-        Choice("error", "omit", "null", null_word=True, never_absent=True),
+        Choice(
+            "error",
+            "omit",
+            "null",
+            null_word=True,
+            never_absent=True,
+            elsewhere={"error": "fail", "omit": "drop ignore skip"},
+        ),
         "What a missing field means: the batch fails, nothing is written, or null is.",
         default="error",
     )

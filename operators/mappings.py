@@ -26,7 +26,7 @@ from headrace.compiler.language.structures import ListOf
 from headrace.compiler.language.variants import Tagged, VariantOf
 from headrace.compiler.lowering.paths import MISSING, Missing
 from headrace.compiler.lowering.paths import DottedPath as Path
-from headrace.operators.casts import CASTS, CastError
+from headrace.operators.casts import CASTS, OTHER_NAMES, CastError
 from headrace.operators.literals import Literal, Operand, Part
 
 if TYPE_CHECKING:
@@ -175,12 +175,15 @@ class Writing(Mapping):
         raise NotImplementedError
 
 
-class Copy(Writing, tag="copy"):
+class Copy(Writing, tag="copy", elsewhere="alias field get move rename select"):
     """Copies a field."""
 
-    from_: str = option(DottedPath(), "Field to copy.")
+    from_: str = option(DottedPath(), "Field to copy.", elsewhere="field key path source")
     as_: str | None = option(
-        DottedPath(), "Field to write; the last segment of `from` when absent.", default=None
+        DottedPath(),
+        "Field to write; the last segment of `from` when absent.",
+        default=None,
+        elsewhere="alias into name output target to",
     )
     default: Literal | None = option(
         VariantOf(Literal), "Written when the field is missing.", default=None
@@ -205,13 +208,15 @@ class Copy(Writing, tag="copy"):
         return Formula(found, [found])
 
 
-class Constant(Writing, tag="constant"):
+class Constant(Writing, tag="constant", elsewhere="add assign literal set text value"):
     """Writes a constant."""
 
     is_never_object = True
 
     value_: Literal = option(VariantOf(Literal), "What to write.")
-    as_: str = option(DottedPath(), "Field to write.")
+    as_: str = option(
+        DottedPath(), "Field to write.", elsewhere="alias field into key name output path target to"
+    )
 
     def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
         """Return the constant."""
@@ -222,11 +227,15 @@ class Constant(Writing, tag="constant"):
         return Formula(code.constant(self.value_.constant, "constant"))
 
 
-class Coalesce(Writing, tag="coalesce"):
+class Coalesce(Writing, tag="coalesce", elsewhere="fallback first first_of"):
     """Writes the first of several fields that is there."""
 
-    from_: tuple[str, ...] = option(ListOf(DottedPath(), at_least=2), "Fields to try, in order.")
-    as_: str = option(DottedPath(), "Field to write.")
+    from_: tuple[str, ...] = option(
+        ListOf(DottedPath(), at_least=2),
+        "Fields to try, in order.",
+        elsewhere="field fields of sources",
+    )
+    as_: str = option(DottedPath(), "Field to write.", elsewhere="alias into name output target to")
     default: Literal | None = option(
         VariantOf(Literal), "Written when none of the fields is there.", default=None
     )
@@ -249,13 +258,20 @@ class Coalesce(Writing, tag="coalesce"):
         return Formula(name, [name])
 
 
-class Cast(Writing, tag="cast"):
+class Cast(Writing, tag="cast", elsewhere="convert parse to_type"):
     """Converts a field; a value that will not convert fails the batch."""
 
-    from_: str = option(DottedPath(), "Field to convert.")
-    to: str = option(Choice(*CASTS), "Type to convert to.")
+    from_: str = option(DottedPath(), "Field to convert.", elsewhere="field key path source")
+    to: str = option(
+        Choice(*CASTS, elsewhere=OTHER_NAMES),
+        "Type to convert to.",
+        elsewhere="as_type into_type kind",
+    )
     as_: str | None = option(
-        DottedPath(), "Field to write; the last segment of `from` when absent.", default=None
+        DottedPath(),
+        "Field to write; the last segment of `from` when absent.",
+        default=None,
+        elsewhere="alias into name output target",
     )
     default: Literal | None = option(
         VariantOf(Literal), "Written, as it is, when the field is missing.", default=None
@@ -294,7 +310,7 @@ class Cast(Writing, tag="cast"):
         return (ctx.decoding,) if self.to == "json" else ()
 
 
-class Concat(Writing, tag="concat"):
+class Concat(Writing, tag="concat", elsewhere="format interpolate join template"):
     """Joins strings; a number or boolean is one as JSON writes it.
 
     A list or an object fails the batch, also where another part is missing. Otherwise one missing part
@@ -304,9 +320,11 @@ class Concat(Writing, tag="concat"):
     is_never_object = True
 
     parts: tuple[Part, ...] = option(
-        ListOf(VariantOf(Part), at_least=1, noun="part"), "What to join, in order."
+        ListOf(VariantOf(Part), at_least=1, noun="part"),
+        "What to join, in order.",
+        elsewhere="fields from values",
     )
-    as_: str = option(DottedPath(), "Field to write.")
+    as_: str = option(DottedPath(), "Field to write.", elsewhere="alias into name output target to")
 
     @property
     def sources(self) -> Sequence[str]:
@@ -369,11 +387,19 @@ _OPERATORS: dict[str, tuple[str, Callable[[float, float], float]]] = {
     "multiply": ("*", operator.mul),
     "divide": ("/", operator.truediv),
 }
+_OTHER_OPERATORS = {
+    "add": "+ addition plus sum",
+    "subtract": "- minus sub subtraction",
+    "multiply": "* mul multiplication product times x",
+    "divide": "/ div division over",
+}
 _NEVER_TIPS = 1e290
 """Less than half the distance between the two largest doubles: adding it cannot overflow."""
 
 
-class Arithmetic(Writing, tag="arithmetic"):
+class Arithmetic(
+    Writing, tag="arithmetic", elsewhere="calculate calculation compute expression math"
+):
     """Calculates with two numbers. Integers stay integers, but for `divide`, which gives a double.
 
     Anything but a number fails the batch, also where the other side is missing.
@@ -381,10 +407,14 @@ class Arithmetic(Writing, tag="arithmetic"):
 
     is_never_object = True
 
-    left: Operand = option(VariantOf(Operand), "The left side.")
-    operator: str = option(Choice(*_OPERATORS), "What to do with them.")
-    right: Operand = option(VariantOf(Operand), "The right side.")
-    as_: str = option(DottedPath(), "Field to write.")
+    left: Operand = option(VariantOf(Operand), "The left side.", elsewhere="a")
+    operator: str = option(
+        Choice(*_OPERATORS, elsewhere=_OTHER_OPERATORS),
+        "What to do with them.",
+        elsewhere="op operation",
+    )
+    right: Operand = option(VariantOf(Operand), "The right side.", elsewhere="b")
+    as_: str = option(DottedPath(), "Field to write.", elsewhere="alias into name output target to")
 
     def rules(self) -> Iterator[Fault]:
         """Refuse a zero divisor that can be seen."""
@@ -477,10 +507,14 @@ def _named(side: Operand) -> str:
     return str(side.constant) if side.path is None else f"'{side.path}'"
 
 
-class Drop(Mapping, tag="drop"):
+class Drop(Mapping, tag="drop", elsewhere="del delete exclude remove unset"):
     """Removes fields. What is not there is no error; objects that become empty stay."""
 
-    from_: tuple[str, ...] = option(ListOf(DottedPath(), at_least=1), "Fields to remove.")
+    from_: tuple[str, ...] = option(
+        ListOf(DottedPath(), at_least=1),
+        "Fields to remove.",
+        elsewhere="field fields keys path paths",
+    )
 
     def without(self, message: JsonValue) -> JsonValue:
         """Return the message without the fields."""

@@ -27,7 +27,7 @@ NOT_AN_OBJECT = "passed on a message that is not an object, unchanged"
 EMPTY: Mapping[str, JsonValue] = {}
 
 
-class Recall(PerMessage, kind="recall", listed=7):
+class Recall(PerMessage, kind="recall", listed=7, elsewhere="enrich get load lookup"):
     """Write what is remembered onto each message, as fields of the top level.
 
     Looked up is what the pipeline's bucket holds under the key of the message: the value of the
@@ -44,9 +44,17 @@ class Recall(PerMessage, kind="recall", listed=7):
         ListOf(Name(), at_least=1, noun="name"),
         "Names as `remember` writes them, and the fields they are written to; a dot in one means "
         "nothing.",
+        elsewhere="fields names values",
     )
     on_missing: str = option(
-        Choice("skip", "null", "error", null_word=True, never_absent=True),
+        Choice(
+            "skip",
+            "null",
+            "error",
+            null_word=True,
+            never_absent=True,
+            elsewhere={"skip": "drop ignore omit", "error": "fail"},
+        ),
         "For a message of which any of the names is not remembered: `skip` drops the message, `null` "
         "writes null, `error` fails the batch.",
         default="skip",

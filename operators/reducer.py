@@ -17,7 +17,7 @@ from headrace.compiler.language.structures import ListOf, RecordOf
 from headrace.compiler.lowering.paths import MISSING
 from headrace.compiler.lowering.paths import DottedPath as At
 from headrace.operators.accumulation import accumulate
-from headrace.operators.aggregations import FUNCTIONS, Function, exact
+from headrace.operators.aggregations import FUNCTIONS, OTHER_NAMES, Function, exact
 
 if TYPE_CHECKING:
     from headrace.compiler.lowering.code import Code
@@ -29,16 +29,22 @@ class Aggregation(Record):
     """One value made of the messages of a group."""
 
     function: str = option(
-        Choice(*FUNCTIONS),
+        Choice(*FUNCTIONS, elsewhere=OTHER_NAMES),
         "What is made of them. `sum`, `avg`, `median` and `stddev` (of all values, not of a sample) "
         "take numbers only, `min` and `max` numbers only or strings only.",
+        elsewhere="aggregate aggregation fn func op operation type",
     )
-    as_: str = option(Name(), "Field of the result; a dot in it means nothing.")
+    as_: str = option(
+        Name(),
+        "Field of the result; a dot in it means nothing.",
+        elsewhere="alias into name output target to",
+    )
     field: str | None = option(
         DottedPath(),
         "Field whose values are taken. Only `count` can do without: then it counts messages, "
         "and with it those that carry the field.",
         default=None,
+        elsewhere="column from of on path value",
     )
 
     def rules(self) -> Iterator[Fault]:
@@ -71,7 +77,12 @@ class Aggregation(Record):
         return self.known.fold(values)
 
 
-class Reducer(PerBatch, kind="reducer", listed=4):
+class Reducer(
+    PerBatch,
+    kind="reducer",
+    listed=4,
+    elsewhere="aggregate aggregation group group_by reduce summarize",
+):
     """Reduce each batch to one message per group.
 
     Messages with the same values in the `group_by` fields are one group; without `group_by` the whole
@@ -88,13 +99,23 @@ class Reducer(PerBatch, kind="reducer", listed=4):
     wants_batches = True
 
     aggregations: tuple[Aggregation, ...] = option(
-        ListOf(RecordOf(Aggregation), at_least=1, noun="aggregation"), "What is made of each group."
+        ListOf(RecordOf(Aggregation), at_least=1, noun="aggregation"),
+        "What is made of each group.",
+        elsewhere="aggregates fields functions metrics select values",
     )
     group_by: tuple[str, ...] = option(
-        ListOf(DottedPath()), "Fields whose values make a group.", default=()
+        ListOf(DottedPath()),
+        "Fields whose values make a group.",
+        default=(),
+        elsewhere="by group key keys partition_by",
     )
     on_missing: str = option(
-        Choice("error", "skip", never_absent=True),
+        Choice(
+            "error",
+            "skip",
+            never_absent=True,
+            elsewhere={"error": "fail", "skip": "drop ignore omit"},
+        ),
         "For a message that lacks a field: `error` fails the batch; `skip` leaves it out, of "
         "everything if it is a group field, else of that aggregation.",
         default="error",

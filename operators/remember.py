@@ -36,12 +36,18 @@ class Remembered(Record):
     """One value to keep."""
 
     field: str = option(
-        DottedPath(), "Field to keep the value of, null included. Where it is missing nothing is."
+        DottedPath(),
+        "Field to keep the value of, null included. Where it is missing nothing is.",
+        elsewhere="column from key path source",
     )
-    as_: str = option(Name(), "Name to keep it under; a dot in it means nothing.")
+    as_: str = option(
+        Name(),
+        "Name to keep it under; a dot in it means nothing.",
+        elsewhere="alias into name output target to",
+    )
 
 
-class Remember(Fusible, kind="remember", listed=6):
+class Remember(Fusible, kind="remember", listed=6, elsewhere="cache put save store"):
     """Write values of messages into the pipeline's bucket, and hand on all messages unchanged.
 
     They are filed under the key of their message: the value of the field that `state.key` of the
@@ -58,13 +64,16 @@ class Remember(Fusible, kind="remember", listed=6):
     remembers: ClassVar[bool] = True
 
     remember: tuple[Remembered, ...] = option(
-        ListOf(RecordOf(Remembered), at_least=1, noun="value"), "What to keep."
+        ListOf(RecordOf(Remembered), at_least=1, noun="value"),
+        "What to keep.",
+        elsewhere="fields store values",
     )
     when: tuple[Condition, ...] = option(
         ListOf(VariantOf(Condition), noun="condition"),
         "Conditions that all have to hold for a message; without any, every message counts. A field "
         "that is missing or of another type does not match.",
         default=(),
+        elsewhere="condition conditions if where",
     )
 
     def rules(self) -> Iterator[Fault]:

@@ -24,7 +24,9 @@ from headrace.operators.scriptnames import defines, misspelt
 from headrace.operators.scriptsources import ScriptFiles, ScriptSource
 
 
-class Script(Transform, kind="script", listed=9):
+class Script(
+    Transform, kind="script", listed=9, elsewhere="code function javascript js lua python rhai"
+):
     """Run a script on every message, or on every batch, and hand on what it emits.
 
     With scope `message` a script finds the message as `msg`, may change it, and calls `emit(value)`
@@ -43,16 +45,25 @@ class Script(Transform, kind="script", listed=9):
     is_gathering = True
     remembers = recalls = True  # for all that is known without compiling it
 
-    source: ScriptSource = option(VariantOf(ScriptSource), "Where the script is.")
+    source: ScriptSource = option(
+        VariantOf(ScriptSource), "Where the script is.", elsewhere="script"
+    )
     max_operations: int | None = option(
         Integer(min=1),
         "Operations that one run may take before it is stopped; 100000 if left out.",
         default=None,
+        elsewhere="limit max_ops",
     )
     scope: str = option(
-        Choice("message", "batch", never_absent=True),
+        Choice(
+            "message",
+            "batch",
+            never_absent=True,
+            elsewhere={"message": "each one single", "batch": "all list"},
+        ),
         "What one run is about.",
         default="message",
+        elsewhere="mode per",
     )
 
     def examine(self, ground: Ground) -> Iterator[Fault]:

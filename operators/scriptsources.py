@@ -200,12 +200,12 @@ class ScriptSource(Tagged):
         return texts
 
 
-class InlineScript(ScriptSource, tag="inline"):
+class InlineScript(ScriptSource, tag="inline", elsewhere="code text"):
     """In the config itself."""
 
     key = "code"
 
-    code: str = option(ScriptText(), "The script.")
+    code: str = option(ScriptText(), "The script.", elsewhere="script source text")
 
     @property
     def name(self) -> str:
@@ -223,13 +223,15 @@ class InlineScript(ScriptSource, tag="inline"):
         return self.code
 
 
-class ScriptFile(ScriptSource, tag="file"):
+class ScriptFile(ScriptSource, tag="file", elsewhere="path"):
     """In a file below the config's directory."""
 
     key = "path"
 
     path: str = option(
-        ScriptPath(), "The file, with its extension, relative to the config's directory."
+        ScriptPath(),
+        "The file, with its extension, relative to the config's directory.",
+        elsewhere="file filename name",
     )
 
     @property

@@ -12,7 +12,7 @@ from headrace.compiler.language.fields import Integer
 from headrace.compiler.language.records import option
 
 
-class Splitter(Transform, kind="splitter", listed=3):
+class Splitter(Transform, kind="splitter", listed=3, elsewhere="chunk chunks split"):
     """Cut each batch into batches of exactly ``out_size`` messages.
 
     Messages left over after the last whole chunk are dropped, so four messages with ``out_size`` 3
@@ -20,7 +20,11 @@ class Splitter(Transform, kind="splitter", listed=3):
     ``size`` in its place where nothing may be lost.
     """
 
-    out_size: int = option(Integer(min=1), "Messages in each emitted batch.")
+    out_size: int = option(
+        Integer(min=1),
+        "Messages in each emitted batch.",
+        elsewhere="batch_size chunk_size count size",
+    )
 
     def field_use(self) -> FieldUse:
         """It looks at no field."""

@@ -21,7 +21,15 @@ from headrace.compiler.language.diagnostics import (
     in_file_order,
 )
 from headrace.compiler.language.documents import Document
-from headrace.compiler.language.drafts import Draft, Part, Site, draft_of, is_refused, loaded
+from headrace.compiler.language.drafts import (
+    Draft,
+    Part,
+    PipelineShape,
+    Site,
+    draft_of,
+    is_refused,
+    loaded,
+)
 from headrace.compiler.language.families import Component, Input, Output, Transform
 from headrace.compiler.language.fields import AnyJson, ConnectionName
 from headrace.compiler.language.records import Record, dumped, is_misspelt, json_type, option
@@ -39,12 +47,15 @@ class ProgramShape(Record):
     """A config that is an object."""
 
     pipelines: tuple[Any, ...] = option(
-        ListOf(AnyJson(), noun="pipeline"), "The pipelines, in any order."
+        ListOf(AnyJson(), noun="pipeline"),
+        "The pipelines, in any order.",
+        elsewhere="flows jobs pipeline streams",
     )
     state: Mapping[str, BucketDeclaration] | None = option(
         ObjectOf(RecordOf(BucketDeclaration), noun="bucket"),
         "The buckets that pipelines remember in, by name.",
         default=None,
+        elsewhere="buckets stores",
     )
 
 
@@ -140,7 +151,7 @@ def load_program(
     references by ``secrets``, if they are given. ``base`` is the directory of the file.
     """
     listed = _listed(document)
-    drafts, wrong = _drafts(listed.pipelines, listed.site, catalogue)
+    drafts, wrong = _drafts(listed, catalogue)
     said = [*listed.said, *wrong, *wrong_between(drafts), *_named(drafts, connections, secrets)]
     said += _without_bucket(drafts, listed.declared, is_list=isinstance(document.value, list))
     said += _examined(drafts, base)
@@ -179,6 +190,7 @@ def load_pipeline(
 class _Listed:
     """What a whole file says: its pipelines as they are written, its buckets, what is wrong there.
 
+    Of a file that is one pipeline ``is_alone`` says that it stands there without its list.
     ``declared`` are the names of the buckets, also of those with faults; None if nobody can tell.
     """
 
@@ -187,14 +199,23 @@ class _Listed:
     buckets: Mapping[str, BucketDeclaration] = field(default_factory=dict)
     declared: Collection[str] | None = ()
     said: list[Diagnostic] = field(default_factory=list)
+    is_alone: bool = False
+
+    def sites(self) -> Iterator[tuple[Any, Site]]:
+        """Yield every pipeline with where it is written."""
+        for index, value in enumerate(self.pipelines):
+            yield value, self.site if self.is_alone else self.site.inside(index)
 
 
 def _listed(document: Document) -> _Listed:
     value, whole = document.value, Site(document)
     if isinstance(value, list):
         return _Listed(Site(document, called=("pipelines",)), value)
-    if not isinstance(value, dict) or ("inputs" in value and "pipelines" not in value):
+    if not isinstance(value, dict):
         return _Listed(whole, said=[whole.diagnose(_no_config(value))])
+    if _is_pipeline(value):
+        said = [whole.diagnose(_no_config(value))]
+        return _Listed(whole, [value], declared=None, said=said, is_alone=True)
     _, shape, faults = loaded(ProgramShape, value)
     return _Listed(
         whole.inside("pipelines"),
@@ -212,18 +233,26 @@ def _declared(value: Mapping[str, Any], faults: Sequence[Fault]) -> Collection[s
     return value["state"] if isinstance(value["state"], dict) else None
 
 
+def _is_pipeline(value: Mapping[str, Any]) -> bool:
+    """Return whether a file is one pipeline by its keys, also where they are those of other tools."""
+    others = PipelineShape.other_keys()
+    ends = {"inputs", "outputs"}
+    return "pipelines" not in value and any(others.get(key, key) in ends for key in value)
+
+
 def _no_config(value: Any) -> Fault:
     expected = "a list of pipelines, or an object that has it as 'pipelines'"
-    found = "one pipeline" if isinstance(value, dict) else json_type(value)
-    return Fault("wrong-type", f"expected {expected}, found {found}", found, expected)
+    found, hint = json_type(value), None
+    if isinstance(value, dict):
+        found = "one pipeline"
+        hint = "put it in a list: in YAML '- ' before its first key and the rest indented, in JSON [ ... ]"
+    return Fault("wrong-type", f"expected {expected}, found {found}", found, expected, hint)
 
 
-def _drafts(
-    listed: Iterable[Any], site: Site, catalogue: Catalogue
-) -> tuple[list[Draft], list[Diagnostic]]:
+def _drafts(listed: _Listed, catalogue: Catalogue) -> tuple[list[Draft], list[Diagnostic]]:
     drafts, said = [], list[Diagnostic]()
-    for index, value in enumerate(listed):
-        draft, wrong = draft_of(value, site.inside(index), catalogue)
+    for value, site in listed.sites():
+        draft, wrong = draft_of(value, site, catalogue)
         drafts.append(draft)
         said += [*wrong, *wrong_within(draft)]
     return drafts, said

@@ -61,7 +61,7 @@ def load_connections(
 class Filing(Record):
     """What a connection is to be filed under."""
 
-    id: str = option(Identifier(), "What components call it.")
+    id: str = option(Identifier(), "What components call it.", elsewhere="name")
 
 
 def load_connection(

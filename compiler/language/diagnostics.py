@@ -226,6 +226,12 @@ def shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
+def spelled(value: Any) -> str:
+    """Return a found value as a suggestion repeats it: as `shown`, of a long one only ``...``."""
+    text = shown(value)
+    return text if len(text) < _SHOWN else "..."
+
+
 def printable(text: str) -> str:
     """Return the text on one line, with characters that do not print written as escapes."""
     if text.isprintable():

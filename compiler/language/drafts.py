@@ -25,9 +25,9 @@ from headrace.compiler.language.diagnostics import (
 )
 from headrace.compiler.language.documents import Document
 from headrace.compiler.language.families import Component
-from headrace.compiler.language.fields import Identifier
+from headrace.compiler.language.fields import ConnectionName, Identifier
 from headrace.compiler.language.ground import Ground
-from headrace.compiler.language.records import Record, faults_of, is_misspelt, option
+from headrace.compiler.language.records import Record, UnknownKey, faults_of, is_misspelt, option
 from headrace.compiler.language.settings import Setting, settings
 from headrace.compiler.language.states import PipelineState
 from headrace.compiler.language.structures import ComponentOf, ListOf, RecordOf
@@ -46,20 +46,27 @@ class PipelineShape(Record):
     """A pipeline: inputs merged, transforms in order, every batch to every output."""
 
     id: str | None = option(
-        Identifier(), "What it is called; a readable random name if left out.", default=None
+        Identifier(),
+        "What it is called; a readable random name if left out.",
+        default=None,
+        elsewhere="key label name title",
     )
     inputs: tuple[Any, ...] = option(
-        ListOf(ComponentOf("input"), at_least=1, at_most=ENDS), "Where its messages come from."
+        ListOf(ComponentOf("input"), at_least=1, at_most=ENDS),
+        "Where its messages come from.",
+        elsewhere="from input source sources",
     )
     transforms: tuple[Any, ...] = option(
         ListOf(ComponentOf("transform"), at_most=TRANSFORMS),
         "What happens to them, in this order.",
         default=(),
+        elsewhere="operators pipeline processor processors stages steps transform",
     )
     outputs: tuple[Any, ...] = option(
         ListOf(ComponentOf("output"), at_most=ENDS),
         "Where they go: every batch to each of them.",
         default=(),
+        elsewhere="destination destinations output sink sinks to",
     )
     state: PipelineState | None = option(
         RecordOf(PipelineState), "The bucket that it remembers in and recalls from.", default=None
@@ -205,7 +212,8 @@ def part_of(
         said = [site.diagnose(_at_home(fault, value, catalogue)) for fault in faults_of(error)]
         return Part(site, Component, {}, None), said
     built, values, faults = loaded(component, untagged(value))
-    return Part(site, component, values, built), [site.diagnose(fault) for fault in faults]
+    said = [site.diagnose(_of_connection(fault, component, catalogue)) for fault in faults]
+    return Part(site, component, values, built), said
 
 
 def is_refused(said: Iterable[Diagnostic]) -> bool:
@@ -221,6 +229,20 @@ def loaded(record: type[_R], value: Any) -> tuple[_R | None, Mapping[str, Any], 
         valid = error.valid_data if isinstance(error.valid_data, dict) else {}
         return None, valid, list(faults_of(error))
     return built, built.values(), []
+
+
+def _of_connection(fault: Fault, component: type[Component], catalogue: Catalogue) -> Fault:
+    """Say so if an unknown key is one of the connection that the component names."""
+    if not isinstance(fault, UnknownKey) or fault.suggestion is not None or len(fault.path) != 1:
+        return fault
+    for known in component.options().values():
+        if isinstance(known.field, ConnectionName):
+            kind, key = known.field.connection_kind, str(fault.path[0])
+            connection = catalogue.family("connection").get(kind, Component)
+            if key in connection.options() or key in connection.other_keys():
+                hint = f"'{key}' belongs in the {kind} connection that '{known.wire}' names"
+                return replace(fault, suggestion=hint)
+    return fault
 
 
 def _at_home(fault: Fault, value: Any, catalogue: Catalogue) -> Fault:

@@ -94,16 +94,27 @@ class Input(Component, family="input"):
     """Why no sample can be taken of it, as a clause: ``nothing is there to read``. Most: one can."""
 
     ack: str = option(
-        Choice("on_receipt", "on_delivery"),
+        Choice(
+            "on_receipt",
+            "on_delivery",
+            elsewhere={"on_receipt": "auto early receive", "on_delivery": "end_to_end late manual"},
+        ),
         "When a message is acknowledged to its broker: as it arrives, or when all of it has left the"
         " outputs.",
         default="on_receipt",
+        elsewhere="acknowledge acknowledgement",
     )
     buffer: InputBuffer | None = option(
-        VariantOf(InputBuffer), "Batches messages before the transforms see them.", default=None
+        VariantOf(InputBuffer),
+        "Batches messages before the transforms see them.",
+        default=None,
+        elsewhere="batch batching window",
     )
     envelope: Envelope | None = option(
-        VariantOf(Envelope), "Attaches metadata to each message.", default=None
+        VariantOf(Envelope),
+        "Attaches metadata to each message.",
+        default=None,
+        elsewhere="metadata",
     )
 
     def source(self, ctx: Context) -> Source:

@@ -8,19 +8,23 @@ says what it takes (`expects`), its readable name (`type_name`) and its wire des
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar, TypeVar
 
 import marshmallow
 from marshmallow import ValidationError
 
 from headrace.compiler.jsontext import MAX_DEPTH
-from headrace.compiler.language.diagnostics import Fault, shown
+from headrace.compiler.language.diagnostics import Fault, shown, spelled
 from headrace.compiler.language.records import Record, json_type
+from headrace.compiler.language.scalars import plain
 from headrace.compiler.language.secrets import Secret
-from headrace.compiler.language.suggest import did_you_mean
+from headrace.compiler.language.suggest import NO_OTHERS, Others, did_you_mean, others
 
 _R = TypeVar("_R", bound=Record)
+
+_BOOLEANS = {"true": ("true", "yes", "on", "y", "1"), "false": ("false", "no", "off", "n", "0")}
+"""What booleans are called where they are not written as JSON writes them."""
 
 
 def refused(
@@ -80,6 +84,14 @@ class Strict(marshmallow.fields.Field[Any]):
         """Return what to do with a value of another type, where that can be told."""
         return None
 
+    def takes(self, value: Any) -> bool:
+        """Return whether it would take a value."""
+        try:
+            self.deserialize(value)
+        except ValidationError:
+            return False
+        return True
+
     def _deserialize(self, value: Any, attr: Any, data: Any, **_: Any) -> Any:
         return self.read(value)
 
@@ -109,6 +121,14 @@ class Boolean(Strict):
     def expects(self) -> str:
         """A boolean."""
         return "true or false"
+
+    def remedy(self, value: Any) -> str | None:
+        """Return what a boolean is written as that stands in quotes, or as YAML 1.1 had it."""
+        word = shown(value).strip('"').strip().lower()
+        meant = next((each for each, words in _BOOLEANS.items() if word in words), None)
+        if meant is None:
+            return None
+        return f"write {meant}, without quotes" if word == meant else f"write {meant}"
 
     def read(self, value: Any) -> bool:
         """Take a boolean."""
@@ -140,6 +160,15 @@ class Number(Strict):
         return " ".join([self._noun, " and ".join(filter(None, bounds))]).strip()
 
     _noun = "a number"
+
+    def remedy(self, value: Any) -> str | None:
+        """Return the number that stands in quotes, or that has a point it does not need."""
+        number = plain(value.strip()) if isinstance(value, str) else value
+        if type(number) is float and number.is_integer() and not self._is_kind(number):
+            number = int(number)
+        if not self._is_kind(number) or not self.takes(number):
+            return None
+        return f"write {spelled(number)}" + (", without quotes" if isinstance(value, str) else "")
 
     def _is_kind(self, value: Any) -> bool:
         # Not for an integer: one that is larger than every double has no answer.
@@ -187,6 +216,15 @@ class Text(Strict):
     def expects(self) -> str:
         """A string."""
         return "a string"
+
+    def remedy(self, value: Any) -> str | None:
+        """Return that quotes make a string of it, or that the one string of a list is meant."""
+        if isinstance(value, bool | int | float) and self.takes(shown(value)):
+            return "put it in quotes"
+        only = value[0] if isinstance(value, list) and len(value) == 1 else None
+        if not isinstance(only, str) or not self.takes(only):
+            return None
+        return f"write {spelled(only)}, without a list"
 
     def read(self, value: Any) -> Any:
         """Take a string."""
@@ -295,8 +333,9 @@ class SecretText(Text):
     def wrong(self, value: Any) -> ValidationError:
         """Return the error; the value found may be a secret, so its type alone is told."""
         found = json_type(value)
-        fault = Fault("wrong-type", f"expected {self.expects}, found {found}", found, self.expects)
-        return ValidationError([fault])
+        said = f"expected {self.expects}, found {found}"
+        hint = None if isinstance(value, list) else self.remedy(value)
+        return ValidationError([Fault("wrong-type", said, found, self.expects, hint)])
 
     def read(self, value: Any) -> Secret:
         """Take a template."""
@@ -325,14 +364,23 @@ class ScriptText(Text):
 class Choice(Strict):
     """One of several words, spelled exactly.
 
+    ``elsewhere`` says by word what users of other tools would write for it, words in one text.
+
     One that is ``never_absent`` cannot be taken back: leaving it out says its default, null says
     nothing, and an echo leaves the default out.
     """
 
     noun = "word"
 
-    def __init__(self, *words: str, null_word: bool = False, never_absent: bool = False) -> None:
+    def __init__(
+        self,
+        *words: str,
+        null_word: bool = False,
+        never_absent: bool = False,
+        elsewhere: Mapping[str, str] = NO_OTHERS,
+    ) -> None:
         self.words = words
+        self.others: Others = others(elsewhere)
         self.null_word = null_word
         self.never_absent = never_absent
         self.is_null_absent = not never_absent and not null_word
@@ -351,6 +399,14 @@ class Choice(Strict):
             return "null"
         return super().deserialize(value, *positional, **keywords)
 
+    def remedy(self, value: Any) -> str | None:
+        """Return the word that is probably meant by another one, or by a number: ``qos: 1``."""
+        if isinstance(value, list | dict):
+            return None
+        # YAML takes a `>` without quotes for the beginning of a text, which is then empty.
+        word = value or ">" if isinstance(value, str) else shown(value)
+        return did_you_mean(word, self.words, self.others)
+
     def read(self, value: Any) -> str:
         """Take one of the words."""
         if type(value) is not str:
@@ -361,6 +417,6 @@ class Choice(Strict):
                 f"expected {self.expects}, found {shown(value)}",
                 found=value,
                 expected=self.expects,
-                hint=did_you_mean(value, self.words),
+                hint=self.remedy(value),
             )
         return value

@@ -20,10 +20,14 @@ class InputBuffer(Tagged):
         raise NotImplementedError
 
 
-class Static(InputBuffer, tag="static"):
+class Static(InputBuffer, tag="static", elsewhere="count fixed size"):
     """Hands on the batch after this many messages."""
 
-    size: int = option(Integer(min=0), "Messages that end a batch; 0 is read as 1.")
+    size: int = option(
+        Integer(min=0),
+        "Messages that end a batch; 0 is read as 1.",
+        elsewhere="count max_messages messages",
+    )
 
     @property
     def limits(self) -> tuple[int | None, int | None]:
@@ -31,11 +35,13 @@ class Static(InputBuffer, tag="static"):
         return max(self.size, 1), None
 
 
-class Tumbling(InputBuffer, tag="tumbling"):
+class Tumbling(InputBuffer, tag="tumbling", elsewhere="interval time window"):
     """Hands on the batch this many seconds after its first message."""
 
     window_seconds: int = option(
-        Integer(min=0), "Seconds from the first message; 0 closes at once."
+        Integer(min=0),
+        "Seconds from the first message; 0 closes at once.",
+        elsewhere="interval period seconds window",
     )
 
     @property
@@ -44,12 +50,18 @@ class Tumbling(InputBuffer, tag="tumbling"):
         return None, self.window_seconds
 
 
-class Either(InputBuffer, tag="batch"):
+class Either(InputBuffer, tag="batch", elsewhere="both either"):
     """Hands on the batch at this many messages or after this many seconds, whichever is first."""
 
-    size: int = option(Integer(min=0), "Messages that end a batch; 0 is read as 1.")
+    size: int = option(
+        Integer(min=0),
+        "Messages that end a batch; 0 is read as 1.",
+        elsewhere="count max_messages messages",
+    )
     window_seconds: int = option(
-        Integer(min=0), "Seconds from the first message; 0 closes at once."
+        Integer(min=0),
+        "Seconds from the first message; 0 closes at once.",
+        elsewhere="interval period seconds window",
     )
 
     @property

@@ -29,7 +29,7 @@ from marshmallow import ValidationError
 from headrace.compiler.decimals import Written
 from headrace.compiler.language.building import FAULTS
 from headrace.compiler.language.diagnostics import Fault, path_text
-from headrace.compiler.language.suggest import nearest
+from headrace.compiler.language.suggest import NO_OTHERS, Others, nearest, others
 
 _REQUIRED: Any = dataclasses.MISSING
 
@@ -45,6 +45,8 @@ class Option:
     required: bool
     default: Any
     additive: bool
+    elsewhere: str = ""
+    """What the key is called elsewhere, words in one text."""
 
     def is_omitted(self, value: Any, given: bool) -> bool:
         """Return whether an echo leaves the option out (contract 1.3)."""
@@ -58,12 +60,21 @@ def option(
     default: Any = _REQUIRED,
     wire: str | None = None,
     additive: bool = False,
+    elsewhere: str = "",
 ) -> Any:
     """Declare one option of a record; without a ``default`` it is required.
 
     ``additive`` marks a field that the established format lacks: absent, it changes nothing.
+    ``elsewhere`` are words for the key that users of other tools would write: they are refused, and
+    answered with ours.
     """
-    meta = {"field": field, "doc": doc, "wire": wire, "additive": additive}
+    meta = {
+        "field": field,
+        "doc": doc,
+        "wire": wire,
+        "additive": additive,
+        "elsewhere": elsewhere,
+    }
     return dataclasses.field(default=default, metadata={"option": meta})
 
 
@@ -73,9 +84,12 @@ class Record:
 
     given: ClassVar[Any] = frozenset()
     """Wire names that the document spelled out: an echo repeats those. Empty if built by hand."""
+    elsewhere: ClassVar[str] = ""
+    """What users of other tools would call it by its `type`, words in one text."""
 
-    def __init_subclass__(cls, **keywords: Any) -> None:
+    def __init_subclass__(cls, elsewhere: str = "", **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
+        cls.elsewhere = elsewhere
         dataclasses.dataclass(frozen=True, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
@@ -105,8 +119,15 @@ class Record:
                 required,
                 None if required else entry.default,
                 meta["additive"],
+                meta["elsewhere"],
             )
         return found
+
+    @classmethod
+    @cache
+    def other_keys(cls) -> Others:
+        """Return what the keys are called elsewhere, each with the key itself."""
+        return others({wire: known.elsewhere for wire, known in cls.options().items()})
 
     @classmethod
     @cache
@@ -187,7 +208,7 @@ class RecordSchema(marshmallow.Schema):
 
     def _unknown(self, key: str, given: Collection[str]) -> UnknownKey:
         """Return the fault of a key, and where it belongs if an object further in has one like it."""
-        fault = unknown_key(key, self.fields, given)
+        fault = unknown_key(key, self.fields, given, self.record.other_keys())
         homes = [wire for wire, field in self.fields.items() if key in field.keys_inside]  # type: ignore[attr-defined]
         if fault.meant is not None or not homes:
             return fault
@@ -206,22 +227,29 @@ class RecordSchema(marshmallow.Schema):
     def handle_error(self, error: ValidationError, data: Any, **_: Any) -> None:
         """Leave out what only follows from another fault, add what its own rules say.
 
-        A misspelt required key is one mistake, not two. Unknown keys do not keep the rules from
-        being asked, since all the known ones are right.
+        A misspelt key is one mistake, not two: nobody is told that it is missing, and the rules are
+        asked as if it were spelled right. Other unknown keys do not keep them from being asked,
+        since all the known ones are right.
         """
         faults = list(faults_of(error))
         unknown = [f for f in faults if isinstance(f, UnknownKey) and len(f.path) == 1]
-        if len(unknown) == len(faults):
-            faults += self._said_by_rules(error.valid_data)
-        misspelt: set[tuple[str | None, ...]] = {(fault.meant,) for fault in unknown}
-        if any(fault.meant in getattr(self.record, "one_of", ()) for fault in unknown):
-            misspelt.add(())  # one of the variants is there
+        misspelt = {(fault.meant,) for fault in unknown}
         kept = [f for f in faults if f.code != "missing-key" or f.path not in misspelt]
+        if len(unknown) == len(kept):
+            kept += self._said_by_rules(error.valid_data, unknown, data)
         raise ValidationError(kept, data=data, valid_data=error.valid_data)
 
-    def _said_by_rules(self, valid: Any) -> list[Fault]:
+    def _said_by_rules(self, valid: Any, unknown: Iterable[UnknownKey], data: Any) -> list[Fault]:
         try:
-            self.instance(valid)
+            meant = {
+                fault.meant: self.fields[fault.meant].deserialize(data[fault.path[0]])
+                for fault in unknown
+                if fault.meant is not None
+            }
+        except ValidationError:
+            return []  # what they would say depends on it
+        try:
+            self.instance({**valid, **meant})
         except ValidationError as error:
             return list(faults_of(error))
         return []
@@ -240,9 +268,14 @@ def is_misspelt(key: str, faults: Iterable[Fault]) -> bool:
     return any(each.meant == key for each in unknown)
 
 
-def unknown_key(key: str, allowed: Collection[str], given: Collection[str] = ()) -> UnknownKey:
+def unknown_key(
+    key: str,
+    allowed: Collection[str],
+    given: Collection[str] = (),
+    elsewhere: Others = NO_OTHERS,
+) -> UnknownKey:
     """Return the fault for a key nobody declared; what is given already cannot be meant."""
-    meant = nearest(key, [each for each in allowed if each not in given])
+    meant = nearest(key, [each for each in allowed if each not in given], elsewhere)
     return UnknownKey(
         "unknown-key",
         f"unknown key '{key}'",

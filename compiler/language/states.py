@@ -20,11 +20,13 @@ class BucketDeclaration(Record):
         Integer(),
         "Most keys held; a new one then takes the place of the one written longest ago. 0 is read as 1.",
         default=10_000,
+        elsewhere="capacity limit max max_size",
     )
     idle_timeout_secs: int | None = option(
         Integer(),
         "Seconds after which a key that was not written is forgotten; 0: never.",
         default=None,
+        elsewhere="expires idle_timeout timeout ttl",
     )
 
     @property
@@ -36,12 +38,15 @@ class BucketDeclaration(Record):
 class PipelineState(Record):
     """Which bucket a pipeline remembers in, and what its messages are filed under there."""
 
-    bucket: str = option(BucketName(), "A bucket that the config declares under `state`.")
+    bucket: str = option(
+        BucketName(), "A bucket that the config declares under `state`.", elsewhere="name"
+    )
     key: str | None = option(
         DottedPath(),
         "Field whose value a message is filed under; left out, what is remembered concerns the "
         "bucket as a whole.",
         default=None,
+        elsewhere="by field key_by key_field",
     )
 
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from marshmallow import ValidationError
 
 from headrace.compiler.language.building import FAULTS
-from headrace.compiler.language.diagnostics import Fault, shown
-from headrace.compiler.language.fields import AnyJson, Identifier, Strict, Text
+from headrace.compiler.language.diagnostics import Fault, shown, spelled
+from headrace.compiler.language.fields import AnyJson, Identifier, SecretText, Strict, Text
 from headrace.compiler.language.records import Record, faults_of, not_an_object, object_of
 
 
@@ -55,15 +55,16 @@ class ListOf(Strict):
         return f"a list of at least {count} {self.noun}{'s' if self.at_least > 1 else ''}"
 
     def remedy(self, value: Any) -> str | None:
-        """Return that one element makes a list as well, if it is one."""
+        """Return that one element makes a list as well, if it is one, or how one is written."""
+        if isinstance(self.inner, Text) and isinstance(value, str) and self.inner.takes(value):
+            is_secret = isinstance(self.inner, SecretText)
+            return "write [...]" if is_secret else f"write {spelled(_parted(value))}"
         is_telling = isinstance(value, dict) and type(self.inner) is not AnyJson
-        if not (is_telling or isinstance(self.inner, Text)):
+        if is_telling and self.inner.takes(value):
+            return "put it in a list: [ ... ]"
+        if value is None or not isinstance(self.inner, RecordOf):
             return None
-        try:
-            self.inner.deserialize(value)
-        except ValidationError:
-            return None
-        return "put it in a list: [ ... ]"
+        return f"write [{written(self.inner.record)}]"
 
     def read(self, value: Any) -> Any:
         """Read every element and tell all that is wrong with them."""
@@ -108,13 +109,12 @@ class ObjectOf(Strict):
 
     def remedy(self, value: Any) -> str | None:
         """Return how a name that stands alone is declared, if nothing else need be said of it."""
-        if not isinstance(value, str):
+        names = value if isinstance(value, list) else [value]
+        if not names or not all(isinstance(each, str) for each in names):
             return None
-        try:
-            self.read({value: {}})
-        except ValidationError:
+        if not self.takes({name: {} for name in names}):
             return None
-        return f"write {{ {shown(value)}: {{}} }}"
+        return f"write {{ {', '.join(f'{shown(name)}: {{}}' for name in names)} }}"
 
     def read(self, value: Any) -> Any:
         """Read every value, and tell all that is wrong with them and with their names."""
@@ -189,12 +189,18 @@ class RecordOf(Strict):
         return ValidationError([replace(fault, suggestion=self.remedy(value))])
 
     def remedy(self, value: Any) -> str | None:
-        """Return how nothing is said, where a record needs nothing."""
-        needs = any(known.required for known in self.record.options().values())
-        return "write {}" if value is None and not needs else None
+        """Return how nothing is said, where a record needs nothing, or the one thing it needs."""
+        needed = [known for known in self.record.options().values() if known.required]
+        if value is None:
+            return None if needed else "write {}"
+        if isinstance(value, dict | list) or len(needed) != 1:
+            return None
+        return f"write {written(self.record)}" if self.takes({needed[0].wire: value}) else None
 
     def read(self, value: Any) -> Any:
         """Read the record."""
+        if not isinstance(value, dict):
+            raise self.wrong(value)
         return self.record.load(value)
 
 
@@ -212,6 +218,22 @@ class ComponentOf(Strict):
     def expects(self) -> str:
         """A component."""
         return f"an {self.family}" if self.family[0] in "io" else f"a {self.family}"
+
+    def takes(self, value: Any) -> bool:
+        """Return whether a value looks like a component."""
+        return isinstance(value, dict) and "type" in value
+
+
+def written(record: type[Record]) -> str:
+    """Return how a record is written: with the keys it needs, else any; values are not told."""
+    options = record.options().values()
+    keys = [known.wire for known in options if known.required] or [known.wire for known in options]
+    return "{ " + ", ".join(f"{key}: ..." for key in keys) + " }"
+
+
+def _parted(text: str) -> list[str]:
+    """Return what a text lists that has commas between."""
+    return [part.strip() for part in text.split(",")]
 
 
 def _each(values: Iterable[Any], read: Callable[[Any], Any]) -> list[Any]:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
+from types import MappingProxyType
+
+Others = Mapping[str, str]
+"""What allowed words are called elsewhere: the other word, and ours."""
+
+NO_OTHERS: Others = MappingProxyType({})
 
 _LONGEST = 80
 """Longer words are not typing errors, and comparing them would take its time."""
@@ -23,43 +29,54 @@ def one_of(words: Collection[str]) -> str:
     )
 
 
-def nearest(word: str, allowed: Iterable[str]) -> str | None:
-    """Return the allowed word that ``word`` plausibly is a typing error of.
+def others(named: Mapping[str, str]) -> Others:
+    """Return what allowed words are called elsewhere, from those words with their others in one text.
 
-    One slip (a letter wrong, missing, too many, or two swapped) per three letters passes. Case,
+    ``{"avg": "average mean"}`` is written where the word itself is declared; here it is turned around.
+    """
+    return {_plain(other): known for known, text in named.items() for other in text.split()}
+
+
+def nearest(word: str, allowed: Iterable[str], elsewhere: Others = NO_OTHERS) -> str | None:
+    """Return the allowed word that is plausibly meant by ``word``.
+
+    What it is called ``elsewhere`` comes before typing errors: ``mean`` is ``avg``, and no slip of
+    ``median``. One slip (a letter wrong, missing, too many, or two swapped) per three letters passes. Case,
     ``-`` and ``_`` do not count: ``numeric`` finds ``Numeric``. Of equally near words the
     alphabetically first one is taken. Failing that, a word that was not written to its end finds
     the only one that begins with it.
     """
     plain = _plain(word)
-    others = sorted(other for other in allowed if other != word)
-    alike = [other for other in others if _plain(other) == plain]
-    if alike or len(plain) > _LONGEST or len(others) > _MOST:
+    known = sorted(each for each in allowed if each != word)
+    alike = [each for each in known if _plain(each) == plain]
+    if not alike and (ours := elsewhere.get(plain)) in known:
+        return ours
+    if alike or len(plain) > _LONGEST or len(known) > _MOST:
         return next(iter(alike), None)
-    return _misspelt(plain, others)
+    return _misspelt(plain, known)
 
 
-def did_you_mean(word: str, allowed: Iterable[str]) -> str | None:
+def did_you_mean(word: str, allowed: Iterable[str], elsewhere: Others = NO_OTHERS) -> str | None:
     """Return the question to put to whoever wrote ``word``: ``did you mean 'topic'?``."""
-    meant = nearest(word, allowed)
+    meant = nearest(word, allowed, elsewhere)
     return None if meant is None else f"did you mean '{meant}'?"
 
 
-def _misspelt(plain: str, others: list[str]) -> str | None:
+def _misspelt(plain: str, known: list[str]) -> str | None:
     # Loading it takes longer than checking a config that has nothing wrong.
     from rapidfuzz.distance import OSA
 
     near = [
-        (slips, other)
-        for other in others
-        if (slips := OSA.distance(plain, _plain(other))) <= max(len(plain), len(other)) // 3
+        (slips, each)
+        for each in known
+        if (slips := OSA.distance(plain, _plain(each))) <= max(len(plain), len(each)) // 3
     ]
-    return min(near)[1] if near else _cut_short(plain, others)
+    return min(near)[1] if near else _cut_short(plain, known)
 
 
-def _cut_short(plain: str, others: list[str]) -> str | None:
+def _cut_short(plain: str, known: list[str]) -> str | None:
     """Return the one word that begins like this one: ``greater`` finds ``greater_than``."""
-    begun = [each for each in others if _plain(each).startswith(plain)]
+    begun = [each for each in known if _plain(each).startswith(plain)]
     return begun[0] if len(begun) == 1 and len(plain) >= _BEGINNING else None
 
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from types import MappingProxyType
+from collections.abc import Iterator
 from typing import Any
-
-from marshmallow import ValidationError
 
 from headrace.compiler.language.diagnostics import Fault, shown
 from headrace.compiler.language.fields import Boolean, Choice, DottedPath, Text, refused
-from headrace.compiler.language.records import Record, faults_of, option
+from headrace.compiler.language.records import Record, option
 from headrace.compiler.lowering import paths
 from headrace.connectors.tables.cells import CELLS
 from headrace.connectors.tables.rows import StoredColumn
@@ -20,45 +16,19 @@ from headrace.connectors.tables.rows import StoredColumn
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _TABLE = re.compile(rf"{_IDENTIFIER.pattern}(\.{_IDENTIFIER.pattern})?", re.ASCII)
 
-_OTHER_NAMES: Mapping[str, str] = MappingProxyType(
-    {
-        other: known
-        for known, others in {
-            "text": "string str varchar char",
-            "integer": "int int4 int16 int32 smallint",
-            "bigint": "int64 uint32 long",
-            "float": "double double_precision float4 float8 float32 float64 number real",
-            "decimal": "numeric",
-            "boolean": "bool",
-            "timestamp": "datetime datetime64 timestamptz",
-            "date": "date32",
-            "uuid": "guid",
-            "json": "array jsonb list map object",
-        }.items()
-        for other in others.split()
-    }
-)
-"""What the types are called elsewhere."""
-
-
-class ColumnType(Choice):
-    """The type of a column; of one that is called by a name from elsewhere it knows ours."""
-
-    def __init__(self) -> None:
-        super().__init__(*CELLS)
-
-    def read(self, value: Any) -> str:
-        """Take one of the types."""
-        try:
-            return super().read(value)
-        except ValidationError as error:
-            word = value.strip().lower().replace(" ", "_") if isinstance(value, str) else ""
-            known = _OTHER_NAMES.get(word)
-            if known is None:
-                raise
-            meant = f"did you mean '{known}'?"
-            faults = [replace(fault, suggestion=meant) for fault in faults_of(error)]
-            raise ValidationError(faults) from None
+_OTHER_NAMES = {
+    "text": "string str varchar char",
+    "integer": "int int4 int16 int32 smallint",
+    "bigint": "int64 uint32 long",
+    "float": "double double_precision float4 float8 float32 float64 number real",
+    "decimal": "numeric",
+    "boolean": "bool",
+    "timestamp": "datetime datetime64 timestamptz",
+    "date": "date32",
+    "uuid": "guid",
+    "json": "array jsonb list map object",
+}
+"""What the types are called elsewhere, by our word."""
 
 
 class ColumnName(Text):
@@ -101,10 +71,18 @@ class Claim(Boolean):
 class Column(Record):
     """How one field becomes a column."""
 
-    name: str = option(ColumnName(), "Name of the column; quoted, so its case is kept.")
-    type: str = option(ColumnType(), "Type of the column. Values are checked, never converted.")
+    name: str = option(
+        ColumnName(), "Name of the column; quoted, so its case is kept.", elsewhere="as column"
+    )
+    type: str = option(
+        Choice(*CELLS, elsewhere=_OTHER_NAMES),
+        "Type of the column. Values are checked, never converted.",
+    )
     field: str | None = option(
-        DottedPath(), "Field it is taken from; without it, the name.", default=None
+        DottedPath(),
+        "Field it is taken from; without it, the name.",
+        default=None,
+        elsewhere="from path source",
     )
     message: bool = option(
         Claim(), "Store the whole message; of type `json`, and without `field`.", default=False
@@ -113,7 +91,13 @@ class Column(Record):
         Boolean(), "Whether the column may be NULL; `false` makes it NOT NULL.", default=True
     )
     on_missing: str | None = option(
-        Choice("null", "error", "skip_row", null_word=True),
+        Choice(
+            "null",
+            "error",
+            "skip_row",
+            null_word=True,
+            elsewhere={"error": "fail", "skip_row": "drop ignore omit skip"},
+        ),
         "For a message without the field, or with null there: `null` writes NULL, `error` fails the "
         "batch, `skip_row` leaves the message out. Without it `null`, or `error` where the column is "
         "not nullable.",

@@ -48,12 +48,13 @@ class TableOutput(Output):
     where it knows more, and asks for `stored_columns` and `rows` when it opens.
     """
 
-    table: str = option(TableName(), "Table to write to.")
+    table: str = option(TableName(), "Table to write to.", elsewhere="into relation")
     columns: tuple[Column, ...] = option(
         ListOf(RecordOf(Column), noun="column"),
         "Which fields become which columns. Without it each message is stored whole, as JSON, in a "
         "column named `payload`.",
         default=(),
+        elsewhere="fields mapping schema",
     )
     create_table: bool = option(
         Boolean(),
@@ -61,7 +62,12 @@ class TableOutput(Output):
         default=True,
     )
     on_extra_fields: str = option(
-        Choice("ignore", "error", never_absent=True),
+        Choice(
+            "ignore",
+            "error",
+            never_absent=True,
+            elsewhere={"ignore": "drop omit skip", "error": "fail"},
+        ),
         "For a message with a field that no column takes: `ignore` leaves the field out, `error` fails "
         "the batch.",
         default="ignore",

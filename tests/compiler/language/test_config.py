@@ -185,7 +185,12 @@ def test_the_id_is_optional_null_is_absent_and_nothing_is_trimmed():
             "one of spring, gate, bucket, pipe",
             "did you mean 'spring'?",
         ),
-        ("[{inputs: [{kind: spring}]}]", "one of spring, gate, bucket, pipe", None),
+        (
+            "[{inputs: [{kind: spring}]}]",
+            "one of spring, gate, bucket, pipe",
+            "write 'type' instead of 'kind'",
+        ),
+        ("[{inputs: [{name: a}]}]", "one of spring, gate, bucket, pipe", None),
         (
             "[{inputs: [{type: wheel}]}]",
             "one of spring, gate, bucket, pipe",

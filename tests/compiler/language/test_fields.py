@@ -241,7 +241,6 @@ def test_a_list_says_what_it_is_a_list_of(field, expects):
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        (ListOf(Text()), "a"),
         (ListOf(VariantOf(Tool)), {"type": "rope"}),
         (ListOf(ComponentOf("input")), {"type": "http"}),
     ],
@@ -257,6 +256,7 @@ def test_one_element_that_stands_alone_is_to_be_put_in_a_list(field, value):
         (ListOf(Text()), None),
         (ListOf(VariantOf(Tool)), {"saw": 1}),
         (ListOf(ComponentOf("input")), "http"),
+        (ListOf(ComponentOf("input")), {"oven": {"type": "http"}}),
         (ListOf(AnyJson()), {"a": 1}),
     ],
 )
@@ -389,7 +389,10 @@ def test_an_object_that_needs_no_key_says_which_it_may_have_and_how_nothing_is_s
         (ObjectOf(RecordOf(Label), noun="label"), "door", 'write { "door": {} }'),
         (ObjectOf(RecordOf(Shed), noun="shed"), "door", None),
         (ObjectOf(RecordOf(Label), noun="label"), " ", None),
-        (ObjectOf(RecordOf(Label), noun="label"), ["door"], None),
+        (ObjectOf(RecordOf(Label), noun="label"), ["door"], 'write { "door": {} }'),
+        (ObjectOf(RecordOf(Label), noun="label"), ["a", "b"], 'write { "a": {}, "b": {} }'),
+        (ObjectOf(RecordOf(Label), noun="label"), ["a", 1], None),
+        (ObjectOf(RecordOf(Label), noun="label"), [], None),
     ],
 )
 def test_a_name_that_stands_alone_is_written_in_an_object(field, value, suggestion):
@@ -462,3 +465,98 @@ def test_fields_say_what_they_are_for_the_reference():
     assert {name: field.type_name for name, field in fields.items()} == {
         name: name for name in fields
     }
+
+
+class Size(Record):
+    """How large something is."""
+
+    width: int = option(Integer(), "From left to right.")
+    height: int = option(Integer(), "From top to bottom.")
+
+
+class Rack(Record):
+    """What is in a rack."""
+
+    places: int = option(Integer(), "How many.")
+    label: str | None = option(Text(), "What is written on it.", default=None)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "suggestion"),
+    [
+        (Integer(), "1000", "write 1000, without quotes"),
+        (Integer(), " 7 ", "write 7, without quotes"),
+        (Integer(), 1.0, "write 1"),
+        (Integer(), "1.5", None),
+        (Integer(min=1), "0", None),
+        (Integer(), "1,000", None),
+        (Integer(), "5s", None),
+        (Integer(), [1], None),
+        (Integer(), "9" * 5000, None),
+        (Number(), "1.5", "write 1.5, without quotes"),
+        (Number(), "-2e3", "write -2000.0, without quotes"),
+        (Number(), ".inf", None),
+        (Number(), True, None),
+        (Boolean(), "true", "write true, without quotes"),
+        (Boolean(), "False", "write false, without quotes"),
+        (Boolean(), "yes", "write true"),
+        (Boolean(), "off", "write false"),
+        (Boolean(), 0, "write false"),
+        (Boolean(), 2, None),
+        (Boolean(), None, None),
+        (Text(), 5, "put it in quotes"),
+        (Text(), True, "put it in quotes"),
+        (Text(), None, None),
+        (Text(), ["a"], 'write "a", without a list'),
+        (Text(), ["a", "b"], None),
+        (Text(), [["a"]], None),
+        (SecretText(), 12345, "put it in quotes"),
+        (SecretText(), ["s3cret"], None),
+    ],
+)
+def test_a_value_in_the_wrong_spelling_is_answered_with_the_right_one(field, value, suggestion):
+    assert fault(field, value).suggestion == suggestion
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "suggestion"),
+    [
+        (ListOf(DottedPath()), "machine", 'write ["machine"]'),
+        (ListOf(DottedPath()), "machine, line", 'write ["machine","line"]'),
+        (ListOf(DottedPath()), " ", None),
+        (ListOf(Text()), "x" * 100, "write ..."),
+        (ListOf(SecretText()), "s3cret", "write [...]"),
+        (ListOf(RecordOf(Size)), {"oven": 1}, "write [{ width: ..., height: ... }]"),
+        (ListOf(RecordOf(Size)), "oven", "write [{ width: ..., height: ... }]"),
+        (ListOf(RecordOf(Size)), None, None),
+        (RecordOf(Rack), 3, "write { places: ... }"),
+        (RecordOf(Rack), "3", None),
+        (RecordOf(Size), 3, None),
+        (VariantOf(Tool), 4, "write { type: saw, teeth: 4 }"),
+        (VariantOf(Tool), None, "write { type: rope }"),
+        (VariantOf(Tool), "four", None),
+        (VariantOf(Tool), [4], None),
+    ],
+)
+def test_a_value_that_stands_alone_is_answered_with_what_belongs_around_it(
+    field, value, suggestion
+):
+    assert fault(field, value).suggestion == suggestion
+
+
+@pytest.mark.parametrize(
+    ("value", "suggestion"),
+    [
+        ("lower", "did you mean 'below'?"),
+        ("LOWER", "did you mean 'below'?"),
+        ("<", "did you mean 'below'?"),
+        ("", "did you mean 'above'?"),  # what YAML makes of `>` without quotes
+        (1, "did you mean 'above'?"),
+        (["<"], None),
+        ("beside", None),
+    ],
+)
+def test_what_a_word_is_called_elsewhere_is_answered_with_ours(value, suggestion):
+    field = Choice("above", "below", elsewhere={"above": "> 1", "below": "< lower"})
+
+    assert fault(field, value).suggestion == suggestion

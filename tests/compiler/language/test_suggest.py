@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.compiler.language.suggest import did_you_mean, nearest, one_of
+from headrace.compiler.language.suggest import did_you_mean, nearest, one_of, others
 
 ALLOWED = ["Numeric", "String", "as", "bootstrap_servers", "id", "kafka", "max_batch", "topic"]
 
@@ -67,3 +67,17 @@ def test_a_word_that_was_begun_finds_the_only_one_that_begins_with_it():
     assert nearest("int", ["text", "integer", "float"]) == "integer"
     assert nearest("gr", operators) is None
     assert nearest("max", ["max_keys", "max_messages"]) is None
+
+
+def test_what_a_word_is_called_elsewhere_comes_before_typing_errors():
+    allowed = ["avg", "median", "count"]
+    elsewhere = others({"avg": "average mean", "count": "n"})
+
+    assert nearest("mean", allowed) == "median"
+    assert nearest("mean", allowed, elsewhere) == "avg"
+    assert nearest("Average", allowed, elsewhere) == "avg"
+    assert nearest("cuont", allowed, elsewhere) == "count"
+
+
+def test_a_word_from_elsewhere_finds_ours_only_where_that_is_allowed():
+    assert nearest("mean", ["sum"], others({"avg": "mean"})) is None
