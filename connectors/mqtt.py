@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from headrace.compiler.edges import AwaitingSink, Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Fault, shown
+from headrace.compiler.language.diagnostics import Fault, Severity, shown
 from headrace.compiler.language.families import Input, Output
 from headrace.compiler.language.fields import (
     Boolean,
@@ -22,13 +22,14 @@ from headrace.compiler.language.fields import (
     refused,
 )
 from headrace.compiler.language.ground import Ground
+from headrace.compiler.language.holders import Holder
 from headrace.compiler.language.records import option
 from headrace.compiler.language.secrets import Secret
 from headrace.connectors.drivers.mqtt_access import Access
 from headrace.connectors.drivers.mqtt_client import QOS
 from headrace.connectors.drivers.mqtt_sample import MqttSample
 from headrace.connectors.drivers.mqtt_sink import MqttSink
-from headrace.connectors.drivers.mqtt_source import MqttSource
+from headrace.connectors.drivers.mqtt_source import IN_FLIGHT, MqttSource
 from headrace.connectors.tls import TlsConnection
 
 OTHER_QOS = {word: str(number) for number, word in enumerate(QOS)}
@@ -45,6 +46,15 @@ _FORBIDDEN = re.compile(rf"[\x00-\x1f\x7f-\x9f\ufdd0-\ufdef{_NO_CHARACTERS}]")
 
 Source: MQTT 3.1.1, section 1.5.3.
 """
+
+PACKET_IDS = 65_535
+"""Messages that can be on their way at all: each has a packet id."""
+
+REMEDIES = (
+    "a larger window at the broker (Mosquitto: max_inflight_messages) and 'in_flight'",
+    "on_receipt",
+)
+"""What to do about a broker that waits for what is held, the best first."""
 
 INNOCENT = {ord("+"): "*", ord("#"): "**"}
 """What stands for wildcards in a client id: where its ACL has patterns, Mosquitto gives nothing, and says
@@ -178,8 +188,9 @@ class MqttInput(Input, kind="mqtt", listed=6):
     broker keeps the session: what is not acknowledged comes again after a lost connection, a restart
     or a crash, and what is published meanwhile waits there. Deleting the pipeline ends the session.
 
-    A broker lets a client hold only so many messages unacknowledged (Mosquitto: 20). When buffers of
-    the pipeline wait for more than that, what they hold goes on after a second, with a warning.
+    A broker lets a client hold only so many messages unacknowledged, `in_flight`. With ``on_delivery`` a
+    buffer that holds messages for ten seconds gets no more than those in that time. One that has a
+    size alone, and would wait for ever, hands on what it holds when nothing has come for a second.
 
     The client id is ``headrace-<pipeline>-<topic>``, with ``*`` for + and ``**`` for #.
     """
@@ -210,6 +221,13 @@ class MqttInput(Input, kind="mqtt", listed=6):
         "Quality of service to subscribe with.",
         default="at_most_once",
     )
+    in_flight: int = option(
+        Integer(min=1, max=PACKET_IDS),
+        "Messages that the broker lets a client have unacknowledged (Mosquitto: `max_inflight_messages`)."
+        " This tells us, and not the broker.",
+        default=IN_FLIGHT,
+        additive=True,
+    )
 
     def rules(self) -> Iterator[Fault]:
         """Refuse to acknowledge what the broker has forgotten."""
@@ -222,6 +240,26 @@ class MqttInput(Input, kind="mqtt", listed=6):
                 expected="at_least_once or exactly_once",
                 path=("qos",),
             )
+
+    def starved_by(self, holder: Holder) -> Fault | None:
+        """Tell of what holds more than the broker sends without an acknowledgement.
+
+        Whether more than the usual number is enough for a time depends on what is published, so whoever
+        has said that there is more is believed; a number that is waited for has to fit in any case.
+        """
+        is_told = self.in_flight > IN_FLIGHT and not holder.is_by_size_alone
+        is_enough = holder.most is not None and holder.most <= self.in_flight
+        if self.ack != "on_delivery" or is_told or is_enough:
+            return None
+        return Fault(
+            "starves-broker",
+            f"the broker sends {self.in_flight} messages ('in_flight') and no more until some are"
+            f" acknowledged, and {holder}",
+            found='"on_delivery"',
+            expected=", or ".join(REMEDIES),
+            path=("ack",),
+            severity=Severity.WARNING,
+        )
 
     def claims(self) -> Iterator[str]:
         """Two of one client id would cut each other off."""

@@ -12,6 +12,7 @@ from headrace.compiler.language.families import Transform
 from headrace.compiler.language.fieldflow import FieldUse, Passing
 from headrace.compiler.language.fields import Integer
 from headrace.compiler.language.ground import Ground
+from headrace.compiler.language.holders import Holder
 from headrace.compiler.language.records import option
 from headrace.compiler.language.structures import RecordOf
 from headrace.compiler.lowering.holding import Holding, holding
@@ -105,6 +106,10 @@ class Buffer(Transform, kind="buffer", listed=1, elsewhere="batch batcher hold w
         limit = self.size or self.max_messages
         assert limit is not None  # the rules saw to it
         return limit
+
+    def holder(self) -> Holder:
+        """All that comes is held."""
+        return Holder(self.limit, self.seconds, self.until is not None)
 
     def passes(self, before: Passing) -> Passing:
         """Any batch that it fills may come after it; through an open gate, also one on top of that."""

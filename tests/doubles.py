@@ -156,6 +156,9 @@ class StubContext:
         self.released += 1
         return 0
 
+    def held(self) -> int:
+        return sum(count() for count in self.holding)
+
     def claim(self, key: str) -> None:
         self.claims.append(key)
 

@@ -141,14 +141,19 @@ class Context(Protocol):
     def holds(self, count: Callable[[], int], release: Release | None) -> None:
         """Tell how many messages are held on purpose, for the metrics; asked when they are read.
 
-        ``release`` lets them go when their input can wait no longer; None: they must not go early.
+        ``release`` lets them go when their input can wait no longer; None: they must not go early, as a
+        time or a gate ends the wait.
         """
 
     def release(self) -> int:
-        """Have what the pipeline's buffers hold go now; return how many messages that were.
+        """Have what those of the pipeline's buffers hold that may let go early go now.
 
-        For an input whose broker sends nothing more until some of them are acknowledged.
+        For an input whose broker sends nothing more until some of it is acknowledged. Returns how many
+        messages that were.
         """
+
+    def held(self) -> int:
+        """Return how many messages the pipeline's buffers hold on purpose."""
 
     def claim(self, key: str) -> None:
         """Have something for oneself as long as the pipeline lives: a client id at a broker.

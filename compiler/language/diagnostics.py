@@ -85,6 +85,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "not-honoured": "A setting asks for something that the component never does.",
         "not-handed-on": "A component reads a path that an earlier one does not hand on.",
         "nothing-batches": "A reducer has nothing before it that makes batches.",
+        "starves-broker": "A broker stops sending, because what it sent is held and not acknowledged.",
         "unknown-function": "A script calls a function that is not there, by the look of its name.",
     }
 )

@@ -19,6 +19,7 @@ from headrace.compiler.language.envelopes import Envelope
 from headrace.compiler.language.fieldflow import FieldUse, Passing
 from headrace.compiler.language.fields import Choice
 from headrace.compiler.language.ground import Ground
+from headrace.compiler.language.holders import Holder
 from headrace.compiler.language.inputbuffers import InputBuffer
 from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.variants import VariantOf
@@ -134,6 +135,13 @@ class Input(Component, family="input"):
         """Return every field its messages can have, before the envelope; None when it cannot know."""
         return None
 
+    def starved_by(self, holder: Holder) -> Fault | None:
+        """Return the warning about what holds messages for longer than its broker can wait.
+
+        Asked of each that holds as many messages as came in, and longer than a moment.
+        """
+        return None
+
     def is_batching(self) -> bool:
         """Return whether a batch can hold more than one message."""
         return self.buffer is not None or getattr(self, "max_batch", 1) > 1
@@ -165,6 +173,10 @@ class Transform(Component, family="transform"):
     def demands(self) -> Iterator[tuple[str, Path]]:
         """Yield the fields without which it fails a batch, null being none; each with its place."""
         yield from ()
+
+    def holder(self) -> Holder | None:
+        """Return how many messages it holds on purpose and how long; most hold none."""
+        return None
 
     def step(self, ctx: Context) -> Step:
         """Return the pure core; `operator` lifts it."""

@@ -7,6 +7,7 @@ overshot. No batch is ever empty, and the clock starts at the first message.
 from __future__ import annotations
 
 from headrace.compiler.language.fields import Integer
+from headrace.compiler.language.holders import Holder
 from headrace.compiler.language.records import option
 from headrace.compiler.language.variants import Tagged
 
@@ -18,6 +19,10 @@ class InputBuffer(Tagged):
     def limits(self) -> tuple[int | None, int | None]:
         """Messages and seconds that end a batch; None: that one never does."""
         raise NotImplementedError
+
+    def holder(self) -> Holder:
+        """Return how many messages it holds, and how long."""
+        return Holder(*self.limits)
 
 
 class Static(InputBuffer, tag="static", elsewhere="count fixed size"):

@@ -1,6 +1,7 @@
 """Remarks: what a config may say, and yet is probably not meant. Warnings, never refusals.
 
-Each is certain: it follows from the config alone, whatever messages come.
+Each is certain: it follows from the config alone, whatever messages come. But for one: whether a buffer
+starves a broker depends on how many messages come while it holds them, and we tell of it beforehand.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from headrace.compiler.language.envelopes import SHARED_METADATA
 from headrace.compiler.language.families import Input, Transform
 from headrace.compiler.language.fieldflow import FieldUse, Passing, Shape, Who, merged
 from headrace.compiler.language.fields import ScriptText, SecretText, Text
+from headrace.compiler.language.holders import Holder
 from headrace.compiler.language.records import dumped
 from headrace.compiler.language.rules import upstreams
 from headrace.compiler.language.settings import Setting
@@ -33,6 +35,7 @@ def remarks(drafts: Sequence[Draft], order: Sequence[int]) -> Iterator[Diagnosti
             yield from literal_references(part)
         chain = _Chain(ends)
         yield from chain.remarks(draft)
+        yield from _starved(draft)
         if draft.id is not None:
             ends.setdefault(draft.id, chain.end)
 
@@ -54,6 +57,30 @@ def taken_literally(found: Iterable[Setting]) -> Iterator[Fault]:
                 path=path,
                 severity=Severity.WARNING,
             )
+
+
+def _starved(draft: Draft) -> Iterator[Diagnostic]:
+    """Yield the inputs whose broker waits for what is held, each with the first that holds it."""
+    for part in draft.inputs:
+        if isinstance(part.built, Input):
+            found = map(part.built.starved_by, _holders(part.built, draft.transforms))
+            yield from islice((part.site.diagnose(each) for each in found if each is not None), 1)
+
+
+def _holders(input: Input, transforms: Iterable[Part]) -> Iterator[Holder]:
+    """Yield what holds messages that an input hands on, as many as came in.
+
+    Who may do anything may also make many messages of one, and what a buffer behind it has gathered
+    says nothing about how many have come.
+    """
+    held = [(None if input.buffer is None else input.buffer.holder(), "its buffer")]
+    for part in transforms:
+        if not isinstance(part.built, Transform) or not part.built.field_use().is_known:
+            break
+        held.append((part.built.holder(), str(part)))
+    for holder, called in held:
+        if holder is not None and not holder.is_brief:
+            yield replace(holder, called=called)
 
 
 class _Chain:

@@ -282,6 +282,10 @@ def holding(
     at once. The rest goes together: after ``seconds``, counted from the first message held, and when
     the source completes or breaks. Disposal drops the clock and what is held, and watches no longer;
     custody of what was held is then never settled, so that a broker delivers it again.
+
+    Where a broker waits for what is held (`Context.release`), only what neither ``seconds`` nor
+    ``watch`` would ever release goes early: a time ends the wait by itself, and windows stay as long as
+    they were asked for.
     """
     from reactivex import Observable
     from reactivex.disposable import CompositeDisposable, Disposable
@@ -292,7 +296,8 @@ def holding(
         ) -> DisposableBase:
             it = Gathering(observer, let_go, seconds, scheduler or ctx.clock.scheduler)
             # A gate holds back on purpose, whatever becomes of the input.
-            ctx.holds(lambda: it.held.count, it.release if watch is None else None)
+            is_by_size_alone = seconds is None and watch is None
+            ctx.holds(lambda: it.held.count, it.release if is_by_size_alone else None)
             ends = [it.dispose] if watch is None else [watch(it.look), it.dispose]
             upstream = source.subscribe(
                 it.on_next, it.on_error, it.on_completed, scheduler=scheduler

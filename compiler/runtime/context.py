@@ -217,6 +217,9 @@ class Place:
                 each.release()
         return released
 
+    def held(self) -> int:
+        return self._parts.held
+
     def claim(self, key: str) -> None:
         called = f"'{self.pipeline}' {self.place}"
         self._parts.closing.append(self._world.claims.take(key, self._parts, called))

@@ -50,6 +50,11 @@ class Parts:
     holding: list[Hold] = field(default_factory=list)
     closing: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
 
+    @property
+    def held(self) -> int:
+        """Messages held on purpose by buffers."""
+        return sum(each.count() for each in self.holding)
+
     def lasts(self) -> bool:
         """Return whether what enters now leaves after its pass."""
         return self.awaits or self.slices.paused > 0

@@ -92,7 +92,7 @@ class Pipeline:
     @property
     def held(self) -> int:
         """Messages held on purpose by buffers."""
-        return sum(each.count() for each in self.parts.holding)
+        return self.parts.held
 
     def text(self) -> bytes:
         """Return its id and config as JSON, secrets as templates. Encoded once: no config changes."""

@@ -10,6 +10,7 @@ from headrace.compiler.language.context import Context
 from headrace.connectors.arrivals import Arrivals
 from headrace.connectors.drivers.mqtt_access import Access
 from headrace.connectors.drivers.mqtt_client import QOS, Link, Origin
+from headrace.connectors.drivers.mqtt_starvation import Starvation
 from headrace.connectors.refusal import turned_away
 
 if TYPE_CHECKING:
@@ -20,18 +21,29 @@ MOST_BYTES = 1 << 20
 """What may wait unread, and the message that reaches the one or the other; then nothing more is read."""
 MOST_KEPT = 65_535
 """What may wait before the subscription is confirmed, which comes behind it: one for each packet id."""
-WINDOW = 20
+IN_FLIGHT = 20
 """Messages that a broker lets a client hold unacknowledged, if nobody set it (Mosquitto, VerneMQ).
 It tells nobody, and what it once let us hold is no promise: Mosquitto 2.0.11 sends everything that it has
-queued at the first acknowledgement, and stops at its window the next time."""
+queued at the first acknowledgement, and stops at its window the next time. Nor can we ask for more:
+a client can since MQTT 5 (receive maximum), and we speak 3.1.1."""
 STALL_SECONDS = 1.0
 """How long nothing comes from a broker that we owe so many acknowledgements."""
 
-STALLED = (
-    "the broker sends nothing more until messages are acknowledged, and buffers of the pipeline wait for"
-    " more messages: what they held was handed on. Let the broker have more in flight than they hold"
-    " (Mosquitto: max_inflight_messages), or give them a time"
+LET_GO = (
+    "nothing came for a second, and the broker may wait for acknowledgements: buffers that have a size"
+    " alone handed on what they held"
 )
+
+
+def starved(in_flight: int) -> str:
+    """Return the warning that what buffers hand on is less than was published."""
+    return (
+        "the broker sends nothing until messages are acknowledged that buffers of the pipeline hold: what"
+        f" they hand on gets no more than it lets us hold ('in_flight', {in_flight}). Let the broker have"
+        " more in flight (Mosquitto: max_inflight_messages) and say so with 'in_flight', or acknowledge"
+        " on_receipt"
+    )
+
 
 FLOODED = "lost a message: the broker sent too many before it confirmed the subscription"
 
@@ -47,6 +59,9 @@ class MqttSource(Source):
         self._connection, self._topic = config.connection, config.topic
         self._qos = QOS.index(config.qos)
         self._keeps = config.ack == "on_delivery"
+        self._in_flight = config.in_flight
+        self._starvation = Starvation(ctx.clock)
+        self._has_let_go = False
         self._access, self._identifier, self._ctx = access, identifier, ctx
         self._arrivals = Arrivals(MOST_KEPT)
         self._bytes = 0
@@ -56,6 +71,7 @@ class MqttSource(Source):
         """Connect, subscribe, yield what comes."""
         self._arrivals, self._bytes = Arrivals(MOST_KEPT), 0
         self._is_subscribed = False
+        self._starvation.begin()
         link = self._linked()
         try:
             await link.open()
@@ -103,27 +119,37 @@ class MqttSource(Source):
             self._ctx.warn_once(said)
 
     async def _next(self, link: Link) -> Sequence[Arrival]:
-        """Return what has come. Where buffers wait for what the broker holds back, let them go."""
+        """Return what has come. Where the broker may wait for what buffers hold, have them let go."""
         while True:
             owed = link.unacknowledged
-            is_blocked = self._keeps and owed >= WINDOW
+            is_blocked = self._keeps and owed >= self._in_flight
             try:
                 async with self._ctx.clock.timeout(STALL_SECONDS if is_blocked else None):
                     taken = await self._arrivals.take()
             except TimeoutError:
-                is_stalled = link.unacknowledged == owed and not link.acknowledge_finished()
-                if is_stalled and self._ctx.release():
-                    self._ctx.warn_once(STALLED)
+                if link.unacknowledged == owed and not link.acknowledge_finished():
+                    self._stalled()
             else:
+                if taken and self._starvation.came():
+                    self._ctx.warn_once(starved(self._in_flight))
                 self._bytes = 0
                 link.resume()
                 return taken
+
+    def _stalled(self) -> None:
+        """Have buffers let go that would wait for ever; a time that others have ends their wait."""
+        if self._ctx.held():  # else an output has them
+            self._starvation.stalled()
+        if self._ctx.release() and not self._has_let_go:
+            self._has_let_go = True
+            self._ctx.note(LET_GO)
 
     def acknowledge(self, origins: Sequence[Origin]) -> None:
         """Acknowledge those that are acknowledged at all."""
         for link, packet, qos, _, _ in origins:
             if qos:
                 link.acknowledge(packet, qos)
+        self._starvation.acknowledged()
 
     def describe(self, origin: Origin) -> dict[str, Any]:
         """Return what an envelope shows of a message."""

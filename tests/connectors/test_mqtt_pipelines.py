@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import asynccontextmanager
+from itertools import pairwise
 
 import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.engine import Engine
-from headrace.connectors.drivers.mqtt_source import STALLED
+from headrace.connectors.drivers.mqtt_source import IN_FLIGHT, LET_GO, starved
 from headrace.connectors.mqtt import MqttInput, MqttOutput
 from headrace.operators.buffer import Buffer
 from tests.clients import PATIENCE
@@ -23,8 +25,8 @@ RELIABLE = {"qos": "at_least_once", "ack": "on_delivery"}
 class Awaited(Kept):
     """Keeps what it is given, and wakes whoever waits for so many messages."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, clock: Clock | None = None) -> None:
+        super().__init__(clock)
         self._news = asyncio.Condition()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -83,6 +85,7 @@ async def test_a_buffer_that_waits_for_more_than_the_broker_sends_lets_go(
     mosquitto: Mosquitto, caplog, options, transforms
 ):
     """Of 300 messages 20 come; nothing is acknowledged before the buffer has 100."""
+    caplog.set_level(logging.INFO)
     kept = Awaited()
     topic = f"stall/{len(transforms)}"
     async with running(mosquitto) as it:
@@ -94,7 +97,7 @@ async def test_a_buffer_that_waits_for_more_than_the_broker_sends_lets_go(
 
     assert sorted(kept.messages) == [*range(300)]
     assert len(kept.batches[0]) == 20
-    assert caplog.text.count(STALLED) == 1
+    assert caplog.text.count(LET_GO) == 1
 
 
 @BUFFERS
@@ -102,6 +105,7 @@ async def test_a_buffer_that_waits_for_more_than_the_broker_sends_lets_go(
 async def test_a_buffer_that_the_broker_can_fill_is_left_alone(
     tmp_path, caplog, options, transforms, window
 ):
+    caplog.set_level(logging.INFO)
     kept = Awaited()
     with Mosquitto(tmp_path, extra=[f"max_inflight_messages {window}"]) as server:
         async with running(server) as it:
@@ -111,10 +115,11 @@ async def test_a_buffer_that_the_broker_can_fill_is_left_alone(
             await kept.until({*range(300)})
 
     assert kept.batches[0] == [*range(100)]
-    assert STALLED not in caplog.text
+    assert LET_GO not in caplog.text
 
 
 async def test_fewer_messages_than_the_window_wait_for_their_time(mosquitto: Mosquitto, caplog):
+    caplog.set_level(logging.INFO)
     kept = Awaited()
     async with running(mosquitto) as it:
         inputs = [reads("few", buffer={"type": "static", "size": 100}, **RELIABLE)]
@@ -124,7 +129,48 @@ async def test_fewer_messages_than_the_window_wait_for_their_time(mosquitto: Mos
         assert view(it).held == 19
         assert kept.batches == []
 
-    assert STALLED not in caplog.text
+    assert LET_GO not in caplog.text
+
+
+WINDOW_SECONDS = 2
+
+
+async def windows(server: Mosquitto, count: int, **options) -> Awaited:
+    """Return so many windows of two seconds, of readings that come a hundred times a second."""
+    async with running(server) as it:
+        kept = Awaited(it.clock)
+        inputs = [reads("windows", **RELIABLE, **options)]
+        transforms = [Buffer(seconds=WINDOW_SECONDS, max_messages=10_000)]
+        await it.compile(pipeline("p", inputs, transforms, [takes(kept)]))
+        async with somebody(server) as client, it.clock.timeout(PATIENCE):
+            while len(kept.batches) < count:
+                await client.publish("windows", b"1", 1)
+                await it.clock.sleep(0.01)
+    return kept
+
+
+def are_whole(kept: Awaited) -> bool:
+    """Return whether no window but the last one, which the end released, was shorter than it should be."""
+    times = kept.times[:-1]
+    return all(b - a > WINDOW_SECONDS - 0.1 for a, b in pairwise(times))
+
+
+async def test_readings_that_keep_coming_fill_windows_of_their_time(tmp_path, caplog):
+    with Mosquitto(tmp_path, extra=["max_inflight_messages 1000"]) as server:
+        kept = await windows(server, 3, in_flight=1000)
+
+    assert are_whole(kept)
+    assert min(map(len, kept.batches[:-1])) > IN_FLIGHT
+    assert caplog.text == ""
+
+
+async def test_a_starved_window_keeps_its_time_and_is_warned_of(mosquitto: Mosquitto, caplog):
+    """The first gets what the broker sends without an acknowledgement."""
+    kept = await windows(mosquitto, 3)
+
+    assert are_whole(kept)
+    assert len(kept.batches[0]) == IN_FLIGHT
+    assert caplog.text.count(starved(IN_FLIGHT)) == 1
 
 
 @pytest.mark.parametrize("transforms", [[], [Buffer(size=15)]], ids=["straight", "buffered"])
