@@ -13,10 +13,10 @@ from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.config import load_program
 from headrace.compiler.language.connections import filed, load_connections
 from headrace.compiler.language.documents import Document, read
+from headrace.compiler.language.editors import config_schema, connections_schema
 from headrace.compiler.language.families import Component
 from headrace.compiler.language.records import Record
 from headrace.compiler.language.reference import component_doc, prose
-from headrace.compiler.language.schema import json_schema
 from headrace.compiler.language.structures import ListOf, RecordOf
 from headrace.compiler.language.variants import VariantOf
 from headrace.web.docs.components import path_of
@@ -108,13 +108,12 @@ def test_the_config_of_a_page_loads_without_a_word(component: type[Component]) -
 
 @every_component
 def test_the_config_of_a_page_satisfies_the_json_schema(component: type[Component]) -> None:
-    schema = json_schema(known())
     files = examples(component)
 
-    Draft202012Validator(schema).validate(files[CONFIG].value)
+    Draft202012Validator(config_schema(known())).validate(files[CONFIG].value)
     if CONNECTIONS in files:
-        of_connections = {"$ref": "#/$defs/Connections", "$defs": schema["$defs"]}
-        Draft202012Validator(of_connections).validate(files[CONNECTIONS].value)
+        schema = connections_schema(known())
+        Draft202012Validator(schema).validate(files[CONNECTIONS].value)
 
 
 def test_there_is_no_page_of_a_component_that_is_gone() -> None:

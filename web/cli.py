@@ -1,4 +1,4 @@
-"""The command line: `serve`, `check`, `hash-password`, and the bare `headrace --config FILE`.
+"""The command line: `serve`, `check`, `schema`, `hash-password`, and the bare `headrace --config FILE`.
 
 Exit codes: 0 fine, 1 the config is refused or the server cannot start, 2 usage. Only click is
 imported here; each command imports what it needs, so that `check` never waits for a web server.
@@ -136,6 +136,20 @@ def check(
         raise click.UsageError("Missing argument 'FILES...'.")
     try:
         sys.exit(run(files, connections, secrets, server_config, is_json=form == "json"))
+    except BrokenPipeError:
+        raise  # click ends without a word
+    except OSError as cause:
+        raise click.ClickException(f"cannot be printed: {cause.strerror}") from cause
+
+
+@commands.command()
+@click.argument("file", type=click.Choice(["config", "connections", "settings"]), default="config")
+def schema(file: str) -> None:
+    """Print the JSON Schema of a file, for editors: of a config, if nothing else is named."""
+    from headrace.web.editors import printed
+
+    try:
+        click.echo(printed(file))
     except BrokenPipeError:
         raise  # click ends without a word
     except OSError as cause:

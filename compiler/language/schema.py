@@ -1,4 +1,4 @@
-"""JSON Schema from the component classes: for editors, for OpenAPI, for whoever checks a config elsewhere.
+"""JSON Schema from the component classes, as OpenAPI has it. `editors` renders the same for editors.
 
 A schema says what one value may be. Rules between values (two inputs that exclude each other, a
 pipeline that does not exist) are the loader's, so a document that satisfies the schema may still be
@@ -32,24 +32,6 @@ Schema = dict[str, Any]
 OPENAPI = "#/components/schemas/"
 ANY_OBJECT = "AnyObject"
 """Name of the schema of an object that may hold anything."""
-_DEFS = "#/$defs/"
-
-
-def json_schema(catalogue: Catalogue) -> Schema:
-    """Return the JSON Schema of a config file, in both its spellings."""
-    pipelines = {"type": "array", "items": {"$ref": f"{_DEFS}Config"}}
-    spelled_out = {
-        "type": "object",
-        "properties": {"state": {"$ref": f"{_DEFS}Buckets"}, "pipelines": pipelines},
-        "required": ["pipelines"],
-        "additionalProperties": False,
-    }
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "headrace config",
-        "anyOf": [pipelines, spelled_out],
-        "$defs": _pointed_at(_DEFS, component_schemas(catalogue)),
-    }
 
 
 def component_schemas(
@@ -59,22 +41,33 @@ def component_schemas(
 
     ``further`` records are described as well, and so is what they hold.
     """
-    plugin = _Plugin(schema_name_resolver=_name_of)
+    return rendered(Rendering, further, catalogue)
+
+
+def rendered(
+    rendering: type[Rendering],
+    records: Iterable[type[Record]] = (),
+    catalogue: Catalogue | None = None,
+) -> dict[str, Schema]:
+    """Return what `component_schemas` does, in another rendering, or of some records alone."""
+    made: Any = type("Plugin", (MarshmallowPlugin,), {"Converter": rendering})
+    plugin = made(schema_name_resolver=_name_of)
     spec = APISpec("headrace", "", "3.1.0", plugins=[plugin])
-    converter: Any = plugin.converter  # a `_Converter`
-    for family in FAMILIES:
-        converter.union(family.capitalize(), catalogue.family(family))
-    spec.components.schema("Config", schema=_described(PipelineShape))
-    spec.components.schema("Buckets", converter.takes(ProgramShape.options()["state"].field))
-    spec.components.schema("Connections", _connections())
-    for record in further:
-        converter.record(record)
+    describing = plugin.converter  # a `Rendering`, now that there is a `spec`
+    if catalogue is not None:
+        for family in FAMILIES:
+            describing.union(family.capitalize(), catalogue.family(family))
+        spec.components.schema("Config", schema=described_by(PipelineShape))
+        spec.components.schema("Buckets", describing.takes(ProgramShape.options()["state"].field))
+        spec.components.schema("Connections", _connections())
+    for record in records:
+        describing.record(record)
     schemas: dict[str, Schema] = spec.components.schemas
     return schemas
 
 
-class _Converter(OpenAPIConverter):
-    """Teaches apispec what our fields and records say beyond marshmallow's own."""
+class Rendering(OpenAPIConverter):
+    """Teaches apispec what our fields and records say beyond marshmallow's own, as OpenAPI has it."""
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
@@ -93,15 +86,19 @@ class _Converter(OpenAPIConverter):
             if option.default not in (None, ()):
                 said["properties"][option.wire]["default"] = dumped(option.default)
         if tag := getattr(record, "kind", "") or getattr(record, "tag", ""):
-            said["properties"] = {"type": {"const": tag}, **said["properties"]}
+            said["properties"] = {"type": self.tagged(tag), **said["properties"]}
             said["required"] = ["type", *said.get("required", [])]
         return said | ({"description": text} if (text := prose(record)) else {})
+
+    def tagged(self, tag: str) -> Schema:
+        """Return the schema of the word that tells a variant."""
+        return {"const": tag}
 
     def record(self, record: type[Record]) -> Schema:
         """Return a reference to a record, describing it where that has not been done."""
         if getattr(record, "one_of", ()):
             return self.choice(record)
-        reference: Schema = self.resolve_nested_schema(_described(record))  # type: ignore[no-untyped-call]
+        reference: Schema = self.resolve_nested_schema(described_by(record))  # type: ignore[no-untyped-call]
         return reference
 
     def choice(self, record: Any) -> Schema:
@@ -110,9 +107,9 @@ class _Converter(OpenAPIConverter):
         It is a union of records with a name each, because a generator of clients makes one class of
         each name, and guesses names for what has none.
         """
-        name = _name(record)
+        name = name_of(record)
         if name not in self.spec.components.schemas:
-            whole = self.schema2jsonschema(_described(record))
+            whole = self.schema2jsonschema(described_by(record))
             for wire in record.one_of:
                 self.spec.components.schema(wire + name, _with_only(wire, record, whole))
             # The tag once more: a discriminator may only lead to what is an object by itself.
@@ -137,7 +134,15 @@ class _Converter(OpenAPIConverter):
         takes = self.takes(field)
         if field.required or not field.is_null_absent or not takes:
             return takes
-        return _or_null(takes)
+        return self.or_null(takes)
+
+    def or_null(self, takes: Schema) -> Schema:
+        """Return the schema of what may be null as well."""
+        if "enum" in takes:  # without a type: of a list of types a generator makes a class for each
+            return {"enum": [*takes["enum"], None]}
+        if "type" in takes:
+            return takes | {"type": [takes["type"], "null"]}
+        return {"anyOf": [takes, {"type": "null"}]}
 
     @singledispatchmethod
     def takes(self, field: fields.Strict) -> Schema:
@@ -175,7 +180,8 @@ class _Converter(OpenAPIConverter):
     @takes.register
     def _(self, field: fields.Choice) -> Schema:
         words: Schema = {"type": "string", "enum": [*field.words]}
-        return _or_null(words) if field.null_word else words  # an unquoted null of YAML is the word
+        # An unquoted null of YAML is read as the word.
+        return self.or_null(words) if field.null_word else words
 
     @takes.register
     def _(self, field: structures.ListOf) -> Schema:
@@ -212,13 +218,7 @@ class _Converter(OpenAPIConverter):
         return {"$ref": OPENAPI + field.family.capitalize()}
 
 
-class _Plugin(MarshmallowPlugin):
-    """The marshmallow plugin of apispec, with our converter."""
-
-    Converter = _Converter
-
-
-def _described(record: type[Record]) -> RecordSchema:
+def described_by(record: type[Record]) -> RecordSchema:
     """Return a record's schema as apispec is to see it: unknown keys are refused."""
     made: Any = type(record.schema())
     schema: RecordSchema = made(unknown=marshmallow.RAISE)
@@ -227,16 +227,15 @@ def _described(record: type[Record]) -> RecordSchema:
 
 
 def _name_of(schema: Any) -> str:
-    return _name(schema.record)
+    return name_of(schema.record)
 
 
-def _name(record: type[Record]) -> str:
+def name_of(record: type[Record]) -> str:
     """Return the schema name of a record: `KafkaInput`, `StaticInputBuffer`, `Aggregation`."""
     if issubclass(record, Component):
         return record.kind.capitalize() + record.family.capitalize()
     if issubclass(record, variants.Tagged) and record.tag:
-        root = next(base for base in record.__mro__ if variants.Tagged in base.__bases__)
-        return record.tag.title().replace("_", "") + root.__name__
+        return record.tag.title().replace("_", "") + record.union().__name__
     return record.__name__
 
 
@@ -260,28 +259,9 @@ def _bounds(field: fields.Number) -> Schema:
     return {word: bound for word, bound in bounds.items() if bound is not None}
 
 
-def _or_null(takes: Schema) -> Schema:
-    if "enum" in takes:  # without a type: of a list of types a generator makes a class for each
-        return {"enum": [*takes["enum"], None]}
-    if "type" in takes:
-        return takes | {"type": [takes["type"], "null"]}
-    return {"anyOf": [takes, {"type": "null"}]}
-
-
 def _connections() -> Schema:
     return {
         "type": "object",
         "description": "Named credentials: connection name to connection.",
         "additionalProperties": {"$ref": f"{OPENAPI}Connection"},
     }
-
-
-def _pointed_at(root: str, schema: Any) -> Any:
-    """Return the schema with its references led to another place."""
-    if isinstance(schema, list):
-        return [_pointed_at(root, inner) for inner in schema]
-    if isinstance(schema, dict):
-        return {key: _pointed_at(root, inner) for key, inner in schema.items()}
-    if isinstance(schema, str) and schema.startswith(OPENAPI):
-        return root + schema.removeprefix(OPENAPI)
-    return schema

@@ -86,6 +86,11 @@ class Tagged(Record):
             cls.tag = tag
             cls.variants[tag] = cls
 
+    @classmethod
+    def union(cls) -> type[Tagged]:
+        """Return the root."""
+        return next(each for each in cls.__mro__ if Tagged in each.__bases__)
+
     def dump(self, *, masked: bool = True) -> dict[str, Any]:
         """Return the object with its tag first."""
         return {"type": self.tag, **super().dump(masked=masked)}

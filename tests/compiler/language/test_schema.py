@@ -1,4 +1,4 @@
-"""JSON Schema: what loads satisfies it, and it says no where one value alone is wrong."""
+"""JSON Schema, for OpenAPI and for editors: what loads satisfies it, what is wrong by itself does not."""
 
 from __future__ import annotations
 
@@ -14,14 +14,37 @@ from headrace.compiler.jsontext import encode
 from headrace.compiler.language.catalogue import scan
 from headrace.compiler.language.config import load_program
 from headrace.compiler.language.documents import read, read_file
-from headrace.compiler.language.schema import component_schemas, json_schema
+from headrace.compiler.language.editors import config_schema, connections_schema
+from headrace.compiler.language.schema import OPENAPI, component_schemas
 
 SPECS = Path(__file__).parents[3] / "specs"
 CATALOGUE = scan("headrace.operators", "headrace.connectors")
-SCHEMA = json_schema(CATALOGUE)
-VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+PIPELINES = {"type": "array", "items": {"$ref": f"{OPENAPI}Config"}}
+SCHEMAS: dict[str, dict[str, Any]] = {
+    "openapi": {
+        "anyOf": [
+            PIPELINES,
+            {
+                "type": "object",
+                "properties": {"pipelines": PIPELINES, "state": {"$ref": f"{OPENAPI}Buckets"}},
+                "required": ["pipelines"],
+                "additionalProperties": False,
+            },
+        ],
+        "components": {"schemas": component_schemas(CATALOGUE)},
+    },
+    "editors": config_schema(CATALOGUE),
+}
+CONNECTIONS = {
+    "openapi": {**SCHEMAS["openapi"], "anyOf": [{"$ref": f"{OPENAPI}Connections"}]},
+    "editors": connections_schema(CATALOGUE),
+}
+Validator = jsonschema.Draft202012Validator
+VALIDATORS = {name: Validator(schema) for name, schema in SCHEMAS.items()}
 
 DUMMY = {"type": "dummy", "duration": 1}
+
+every_rendering = pytest.mark.parametrize("rendering", SCHEMAS)
 
 
 def pipeline(**parts: Any) -> list[dict[str, Any]]:
@@ -33,20 +56,21 @@ def is_loaded(value: Any) -> bool:
     return program is not None
 
 
-def test_the_schema_is_one() -> None:
-    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+@every_rendering
+def test_the_schema_is_one(rendering: str) -> None:
+    Validator.check_schema(SCHEMAS[rendering])
+    Validator.check_schema(CONNECTIONS[rendering])
 
 
+@every_rendering
 @pytest.mark.parametrize(
-    "file", sorted(SPECS.glob("*/config.*")), ids=lambda file: file.parent.name
+    "file", sorted(SPECS.glob("*/config.*")), ids=lambda file: f"{file.parent.name}/{file.name}"
 )
-def test_an_example_satisfies_the_schema(file: Path) -> None:
+def test_an_example_satisfies_the_schema(file: Path, rendering: str) -> None:
     if ".connections." in file.name:
-        connections = {**SCHEMA, "$ref": "#/$defs/Connections"}
-        del connections["anyOf"]
-        jsonschema.validate(read_file(file).value, connections)
+        Validator(CONNECTIONS[rendering]).validate(read_file(file).value)
     else:
-        VALIDATOR.validate(read_file(file).value)
+        VALIDATORS[rendering].validate(read_file(file).value)
 
 
 LOADED = [
@@ -100,13 +124,16 @@ LOADED = [
 ]
 
 
+@every_rendering
 @pytest.mark.parametrize("config", LOADED)
-def test_what_loads_satisfies_the_schema(config: Any) -> None:
+def test_what_loads_satisfies_the_schema(config: Any, rendering: str) -> None:
     assert is_loaded(config)
 
-    VALIDATOR.validate(config)
+    VALIDATORS[rendering].validate(config)
 
 
+NUMERIC = {"field": "a", "operator": "less_than", "value": 1}
+STRING = {"field": "a", "operator": "contains", "value": "1"}
 REFUSED = [
     {},
     42,
@@ -123,6 +150,8 @@ REFUSED = [
     pipeline(inputs=[{**DUMMY, "buffer": {"type": "static"}}]),
     pipeline(transforms=None),
     pipeline(transforms=[{"type": "filter"}]),
+    pipeline(transforms=[{"type": "filter", "Numeric": None, "String": None}]),
+    pipeline(transforms=[{"type": "filter", "Numeric": NUMERIC, "String": STRING}]),
     pipeline(outputs=[{"type": "http", "url": "ftp://x", "verb": "PUT"}]),
     {"pipelines": pipeline(), "pipeline": []},
     {"pipelines": [], "state": None},
@@ -140,10 +169,11 @@ REFUSED = [
 ]
 
 
+@every_rendering
 @pytest.mark.parametrize("config", REFUSED)
-def test_what_is_wrong_by_itself_does_not(config: Any) -> None:
+def test_what_is_wrong_by_itself_does_not(config: Any, rendering: str) -> None:
     assert not is_loaded(config)
-    assert not VALIDATOR.is_valid(config)
+    assert not VALIDATORS[rendering].is_valid(config)
 
 
 JSON = st.recursive(
@@ -163,7 +193,8 @@ def test_whatever_loads_satisfies_the_schema(options: dict[str, Any]) -> None:
     config = pipeline(inputs=[{"duration": 1, **options, "type": "dummy"}])
 
     if is_loaded(config):
-        VALIDATOR.validate(config)
+        for validator in VALIDATORS.values():
+            validator.validate(config)
 
 
 def test_buckets_are_described_with_their_defaults() -> None:
@@ -190,6 +221,19 @@ def test_a_union_names_its_variants_by_tag() -> None:
     assert list(schemas["MergeEnvelope"]["properties"]) == ["type", "meta"]
     assert schemas["MergeEnvelope"]["properties"]["type"] == {"const": "merge"}
     assert schemas["MergeEnvelope"]["properties"]["meta"]["default"] == "_meta"
+
+
+def test_exactly_one_of_several_keys_is_a_union_of_what_has_each() -> None:
+    schemas = component_schemas(CATALOGUE)
+
+    assert schemas["FilterTransform"]["oneOf"] == [
+        {"$ref": "#/components/schemas/NumericFilterTransform"},
+        {"$ref": "#/components/schemas/StringFilterTransform"},
+    ]
+    numeric = schemas["NumericFilterTransform"]
+    assert numeric["required"] == ["type", "Numeric"]
+    assert numeric["properties"]["Numeric"]["$ref"] == "#/components/schemas/Numeric"
+    assert numeric["properties"]["String"]["type"] == "null"
 
 
 def test_every_kind_of_the_catalogue_is_in_the_union_of_its_family() -> None:
