@@ -133,7 +133,13 @@ def _no_loop(found: re.Match[str], names: Names) -> str:
 
 
 def _no_variable(found: re.Match[str], names: Names) -> str:
-    return f"there is no variable '{found[1]}': a function sees only what it is handed"
+    name, sign, constant = found[1].rpartition("::")
+    if sign:
+        return (
+            f"'{name}::' finds no constant '{constant}':"
+            f" const {constant} = ... has to stand before it, outside of every block"
+        )
+    return f"there is no variable '{constant}': a function sees only what it is handed"
 
 
 def _no_list(found: re.Match[str], names: Names) -> str:

@@ -30,6 +30,7 @@ pub struct Home {
     pub captured: Vec<String>,
     pub emits_lists: bool,
     pub interpolates: bool,
+    pub globals: bool,
     pub source_bytes: usize,
 }
 
@@ -50,6 +51,7 @@ impl Home {
             captured: Vec::new(),
             emits_lists,
             interpolates: true,
+            globals: false,
             source_bytes: 0,
         }
     }
@@ -84,6 +86,7 @@ impl Home {
             ast: self.ast.clone(),
             variable: self.variable.clone(),
             limits: self.limits.clone(),
+            globals: self.globals,
             caches: Caches::new(),
             scope: Scope::new(),
         }

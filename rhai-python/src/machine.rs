@@ -4,11 +4,11 @@ use std::any::Any;
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use corosensei::{Coroutine, CoroutineResult};
-use rhai::{AST, Caches, Dynamic, Engine, ImmutableString, Module, Scope};
+use rhai::{AST, Caches, Dynamic, Engine, ImmutableString, Module, Scope, Shared};
 
 use crate::failure::Failure;
 use crate::gauge::Meter;
@@ -69,6 +69,8 @@ pub struct Program {
     pub ast: Arc<AST>,
     pub variable: ImmutableString,
     pub limits: Limits,
+    /// It reads constants as `global::NAME`.
+    pub globals: bool,
     /// What the engine counts on.
     pub meter: Arc<Meter>,
     /// Resolved function calls, which each run would otherwise search again.
@@ -188,6 +190,9 @@ impl Program {
     pub fn evaluate(&mut self, input: Dynamic) -> Outcome<()> {
         self.put_input(input);
         let mut global = self.engine.new_global_runtime_state();
+        if self.globals {
+            global.lib.push(keeping_constants());
+        }
         global.lib.push(self.ast.shared_lib().clone());
         let statements = self.ast.statements();
         let done = self
@@ -233,9 +238,26 @@ impl Program {
 
     fn load(&mut self, run: &Run, ast: &AST) -> Result<Box<Module>, Box<Failure>> {
         run.begin(Sizes::default(), 0, true);
-        let work = || Module::eval_ast_as_new(Scope::new(), ast, &self.engine).map(Box::new);
+        let work = || {
+            let mut global = self.engine.new_global_runtime_state();
+            global.lib.push(keeping_constants());
+            Module::eval_ast_as_new_raw(&self.engine, &mut Scope::new(), &mut global, ast)
+                .map(Box::new)
+        };
         caught(run, || run.compiling(work))
     }
+}
+
+/// The engine keeps constants for `global::NAME` only where some library of functions is not empty: this one has
+/// no function, and is not empty.
+fn keeping_constants() -> Shared<Module> {
+    static LIBRARY: OnceLock<Shared<Module>> = OnceLock::new();
+    let library = LIBRARY.get_or_init(|| {
+        let mut module = Module::new();
+        module.set_var("", Dynamic::UNIT);
+        module.into()
+    });
+    library.clone()
 }
 
 /// Evaluate, with everything that can go wrong told: errors, what was thrown through, panics.

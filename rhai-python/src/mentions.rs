@@ -18,6 +18,8 @@ pub struct Mentions {
     pub captured: BTreeSet<String>,
     /// Interpolated strings with something in them that is not a literal.
     pub interpolates: bool,
+    /// A constant is read as `global::NAME`.
+    pub globals: bool,
     /// Bytes of all sources.
     pub source_bytes: usize,
     /// Names of fields, in the order of the source; those of a module after those of the script.
@@ -88,6 +90,9 @@ impl Mentions {
                     .all(|part| matches!(part, Expr::StringConstant(..)));
             }
             Expr::FnCall(call, _) | Expr::MethodCall(call, _) => self.call(call),
+            Expr::Variable(variable, ..) if !variable.2.is_empty() => {
+                self.globals |= variable.2.root() == "global";
+            }
             _ => {}
         }
     }

@@ -101,6 +101,7 @@ impl Script {
         home.ast = Arc::from(ast);
         home.captured = mentions.captured.into_iter().collect();
         home.interpolates = mentions.interpolates;
+        home.globals = mentions.globals;
         home.source_bytes = mentions.source_bytes;
         Ok(Self {
             view: view.into(),

@@ -25,6 +25,12 @@ def test_functions_and_exports_of_a_module_are_visible():
             built(code, files).run(None)
 
 
+def test_a_module_without_functions_reads_its_own_constants_as_globals():
+    files = {"a": "const K = 7; export const TWICE = 2 * global::K;"}
+
+    assert built("import `a` as a; emit(a::TWICE)", files).run(None) == [14]
+
+
 def test_a_module_may_import_another_by_the_same_kind_of_path():
     files = {"a": 'import "lib/b" as b; fn f(x) { b::g(x) + 1 }', "lib/b": "fn g(x) { x * 10 }"}
 

@@ -64,6 +64,8 @@ RUNS = {
     " with f.call()",
     "let f = |x| x; emit(f.call(1, 2))": "a closure is called with 2 arguments, and takes another"
     " number of them",
+    "let A = 1; emit(global::A)": "'global::' finds no constant 'A': const A = ... has to stand"
+    " before it, outside of every block",
     "fn f() { msg.n } emit(f())": "there is no variable 'msg': a function sees only what it is"
     " handed",
     # Properties and elements.
