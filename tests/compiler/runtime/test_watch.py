@@ -170,3 +170,17 @@ async def test_a_new_listener_is_told_of_no_failure_before_it() -> None:
     assert [(text, count) for _, text, count in late.failures()] == [("no", 1)]
     assert late.batches("input") == [(0.1, 1, 0)]
     await late.leave()
+
+
+@virtual
+async def test_an_event_that_cannot_be_rendered_is_called_fault() -> None:
+    it = Engine(Clock(asyncio.get_running_loop()))
+    listener = it.observe()
+
+    await run(it, pipeline("p", [reads(Told(it.clock, [batches([10**5000])]))]))
+
+    told = await anext(aiter(listener))
+    assert isinstance(told, Run)
+    assert [event.name for event in told.events] == ["fault", "fault"]
+    assert json.loads(told.events[0].data).startswith("pipeline 'p' input: ValueError: ")
+    listener.close()
