@@ -14,7 +14,7 @@ import yaml
 from headrace.compiler.language.retention import DEFAULT_RETENTION, MOST_RETENTION
 from headrace.compiler.runtime import feed
 from headrace.compiler.runtime.sampling import samples
-from headrace.web import crowd, protocol, server, turns
+from headrace.web import crowd, lingering, protocol, server, turns
 from headrace.web.cli import commands
 from headrace.web.log import JsonLine, OneLine
 from headrace.web.reading import Files, catalogue, load
@@ -78,6 +78,8 @@ def test_what_a_scraper_is_given_is_yaml() -> None:
         f"{ {15: 'a sixteenth'}[feed.REST] } of the time",
         f"| {protocol.MOST_HEAD_BYTES // 1024} KiB | 431 |",
         f"| {crowd.MOST_HELD // 2**20} MiB |",
+        f"| {lingering.MOST_DROPPED // 2**20} MiB, {lingering.MOST_SECONDS} seconds,"
+        f" {lingering.SILENT_SECONDS} without a byte |",
         f"| {samples.AT_ONCE} at a time | 503 |",
         f"{passwords.MOST_WAITING} wait | 503 |",
         f"{turns.MOST_WAITING} wait, and {doors.MOST_LOGINS:,} logins |",

@@ -18,6 +18,8 @@ from typing import Protocol
 MOST_CONNECTIONS = 4096
 MOST_HELD = 256 * 1024 * 1024
 """Bytes of all requests that have begun and are not answered."""
+LEAVING = -1
+"""The turn of one who has been answered and is only heard out: first of all."""
 _KEPT_SHARE, _KEPT = 4, 32
 """What part of the files a process may have open is left to what is no client: pipelines, disks. And
 how many at least."""
@@ -28,7 +30,10 @@ _AT_ONCE = 16
 class Guest(Protocol):
     """One connection, as the crowd sees it."""
 
-    transport: asyncio.Transport
+    @property
+    def transport(self) -> asyncio.Transport:
+        """What is cut off."""
+
     turn: int
     """Whose turn it was to be waited for: a lower number for who is waited for longer."""
     held: int

@@ -12,9 +12,11 @@ from typing import Any, cast
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from headrace.web.crowd import Crowd, Guest
+from headrace.compiler.clock import Clock
+from headrace.web.crowd import LEAVING, Crowd, Guest
 from headrace.web.errors import api_error
 from headrace.web.events import EVENTS_PATH
+from headrace.web.lingering import Lingering
 
 LOOKS = 5
 """After so many looks in vain, a request that does not arrive is dropped, as is an answer that is
@@ -32,11 +34,17 @@ class Protocol(HttpToolsProtocol):
     The parser takes a head, or what follows a body, however long it is, and waits for it for ever.
     """
 
-    def __init__(self, *arguments: Any, crowd: Crowd | None = None, **keywords: Any) -> None:
+    transport: Lingering
+
+    def __init__(
+        self, *arguments: Any, clock: Clock, crowd: Crowd | None = None, **keywords: Any
+    ) -> None:
         super().__init__(*arguments, **keywords)
+        self._clock = clock
         self._crowd = crowd or Crowd()
         self.turn = self._crowd.turn()
         self.held = 0
+        self._is_refused = False
         self._answering: RequestResponseCycle | None = None
         self._counted: object = None
         self._bytes = 0
@@ -45,13 +53,18 @@ class Protocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin, if there is room."""
-        super().connection_made(transport)
+        super().connection_made(Lingering(transport, self._clock, self._has_more))
         if not self._crowd.admits(self, self._guests):
-            self._refuse(b"503 Service Unavailable", "the server has no room for more connections")
+            said = "the server has no room for more connections"
+            self._answer(b"503 Service Unavailable", said)
+            self.transport.close()  # at once: to wait for it there is no room either
 
     def data_received(self, data: bytes) -> None:
         """Read on, within bounds. A small request that is here as a whole is not counted."""
         self._unset_keepalive_if_required()
+        if self.transport.is_lingering:
+            self.transport.drop(len(data))
+            return
         self._read(data)
         cycle = self.cycle
         if cycle is None or cycle.more_body or cycle.scope is not self.scope:
@@ -62,10 +75,9 @@ class Protocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the request that is being answered, also when others have arrived behind it."""
         super().connection_lost(exc)
+        self.transport.forget()
         self._crowd.release(self)
-        if (cycle := self._answering) is not None and not cycle.response_complete:
-            cycle.disconnected = True
-            cycle.message_event.set()
+        self._drop_request()
 
     def on_headers_complete(self) -> None:
         """Begin to answer, unless the parser takes what follows for another protocol."""
@@ -85,14 +97,14 @@ class Protocol(HttpToolsProtocol):
         """Wait for the next request. What else has come with this one may still be waited for."""
         if self.held and not self.pipeline:
             self._crowd.release(self)
-        self.turn = self._crowd.turn()
+        self.turn = LEAVING if self.transport.is_lingering else self._crowd.turn()
         super().on_response_complete()
 
     @property
     def is_awaited(self) -> bool:
         """Whether nobody is being answered: a request, or the rest of one, has to come first."""
         cycle = self._answering
-        return cycle is None or cycle.response_complete or cycle.more_body
+        return self._is_refused or cycle is None or cycle.response_complete or cycle.more_body
 
     @property
     def is_streaming(self) -> bool:
@@ -175,16 +187,42 @@ class Protocol(HttpToolsProtocol):
         if cycle is not None and cycle.scope is self.scope and cycle.response_complete:
             return
         if not self._crowd.hold(self, size, self._guests):
-            self.transport.abort()
+            if cycle is None or not cycle.response_started:
+                self._refuse(
+                    b"503 Service Unavailable",
+                    "the server has no room for more requests: try again",
+                )
+            else:
+                self.transport.abort()
 
     @property
     def _guests(self) -> set[Guest]:
         return cast(set[Guest], self.connections)
 
+    def _has_more(self) -> bool:
+        """Whether the client may still be sending what is not read."""
+        return self._is_refused or (self.cycle is not None and self.cycle.more_body)
+
     def _refuse(self, status: bytes, text: str) -> None:
+        """Answer in place of whoever would have, and read no further."""
+        if self.transport.is_closing():
+            return
+        self._is_refused = True
+        self._answer(status, text)
+        self._crowd.release(self)
+        self._drop_request()
+        self.transport.close()
+        self.turn = LEAVING
+
+    def _drop_request(self) -> None:
+        """Tell a request that is being answered that its client is gone."""
+        if (cycle := self._answering) is not None and not cycle.response_complete:
+            cycle.disconnected = True
+            cycle.message_event.set()
+
+    def _answer(self, status: bytes, text: str) -> None:
         body = api_error(text)
         head = b"HTTP/1.1 %b\r\ncontent-type: application/json\r\n" % status
         self.transport.write(
             b"%bcontent-length: %d\r\nconnection: close\r\n\r\n%b" % (head, len(body), body)
         )
-        self.transport.close()

@@ -47,7 +47,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 application,
-                http=cast(Any, partial(Protocol, crowd=Crowd(room()))),
+                http=cast(Any, partial(Protocol, clock=clock, crowd=Crowd(room()))),
                 ws="none",
                 lifespan="off",  # pipelines are started and ended around the server
                 interface="asgi3",

@@ -11,6 +11,7 @@ import pytest_asyncio
 import uvicorn
 from uvicorn.server import ServerState
 
+from headrace.compiler.clock import Clock
 from headrace.web.asgi import Asgi, Message, Receive, Send, respond
 from headrace.web.crowd import Crowd, room
 from headrace.web.protocol import LOOKS, Protocol
@@ -38,6 +39,7 @@ class Wire(asyncio.Transport):
         self.written = b""
         self.unread = 0
         self.is_open = True
+        self.has_ended = False
 
     def write(self, data: Any) -> None:
         self.written += data
@@ -54,6 +56,10 @@ class Wire(asyncio.Transport):
     def is_closing(self) -> bool:
         return not self.is_open
 
+    def write_eof(self) -> None:
+        assert self.is_open
+        self.has_ended = True
+
     def pause_reading(self) -> None:
         pass
 
@@ -69,12 +75,19 @@ class House:
         self._config.load()
         self._state = ServerState()
         self._crowd = crowd
+        self._clock = Clock(asyncio.get_running_loop())
 
     def enter(self) -> Protocol:
         """Return a new connection."""
-        protocol = Protocol(self._config, self._state, {}, crowd=self._crowd)
+        protocol = Protocol(self._config, self._state, {}, clock=self._clock, crowd=self._crowd)
         protocol.connection_made(Wire())
         return protocol
+
+
+def wire_of(connection: Protocol) -> Wire:
+    wire = connection.transport.inner
+    assert isinstance(wire, Wire)
+    return wire
 
 
 def open_ones(connections: list[Protocol]) -> list[int]:
@@ -147,8 +160,7 @@ async def test_after_a_body_no_more_follows_than_is_reasonable(connection: Proto
 
 
 async def test_an_answer_that_nobody_reads_on_is_stuck_at_last(connection: Protocol) -> None:
-    wire = connection.transport
-    assert isinstance(wire, Wire)
+    wire = wire_of(connection)
     connection.data_received(HEAD + b"Content-Length: 2\r\n\r\n{}")
     wire.unread = 5000
     slowly = []
@@ -191,8 +203,8 @@ async def test_where_everybody_is_being_answered_nobody_else_comes_in() -> None:
     late = house.enter()
 
     assert open_ones([*guests, late]) == [0, 1, 2]
-    assert isinstance(late.transport, Wire)
-    assert late.transport.written.startswith(b"HTTP/1.1 503 ")
+    assert wire_of(late).written.startswith(b"HTTP/1.1 503 ")
+    assert not wire_of(late).is_open
 
 
 async def test_bodies_that_do_not_arrive_are_bounded_together() -> None:

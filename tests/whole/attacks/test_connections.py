@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 import socket
 from collections.abc import Callable, Iterator
@@ -13,7 +14,8 @@ from time import monotonic
 import pytest
 
 from tests.clients import HOST, PATIENCE
-from tests.server import Server, serving
+from tests.server import Server, serving, settled
+from tests.web.signin.people import ADMIN, PASSWORDS
 from tests.whole.attacks.wires import statuses
 from tests.whole.figures import Figure
 from tests.whole.memory import MIB, resident
@@ -139,3 +141,26 @@ def test_clients_that_do_not_read_their_answers_keep_nobody_out(
         while len(heard) < 50 * size:  # nothing of it is lost
             heard += deaf[0].recv(1 << 20)
         assert statuses(heard) == [200] * 50
+
+
+def test_a_flood_of_large_sign_ins_keeps_nobody_from_signing_in(
+    tmp_path: Path, figure: Figure
+) -> None:
+    users = {ADMIN: {"password": PASSWORDS[ADMIN], "role": "admin"}}
+    login = json.dumps({"username": ADMIN, "password": PASSWORDS[ADMIN]}).encode()
+    head = b"POST /api/auth/login HTTP/1.1\r\nHost: x\r\n"
+    size = 2 * MIB
+    announced = head + b"Content-Length: %d\r\n\r\n" % size + b"\n" * size
+    chunked = head + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % size + b"\n" * size
+    settings = settled(tmp_path, auth={"type": "basic", "users": users})
+    with serving(tmp_path, [], *settings) as server, ExitStack() as stack:
+        before = resident(server)
+        flood = crowd(server, stack, 200, announced, chunked)
+
+        assert server.request("POST", "/api/auth/login", login).status == 200
+
+        figure("MiB for 200 of 2 MiB", (resident(server) - before) // MIB)
+        assert resident(server) - before < 50 * MIB
+        # All of it was sent before anything was read, and the answer is there.
+        assert {each.recv(65536)[:13] for each in flood} == {b"HTTP/1.1 413 "}
+        assert server.request("POST", "/api/auth/login", login).status == 200
