@@ -65,7 +65,8 @@ def _ahead(service: Service, endpoint: Endpoint) -> tuple[re.Pattern[bytes], End
 
 
 def _routed(service: Service, table: Iterable[Endpoint]) -> falcon.asgi.App[Any, Any]:
-    app = falcon.asgi.App(middleware=[NoSniffing()], request_type=Request)
+    app = falcon.asgi.App(middleware=NoSniffing(), request_type=Request)
+    app.add_middleware(NoEmptySegment())
     errors.install(app)
     in_order = sorted(table, key=lambda endpoint: endpoint.path)
     for path, endpoints in groupby(in_order, key=lambda endpoint: endpoint.path):
@@ -106,8 +107,6 @@ def _responder(service: Service, endpoint: Endpoint, fixed: Mapping[str, str]) -
     async def on_method(
         req: falcon.asgi.Request, resp: falcon.asgi.Response, **captured: str
     ) -> None:
-        if "//" in req.path:  # falcon minds few of those, and the rules of a proxy may
-            raise falcon.HTTPRouteNotFound
         if endpoint.access:
             await access.admitted(endpoint, service.doors, req.scope)
         decoded = {name: unquote(value) for name, value in captured.items()}
@@ -131,6 +130,18 @@ def _headers_only(endpoint: Endpoint) -> Any:
 async def _endless() -> AsyncIterator[bytes]:
     """Stand for the body of a stream: falcon then states no length, and HEAD reads nothing of it."""
     yield b""
+
+
+class NoEmptySegment:
+    """Middleware that knows no path with nothing between two slashes, or behind the last.
+
+    falcon takes most of them for names that are empty, and the rules of a proxy may not.
+    """
+
+    async def process_request(self, req: falcon.asgi.Request, resp: falcon.asgi.Response) -> None:
+        """Refuse it, whatever the method."""
+        if "//" in req.path or (req.path.endswith("/") and req.path != "/"):
+            raise falcon.HTTPRouteNotFound
 
 
 class NoSniffing:

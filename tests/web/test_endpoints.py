@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -563,6 +564,23 @@ async def test_a_slash_too_many_is_an_unknown_path(client: Any, method: str, pat
 
     assert answer.status_code == 404
     assert answer.json == {"error": f"{method} {path}: no such path"}
+
+
+CAPTURING = sorted({row.path for row in ENDPOINTS if "{" in row.path})
+
+
+@pytest.mark.parametrize("path", CAPTURING)
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"])
+async def test_where_an_id_would_be_and_is_none_is_an_unknown_path(
+    client: Any, method: str, path: str
+) -> None:
+    asked = re.sub(r"{\w+}", "", path)
+
+    answer = await client.simulate_request(method, asked, body="1")
+
+    assert answer.status_code == 404
+    if method != "HEAD":
+        assert answer.json == {"error": f"{method} {asked}: no such path"}
 
 
 async def test_no_answer_is_sniffed(client: Any) -> None:
