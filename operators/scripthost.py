@@ -19,6 +19,7 @@ from headrace.compiler.language.context import Context
 from headrace.compiler.language.states import no_state
 from headrace.compiler.lowering.paths import MISSING, DottedPath
 from headrace.compiler.runtime.failures import cut
+from headrace.operators.scriptnotes import SECONDS, Notes
 from headrace.operators.scriptsources import EXTENSION
 
 MOST_WARNINGS = 16
@@ -96,8 +97,18 @@ class ScriptHost:
     def of(cls, ctx: Context, name: str) -> ScriptHost:
         """Return the host of a transform's script: it speaks through the log."""
 
+        def write(level: int, where: str, text: str) -> None:
+            log.log(level, "pipeline '%s' %s: %s: %s", ctx.pipeline, ctx.place, where, text)
+
+        def tell(left_out: int) -> None:
+            lines = "one more line was" if left_out == 1 else f"{left_out:,} more lines were"
+            write(logging.INFO, name, f"{lines} printed within {SECONDS} seconds, and left out")
+
+        notes = Notes(ctx.clock, tell)
+
         def note(level: int, where: str, text: str) -> None:
-            log.log(level, "pipeline '%s' %s: %s: %s", ctx.pipeline, ctx.place, where, cut(text))
+            if log.isEnabledFor(level) and (level != logging.INFO or notes.admits()):
+                write(level, where, cut(text))
 
         return cls(name, ctx.clock, warn=lambda text: ctx.warn(f"{name}: {cut(text)}"), note=note)
 

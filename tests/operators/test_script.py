@@ -18,6 +18,7 @@ from headrace.compiler.language.states import PipelineState
 from headrace.operators import scripthost
 from headrace.operators.script import Script
 from headrace.operators.scripting import LIMITS, OPERATIONS, PASSED, SECONDS
+from headrace.operators.scriptnotes import MOST_NOTES
 from tests.doubles import StubContext, refusals
 from tests.operators.scripted import outcome, script
 from tests.virtual import virtual
@@ -234,6 +235,41 @@ def test_a_long_text_is_cut_in_the_log(caplog) -> None:
 
     assert caplog.records[0].getMessage().endswith(": " + "a" * 2048 + "…")
     assert found.warnings == ["script: " + "a" * 2048 + "…"]
+
+
+PRINTING = "for i in 0..100 { print(msg); } emit(msg)"
+
+
+def test_a_script_writes_so_many_lines_a_minute_and_the_others_are_counted(caplog) -> None:
+    caplog.set_level(logging.INFO)
+
+    found = outcome(PRINTING, [*range(50)], [*range(50)], [7], seconds=[30, 60])
+
+    said = [
+        each.getMessage().removeprefix("pipeline 'p1' transforms[0]: ") for each in caplog.records
+    ]
+    assert [len(batch) for batch in found.batches] == [50, 50, 1]
+    assert said[:MOST_NOTES] == [f"script line 1: {n}" for n in (0, 1) for _ in range(100)]
+    told, *later = said[MOST_NOTES:]
+    assert told == "script: 9,800 more lines were printed within 60 seconds, and left out"
+    assert later == ["script line 1: 7"] * 100
+
+
+def test_one_that_prints_a_line_too_many_is_told_of_it(caplog) -> None:
+    caplog.set_level(logging.INFO)
+
+    outcome("print(msg); emit(msg)", [*range(MOST_NOTES + 1)], [1], seconds=[60])
+
+    said = [each.getMessage() for each in caplog.records]
+    assert len(said) == MOST_NOTES + 2
+    assert said[MOST_NOTES].endswith("one more line was printed within 60 seconds, and left out")
+
+
+def test_lines_that_are_not_logged_do_not_count(caplog) -> None:
+    caplog.set_level(logging.WARNING, "headrace.script")
+    outcome(PRINTING, [*range(10)])
+
+    assert caplog.records == []
 
 
 @pytest.mark.parametrize("call", ['open("/etc/passwd")', "sleep(1)", "sleep(0.5)", "timestamp()"])

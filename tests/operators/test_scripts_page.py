@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from headrace.compiler.lowering.lifting import SLICE_SECONDS
-from headrace.operators import scripthost
+from headrace.compiler.runtime import failures
+from headrace.operators import scripthost, scriptnotes
 from headrace.operators.scripthost import ScriptHost
 from headrace.operators.scripting import LIMITS, OPERATIONS, SECONDS
 from headrace.operators.scriptsources import LARGEST
@@ -135,6 +136,13 @@ def test_a_field_of_that_name_needs_quotes_and_the_check_says_so(word: str) -> N
     ]
 
 
+def notes_of_a_run() -> int:
+    """Return how many lines the engine keeps of what a run prints."""
+    source = (Path(__file__).parents[2] / "rhai-python" / "src" / "run.rs").read_text()
+    [most] = re.findall(r"MOST_NOTES: usize = (\d+)", source)
+    return int(most)
+
+
 def test_the_limits_are_those_that_hold() -> None:
     numbers = {
         row[0]: [float(each) for each in re.findall(r"\d+", row[1])]
@@ -154,6 +162,8 @@ def test_the_limits_are_those_that_hold() -> None:
         "what a run holds in memory": [LIMITS["max_memory"]],
         "modules": [LIMITS["max_modules"]],
         "different warnings": [scripthost.MOST_WARNINGS],
+        "what a run writes to the log": [notes_of_a_run(), failures.MOST_BYTES],
+        "what a script writes to the log": [scriptnotes.MOST_NOTES, scriptnotes.SECONDS],
     }
 
 
