@@ -149,8 +149,12 @@ class HttpClient:
         """Make the session: at the first request, because it belongs to the running loop."""
         from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
 
+        from headrace.compiler.runtime.http_interim import Connector
+
         self._session = ClientSession(
-            cookie_jar=DummyCookieJar(), timeout=ClientTimeout(total=self._seconds)
+            connector=Connector(),
+            cookie_jar=DummyCookieJar(),
+            timeout=ClientTimeout(total=self._seconds),
         )
         return self._session
 
@@ -250,8 +254,10 @@ def _unreadable(cause: ClientError) -> str:
     """Return why an answer could not be read."""
     from aiohttp import ClientPayloadError, ClientResponseError
 
+    from headrace.compiler.runtime.http_interim import TOO_MANY
+
     if isinstance(cause, ClientPayloadError):
         return "the reply broke off"
     if isinstance(cause, ClientResponseError):
-        return "the reply is not HTTP"
+        return TOO_MANY if cause.message == TOO_MANY else "the reply is not HTTP"
     return str(cause) or type(cause).__name__

@@ -123,7 +123,7 @@ class ClickHouseServer:
         """Return a session of the running loop. One connection carries one insert after the other."""
         from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
 
-        from headrace.connectors.drivers.http_interim import Connector
+        from headrace.compiler.runtime.http_interim import Connector
 
         self._session = ClientSession(
             connector=Connector(limit=1, keepalive_timeout=IDLE_SECONDS, ssl=self._tls or True),

@@ -24,7 +24,7 @@ from botocore.configprovider import (
 )
 from botocore.loaders import Loader
 
-from headrace.connectors.drivers.http_interim import Connector
+from headrace.compiler.runtime.http_interim import Connector
 from headrace.connectors.drivers.s3_account import Account
 from headrace.connectors.drivers.s3_answers import REGION, NotOfAStore, Redirected
 
