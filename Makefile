@@ -31,10 +31,13 @@ endif
 export MATURIN_NO_INSTALL_RUST := 1
 
 .DEFAULT_GOAL := help
-.PHONY: run test services check docs bench clean help
+.PHONY: run year test services check docs bench clean help
 
 run: .venv/.runs ## start the server on an example (CONFIG=path for another)
 	@exec $(BIN)/headrace serve --config $(CONFIG)
+
+year: .venv/.readings ## post a year of readings to specs/weather (SERVER=http://... for another address)
+	@exec $(BIN)/python -m specs.weather.post $(SERVER)
 
 test: .venv/.tests ## run the tests (PYTEST="..." for other arguments)
 	$(BIN)/python -m pytest $(PYTEST)
@@ -83,6 +86,11 @@ $(BIN)/uv:
 		&& $(INSTALL_HEADRACE) .; \
 	fi
 	@mv $@.begun $@
+
+# For who runs no tests; where they were run it is there.
+.venv/.readings: $(PIN) | .venv/.runs
+	$(INSTALL) --no-deps vega-datasets
+	@touch $@
 
 # vega-datasets for its readings alone, chdb-core-lite for ClickHouse's engine: what they depend on
 # (data frames) is not wanted.

@@ -42,5 +42,5 @@ def rfc3339(hour: str) -> str:
 if __name__ == "__main__":
     year = source()
     if year is None:
-        sys.exit("vega-datasets is not installed; make test installs it")
+        sys.exit("vega-datasets is not installed; make year and make test install it")
     print(json.dumps(readings(year)))
