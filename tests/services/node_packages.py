@@ -14,7 +14,12 @@ from tempfile import TemporaryDirectory
 
 from tests.services.programs import Missing, program
 
-VERSIONS = {"node-opcua": "2.182.2", "oidc-provider": "9.13.3", "openapi-typescript": "7.13.0"}
+VERSIONS = {
+    "node-opcua": "2.182.2",
+    "oidc-provider": "9.13.3",
+    "openapi-typescript": "7.13.0",
+    "yaml-language-server": "2.0.0",
+}
 BESIDE = {"openapi-typescript": {"typescript": "5.9.3"}}
 """What a package leaves to whoever installs it, and its version."""
 
