@@ -17,6 +17,7 @@ from headrace.web.access import Access
 from headrace.web.dryrequests import DryRunRequest, PipelineDryRunRequest
 from headrace.web.endpoints import ENDPOINTS
 from headrace.web.endpoints.row import JSON, Answer, Endpoint, Query, refusals
+from headrace.web.examples import CAPTURED
 from headrace.web.samples import SampleRequest
 from headrace.web.saving.layout import LayoutFile
 from headrace.web.saving.requests import SaveConfigRequest
@@ -93,8 +94,8 @@ def _operation(endpoint: Endpoint) -> Schema:
     if parameters := [*map(_parameter, captured), *map(_asked, endpoint.query)]:
         operation["parameters"] = parameters
     if endpoint.body is not None:
-        body = {"required": True, "content": {JSON: {"schema": ref(endpoint.body)}}}
-        operation["requestBody"] = body
+        body = {"schema": ref(endpoint.body), "example": endpoint.example}
+        operation["requestBody"] = {"required": True, "content": {JSON: body}}
     return operation
 
 
@@ -110,7 +111,9 @@ def _responses(endpoint: Endpoint) -> dict[int, Answer]:
 
 
 def _parameter(name: str) -> Schema:
-    return {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+    example = {"example": CAPTURED[name]} if name in CAPTURED else {}
+    schema = {"type": "string"}
+    return {"name": name, "in": "path", "required": True, "schema": schema, **example}
 
 
 def _asked(query: Query) -> Schema:

@@ -834,3 +834,14 @@ async def test_null_says_no_more_than_nothing(try_script: Post, dry_run: Post) -
     )
 
     assert (nothing["outcome"], ran["outcome"]) == ("emitted", "ran")
+
+
+def test_the_description_says_what_a_bucket_may_hold_at_the_start(service: Service) -> None:
+    request = {"$ref": "#/components/schemas/PipelineDryRunRequest"}
+    validator = jsonschema.Draft202012Validator({**request, **described(service.catalogue)})
+
+    def is_valid(buckets: Any) -> bool:
+        return bool(validator.is_valid({"messages": [], "buckets": buckets}))
+
+    assert is_valid({"": {"shift": 2}, "m1": {}})
+    assert not is_valid({"m1": 2})

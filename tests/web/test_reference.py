@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import jsonschema
 import openapi_spec_validator
 import pytest
 
@@ -108,6 +109,20 @@ async def test_public_operations_need_no_credential_and_others_say_what_is_refus
                 assert refused == {"401"}
             case Access.ADMIN:
                 assert refused == {"401", "403"}
+
+
+async def test_every_body_has_an_example_that_is_one(document) -> None:
+    bodies = {
+        operation["operationId"]: operation["requestBody"]["content"]["application/json"]
+        for operations in document["paths"].values()
+        for operation in operations.values()
+        if "requestBody" in operation
+    }
+
+    assert set(bodies) == {row.operation for row in ENDPOINTS if row.body is not None}
+    for body in bodies.values():
+        schema = {**body["schema"], "components": document["components"]}
+        jsonschema.Draft202012Validator(schema).validate(body["example"])
 
 
 async def test_the_ways_in_are_named(document) -> None:

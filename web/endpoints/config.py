@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.web import reverting
+from headrace.web import examples, reverting
 from headrace.web.access import Access
 from headrace.web.endpoints.row import BODY, Answer, Endpoint, refusals
 from headrace.web.saving import requests
@@ -26,6 +26,7 @@ ROWS: tuple[Endpoint, ...] = (
         access=Access.ADMIN,
         summary="Write what runs: config, connections and layout, all of them or none.",
         body="SaveConfigRequest",
+        example=examples.SAVE,
         responses={
             200: Answer("It is written, and can be started from.", "SaveConfigResponse"),
             **BODY,
@@ -85,6 +86,7 @@ ROWS: tuple[Endpoint, ...] = (
         access=Access.ADMIN,
         summary="Replace the whole layout; an empty one leaves all to automatic layout.",
         body="LayoutFile",
+        example=examples.LAYOUT,
         responses={
             204: Answer("It is kept, and written if there is a config file."),
             **BODY,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.web import connections
+from headrace.web import connections, examples
 from headrace.web.access import Access
 from headrace.web.endpoints.row import BODY, FAILURE, Answer, Endpoint, refusals
 
@@ -25,6 +25,7 @@ ROWS: tuple[Endpoint, ...] = (
         access=Access.ADMIN,
         summary="File a connection for pipelines that are built later. Nothing is written to disk.",
         body="CreateConnectionRequest",
+        example=examples.CONNECTION,
         responses={
             201: Answer("It is filed as it is answered.", "CreateConnectionRequest"),
             **BODY,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.web import dryruns, history, pipelines, samples
+from headrace.web import dryruns, examples, history, pipelines, samples
 from headrace.web.access import Access
 from headrace.web.endpoints.row import BODY, FAILURE, Answer, Endpoint, Query, refusals
 from headrace.web.ingest import Ingest
@@ -26,6 +26,7 @@ ROWS: tuple[Endpoint, ...] = (
         access=Access.ADMIN,
         summary="Build a pipeline and run it. Nothing is written to disk.",
         body="Config",
+        example=examples.PIPELINE,
         responses={
             201: Answer("It runs, or its outputs are still coming up.", "PipelineDto"),
             **BODY,
@@ -77,6 +78,7 @@ ROWS: tuple[Endpoint, ...] = (
         access=Access.PUBLIC,
         summary="Post one message, or an array of messages as one batch, to an http input.",
         body="IngestRequest",
+        example=examples.MESSAGES,
         responses={
             202: Answer("Queued, not yet processed.", "IngestResponse"),
             **refusals(
@@ -98,6 +100,7 @@ ROWS: tuple[Endpoint, ...] = (
         access=Access.ADMIN,
         summary="Show what a script would emit. Nothing that runs is touched.",
         body="DryRunRequest",
+        example=examples.SCRIPT_DRY_RUN,
         responses={
             200: Answer("What it emitted, or why it does not compile or run.", "DryRunResponse"),
             **BODY,
@@ -116,6 +119,7 @@ ROWS: tuple[Endpoint, ...] = (
         access=Access.ADMIN,
         summary="Show what every transform of a chain would hand on. Nothing that runs is touched.",
         body="PipelineDryRunRequest",
+        example=examples.PIPELINE_DRY_RUN,
         responses={
             200: Answer(
                 "What each stage handed on, or which of them failed and why.",
@@ -137,6 +141,7 @@ ROWS: tuple[Endpoint, ...] = (
         access=Access.ADMIN,
         summary="Read a few messages of an input as a pipeline would, and leave no trace of that.",
         body="SampleRequest",
+        example=examples.SAMPLE,
         responses={
             200: Answer("What arrived, or why nothing could be read.", "SampleResponse"),
             **BODY,

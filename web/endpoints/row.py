@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from headrace.web.access import Access
 from headrace.web.asgi import Asgi
@@ -50,6 +51,8 @@ class Endpoint:
     query: tuple[Query, ...] = ()
     body: str | None = None
     """Schema of the request body."""
+    example: Any = None
+    """A request body that is answered with success."""
     respond: Responder | None = None
     ahead: Callable[[Service], Asgi] | None = None
     takes_anybody: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headrace.web import examples
 from headrace.web.access import Access
 from headrace.web.endpoints.row import BODY, Answer, Endpoint, refusals
 from headrace.web.signin import answers, tokenlogin
@@ -34,6 +35,7 @@ ROWS: tuple[Endpoint, ...] = (
         access=Access.PUBLIC,
         summary="Sign in with a name and a password: the answer sets the session cookie.",
         body="LoginRequest",
+        example=examples.LOGIN,
         responses={
             200: Answer("Signed in, or nobody has to be.", "AuthDto"),
             **_body(answers.LARGEST),
@@ -53,6 +55,7 @@ ROWS: tuple[Endpoint, ...] = (
         access=Access.PUBLIC,
         summary="Sign in with a token of the identity provider: the answer sets the session cookie.",
         body="TokenLoginRequest",
+        example=examples.TOKEN_LOGIN,
         responses={
             200: Answer("Signed in until the token ends, or nobody has to be.", "AuthDto"),
             **_body(tokenlogin.LARGEST),
