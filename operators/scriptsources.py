@@ -143,7 +143,7 @@ class ScriptFiles:
             raise BuildRefused(Fault("blank", f"the script '{path}' is blank"))
         try:
             check_size(octets)  # which also sees what is wide
-            check(text, "json")
+            check(text, "json", octets)
         except Malformed as cause:
             line, column = Lines(text).at(cause.offset)
             spot = Spot(line, column, path, text)

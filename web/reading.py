@@ -230,6 +230,6 @@ def _read(file: Path, loaded: Loaded, format: Format | None = None) -> Document 
     except Unreadable as cause:
         loaded.sources[called] = cause.text
         loaded.diagnostics += cause.diagnostics
-        return cause.document
+        return cause.document or cause.mended
     loaded.sources[called] = document.text
     return document

@@ -7,10 +7,12 @@ the same values, places and refusals.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.compiler.language.diagnostics import Fault, Path, printable, shown
+from headrace.compiler.language.mending import Edits
 from headrace.compiler.language.places import Lines, Place
 
 DEPTH = 128
@@ -33,11 +35,14 @@ FAULTS = 100
 
 
 class Malformed(Exception):
-    """The text cannot be read on: the fault, and the offset where it shows."""
+    """The text cannot be read on: the fault, and the offset where it shows.
 
-    def __init__(self, fault: Fault, offset: int) -> None:
+    ``mends`` are ways to put the text right, where whoever wrote it can only have meant one of them.
+    """
+
+    def __init__(self, fault: Fault, offset: int, mends: Iterable[Edits] = ()) -> None:
         super().__init__(fault.message)
-        self.fault, self.offset = fault, offset
+        self.fault, self.offset, self.mends = fault, offset, mends
 
 
 @dataclass(slots=True)
@@ -65,14 +70,16 @@ class Building:
     """The document so far.
 
     What is wrong with one value or key is noted in ``faults`` with its offset, and reading goes on
-    with null in its place, so that a document tells all of its faults at once. What leaves the
-    rest without meaning raises `Malformed`.
+    with null in its place, so that a document tells all of its faults at once. What is wrong
+    with the text around values is ``overlooked``: they all stand there as they are meant. What
+    leaves the rest without meaning raises `Malformed`.
     """
 
     lines: Lines
     value: Any = None
     place: Place = field(default_factory=lambda: Place(0))
     faults: list[tuple[Fault, int]] = field(default_factory=list)
+    overlooked: list[tuple[Fault, int]] = field(default_factory=list)
     most: int = VALUES
     """How many values it may contain, aliases aside."""
     _open: list[_Open] = field(default_factory=list)
@@ -112,6 +119,11 @@ class Building:
         """
         if len(self.faults) < FAULTS:
             self.faults.append((dataclasses.replace(fault, path=self._path()), offset))
+
+    def overlook(self, fault: Fault, offset: int) -> None:
+        """Note what is wrong with the text between values; the first ones of it."""
+        if len(self.overlooked) < FAULTS:
+            self.overlooked.append((fault, offset))
 
     def key(self, name: str, offset: int, anchor: str | None = None) -> None:
         """Take the key of the next value. Of two values under one key the first one stays."""

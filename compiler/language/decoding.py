@@ -24,22 +24,22 @@ _WIDE = re.compile(rb"\xff\xfe|\xfe\xff|\x00[^\x00]|[^\x00]\x00")
 
 
 def decoded(text: bytes | str) -> str:
-    """Return the text; bytes that are not UTF-8 stand in it as surrogates, for `check` to refuse.
+    """Return the text without a byte order mark at its start, which editors put there unasked.
 
-    So even of those the line and the column can be told.
+    Bytes that are not UTF-8 stand in it as surrogates, for `check` to refuse: so even of those the
+    line and the column can be told.
     """
-    return text if isinstance(text, str) else text.decode("utf-8", "surrogateescape")
+    decoded = text if isinstance(text, str) else text.decode("utf-8", "surrogateescape")
+    return decoded.removeprefix(_BYTE_ORDER_MARK)
 
 
-def check(text: str, format: Format) -> None:
-    """Refuse what no document is written in.
+def check(text: str, format: Format, whole: bytes | str = "") -> None:
+    """Refuse what no document is written in; ``whole`` is what the text was decoded from.
 
     Raises: `Malformed` at the first such character.
     """
-    if text.startswith(_BYTE_ORDER_MARK):
-        raise Malformed(_MARKED, 0)
     if refused := _REFUSED[format].search(text):
-        raise Malformed(_fault(text, refused.start()), refused.start())
+        raise Malformed(_fault(text, refused.start(), _marked(whole)), refused.start())
     if not text.strip(" \t\r\n"):
         raise Malformed(Fault("empty-document", "the document is empty"), 0)
 
@@ -55,10 +55,17 @@ def check_size(text: bytes | str) -> None:
         raise Malformed(_UTF_16, 0)
 
 
-def _fault(text: str, at: int) -> Fault:
+def _marked(text: bytes | str) -> int:
+    """Return how many bytes the byte order mark at the start takes."""
+    start = text[:1].encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    mark = _BYTE_ORDER_MARK.encode()
+    return len(mark) if start.startswith(mark) else 0
+
+
+def _fault(text: str, at: int, skipped: int) -> Fault:
     code = ord(text[at])
     if 0xDC80 <= code <= 0xDCFF:
-        before = len(text[:at].encode())
+        before = skipped + len(text[:at].encode())
         message = f"byte {before + 1:,} (0x{code - 0xDC00:02x}) is not UTF-8 text"
         return Fault("not-text", message, expected="UTF-8")
     if code == 0:
@@ -69,6 +76,5 @@ def _fault(text: str, at: int) -> Fault:
     return Fault("control-character", message, expected=f"\\u{code:04x}")
 
 
-_MARKED = Fault("byte-order-mark", "a byte order mark (BOM) starts the document: save it without")
 _UTF_16 = Fault("not-text", "this is UTF-16: save it as UTF-8", found="UTF-16", expected="UTF-8")
 _TOO_LARGE = Fault("too-large", f"a document has at most {LARGEST // 2**20} MiB")

@@ -22,7 +22,6 @@ CODES: Mapping[str, str] = MappingProxyType(
     {
         # Reading a document.
         "alias": "A YAML alias names nothing that stands above it, or the value it is part of.",
-        "byte-order-mark": "The document starts with a byte order mark.",
         "control-character": "The document contains a character that no text needs.",
         "duplicate-key": "An object gives the same key twice.",
         "empty-document": "The document contains nothing.",

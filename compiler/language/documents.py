@@ -1,7 +1,8 @@
 """Documents: a YAML or JSON text as values that know where they stand.
 
 Both formats go through the same construction, so what a value is, where it stands and why it is
-refused does not depend on the spelling. Nothing is repaired or guessed.
+refused does not depend on the spelling. Nothing is repaired or guessed in what is taken; a text that
+is refused for a tab or a comma is read as if that were right, so that the rest is checked as well.
 """
 
 from __future__ import annotations
@@ -22,8 +23,17 @@ from headrace.compiler.language.diagnostics import (
     in_file_order,
 )
 from headrace.compiler.language.jsonsource import read_json
+from headrace.compiler.language.mending import Edits, MendedLines, mended
 from headrace.compiler.language.places import Lines, Place
 from headrace.compiler.language.spelling import spelt_at
+
+_MOST_GOES = 30
+"""How often a malformed text is mended and read again, so that the rest of it can be checked.
+
+Each comma too many is one, and each width that a tab may have.
+"""
+_READ_AGAIN = 1024 * 1024
+"""How many characters are read again in all; of a text that is large it is read three times anyway."""
 
 
 class Unreadable(Exception):
@@ -31,14 +41,20 @@ class Unreadable(Exception):
 
     ``text`` is what could be read of it, to show the line in question. ``document`` is there when
     it has no other fault than keys that are given twice: what it says can then be checked as well,
-    and everything be told at once.
+    and everything be told at once. ``mended`` is there when the text is malformed, and what was
+    meant is certain all the same: good for checking, and for nothing else.
     """
 
     def __init__(
-        self, diagnostics: list[Diagnostic], text: str = "", document: Document | None = None
+        self,
+        diagnostics: list[Diagnostic],
+        text: str = "",
+        document: Document | None = None,
+        mended: Document | None = None,
     ) -> None:
         super().__init__("; ".join(diagnostic.message for diagnostic in diagnostics))
-        self.diagnostics, self.text, self.document = diagnostics, text, document
+        self.diagnostics, self.text = diagnostics, text
+        self.document, self.mended = document, mended
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +66,8 @@ class Document:
     value: Any
     _place: Place = field(repr=False)
     _lines: Lines = field(repr=False)
+    _read: str = field(repr=False)
+    """The text that places count in: another one if it had to be mended."""
 
     def position(self, path: Path, on_key: bool = False) -> tuple[int, int] | None:
         """Return line and column of a value, or of the key it stands under.
@@ -73,7 +91,7 @@ class Document:
         place, string = found
         start = place.offset if place.spelt is None else place.spelt
         index = Lines(string).offset(spot.line, spot.column)
-        return self._lines.at(spelt_at(self.text, start, string, index))
+        return self._lines.at(spelt_at(self._read, start, string, index))
 
     def _find(self, path: Path) -> tuple[Place, str] | None:
         """Return a string and its place; None if there is none at that path."""
@@ -90,6 +108,70 @@ class Document:
         return diagnosed(fault, self.file, self.place_of(fault, at), (*at, *fault.path))
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What came of reading a text: all that is told of it, and the document if it is certain."""
+
+    told: list[Diagnostic]
+    document: Document | None = None
+    is_malformed: bool = False
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One document being read, in as many goes as it takes."""
+
+    format: Format
+    file: str | None
+    text: str
+    most_values: int
+    goes: int = 0
+    """How often it was read again."""
+
+    def of(self, text: str, lines: Lines) -> _Read:
+        """Read the text, or one that was mended; what cannot be read is mended further."""
+        building = Building(lines, most=self.most_values)
+        try:
+            _reader(self.format)(text, building)
+        except Malformed as cause:
+            said = [_diagnosed(cause, lines, self.file)]
+            if further := self._mended(text, lines, cause):
+                return _Read([*said, *further.told], further.document, is_malformed=True)
+            return _Read([*said, *self._told(building)], is_malformed=True)
+        is_whole = all(fault.code == "duplicate-key" for fault, _ in building.faults)
+        document = Document(self.file, self.text, building.value, building.place, lines, text)
+        return _Read(
+            self._told(building),
+            document if is_whole else None,
+            is_malformed=bool(building.overlooked),
+        )
+
+    def _mended(self, text: str, lines: Lines, cause: Malformed) -> _Read | None:
+        """Return what is read when a text is put right, if there is one way only or all mean the same."""
+        found = []
+        for edits in cause.mends:
+            if (again := self._again(text, lines, edits)) is None:
+                return None
+            found.append(again)
+        if len(found) > 1:
+            found = [each for each in found if each.document is not None]
+        values = [each.document.value for each in found if each.document is not None]
+        return found[0] if found and all(value == values[0] for value in values) else None
+
+    def _again(self, text: str, lines: Lines, edits: Edits) -> _Read | None:
+        self.goes += 1
+        if self.goes > max(3, min(_MOST_GOES, _READ_AGAIN // len(text))):
+            return None
+        other = mended(text, edits)
+        return self.of(other, MendedLines(other, edits, lines))
+
+    def _told(self, building: Building) -> list[Diagnostic]:
+        return [
+            diagnosed(fault, self.file, building.lines.at(offset), fault.path)
+            for fault, offset in (*building.faults, *building.overlooked)
+        ]
+
+
 def read(
     text: bytes | str, file: str | None, format: Format, most_values: int = VALUES
 ) -> Document:
@@ -97,22 +179,22 @@ def read(
 
     Raises: `Unreadable` with everything that is wrong with it, as far as it could be read.
     """
-    characters, building = "", Building(Lines(""), most=most_values)
+    characters, lines = "", Lines("")
     try:
         check_size(text)
         characters = decoded(text)
-        building.lines = Lines(characters)
-        check(characters, format)
-        _reader(format)(characters, building)
+        lines = Lines(characters)
+        check(characters, format, text)
     except Malformed as cause:
-        building.faults.append((cause.fault, cause.offset))
-        raise Unreadable(_diagnostics(building, file), characters) from cause
-    document = Document(file, characters, building.value, building.place, building.lines)
-    if building.faults:
-        is_whole = all(fault.code == "duplicate-key" for fault, _ in building.faults)
-        told = _diagnostics(building, file)
-        raise Unreadable(told, characters, document if is_whole else None)
-    return document
+        told = [_diagnosed(cause, lines, file)]
+        raise Unreadable(told, characters) from cause
+    reading = _Reading(format, file, characters, most_values).of(characters, lines)
+    if not reading.told and reading.document is not None:
+        return reading.document
+    told = in_file_order(reading.told)
+    if reading.is_malformed:
+        raise Unreadable(told, characters, mended=reading.document)
+    raise Unreadable(told, characters, reading.document)
 
 
 def read_file(
@@ -154,11 +236,8 @@ def _reader(format: Format) -> Callable[[str, Building], None]:
     return read_yaml
 
 
-def _diagnostics(building: Building, file: str | None) -> list[Diagnostic]:
-    return in_file_order(
-        diagnosed(fault, file, building.lines.at(offset), fault.path)
-        for fault, offset in building.faults
-    )
+def _diagnosed(cause: Malformed, lines: Lines, file: str | None) -> Diagnostic:
+    return diagnosed(cause.fault, file, lines.at(cause.offset), cause.fault.path)
 
 
 def _unread(name: str, fault: Fault) -> Unreadable:

@@ -48,9 +48,9 @@ def no_comma(text: str, at: int, building: Building) -> Malformed:
     return _malformed("a comma is missing before this", at, expected=expected)
 
 
-def comma_too_many(at: int, closing: str) -> Malformed:
+def comma_too_many(closing: str) -> Fault:
     """A comma stands before the end of a list or an object."""
-    return _malformed(f"a comma before '{closing}' is not JSON: remove it", at)
+    return Fault("malformed-json", f"a comma before '{closing}' is not JSON: remove it")
 
 
 def after_the_end(at: int) -> Malformed:

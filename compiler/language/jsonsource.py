@@ -53,23 +53,27 @@ def read_json(text: str, building: Building) -> None:
 def _member(text: str, at: int, building: Building) -> int:
     """Read one more member of what is open, or its end."""
     closing = _OBJECT_END if building.in_object else _LIST_END
-    if end := closing.match(text, at):
+    end = closing.match(text, at)
+    if end is None and not building.is_empty:
+        at, end = _comma(text, at, closing, building)
+    if end:
         building.end()
         return end.end()
-    if not building.is_empty:
-        at = _comma(text, at, closing, building)
     if building.in_object:
         at = _key(text, at, building)
     return _value(text, at, building)
 
 
-def _comma(text: str, at: int, closing: re.Pattern[str], building: Building) -> int:
+def _comma(
+    text: str, at: int, closing: re.Pattern[str], building: Building
+) -> tuple[int, re.Match[str] | None]:
+    """Read a comma, and the end if there is nothing between the two, as there has to be."""
     comma = _COMMA.match(text, at)
     if comma is None:
         raise jsonfaults.no_comma(text, at, building)
-    if closing.match(text, comma.end()):
-        raise jsonfaults.comma_too_many(at, text[comma.end()])
-    return comma.end()
+    if end := closing.match(text, comma.end()):
+        building.overlook(jsonfaults.comma_too_many(text[comma.end()]), at)
+    return comma.end(), end
 
 
 def _key(text: str, at: int, building: Building) -> int:

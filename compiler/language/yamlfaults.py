@@ -6,10 +6,20 @@ that has to be changed, which for what does not end is where it starts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import yaml
 
 from headrace.compiler.language.building import Building, Malformed
 from headrace.compiler.language.diagnostics import Fault, printable
+from headrace.compiler.language.mending import (
+    Edits,
+    in_quotes,
+    is_in_brackets,
+    reference_at,
+    with_blanks_for_tabs,
+    without_comma,
+)
 
 # What libyaml says, and what to say instead of the place where it noticed.
 _HERE = {
@@ -48,6 +58,17 @@ _INSIDE = {
     "did not find expected ',' or ']'": "before this a ',' is missing, or the ']' of the list",
     "did not find expected ',' or '}'": "before this a ',' is missing, or the '}' of the object",
 }
+_NO_START = "found character that cannot start any token"
+# What libyaml says where something stands behind a value that has ended.
+_BEHIND = {
+    "did not find expected key",
+    "did not find expected '-' indicator",
+    "did not find expected <document start>",
+}
+
+SECOND_DOCUMENT = Fault(
+    "several-documents", "a second document starts here: a config is one document"
+)
 
 
 def malformed(error: yaml.MarkedYAMLError, text: str, building: Building) -> Malformed:
@@ -56,32 +77,36 @@ def malformed(error: yaml.MarkedYAMLError, text: str, building: Building) -> Mal
     here = error.problem_mark.index if error.problem_mark else len(text)
     start = error.context_mark.index if error.context_mark else here
     if text.startswith("\t", here):
-        return Malformed(Fault("tab", "a tab cannot indent YAML: use spaces"), here)
-    if problem == "found character that cannot start any token":
+        fault = Fault("tab", "a tab cannot indent YAML: use spaces")
+        return Malformed(fault, here, with_blanks_for_tabs(text, here))
+    if problem in (*_INSIDE, _NO_START) and (found := reference_at(text, here)):
+        reference, edits = found
+        message = f"inside {{ }} and [ ] a text with {reference} has to be in quotes"
+        hint = f'write "{reference}"'
+        return Malformed(Fault("malformed-yaml", message, suggestion=hint), edits[0].at, [edits])
+    if problem == _NO_START:
         sign = printable(text[here : here + 1])
-        return _malformed(f"'{sign}' cannot start a value: put the value in quotes", here)
+        message = f"'{sign}' cannot start a value: put the value in quotes"
+        return _malformed(message, here, _quoted(building, text, here))
     if _ends_inside(building, text, here):
         what = "object" if building.in_object else "list"
         message = f"the {what} that starts here does not end"
         return _malformed(message, building.innermost.offset)
+    if problem in _BEHIND and (comma := without_comma(text, here)):
+        message = "a comma after a value is not YAML: remove it"
+        return _malformed(message, here, [comma])
     if problem in _INSIDE:
         line, _ = building.lines.at(start)
         return _malformed(f"{_INSIDE[problem]} that starts on line {line}", here)
     if problem in _AT_START:
-        return _malformed(_AT_START[problem], start)
+        quoted = _quoted(building, text, start) if text[start : start + 1] in ("*", "&") else []
+        return _malformed(_AT_START[problem], start, quoted)
     return _malformed(_HERE.get(problem, f"{error.context or 'not YAML'}: {problem}"), here)
 
 
 def _ends_inside(building: Building, text: str, here: int) -> bool:
     """Say whether nothing is left of the text and brackets are open."""
     return building.is_open and not text[here:].strip() and text[building.innermost.offset] in "[{"
-
-
-def second_document(at: int) -> Malformed:
-    """Another document starts in the same text."""
-    return Malformed(
-        Fault("several-documents", "a second document starts here: a config is one document"), at
-    )
 
 
 def not_a_key(what: str, at: int) -> Malformed:
@@ -96,5 +121,14 @@ def nothing() -> Malformed:
     return Malformed(Fault("empty-document", "the document is empty"), 0)
 
 
-def _malformed(message: str, at: int) -> Malformed:
-    return Malformed(Fault("malformed-yaml", message), at)
+def _quoted(building: Building, text: str, at: int) -> list[Edits]:
+    """Return the one way to put a value in quotes, where brackets and commas say where it ends."""
+    # libyaml reads ahead, so the bracket before it may not have been told yet.
+    is_told = building.is_open and text[building.innermost.offset] in "[{"
+    is_flow = is_told or is_in_brackets(text, at)
+    edits = in_quotes(text, at) if is_flow else None
+    return [] if edits is None else [edits]
+
+
+def _malformed(message: str, at: int, mends: Sequence[Edits] = ()) -> Malformed:
+    return Malformed(Fault("malformed-yaml", message), at, mends)

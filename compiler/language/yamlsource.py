@@ -23,7 +23,7 @@ from headrace.compiler.language.scalars import plain
 def read_yaml(text: str, building: Building) -> None:
     """Tell ``building`` what the text contains.
 
-    Raises: `Malformed` where the text is not YAML, or no one document.
+    Of several documents it is the first. Raises: `Malformed` where the text is not YAML, or empty.
     """
     documents = 0
     event: Any
@@ -31,7 +31,7 @@ def read_yaml(text: str, building: Building) -> None:
         for event in yaml.parse(text, Loader=yaml.CSafeLoader):
             documents += isinstance(event, yaml.DocumentStartEvent)
             if documents > 1:
-                raise yamlfaults.second_document(event.start_mark.index)
+                return building.overlook(yamlfaults.SECOND_DOCUMENT, event.start_mark.index)
             if take := _TAKEN.get(type(event)):
                 take(event, event.start_mark.index, building)
     except yaml.MarkedYAMLError as error:

@@ -177,10 +177,10 @@ def test_a_script_has_a_mebibyte_at_most(base: Path) -> None:
         (b"emit(1)\0", "not-text", "a NUL character: this is not a text file", (1, 8)),
         ("emit(1)".encode("utf-16"), "not-text", "this is UTF-16: save it as UTF-8", (1, 1)),
         (
-            "\ufeffemit(1)".encode(),
-            "byte-order-mark",
-            "a byte order mark (BOM) starts the document: save it without",
-            (1, 1),
+            "\ufeffemit(1)\0".encode(),
+            "not-text",
+            "a NUL character: this is not a text file",
+            (1, 8),
         ),
     ],
 )

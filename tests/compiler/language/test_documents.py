@@ -195,13 +195,8 @@ def test_a_fault_becomes_a_diagnostic_with_its_place():
         (b"", (1, 1, "empty-document", "the document is empty")),
         (b" \n\n", (1, 1, "empty-document", "the document is empty")),
         (
-            b"\xef\xbb\xbf[1]",
-            (
-                1,
-                1,
-                "byte-order-mark",
-                "a byte order mark (BOM) starts the document: save it without",
-            ),
+            b'\xef\xbb\xbf["\xe4"]',
+            (1, 3, "not-text", "byte 6 (0xe4) is not UTF-8 text"),
         ),
         (
             "[1]".encode("utf-16"),
@@ -362,3 +357,17 @@ def test_reading_json_does_not_load_what_yaml_needs():
 )
 def test_no_value_is_repeated_in_what_is_said_of_a_document(format, text):
     assert "SECRET" not in str(refusal(text, format).diagnostics)
+
+
+@FORMATS
+@pytest.mark.parametrize("text", [b"\xef\xbb\xbf[1,\n 2]", "\ufeff[1,\n 2]"])
+def test_a_byte_order_mark_at_the_start_is_no_part_of_the_text(format, text):
+    document = read(text, None, format)
+
+    assert (document.value, document.text) == ([1, 2], "[1,\n 2]")
+    assert (document.position((0,)), document.position((1,))) == ((1, 2), (2, 2))
+
+
+@FORMATS
+def test_a_byte_order_mark_anywhere_else_is_refused(format):
+    assert len(said("\ufeff\ufeff[1]", format)) == 1
