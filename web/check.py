@@ -6,7 +6,8 @@ It imports the language alone: no server, no driver, no network.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -19,6 +20,10 @@ from headrace.compiler.language.diagnostics import (
 )
 from headrace.compiler.language.render import Style, render
 from headrace.web.reading import Files, Loaded, catalogue, load, place
+from headrace.web.selection import STANDARD_INPUT, selected
+
+FINE, REFUSED, NOTHING = 0, 1, 5
+"""Exit codes; 2 is a mistake on the command line."""
 
 
 def check(
@@ -28,15 +33,27 @@ def check(
     settings: Path | None = None,
     *,
     is_json: bool = False,
+    is_strict: bool = False,
+    piped: Callable[[], bytes] = lambda: b"",
 ) -> int:
     """Print what is wrong with configs, what they name and server settings; return the exit code.
+
+    Of a directory all configs in it are meant, and of ``-`` what is ``piped``, standard input.
+    ``is_strict``: warnings refuse as well.
 
     Which connection each component uses is told beside the summary, on standard error: what is wrong
     stays alone on standard output.
     """
     known = catalogue()
-    wanted: Sequence[Path | None] = configs or [None]
-    files = [Files(each, connections, secrets, settings) for each in wanted]
+    selection = selected(configs, [connections, secrets, settings])
+    if not (selection.configs or settings):
+        print("[]" if is_json else "no config there to check", file=None if is_json else sys.stderr)
+        return NOTHING
+    beside = Files(None, connections, secrets, settings)
+    files = [
+        replace(beside, piped=piped()) if each == STANDARD_INPUT else replace(beside, config=each)
+        for each in selection.configs
+    ] or [beside]
     results = [load(each, known) for each in files]
     # Configs may share a connections file, as they do settings; what is wrong with it is told once.
     told = dict.fromkeys(one for loaded in results for one in loaded.diagnostics)
@@ -49,11 +66,13 @@ def check(
         lines = [line for loaded in results for line in _uses(loaded)]
         print(
             *lines,
-            _summary(len(configs) + (settings is not None), diagnostics),
+            *(printable(f"no config in {each}") for each in selection.empty),
+            _summary(len(selection.configs) + (settings is not None), diagnostics),
             sep="\n",
             file=sys.stderr,
         )
-    return 1 if any(loaded.is_refused for loaded in results) else 0
+    is_refused = any(loaded.is_refused for loaded in results)
+    return REFUSED if is_refused or (is_strict and diagnostics) else FINE
 
 
 def style_for(stream: TextIO) -> Style:

@@ -1,6 +1,7 @@
 """The command line: `serve`, `check`, `schema`, `hash-password`, and the bare `headrace --config FILE`.
 
-Exit codes: 0 fine, 1 the config is refused or the server cannot start, 2 usage. Only click is
+Exit codes: 0 fine, 1 the config is refused or the server cannot start, 2 usage, 5 nothing there to
+check. Only click is
 imported here; each command imports what it needs, so that `check` never waits for a web server.
 """
 
@@ -114,6 +115,7 @@ def serve(
     "--secrets", type=_FILE, help="What ${NAME} stands for where the environment is silent."
 )
 @click.option("--server-config", type=_FILE, help="A file of server settings to look at as well.")
+@click.option("--strict", is_flag=True, help="Fail on warnings, too.")
 @click.option(
     "--format",
     "form",
@@ -127,15 +129,33 @@ def check(
     connections: Path | None,
     secrets: Path | None,
     server_config: Path | None,
+    strict: bool,
     form: str,
 ) -> None:
-    """Tell all that is wrong with configs, offline."""
+    """Tell all that is wrong with configs, offline.
+
+    Of a directory it takes the *.yaml, *.yml and *.json right in it, but for what stands beside
+    configs: names that end in .connections, .layout, .secrets, .server or .settings before that.
+    For `-` it reads standard input: JSON if that begins with { or [, else YAML.
+
+    Exit codes: 0 fine, 1 refused (with --strict also warned of), 2 usage, 5 no config there.
+    """
     from headrace.web.check import check as run
 
     if not files and server_config is None:
         raise click.UsageError("Missing argument 'FILES...'.")
     try:
-        sys.exit(run(files, connections, secrets, server_config, is_json=form == "json"))
+        sys.exit(
+            run(
+                files,
+                connections,
+                secrets,
+                server_config,
+                is_json=form == "json",
+                is_strict=strict,
+                piped=_piped_config,
+            )
+        )
     except BrokenPipeError:
         raise  # click ends without a word
     except OSError as cause:
@@ -168,6 +188,12 @@ def hash_password() -> None:
     if not 0 < len(password) <= MOST_PASSWORD:
         raise click.ClickException(f"a password has 1 to {MOST_PASSWORD:,} characters")
     click.echo(hashed(password))
+
+
+def _piped_config() -> bytes:
+    from headrace.compiler.language.decoding import LARGEST
+
+    return b"" if sys.stdin is None else sys.stdin.buffer.read(LARGEST + 1)
 
 
 def _asked_password() -> str:

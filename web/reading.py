@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,13 +19,16 @@ from headrace.compiler.language.connections import (
 )
 from headrace.compiler.language.decoding import Format
 from headrace.compiler.language.diagnostics import Diagnostic, Severity
-from headrace.compiler.language.documents import Document, Unreadable, read_file
+from headrace.compiler.language.documents import Document, Unreadable, read, read_file
 from headrace.compiler.language.families import Connection
 from headrace.compiler.language.secrets import Secrets
 from headrace.web.saving.layout import LayoutFile, layout_file, load_layout
 from headrace.web.saving.places import clash
 from headrace.web.signin.loading import load_settings
 from headrace.web.signin.settings import ServerSettings
+
+PIPED = "<stdin>"
+"""What the config is called that comes from standard input."""
 
 
 def catalogue() -> Catalogue:
@@ -40,6 +44,8 @@ class Files:
     connections: Path | None = None
     secrets: Path | None = None
     settings: Path | None = None
+    piped: bytes | None = field(default=None, repr=False)
+    """The config itself, where it is none of the files."""
     given: Mapping[Path, Path] = field(default_factory=dict, compare=False, repr=False)
     """What they were called when they were named from the working directory."""
 
@@ -53,7 +59,7 @@ class Files:
             for each in (self.config, self.connections, self.secrets, self.settings)
         )
         given = {file.absolute(): file for file, _ in self.purposes()}
-        return Files(config, connections, secrets, settings, given)
+        return Files(config, connections, secrets, settings, self.piped, given)
 
     def called(self, file: Path) -> str:
         """Return what one of them is called in texts: as it was given, or beside what was given."""
@@ -61,6 +67,8 @@ class Files:
 
     def base(self) -> Path | None:
         """Return the directory that files of the config are named from, wherever the process goes."""
+        if self.piped is not None:
+            return Path.cwd()
         return None if self.config is None else self.config.absolute().parent
 
     def purposes(self) -> Iterator[tuple[Path, str]]:
@@ -160,9 +168,9 @@ def _load_program(
     files: Files, catalogue: Catalogue, secrets: Secrets | None, loaded: Loaded
 ) -> None:
     connections = _load_connections(files.connections_file(), catalogue, secrets, loaded)
-    if files.config is not None:
+    if files.config is not None or files.piped is not None:
         loaded.program = None
-        if document := _read(files.config, loaded):
+        if document := _read_config(files, loaded):
             loaded.program, said = load_program(
                 document,
                 catalogue,
@@ -222,11 +230,25 @@ def _load_connections(
     return filed(document, catalogue)
 
 
+def _read_config(files: Files, loaded: Loaded) -> Document | None:
+    """Return what the config says; one without a file is JSON if its first sign is one of JSON's."""
+    if files.config is not None:
+        return _read(files.config, loaded)
+    piped = files.piped or b""
+    is_json = piped.removeprefix(BOM_UTF8).lstrip()[:1] in (b"{", b"[")
+    return _told(lambda: read(piped, PIPED, "json" if is_json else "yaml"), PIPED, loaded)
+
+
 def _read(file: Path, loaded: Loaded, format: Format | None = None) -> Document | None:
     """Return what a file says if anything can be made of it."""
     called = loaded.files.called(file)
+    return _told(lambda: read_file(file, format, called), called, loaded)
+
+
+def _told(reading: Callable[[], Document], called: str, loaded: Loaded) -> Document | None:
+    """Return what is read, and tell what is wrong with it."""
     try:
-        document = read_file(file, format, called)
+        document = reading()
     except Unreadable as cause:
         loaded.sources[called] = cause.text
         loaded.diagnostics += cause.diagnostics

@@ -1,1 +1,1 @@
-mkdir unreadable-file.yaml
+ln -s unreadable-file.yaml unreadable-file.yaml

@@ -265,3 +265,80 @@ def test_a_secrets_file_that_is_none_is_refused_and_its_values_are_not_told() ->
 )
 def test_wrong_usage_is_exit_code_2(arguments: list[str]) -> None:
     assert check(*arguments)[0] == 2
+
+
+def piped(text: str, *arguments: str) -> tuple[int, list[str], str]:
+    result = CliRunner().invoke(commands, ["check", *arguments], input=text)
+    return result.exit_code, result.stdout.splitlines(), result.stderr
+
+
+@pytest.mark.parametrize(
+    "text", [FINE, json.dumps([{"inputs": [{"type": "dummy", "duration": 1}]}])]
+)
+def test_a_config_may_come_from_standard_input(text: str) -> None:
+    assert piped(text, "-") == (0, [], "1 file checked: 0 errors, 0 warnings\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (FINE.replace("duration", "durtion"), "<stdin>:2:26: pipelines[0].inputs[0].durtion: "),
+        ('\ufeff [{"inputs": [],}]', "<stdin>:1:16: a comma before '}' is not JSON: remove it"),
+        ("", "<stdin>:1:1: the document is empty"),
+    ],
+)
+def test_what_is_wrong_with_standard_input_is_told_with_its_place(text: str, line: str) -> None:
+    code, lines, _ = piped(text, "-")
+
+    assert code == 1
+    assert any(each.startswith(line) for each in lines)
+
+
+def test_standard_input_takes_connections_and_scripts_from_the_working_directory() -> None:
+    Path("a.rhai").write_text("emit(msg);")
+    written("c.yaml", "disk: {type: file, root: out}\n")
+    script = "  transforms: [{type: script, source: {type: file, path: a.rhai}}]\n"
+    output = "  outputs: [{type: file, connection: disk, path: out}]\n"
+
+    assert piped(FINE + script + output, "-", "--connections", "c.yaml")[:2] == (0, [])
+
+
+def test_a_directory_stands_for_the_configs_in_it() -> None:
+    Path("plant", "below").mkdir(parents=True)
+    for name in ("b.yml", "a.yaml", "c.JSON", "below/d.yaml", ".e.yaml", "f.txt"):
+        written(f"plant/{name}", "[]")
+    for name in ("b.connections.yaml", "d.layout.json", "secrets.json", "plant.server.yaml"):
+        written(f"plant/{name}", "no config")
+    written("plant/filed.yaml", "disk: {type: file, root: out}\n")
+    written("plant/a.yaml", WRONG)
+    written("plant/a.connections.yaml", "disk: {type: file, root: out}\n")
+
+    code, lines, told = check("plant", "plant/a.yaml", "--connections", "plant/filed.yaml")
+
+    assert code == 1
+    assert [line.partition(":")[0] for line in lines] == ["plant/a.yaml"]
+    assert told == "3 files checked: 1 error, 0 warnings\n"
+
+
+def test_where_there_is_nothing_to_check_the_exit_code_is_5() -> None:
+    Path("empty").mkdir()
+
+    assert check("empty") == (5, [], "no config there to check\n")
+    assert check("empty", "--format", "json") == (5, ["[]"], "")
+    assert check("empty", written("a.yaml", FINE)) == (
+        0,
+        [],
+        "no config in empty\n1 file checked: 0 errors, 0 warnings\n",
+    )
+
+
+def test_with_strict_a_warning_refuses_as_well() -> None:
+    warned = "  transforms: [{type: script, source: {type: inline, code: '1'}}]\n"
+
+    for text, loosely, strictly in [(FINE, 0, 0), (FINE + warned, 0, 1), (WRONG, 1, 1)]:
+        config = written("a.yaml", text)
+        assert (check(config)[0], check(config, "--strict")[0]) == (loosely, strictly)
+
+
+def test_without_anything_named_it_is_a_mistake_on_the_command_line() -> None:
+    assert check()[0] == 2
