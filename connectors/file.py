@@ -10,6 +10,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
+from headrace.compiler.datadir import DataDir
 from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BatchFailed, OutsideRoot
@@ -85,8 +86,8 @@ class FileOutput(Output, kind="file", listed=2, elsewhere="local_file"):
             )
         return FileSink(self, ctx, self._folder(root, ctx.data_dir))
 
-    def _folder(self, root: str, data_dir: Path) -> Folder:
-        base, top = os.path.realpath(data_dir), os.path.realpath(root)
+    def _folder(self, root: str, data_dir: DataDir) -> Folder:
+        base, top = str(data_dir), os.path.realpath(root)
         if not is_inside(top, base):
             raise OutsideRoot(
                 Fault(
@@ -108,7 +109,7 @@ class FileOutput(Output, kind="file", listed=2, elsewhere="local_file"):
                     path=("path",),
                 )
             )
-        return Folder(base, tuple(Path(target).relative_to(base).parts))
+        return Folder(data_dir, tuple(Path(target).relative_to(base).parts))
 
 
 class Part:

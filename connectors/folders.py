@@ -6,6 +6,8 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 
+from headrace.compiler.datadir import DataDir
+
 NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 """How a file is made that nobody has made before, be it as a link."""
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -13,9 +15,9 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 @dataclass(frozen=True)
 class Folder:
-    """A directory below another one, both without links on the way."""
+    """A directory below the data directory, without links on the way."""
 
-    base: str
+    base: DataDir
     steps: tuple[str, ...]
 
     def open(self, *, is_made: bool = True) -> int:
@@ -27,7 +29,7 @@ class Folder:
         Raises:
             FileNotFoundError: it is looked for and not there.
         """
-        descriptor = os.open(self.base, _DIRECTORY)
+        descriptor = self.base.open()
         for step in self.steps:
             outer = descriptor
             try:

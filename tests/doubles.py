@@ -12,6 +12,7 @@ from marshmallow import ValidationError
 
 from headrace.compiler.buckets import Bucket
 from headrace.compiler.clock import Clock
+from headrace.compiler.datadir import DataDir
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused, UnknownConnection
 from headrace.compiler.jsontext import Decoding
@@ -57,7 +58,8 @@ class StubContext:
         base: Path | None = None,
         decoding: Decoding | None = None,
     ) -> None:
-        self.pipeline, self.place, self.index, self.data_dir = pipeline, place, 0, data_dir
+        self.pipeline, self.place, self.index = pipeline, place, 0
+        self.data_dir = None if data_dir is None else DataDir(data_dir)
         self.state, self.base = state, base
         self.decoding = decoding or Decoding()
         self._buckets = buckets or {}

@@ -18,6 +18,7 @@ from urllib.parse import quote
 import uvloop
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.datadir import DataDir
 from headrace.compiler.errors import HeadraceError, Refused
 from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.config import Program
@@ -95,7 +96,7 @@ async def _run(
     program: Program,
     known: Catalogue,
     listener: socket.socket,
-    data_dir: Path | None,
+    data_dir: DataDir | None,
     telling: Telling,
 ) -> None:
     clock = Clock(asyncio.get_running_loop())
@@ -190,13 +191,13 @@ def _not_free(host: str, port: int, cause: Exception) -> NotStarted:
     return NotStarted(f"cannot listen on {host}:{port}: {reason}")
 
 
-def _made(data_dir: Path | None) -> Path | None:
-    """Return the data directory, absolute and there."""
+def _made(data_dir: Path | None) -> DataDir | None:
+    """Return the data directory, made if it is not there."""
     if data_dir is None:
         return None
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
-        return data_dir.resolve()
+        return DataDir(data_dir)
     except OSError as cause:
         raise NotStarted(f"--data-dir '{data_dir}': {cause.strerror or cause}") from cause
 

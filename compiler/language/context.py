@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from headrace.compiler.buckets import Bucket
+from headrace.compiler.datadir import DataDir
 from headrace.compiler.delivery import Batch, Delivery
 from headrace.compiler.edges import Source
 from headrace.compiler.jsontext import Decoding
@@ -74,7 +75,7 @@ class Context(Protocol):
     index: int
     """Its index in its list."""
     clock: Clock
-    data_dir: Path | None
+    data_dir: DataDir | None
     """Root of everything that is written to files; None: the server writes none."""
     base: Path | None
     """Directory that files of a config are named from: that of the config; None without one."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from headrace.compiler.buckets import Bucket, Buckets
 from headrace.compiler.clock import Clock
+from headrace.compiler.datadir import DataDir
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused, HeadraceError, UnknownConnection
 from headrace.compiler.language.connections import connection_fault
@@ -58,7 +59,7 @@ class World:
         clock: Clock,
         connections: Mapping[str, Connection],
         secrets: Secrets,
-        data_dir: Path | None,
+        data_dir: DataDir | None,
         base: Path | None,
         buckets: Buckets,
         attach: Callable[[str], Source],

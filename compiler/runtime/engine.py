@@ -14,6 +14,7 @@ from pathlib import Path
 
 from headrace.compiler.buckets import Buckets
 from headrace.compiler.clock import Clock
+from headrace.compiler.datadir import DataDir
 from headrace.compiler.errors import (
     PipelineDeleted,
     PipelineExists,
@@ -75,7 +76,7 @@ class Engine:
         *,
         connections: Mapping[str, Connection] | None = None,
         secrets: Secrets | None = None,
-        data_dir: Path | None = None,
+        data_dir: DataDir | None = None,
         base: Path | None = None,
         retention_seconds: int = DEFAULT_RETENTION,
     ) -> None:

@@ -13,10 +13,10 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from pathlib import Path
 
 import msgspec
 
+from headrace.compiler.datadir import DataDir
 from headrace.connectors.drivers.s3_names import LONGEST_KEY, holds_control
 from headrace.connectors.drivers.s3_parts import Content, Part
 from headrace.connectors.folders import NEW_FILE, Folder, write_whole
@@ -65,13 +65,13 @@ class Shelf:
     """Where one output keeps its parts: by store, bucket and prefix, whatever pipeline it is in."""
 
     def __init__(
-        self, data_dir: Path, endpoint: str | None, bucket: str, prefix: str, most: int
+        self, data_dir: DataDir, endpoint: str | None, bucket: str, prefix: str, most: int
     ) -> None:
         """Take how many bytes a part may have that is read."""
         self._most = most
         said = msgspec.json.encode([endpoint, bucket, prefix])
         steps = (FOLDER, f"{bucket}-{hashlib.sha256(said).hexdigest()[:16]}")
-        self._folder = Folder(os.path.realpath(data_dir), steps)
+        self._folder = Folder(data_dir, steps)
 
     def keep(self, parts: Sequence[Part], now: datetime) -> Kept:
         """Put parts on the disk, all of them or none; for a thread.

@@ -307,8 +307,8 @@ async def test_a_disk_that_does_not_keep_up_holds_up_its_own_output(tmp_path, mo
 
 
 async def test_no_descriptor_is_left_open(tmp_path):
+    sink = opened(tmp_path, rotate={"max_rows": 2})  # which holds the data directory
     before = os.listdir("/dev/fd")
-    sink = opened(tmp_path, rotate={"max_rows": 2})
 
     for n in range(7):
         await sink.write([n])
@@ -597,6 +597,47 @@ async def test_a_link_put_there_after_the_build_is_not_followed(tmp_path):
 
     assert said == "writing to 'a/b': not a directory"
     assert list(elsewhere.iterdir()) == []
+
+
+@virtual(started_at=MORNING)
+async def test_a_data_directory_that_is_exchanged_for_a_link_is_written_to_where_it_went(tmp_path):
+    data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    data.mkdir()
+    elsewhere.mkdir()
+    sink = opened(data, path="a/b", rotate={"max_rows": 1})
+    await sink.write([1])
+    data.rename(tmp_path / "moved")
+    data.symlink_to(elsewhere)
+
+    await sink.write([2])
+    await sink.finish()
+
+    assert list(elsewhere.iterdir()) == []
+    assert [*parts(tmp_path / "moved", "a/b").values()] == [b"1\n", b"2\n"]
+
+
+def test_what_took_the_place_of_the_data_directory_is_no_data_directory(tmp_path):
+    data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    data.mkdir()
+    elsewhere.mkdir()
+    ctx = context(data)
+    data.rename(tmp_path / "moved")
+    data.symlink_to(elsewhere)
+
+    with pytest.raises(OutsideRoot, match="leads out of --data-dir"):
+        FileOutput.load({"connection": "disk", "path": "readings"}).open(ctx)
+
+
+@virtual(started_at=MORNING)
+async def test_where_the_data_directory_is_gone_batches_fail(tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    sink = opened(data)
+    data.rmdir()
+    data.mkdir()  # another one
+
+    assert await lost(sink, [1]) == "writing to 'readings': no such file or directory"
+    assert list(data.iterdir()) == []
 
 
 @virtual(started_at=MORNING)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.datadir import DataDir
 from headrace.connectors.drivers.s3_kept import Shelf
 from headrace.connectors.drivers.s3_parts import Content, Declined, Part
 from headrace.connectors.s3 import S3Sink
@@ -61,7 +62,7 @@ def part(body: bytes = b"1\n", **options: Any) -> Part:
 
 def shelf(data_dir: Path) -> Shelf:
     """Return the place of the outputs of these tests."""
-    return Shelf(data_dir, "http://127.0.0.1:1", "plant", "p", 64 * MIB)
+    return Shelf(DataDir(data_dir), "http://127.0.0.1:1", "plant", "p", 64 * MIB)
 
 
 @virtual(started_at=MORNING)
@@ -231,8 +232,9 @@ UNSENDABLE = "some of what an earlier run has kept cannot be sent"
 async def test_a_link_is_not_followed(tmp_path, at):
     data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
     elsewhere.mkdir()
+    data.mkdir()
     link = data / (shelf(data).place if at.endswith("plant") else at)
-    link.parent.mkdir(parents=True)
+    link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(elsewhere)
 
     ctx = await left(data)

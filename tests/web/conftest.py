@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.datadir import DataDir
 from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.app import Application
@@ -24,7 +25,7 @@ def components() -> Catalogue:
 
 @pytest_asyncio.fixture
 async def engine(tmp_path: Path) -> AsyncIterator[Engine]:
-    engine = Engine(Clock(asyncio.get_running_loop()), data_dir=tmp_path)
+    engine = Engine(Clock(asyncio.get_running_loop()), data_dir=DataDir(tmp_path))
     yield engine
     await engine.close()
 

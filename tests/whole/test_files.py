@@ -61,6 +61,26 @@ def test_a_pipeline_that_received_nothing_leaves_no_file(tmp_path: Path) -> None
     assert not (tmp_path / "data" / "out").exists()
 
 
+def test_a_data_directory_that_is_exchanged_for_a_link_leads_nowhere_else(tmp_path: Path) -> None:
+    options = filed(tmp_path)
+    data, moved, elsewhere = tmp_path / "data", tmp_path / "moved", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    again = {**writing()[0], "id": "again"}
+    with serving(tmp_path, writing(rotate={"max_rows": 1}), *options) as server:
+        assert server.post("p", {"n": 1}).status == 202
+        server.out.wait()
+        data.rename(moved)
+        data.symlink_to(elsewhere)
+
+        assert server.post("p", {"n": 2}).status == 202
+        delete(server)
+        refused = server.request("POST", "/api/pipelines", json.dumps(again).encode())
+
+    assert stored(moved / "out") == [{"n": 1}, {"n": 2}]
+    assert (refused.status, list(elsewhere.iterdir())) == (422, [])
+    assert "leads out of --data-dir" in refused.value["error"]
+
+
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs prlimit")
 def test_where_there_is_no_room_a_batch_is_lost_whole_and_later_ones_are_written(
     tmp_path: Path,

@@ -19,6 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.datadir import DataDir
 from headrace.compiler.errors import Refused
 from headrace.compiler.language.connections import companion
 from headrace.compiler.language.diagnostics import CODES, Diagnostic
@@ -123,7 +124,7 @@ def refusals_of(loaded: Loaded) -> list[Diagnostic]:
             Clock(asyncio.get_running_loop()),
             connections=loaded.connections,
             secrets=loaded.secrets,
-            data_dir=Path.cwd(),
+            data_dir=DataDir(Path.cwd()),
         )
         assert loaded.program is not None
         try:

@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.datadir import DataDir
 from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.app import Application
@@ -46,7 +47,9 @@ async def started(folder: Path, components: Catalogue) -> Any:
         assert loaded.program is not None, loaded.diagnostics
         assert not loaded.is_refused, loaded.diagnostics
         clock = Clock(asyncio.get_running_loop())
-        engine = Engine(clock, connections=loaded.connections, data_dir=folder, base=loaded.base)
+        engine = Engine(
+            clock, connections=loaded.connections, data_dir=DataDir(folder), base=loaded.base
+        )
         engines.append(engine)
         service = Service(engine, components, clock, is_ready=True, files=named)
         await engine.load(loaded.program)
