@@ -29,7 +29,7 @@ from headrace.connectors.paths import FilePath
 from headrace.connectors.tables.cells import CELLS, date, decimal, timestamp
 from headrace.connectors.tables.columns import ColumnName
 from headrace.connectors.tables.output import Key, TableOutput
-from headrace.connectors.tls import verifying
+from headrace.connectors.tls import TlsFiles
 
 FIRST_DAY, LAST_DAY = "1900-01-01", "2299-12-31"
 """What `Date32` and `DateTime64` know."""
@@ -109,6 +109,11 @@ class ClickHouseConnection(Connection, kind="clickhouse", listed=4):
                 path=path,
             )
 
+    def readings(self) -> Iterator[TlsFiles]:
+        """Yield what TLS is made of."""
+        if self.is_https:
+            yield TlsFiles(self.ca_file)
+
     def server(self, ctx: Context) -> ClickHouseServer:
         """Return the server.
 
@@ -120,7 +125,7 @@ class ClickHouseConnection(Connection, kind="clickhouse", listed=4):
         password = ctx.resolve(self.password)
         if _NOT_IN_A_HEADER.search(password):
             raise BuildRefused(_not_sent("password", ("connection",)))
-        tls = verifying(self.ca_file, ctx) if self.is_https else None
+        tls = ctx.read(TlsFiles(self.ca_file)) if self.is_https else None
         return ClickHouseServer(self.url, self.user, password, tls, ctx)
 
 

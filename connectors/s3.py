@@ -35,7 +35,7 @@ from headrace.connectors.drivers.s3_outbox import Outbox
 from headrace.connectors.drivers.s3_parts import OpenPart, Store
 from headrace.connectors.parts import FORMATS, OTHER_FORMATS, PACKINGS, Rotation, part_name
 from headrace.connectors.paths import FilePath
-from headrace.connectors.tls import verifying
+from headrace.connectors.tls import TlsFiles
 
 MIB = 1024 * 1024
 LEAST_READ = 64 * MIB
@@ -127,6 +127,11 @@ class S3Connection(Connection, kind="s3", listed=6, elsewhere="aws_s3 minio"):
                 path=(at,),
             )
 
+    def readings(self) -> Iterator[TlsFiles]:
+        """Yield what TLS is made of."""
+        if not self.is_plain:
+            yield TlsFiles(self.ca_file)
+
     def account(self, ctx: Context) -> Account:
         """Return who asks, and where, with the secrets resolved.
 
@@ -142,7 +147,7 @@ class S3Connection(Connection, kind="s3", listed=6, elsewhere="aws_s3 minio"):
             endpoint=None if self.endpoint is None else self.endpoint.text.rstrip("/"),
             access_key_id=_key(ctx, self.access_key_id, "access_key_id"),
             secret_access_key=_key(ctx, self.secret_access_key, "secret_access_key"),
-            tls=None if self.is_plain else verifying(self.ca_file, ctx),
+            tls=None if self.is_plain else ctx.read(TlsFiles(self.ca_file)),
         )
 
 

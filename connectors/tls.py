@@ -8,6 +8,7 @@ import ssl
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from headrace.compiler.clock import Clock
@@ -16,6 +17,7 @@ from headrace.compiler.language.context import Context
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.families import Connection
 from headrace.compiler.language.fields import Boolean
+from headrace.compiler.language.readings import MOST_BYTES, Reading
 from headrace.compiler.language.records import option
 from headrace.connectors.paths import FilePath
 
@@ -67,33 +69,57 @@ class TlsConnection(Connection):
         if self.key_file is not None and self.cert_file is None:
             yield _conflict("key_file", "is the key of no certificate", "'cert_file' beside it")
 
+    def readings(self) -> Iterator[TlsFiles]:
+        """Yield what TLS is made of, unless it is clear that there is none."""
+        if self.wants_tls is not False:
+            yield self._tls_files()
+
     def tls_context(self, ctx: Context) -> ssl.SSLContext:
         """Return what TLS is made with.
 
         Raises:
             BuildRefused: a file cannot be read, or holds something else.
         """
-        context = verifying(self.ca_file, ctx)
+        return ctx.read(self._tls_files())
+
+    def _tls_files(self) -> TlsFiles:
+        return TlsFiles(self.ca_file, self.cert_file, self.key_file)
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles(Reading[ssl.SSLContext]):
+    """The authorities in a file, or those of the system, and the certificate to present.
+
+    They take their time, and where they come from a file the interpreter does something else meanwhile.
+    """
+
+    ca_file: str | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Those that are given."""
+        given = (self.ca_file, self.cert_file, self.key_file)
+        return tuple(file for file in given if file is not None)
+
+    def made(self, base: Path) -> ssl.SSLContext:
+        """Return a context that trusts these authorities and presents this certificate."""
+        context = self._trusting(base)
         if self.cert_file is not None:
             with _told(self.cert_file, "certificate with a key that fits and has no password"):
-                key = None if self.key_file is None else _regular(self.key_file, ctx)
+                key = None if self.key_file is None else _readable(self.key_file, base)
                 # An empty password, or a key that has one would ask for it on the terminal.
-                context.load_cert_chain(_regular(self.cert_file, ctx), key, password="")
+                context.load_cert_chain(_readable(self.cert_file, base), key, password="")
         return context
 
-
-def verifying(ca_file: str | None, ctx: Context) -> ssl.SSLContext:
-    """Return a context that trusts the authorities in a file, or those of the system.
-
-    Raises:
-        BuildRefused: the file cannot be read, or holds something else.
-    """
-    if ca_file is None:
-        return ssl.create_default_context()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    with _told(ca_file, "certificate in PEM format"):
-        context.load_verify_locations(_regular(ca_file, ctx))
-    return context
+    def _trusting(self, base: Path) -> ssl.SSLContext:
+        if self.ca_file is None:
+            return ssl.create_default_context()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        with _told(self.ca_file, "certificate in PEM format"):
+            context.load_verify_locations(_readable(self.ca_file, base))
+        return context
 
 
 def _conflict(name: str, what: str, expected: str) -> Fault:
@@ -113,12 +139,17 @@ def _told(file: str, wanted: str) -> Iterator[None]:
         raise _unusable("unreadable-file", f"'{file}': {cause.strerror or cause}") from None
 
 
-def _regular(file: str, ctx: Context) -> Path:
-    """Return a file that can be read without waiting: to open a pipe is to wait for its other end."""
-    ctx.reads(file)
-    path = (ctx.base or Path()) / file
-    if not stat.S_ISREG(path.stat().st_mode):
+def _readable(file: str, base: Path) -> Path:
+    """Return a file that is read soon and to its end: to open a pipe is to wait for its other end."""
+    found = (path := base / file).stat()
+    if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, "it is not a regular file")
+    if found.st_size > MOST_BYTES:
+        raise _unusable(
+            "too-large",
+            f"'{file}' has {found.st_size:,} bytes, and a file of certificates has at most"
+            f" {MOST_BYTES:,}",
+        )
     return path
 
 

@@ -27,6 +27,7 @@ from headrace.compiler.language.context import (
 )
 from headrace.compiler.language.diagnostics import path_text
 from headrace.compiler.language.families import Connection
+from headrace.compiler.language.readings import Reading
 from headrace.compiler.language.records import Record, faults_of
 from headrace.compiler.language.redaction import Redaction
 from headrace.compiler.language.secrets import Secret, Secrets
@@ -34,6 +35,7 @@ from headrace.compiler.language.states import PipelineState, no_state, undeclare
 from headrace.compiler.lowering.lifting import Slices, awaiting, pausing, per_batch
 
 _C = TypeVar("_C", bound=Connection)
+_R = TypeVar("_R")
 
 
 class StubContext:
@@ -103,6 +105,10 @@ class StubContext:
 
     def reads(self, file: str) -> None:
         self.files.append(file)
+
+    def read(self, reading: Reading[_R]) -> _R:
+        self.files += reading.files
+        return reading.made(self.base or Path())
 
     def resolve(self, secret: Secret) -> str:
         value = self._secrets.resolve(secret)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from headrace.compiler.clock import Clock
     from headrace.compiler.language.families import Connection
+    from headrace.compiler.language.readings import Reading
     from headrace.compiler.language.states import PipelineState
 
 Step = Callable[[Batch], list[Batch]]
@@ -34,6 +35,7 @@ Operator = Callable[["Observable[Delivery]"], "Observable[Delivery]"]
 """A step lifted onto deliveries, or an Rx operator that remembers across batches and knows time."""
 
 _C = TypeVar("_C", bound="Connection")
+_R = TypeVar("_R")
 
 
 Release = Callable[[], None]
@@ -98,6 +100,15 @@ class Context(Protocol):
         """Tell that a file is about to be read, as the config names it.
 
         A revert builds the pipeline again once the file holds something else.
+        """
+
+    def read(self, reading: Reading[_R]) -> _R:
+        """Return what some files make, read before the build if the connection has told of them.
+
+        As with `reads`, a revert builds the pipeline again once they hold something else.
+
+        Raises:
+            BuildRefused: as the reading does.
         """
 
     def resolve(self, secret: Secret) -> str:

@@ -21,6 +21,7 @@ from headrace.compiler.language.fields import Choice
 from headrace.compiler.language.ground import Ground
 from headrace.compiler.language.holders import Holder
 from headrace.compiler.language.inputbuffers import InputBuffer
+from headrace.compiler.language.readings import Reading
 from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.variants import VariantOf
 
@@ -78,6 +79,10 @@ class Connection(Component, family="connection"):
     `examine` tells what no build would take, whatever its secrets are: with that it is refused wherever
     it is filed, in a file or over the API.
     """
+
+    def readings(self) -> Iterable[Reading[Any]]:
+        """Yield what a component that names it asks its context for: it is read before the build."""
+        return ()
 
 
 class Input(Component, family="input"):

@@ -29,10 +29,12 @@ from headrace.compiler.language.context import (
 )
 from headrace.compiler.language.diagnostics import Diagnostic
 from headrace.compiler.language.families import Connection
+from headrace.compiler.language.readings import Reading
 from headrace.compiler.language.redaction import Redaction
 from headrace.compiler.language.secrets import Secret, Secrets
 from headrace.compiler.language.states import no_state, undeclared_bucket
 from headrace.compiler.lowering.lifting import Slices, awaiting, pausing, per_batch
+from headrace.compiler.runtime.ahead import Readings, read_now
 from headrace.compiler.runtime.claims import Claims
 from headrace.compiler.runtime.failures import Failures, cut
 from headrace.compiler.runtime.parts import Hold
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("headrace.pipeline")
 
 _C = TypeVar("_C", bound=Connection)
+_R = TypeVar("_R")
 
 MOST_SAID = 100
 """Different texts that one component warns of once: some tell a place in what somebody sent."""
@@ -74,6 +77,8 @@ class World:
         self.base = base
         self.buckets = buckets
         self.attach = attach
+        self.readings: Readings = {}
+        """What was read ahead for what is being built."""
 
     def aside(
         self,
@@ -97,6 +102,7 @@ class World:
     def merge(self, other: World) -> None:
         """Be as the other one from now on: what was going to be has come."""
         self.connections, self.buckets, self.attach = other.connections, other.buckets, other.attach
+        self.readings = {}
 
 
 class Place:
@@ -143,6 +149,15 @@ class Place:
 
     def reads(self, file: str) -> None:
         self._parts.footing.read(file, (self.base or Path()) / file)
+
+    def read(self, reading: Reading[_R]) -> _R:
+        base = self.base or Path()
+        read = self._world.readings.get(reading) or read_now(reading, base)
+        self._parts.footing.files.update(read.files)
+        if read.refused is not None:
+            raise BuildRefused(read.refused)
+        made: _R = read.made
+        return made
 
     def resolve(self, secret: Secret) -> str:
         secrets = self._world.secrets

@@ -7,7 +7,7 @@ that of a file, `observe` gives the events. Another engine can stand behind the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from headrace.compiler.language.ids import generated_id
 from headrace.compiler.language.retention import DEFAULT_RETENTION
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.language.states import BucketDeclaration, bounds_of
+from headrace.compiler.runtime.ahead import read_ahead
 from headrace.compiler.runtime.connections import Connections
 from headrace.compiler.runtime.context import World
 from headrace.compiler.runtime.counters import Counters
@@ -132,6 +133,7 @@ class Engine:
         self._graph.settle_decoding()
         try:
             await import_drivers([config], self.clock)
+            await self._read_ahead([config])
             refused = pipeline.build() or await pipeline.open(OPENING_SECONDS, is_awaited=True)
             if self._pipelines.get(id) is not pipeline:
                 raise PipelineDeleted(id)
@@ -150,6 +152,7 @@ class Engine:
             Refused: with every reason of every pipeline; nothing was started.
         """
         await import_drivers(program.pipelines, self.clock)
+        await self._read_ahead(program.pipelines)
         undeclare = self.buckets.declare(bounds_of(program.buckets))
         declared, self.declarations = self.declarations, program.buckets
         made: list[Pipeline] = []
@@ -291,6 +294,11 @@ class Engine:
         for each in made:
             self._graph.forget(each.id)
         self._graph.settle_decoding()
+
+    async def _read_ahead(self, configs: Iterable[PipelineConfig]) -> None:
+        """Read what is needed to build pipelines, which has to happen before anything is awaited."""
+        world = self._world
+        world.readings = await read_ahead(configs, world.connections, world.base, self.clock)
 
     def _make(self, id: str, config: PipelineConfig, world: World | None = None) -> Pipeline:
         readers = partial(self._graph.readers, id)

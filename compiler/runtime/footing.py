@@ -6,6 +6,7 @@ read; this is how to tell later whether building it again would give something e
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -14,6 +15,7 @@ from pathlib import Path
 from headrace.compiler.buckets import Bucket, Buckets
 from headrace.compiler.language.comparing import is_same
 from headrace.compiler.language.families import Connection
+from headrace.compiler.language.readings import MOST_BYTES
 
 Digest = Callable[[Path], str]
 """Tells what is in a file, in few characters."""
@@ -47,9 +49,18 @@ class Footing:
 
 
 def digest(path: Path) -> str:
-    """Return what tells the content of a file from any other; empty if it cannot be read."""
+    """Return what tells the content of a file from any other; empty if it cannot be read.
+
+    Of a file that is larger than any that is used, the beginning and the size count.
+    """
     try:
-        # Never a pipe: to open one is to wait for its other end.
-        return blake2b(path.read_bytes(), digest_size=16).hexdigest() if path.is_file() else ""
+        if not path.is_file():  # never a pipe: to open one is to wait for its other end
+            return ""
+        with open(path, "rb") as file:
+            content = file.read(MOST_BYTES)
+            told = blake2b(
+                content, digest_size=16, key=str(os.fstat(file.fileno()).st_size).encode()
+            )
+            return told.hexdigest()
     except OSError:
         return ""

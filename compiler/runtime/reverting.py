@@ -21,6 +21,7 @@ from headrace.compiler.language.config import PipelineConfig, Program
 from headrace.compiler.language.diagnostics import Diagnostic
 from headrace.compiler.language.families import Connection
 from headrace.compiler.language.states import bounds_of
+from headrace.compiler.runtime.ahead import Readings, read_ahead
 from headrace.compiler.runtime.context import World
 from headrace.compiler.runtime.drivers import import_drivers
 from headrace.compiler.runtime.graph import Graph, upstream_first
@@ -134,13 +135,17 @@ class Reverting:
         Raises:
             NotReverted: with every reason; nothing is left of them.
         """
-        await import_drivers(configs.values(), self._world.clock)
+        world = self._world
+        await import_drivers(configs.values(), world.clock)
+        readings = await read_ahead(
+            configs.values(), self.target.connections, world.base, world.clock
+        )
         made: dict[str, Pipeline] = {}
         refused: list[Diagnostic] = []
         try:
             with self._world.claims.leaving(each.parts for each in old.values()):
                 for id, config in configs.items():
-                    made[id] = self._make(id, config, self._aside(id))
+                    made[id] = self._make(id, config, self._aside(id, readings))
                     refused += made[id].build()
                     await self._world.clock.sleep(0)  # as `_each` does
             if refused:
@@ -152,13 +157,14 @@ class Reverting:
             raise
         return made
 
-    def _aside(self, id: str) -> World:
+    def _aside(self, id: str, readings: Readings) -> World:
         """Return the world as it is going to be, for one pipeline."""
         world = self._world.aside(
             self.target.connections,
             self.buckets,
             partial(self._attach, self._inboxes.setdefault(id, [])),
         )
+        world.readings = readings
         self._worlds.append(world)
         return world
 

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPubl
 
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.readings import MOST_BYTES
 
 
 @dataclass(frozen=True)
@@ -136,8 +137,14 @@ def _content(base: Path, file: str) -> bytes:
     """Return what is in a file that can be read without waiting: a pipe may have no other end."""
     path = base / file
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
             raise _unusable("unreadable-file", f"'{file}': it is not a regular file")
+        if found.st_size > MOST_BYTES:
+            said = (
+                f"'{file}' has {found.st_size:,} bytes, and such a file has at most {MOST_BYTES:,}"
+            )
+            raise _unusable("too-large", said)
         return path.read_bytes()
     except FileNotFoundError:
         raise _unusable("missing-file", f"there is no file '{file}'") from None

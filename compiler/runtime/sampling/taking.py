@@ -15,6 +15,7 @@ from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.families import Input
 from headrace.compiler.language.ids import generated_id
+from headrace.compiler.runtime.ahead import read_ahead
 from headrace.compiler.runtime.building import missing, pump_over
 from headrace.compiler.runtime.context import World
 from headrace.compiler.runtime.drivers import import_drivers
@@ -80,7 +81,9 @@ class Taking:
 
     async def read(self, seconds: float) -> Sample | Unbuilt | Unread:
         """Return what arrives within so many seconds, as soon as there is enough of it."""
-        await import_drivers([PipelineConfig(None, (self._component,))], self._world.clock)
+        config, world = PipelineConfig(None, (self._component,)), self._world
+        await import_drivers([config], world.clock)
+        world.readings = await read_ahead([config], world.connections, world.base, world.clock)
         faults = missing(self._component, self._world)
         source: Source | None = None
         if not faults:

@@ -14,7 +14,7 @@ from headrace.compiler.language.states import BucketDeclaration
 from headrace.compiler.runtime.plan import BucketChanges, Emptied, Ending, Names, Plan
 from headrace.connectors.mqtt import MqttConnection
 from headrace.connectors.opcua import OpcuaConnection
-from headrace.connectors.tls import verifying
+from headrace.connectors.tls import TlsFiles
 from headrace.operators.buffer import Buffer
 from headrace.operators.script import Script
 from headrace.operators.scriptsources import ScriptFile
@@ -247,7 +247,7 @@ async def test_connections_tell_which_files_they_read(tmp_path: Path) -> None:
             build(ctx)
         return sorted(ctx.files)
 
-    assert read(lambda ctx: verifying("ca.pem", ctx)) == ["ca.pem"]
+    assert read(lambda ctx: ctx.read(TlsFiles("ca.pem"))) == ["ca.pem"]
     assert read(over_tls.tls_context) == ["cert.pem", "key.pem"]
     assert read(opcua.server) == ["cert.pem", "key.pem", "server.der"]
 
