@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -20,7 +19,7 @@ from headrace.compiler.language.variants import VariantOf
 from headrace.operators.scripthints import of_silence
 from headrace.operators.scripthost import STATEFUL, ScriptHost
 from headrace.operators.scripting import Program, compiled
-from headrace.operators.scriptnames import defines, misspelt
+from headrace.operators.scriptnames import Unknown, defines, unknown
 from headrace.operators.scriptsources import ScriptFiles, ScriptSource
 
 
@@ -80,10 +79,10 @@ class Script(
 
     def _remarks(self, program: Program, files: ScriptFiles, ground: Ground) -> Iterator[Fault]:
         texts = self.source.texts(files)
-        strange = dict(misspelt(program.calls, texts.values()))
-        for name, meant in strange.items():
-            yield _unknown(name, meant, texts)
-        if program.never_emits and "emit" not in strange.values():
+        strange = [*unknown(program.calls, [*texts.values()])]
+        for each in strange:
+            yield _unknown(each, texts)
+        if program.never_emits and not any(each.meant == "emit" for each in strange):
             message = "this script never calls 'emit': whatever comes is dropped"
             hint = of_silence(self.source.text(files), program.variable)
             yield Fault("no-emit", message, suggestion=hint)
@@ -124,15 +123,13 @@ class Script(
         )
 
 
-def _unknown(name: str, meant: str, texts: Mapping[str | None, str]) -> Fault:
+def _unknown(function: Unknown, texts: Mapping[str | None, str]) -> Fault:
     """Return the remark on a call of a function that is not there, at the first such call."""
-    fault = Fault(
+    file, text = [*texts.items()][function.text]
+    return Fault(
         "unknown-function",
-        f"there is no function '{name}'",
-        found=name,
-        suggestion=f"did you mean '{meant}'?",
+        f"there is no function '{function.name}'",
+        found=function.name,
+        suggestion=None if function.meant is None else f"did you mean '{function.meant}'?",
+        spot=Spot(*Lines(text).at(function.at), file, text),
     )
-    for file, text in texts.items():
-        if call := re.search(rf"\b{name}\s*\(", text):
-            return replace(fault, spot=Spot(*Lines(text).at(call.start()), file, text))
-    return fault

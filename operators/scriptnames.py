@@ -1,27 +1,25 @@
 """The names of functions that a script can mean: those it is lent, and those that are written in it.
 
 They are read from its text as far as an error needs them. What a name stands for is decided by the
-engine alone, which does not list its own functions.
+engine alone; the functions that it has of itself are in `scriptlanguage`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from headrace.compiler.language.suggest import nearest
 from headrace.operators.scripthost import ScriptHost
+from headrace.operators.scriptlanguage import FUNCTIONS
 from headrace.operators.scriptsources import EXTENSION
 
 LENT: Mapping[str, int] = {"emit": 1} | {
     name: arity for name, (arity, _) in ScriptHost("").functions().items()
 }
 """Functions that the language does not have of itself, and how many arguments each takes."""
-
-ALIKE = frozenset({"call", "exit"})
-"""Functions of the language whose names look like one of those, mistyped."""
 
 ELSEWHERE: Mapping[str, str] = {
     "append": "push",
@@ -54,6 +52,7 @@ MOST = 200
 MOST_REMARKS = 10
 """How many functions that are not there are told."""
 
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _FUNCTION = re.compile(r"\bfn\s+([A-Za-z_]\w*)\s*\(([^)]{0,200})\)")
 _CLOSURE = re.compile(r"\b(?:let|const)\s+([A-Za-z_]\w*)\s*=\s*(?:\||Fn\b)")
 _IMPORT = re.compile(r"\bimport\s+[\"`]([^\"`\n]{1,200})[\"`]\s+as\s+([A-Za-z_]\w*)")
@@ -88,29 +87,84 @@ class Names:
         if at_home := [each for each in self.imported if each.endswith(f"::{name}")]:
             return min(at_home)
         known = (*LENT, *self.functions, *self.imported)
-        return ELSEWHERE.get(name) or (None if name in ALIKE else _similar(name, known))
+        return ELSEWHERE.get(name) or (None if name in FUNCTIONS else _similar(name, known))
 
     def arity(self, name: str) -> int | None:
         """Return how many arguments a function takes, if it is one of these."""
         return LENT.get(name, self.functions.get(name))
 
 
-def misspelt(calls: Iterable[str], texts: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield functions that are called and written nowhere, with that lent one which is meant.
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A function that is called and is not there: its name, what may be meant, the first call."""
 
-    Others may be the language's own.
+    name: str
+    meant: str | None
+    text: int
+    """Which of the texts has the call, and at what offset."""
+    at: int
+
+
+def unknown(calls: Iterable[str], texts: Sequence[str]) -> Iterator[Unknown]:
+    """Yield functions that are called, and that neither the language nor any of the texts has.
+
+    What may hold a function is left alone: ``f`` where it is also a variable, and ``m.f`` where it is
+    anything else than called, as a map may have a function under that key.
     """
-    strange = sorted({*calls} - {*LENT} - ALIKE)
-    alike = ((name, meant) for name in strange if (meant := _similar(name, LENT)))
-    for name, meant in islice(alike, MOST_REMARKS):
-        entry = re.compile(rf"\b{name}\s*(?::(?!:)|=(?!=))")  # a map may hold a function
-        if not any(defines(text, name) or entry.search(text) for text in texts):
-            yield name, meant
+    there = {*LENT, *FUNCTIONS}
+    strange = [each for each in sorted({*calls} - there) if _NAME.fullmatch(each)][:MOST]
+    strange = [each for each in strange if not any(defines(text, each) for text in texts)]
+    if not strange:
+        return
+    seen = {each: _Mentions() for each in strange}
+    mention = re.compile(
+        rf"(?P<before>\.\s*|[\"'`])?\b(?P<name>{'|'.join(strange)})\b"
+        r"(?P<after>(?:\s|/\*.*?\*/)*\(|\s*:(?!:))?",
+        re.DOTALL,
+    )
+    for number, text in enumerate(texts):
+        for found in mention.finditer(text):
+            seen[found["name"]].add(found, number)
+    known = sorted({*there, *(name for text in texts for name in _functions(text))})
+    missing = ((name, each.call) for name, each in seen.items())
+    for name, call in islice(((name, call) for name, call in missing if call), MOST_REMARKS):
+        meant = ELSEWHERE.get(name) or _similar(name, known)
+        yield Unknown(name, meant, *call)
+
+
+class _Mentions:
+    """How a name is mentioned in texts."""
+
+    def __init__(self) -> None:
+        self._alone: tuple[int, int] | None = None
+        self._of_value: tuple[int, int] | None = None
+        self._is_variable = False
+        self._is_key = False
+
+    def add(self, found: re.Match[str], text: int) -> None:
+        before, after = found["before"] or "", found["after"] or ""
+        place = text, found.start("name")
+        if after.endswith("("):
+            if before.startswith("."):
+                self._of_value = self._of_value or place
+            else:
+                self._alone = self._alone or place
+        elif before or after:
+            self._is_key = True
+        else:
+            self._is_variable = True
+
+    @property
+    def call(self) -> tuple[int, int] | None:
+        """The first call that cannot be one of a function that a value holds."""
+        if self._is_variable:
+            return None
+        return self._alone or (None if self._is_key else self._of_value)
 
 
 def defines(text: str, name: str) -> bool:
-    """Return whether a text may have a function of that name."""
-    return re.search(rf"\bfn\s+{name}\b", text) is not None
+    """Return whether a text may have a function of that name, for whatever type."""
+    return re.search(rf"\bfn\s+(?:(?:\w+|\"[^\"\n]*\")\s*\.\s*)?{name}\b", text) is not None
 
 
 def _functions(text: str) -> dict[str, int]:

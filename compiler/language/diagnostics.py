@@ -85,7 +85,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "not-handed-on": "A component reads a path that an earlier one does not hand on.",
         "nothing-batches": "A reducer has nothing before it that makes batches.",
         "starves-broker": "A broker stops sending, because what it sent is held and not acknowledged.",
-        "unknown-function": "A script calls a function that is not there, by the look of its name.",
+        "unknown-function": "A script calls a function that neither it nor the language has.",
     }
 )
 """Every code a diagnostic can carry, each with its meaning in one sentence."""

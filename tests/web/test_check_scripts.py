@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from headrace.compiler.language.config import load_pipeline
 from headrace.compiler.language.documents import read
+from headrace.operators.scriptnames import MOST_REMARKS
 from headrace.web.cli import commands
 from headrace.web.docs.transcripts import checked
 from headrace.web.reading import catalogue
@@ -311,15 +312,52 @@ def test_a_function_that_looks_like_one_of_ours_is_warned_of_where_it_is_called(
     assert lines[2].startswith("lib/a.rhai:2:3: ")
 
 
-def test_a_call_that_cannot_be_found_in_the_text_is_told_at_the_script() -> None:
+def test_a_call_with_a_comment_in_it_is_told_where_it_is() -> None:
     code = json.dumps("let n = 1; emitt /* it */ (n);")
 
     _, [line] = check(written("a.yaml", config_of(f"{{type: inline, code: {code}}}")))
 
     assert line == (
-        "a.yaml:3:60: pipelines[0].transforms[0].source.code: warning: there is no function 'emitt'"
+        "a.yaml:3:72: pipelines[0].transforms[0].source.code: warning: there is no function 'emitt'"
         " (did you mean 'emit'?)"
     )
+
+
+@pytest.mark.parametrize(
+    ("code", "column", "said"),
+    [
+        ("emit(sha256(msg.id))", 6, "'sha256'"),
+        ("msg.sha256 = sha256(msg.id); emit(msg)", 14, "'sha256'"),
+        ("emit(#{ sha256: sha256(msg.id) })", 17, "'sha256'"),
+        ("emit(msg.id.sha256())", 13, "'sha256'"),
+        ("emit(msg.id?.sha256())", 14, "'sha256'"),
+        ("emit(`${sha256(msg.id)}`)", 9, "'sha256'"),
+        ("let x = msg.name.length(); emit(x)", 18, "'length' (did you mean 'len'?)"),
+        ("emit(msg.name.to_uper())", 15, "'to_uper' (did you mean 'to_upper'?)"),
+        ("fn celsius(f) { f } emit(celcius(1.0))", 26, "'celcius' (did you mean 'celsius'?)"),
+        ('import "out" as o; emit(o::sha256(1))', 28, "'sha256'"),
+    ],
+)
+def test_a_function_that_nobody_has_is_warned_of_where_it_is_called(
+    code: str, column: int, said: str
+) -> None:
+    written("out.rhai", "fn emitt(x) { x }")
+    written("a.rhai", code)
+
+    _, [line] = check(written("a.yaml", config_of("{type: file, path: a.rhai}")))
+
+    assert line == (
+        f"a.rhai:1:{column}: pipelines[0].transforms[0].source.path: warning: "
+        f"there is no function {said}"
+    )
+
+
+def test_a_script_of_nothing_but_unknown_functions_is_told_the_first_few() -> None:
+    calls = " ".join(f"f{n}();" for n in range(1000))
+
+    _, lines = check(written("a.yaml", config_of(f"{{type: inline, code: '{calls} emit(1)'}}")))
+
+    assert len(lines) == MOST_REMARKS
 
 
 @pytest.mark.parametrize(
@@ -333,10 +371,20 @@ def test_a_call_that_cannot_be_found_in_the_text_is_told_at_the_script() -> None
         "if msg.n > 1 { exit() } emit(1)",
         "emit(msg.list.filter(|x| x > 1).reduce(|a, b| a + b, 0).to_float().floor())",
         "msg.remove(`a`); msg.list.retain(|x| x > 1); emit(max(1, 2))",
+        "let sha256 = |x| x; emit(sha256.call(1))",
+        "fn apply(sha256, x) { sha256.call(x) } emit(apply(|x| x, 1))",
+        "let o = #{}; o[`sha256`] = |x| x; o.sha256(1); emit(1)",
+        "let o = #{ sha256: Fn(`emit`) }; o.sha256(1)",
+        "fn f64.sha256() { this } emit(1.5.sha256())",
+        "fn f(x) { x } emit([1].map(f)); let g = Fn(`f`).curry(1); emit(g.call()); emit(is_def_fn(`f`, 1))",
+        'import "out" as o; emit(o::HASH.call(1)); emit(type_of(1)); print(1); debug(1)',
+        "emit(PI() + E()); emit(parse_json(`[1]`)); emit(#{ a: 1 }.to_json())",
+        "emit(msg.sha256)",
+        "emit(`${msg.list.len()} // sha256(1)`)",
     ],
 )
 def test_one_that_is_there_is_not(code: str) -> None:
-    written("out.rhai", "fn emitt(x) { x }")
+    written("out.rhai", "fn emitt(x) { x } export const HASH = |x| x;")
 
     assert check(written("a.yaml", config_of(f"{{type: inline, code: {json.dumps(code)}}}"))) == (
         0,
