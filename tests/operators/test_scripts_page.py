@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from headrace.compiler.jsontext import encode
 from headrace.compiler.lowering.lifting import SLICE_SECONDS
 from headrace.compiler.runtime import failures
 from headrace.operators import scripthost, scriptnotes
 from headrace.operators.scripthost import ScriptHost
 from headrace.operators.scripting import LIMITS, OPERATIONS, SECONDS
+from headrace.operators.scriptlanguage import FUNCTIONS
 from headrace.operators.scriptsources import LARGEST
 from headrace.operators.scriptwords import KINDS
 from tests.operators.scripted import examined, outcome
@@ -90,6 +92,33 @@ def test_an_expression_gives_what_stands_beside_it(row: list[str]) -> None:
         assert found.failure
     else:
         assert json.dumps(found.messages) == json.dumps([json.loads(code(gives))])
+
+
+LISTED = [*tables("| function | for example | gives |")]
+
+
+@pytest.mark.parametrize("row", LISTED, ids=[f"{row[0]} {n}" for n, row in enumerate(LISTED)])
+def test_an_example_of_a_function_calls_it_and_gives_what_stands_beside_it(row: list[str]) -> None:
+    name, example, gives = row
+
+    found = outcome(f"emit({{ {code(example)} }})", [json.loads(MESSAGE)])
+
+    assert re.search(rf"\b{code(name)}\b", code(example))
+    if gives == "fails":
+        assert found.failure
+    elif gives.startswith("nothing"):
+        assert (found.failures, found.batches) == ([], [])
+    else:
+        assert json.dumps(found.messages) == json.dumps([json.loads(code(gives))])
+
+
+def test_every_function_of_the_language_has_an_example() -> None:
+    assert {code(row[0]) for row in LISTED} == FUNCTIONS
+
+
+def test_a_number_as_text_is_not_always_as_json_writes_it() -> None:
+    assert outcome("emit(msg.to_string())", [0.000001]).messages == ["0.000001"]
+    assert encode(0.000001) == b"1e-6"
 
 
 def test_every_function_is_in_the_table() -> None:
