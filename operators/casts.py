@@ -15,7 +15,8 @@ from headrace.compiler.timestamps import rfc3339, rfc3339_of_seconds
 
 # Python's own readers take more than these: underscores, digits of other scripts, `nan`.
 _INTEGER = re.compile(r"[+-]?[0-9]+")
-_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+# The point comes before its digits: `[0-9]+\.?[0-9]*` tries every way to share a run of digits out.
+_DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _BOOLEANS = {"true": True, "false": False}
 _USUAL = Decoding()
