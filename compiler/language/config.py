@@ -6,14 +6,14 @@ Reading is pure: it resolves no secret, opens nothing and asks nobody.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
 from headrace.compiler.language.building import FAULTS
 from headrace.compiler.language.catalogue import Catalogue
-from headrace.compiler.language.connections import Filed, misnamed, unresolved
+from headrace.compiler.language.connections import Filed, companion, misnamed, unresolved
 from headrace.compiler.language.diagnostics import (
     Diagnostic,
     Fault,
@@ -222,7 +222,7 @@ def _listed(document: Document) -> _Listed:
         shape.get("pipelines", ()),
         shape.get("state") or {},
         _declared(value, faults),
-        [whole.diagnose(fault) for fault in faults],
+        [whole.diagnose(_with_hint(fault, value, document)) for fault in faults],
     )
 
 
@@ -231,6 +231,18 @@ def _declared(value: Mapping[str, Any], faults: Sequence[Fault]) -> Collection[s
     if "state" not in value:
         return None if is_misspelt("state", faults) else ()
     return value["state"] if isinstance(value["state"], dict) else None
+
+
+def _with_hint(fault: Fault, value: Mapping[str, Any], document: Document) -> Fault:
+    """Return a fault of the whole file with what to do, where it is laid out as other tools do it."""
+    if fault.path == ("connections",):
+        file = FilePath(document.file or "config.yaml")
+        beside = companion(file, "connections").name
+        return replace(fault, suggestion=f"put them in '{beside}', beside the config")
+    if fault.path == ("pipelines",) and isinstance(value.get("pipelines"), dict):
+        hint = "write a list, each name as the 'id' of its pipeline: [{ id: ..., inputs: [ ... ] }]"
+        return replace(fault, suggestion=hint)
+    return fault
 
 
 def _is_pipeline(value: Mapping[str, Any]) -> bool:

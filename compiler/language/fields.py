@@ -8,6 +8,7 @@ says what it takes (`expects`), its readable name (`type_name`) and its wire des
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping
 from typing import Any, ClassVar, TypeVar
 
@@ -22,6 +23,10 @@ from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.suggest import NO_OTHERS, Others, did_you_mean, others
 
 _R = TypeVar("_R", bound=Record)
+
+_WITH_UNIT = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,9})? ?[A-Za-zµ%]{1,9}")
+_WITH_COMMAS = re.compile(r"[0-9]{1,3}(?:[_,][0-9]{3}){1,5}|[0-9]{1,18},")
+"""Numbers as people write them: ``10s``, ``1_000``, ``1,000``, and with a comma left over from JSON."""
 
 _BOOLEANS = {"true": ("true", "yes", "on", "y", "1"), "false": ("false", "no", "off", "n", "0")}
 """What booleans are called where they are not written as JSON writes them."""
@@ -82,6 +87,10 @@ class Strict(marshmallow.fields.Field[Any]):
 
     def remedy(self, value: Any) -> str | None:
         """Return what to do with a value of another type, where that can be told."""
+        return None
+
+    def form(self, value: Any) -> str | None:
+        """Return how one is written, of what stands in place of a list of them and is none itself."""
         return None
 
     def takes(self, value: Any) -> bool:
@@ -162,13 +171,18 @@ class Number(Strict):
     _noun = "a number"
 
     def remedy(self, value: Any) -> str | None:
-        """Return the number that stands in quotes, or that has a point it does not need."""
-        number = plain(value.strip()) if isinstance(value, str) else value
+        """Return the number that stands in quotes, or has a point, a comma or a unit it does not need."""
+        if isinstance(value, str) and _WITH_UNIT.fullmatch(value):
+            return "write the number alone, without a unit"
+        is_odd = isinstance(value, str) and _WITH_COMMAS.fullmatch(value)
+        bare = re.sub("[_,]", "", value) if is_odd else value
+        number = plain(bare.strip()) if isinstance(bare, str) else bare
         if type(number) is float and number.is_integer() and not self._is_kind(number):
             number = int(number)
         if not self._is_kind(number) or not self.takes(number):
             return None
-        return f"write {spelled(number)}" + (", without quotes" if isinstance(value, str) else "")
+        is_quoted = isinstance(value, str) and not is_odd
+        return f"write {spelled(number)}" + (", without quotes" if is_quoted else "")
 
     def _is_kind(self, value: Any) -> bool:
         # Not for an integer: one that is larger than every double has no answer.
@@ -320,6 +334,14 @@ class ConnectionName(Identifier):
     def expects(self) -> str:
         """The name of a connection."""
         return f"the name of a {self.connection_kind} connection"
+
+    def wrong(self, value: Any) -> ValidationError:
+        """Return the error; of a connection that stands there itself, credentials and all, its type."""
+        if not isinstance(value, dict):
+            return super().wrong(value)
+        said = f"expected {self.expects}, found an object"
+        hint = "put it in the connections file beside the config, and write its name here"
+        return ValidationError([Fault("wrong-type", said, "an object", self.expects, hint)])
 
 
 class SecretText(Text):

@@ -13,6 +13,9 @@ from headrace.compiler.language.diagnostics import Fault, shown, spelled
 from headrace.compiler.language.fields import AnyJson, Identifier, SecretText, Strict, Text
 from headrace.compiler.language.records import Record, faults_of, not_an_object, object_of
 
+_LONGEST_KIND = 40
+"""A longer word is no kind."""
+
 
 class ListOf(Strict):
     """A list of one sort of thing; read as a tuple, because a record never changes.
@@ -62,9 +65,8 @@ class ListOf(Strict):
         is_telling = isinstance(value, dict) and type(self.inner) is not AnyJson
         if is_telling and self.inner.takes(value):
             return "put it in a list: [ ... ]"
-        if value is None or not isinstance(self.inner, RecordOf):
-            return None
-        return f"write [{written(self.inner.record)}]"
+        element = None if value is None else self.inner.form(value)
+        return None if element is None else f"write [{element}]"
 
     def read(self, value: Any) -> Any:
         """Read every element and tell all that is wrong with them."""
@@ -178,6 +180,10 @@ class RecordOf(Strict):
         """The record it holds."""
         return {"object": self.record}
 
+    def form(self, value: Any) -> str | None:
+        """Return what the record needs."""
+        return written(self.record)
+
     @property
     def expects(self) -> str:
         """An object with its keys."""
@@ -218,6 +224,11 @@ class ComponentOf(Strict):
     def expects(self) -> str:
         """A component."""
         return f"an {self.family}" if self.family[0] in "io" else f"a {self.family}"
+
+    def form(self, value: Any) -> str | None:
+        """Return a component of the kind that stands there alone."""
+        is_word = isinstance(value, str) and value.isidentifier() and len(value) < _LONGEST_KIND
+        return f"{{ type: {value} }}" if is_word else None
 
     def takes(self, value: Any) -> bool:
         """Return whether a value looks like a component."""

@@ -61,6 +61,14 @@ class VariantOf(Strict):
         fits = [each for each in found if each is not None]
         return "write " + " or ".join(fits) if fits else None
 
+    def form(self, value: Any) -> str | None:
+        """Return the variant that its keys fit, or what they have in common."""
+        if not isinstance(value, dict) or "type" in value:
+            return None
+        variants = self.union.variants
+        hint = _around(value, variants) or _best_fit(value, variants)
+        return "{ type: ..., ... }" if hint is None else hint.removeprefix("write ")
+
     def read(self, value: Any) -> Any:
         """Read the variant that the tag names."""
         if not isinstance(value, dict):

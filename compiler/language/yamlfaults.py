@@ -21,6 +21,7 @@ from headrace.compiler.language.mending import (
     without_comma,
 )
 
+_NO_ESCAPE = "this is not a YAML escape: put a text with backslashes in single quotes"
 # What libyaml says, and what to say instead of the place where it noticed.
 _HERE = {
     "did not find expected key": (
@@ -37,8 +38,8 @@ _HERE = {
     ),
     "did not find expected node content": "a value is missing before this",
     "did not find expected <document start>": "text after the end of the document",
-    "found unknown escape character": "this is not a YAML escape",
-    "did not find expected hexdecimal number": "this is not a YAML escape",
+    "found unknown escape character": _NO_ESCAPE,
+    "did not find expected hexdecimal number": _NO_ESCAPE,
     "found invalid Unicode character escape code": (
         "this escape is no character: a character beyond U+FFFF is one escape, such as \\U0001F600"
     ),

@@ -245,3 +245,15 @@ def test_a_misspelt_key_is_one_mistake_for_the_rules_as_well() -> None:
         ("transforms[0]", None),
         ("period", "did you mean 'seconds'?"),
     ]
+
+
+def test_a_file_laid_out_as_elsewhere_is_told_how_it_is_here() -> None:
+    text = "connections: { bus: { type: mqtt } }\npipelines: { press: { inputs: [] } }\n"
+
+    assert told(text) == [
+        ("connections", "put them in 'config.connections.yaml', beside the config"),
+        (
+            "pipelines",
+            "write a list, each name as the 'id' of its pipeline: [{ id: ..., inputs: [ ... ] }]",
+        ),
+    ]

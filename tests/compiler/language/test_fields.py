@@ -254,8 +254,6 @@ def test_one_element_that_stands_alone_is_to_be_put_in_a_list(field, value):
     [
         (ListOf(Text()), 3),
         (ListOf(Text()), None),
-        (ListOf(VariantOf(Tool)), {"saw": 1}),
-        (ListOf(ComponentOf("input")), "http"),
         (ListOf(ComponentOf("input")), {"oven": {"type": "http"}}),
         (ListOf(AnyJson()), {"a": 1}),
     ],
@@ -489,8 +487,12 @@ class Rack(Record):
         (Integer(), 1.0, "write 1"),
         (Integer(), "1.5", None),
         (Integer(min=1), "0", None),
-        (Integer(), "1,000", None),
-        (Integer(), "5s", None),
+        (Integer(), "1,000", "write 1000"),
+        (Integer(), "1_000_000", "write 1000000"),
+        (Integer(), "1,", "write 1"),
+        (Integer(), "1,00", None),
+        (Integer(), "5s", "write the number alone, without a unit"),
+        (Integer(), "s", None),
         (Integer(), [1], None),
         (Integer(), "9" * 5000, None),
         (Number(), "1.5", "write 1.5, without quotes"),
@@ -529,6 +531,10 @@ def test_a_value_in_the_wrong_spelling_is_answered_with_the_right_one(field, val
         (ListOf(RecordOf(Size)), {"oven": 1}, "write [{ width: ..., height: ... }]"),
         (ListOf(RecordOf(Size)), "oven", "write [{ width: ..., height: ... }]"),
         (ListOf(RecordOf(Size)), None, None),
+        (ListOf(VariantOf(Tool)), {"teeth": 4}, "write [{ type: saw, teeth: ... }]"),
+        (ListOf(VariantOf(Tool)), {"oven": 4, "press": 5}, "write [{ type: ..., ... }]"),
+        (ListOf(ComponentOf("output")), "stdout", "write [{ type: stdout }]"),
+        (ListOf(ComponentOf("output")), "a b", None),
         (RecordOf(Rack), 3, "write { places: ... }"),
         (RecordOf(Rack), "3", None),
         (RecordOf(Size), 3, None),
@@ -560,3 +566,15 @@ def test_what_a_word_is_called_elsewhere_is_answered_with_ours(value, suggestion
     field = Choice("above", "below", elsewhere={"above": "> 1", "below": "< lower"})
 
     assert fault(field, value).suggestion == suggestion
+
+
+def test_a_connection_in_place_of_its_name_is_not_told():
+    told = fault(ConnectionName("kafka"), {"type": "kafka", "password": "s3cret"})
+
+    assert (told.message, told.found) == (
+        "expected the name of a kafka connection, found an object",
+        "an object",
+    )
+    assert told.suggestion == (
+        "put it in the connections file beside the config, and write its name here"
+    )

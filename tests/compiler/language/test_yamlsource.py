@@ -107,8 +107,14 @@ def test_an_alias_means_the_last_value_of_its_name():
         ("a: *.log", "1:4: '&' and '*' start the name of a value: put the text in quotes"),
         ("a: !{b", "1:4: '!' starts a tag: put the text in quotes"),
         ("[a, , b]", "1:5: a value is missing before this"),
-        (r'a: "C:\plc"', "1:7: this is not a YAML escape"),
-        (r'a: "\xzz"', "1:7: this is not a YAML escape"),
+        (
+            r'a: "C:\plc"',
+            "1:7: this is not a YAML escape: put a text with backslashes in single quotes",
+        ),
+        (
+            r'a: "\xzz"',
+            "1:7: this is not a YAML escape: put a text with backslashes in single quotes",
+        ),
         (
             r'a: "\ud83d\ude00"',
             "1:7: this escape is no character: "
