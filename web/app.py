@@ -21,6 +21,7 @@ from headrace.web.asking import Request
 from headrace.web.endpoints import ENDPOINTS
 from headrace.web.endpoints.row import Endpoint
 from headrace.web.errors import api_error
+from headrace.web.ignoring import HEADER, ignored, naming
 from headrace.web.service import Service
 
 _CLOSE = (b"connection", b"close")
@@ -47,6 +48,8 @@ class Application:
             raw: bytes = scope["raw_path"]
             for pattern, endpoint, application in self._ahead:
                 if (match := pattern.fullmatch(raw)) and scope["method"] == endpoint.method:
+                    if names := _ignored(endpoint, scope):
+                        send = naming(send, names)
                     try:
                         if endpoint.access:
                             await access.admitted(endpoint, self._doors, scope)
@@ -107,12 +110,20 @@ def _responder(service: Service, endpoint: Endpoint, fixed: Mapping[str, str]) -
     async def on_method(
         req: falcon.asgi.Request, resp: falcon.asgi.Response, **captured: str
     ) -> None:
+        if names := _ignored(endpoint, req.scope):
+            resp.set_header(HEADER, names)
         if endpoint.access:
             await access.admitted(endpoint, service.doors, req.scope)
         decoded = {name: unquote(value) for name, value in captured.items()}
         await respond(service, req, resp, **fixed, **decoded)
 
     return on_method
+
+
+def _ignored(endpoint: Endpoint, scope: Message) -> str | None:
+    """Return what a request asks for that its endpoint does not know."""
+    query: bytes = scope["query_string"]
+    return ignored(query, {each.name for each in endpoint.query}) if query else None
 
 
 def _headers_only(endpoint: Endpoint) -> Any:

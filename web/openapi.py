@@ -6,13 +6,15 @@ Source: https://spec.openapis.org/oas/v3.1.0
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from http import HTTPStatus
 from importlib.metadata import version
 
 from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.connections import Filing
 from headrace.compiler.language.schema import OPENAPI, component_schemas
+from headrace.web import ignoring
 from headrace.web.access import Access
 from headrace.web.dryrequests import DryRunRequest, PipelineDryRunRequest
 from headrace.web.endpoints import ENDPOINTS
@@ -40,6 +42,12 @@ SECURITY_SCHEMES: dict[str, Schema] = {
     "basicAuth": {"type": "http", "scheme": "basic"},
     "cookieAuth": {"type": "apiKey", "in": "cookie", "name": cookies.NAME},
     "bearerAuth": {"type": "http", "scheme": "bearer"},
+}
+
+IGNORED: Schema = {
+    "description": "The query parameters that the endpoint does not know, percent-encoded and parted by "
+    "commas: they were ignored. Absent, there were none.",
+    "schema": {"type": "string"},
 }
 
 _SIGNED_OUT = refusals(
@@ -72,6 +80,7 @@ def described(catalogue: Catalogue, table: Sequence[Endpoint] = ENDPOINTS) -> Sc
         "paths": paths,
         "components": {
             "schemas": {**_records(catalogue), **BODIES},
+            "headers": {ignoring.HEADER: IGNORED},
             "securitySchemes": SECURITY_SCHEMES,
         },
     }
@@ -88,7 +97,7 @@ def _operation(endpoint: Endpoint) -> Schema:
         "tags": [endpoint.tag],
         "x-headrace-access": endpoint.access.name.lower(),
         "security": ways,
-        "responses": {str(status): _response(responses[status]) for status in sorted(responses)},
+        "responses": {str(status): _response(status, responses) for status in sorted(responses)},
     }
     captured = re.findall(r"\{(\w+)\}", endpoint.path)
     if parameters := [*map(_parameter, captured), *map(_asked, endpoint.query)]:
@@ -121,7 +130,15 @@ def _asked(query: Query) -> Schema:
     return {"name": query.name, "in": "query", "description": query.meaning, "schema": schema}
 
 
-def _response(answer: Answer) -> Schema:
+def _response(status: int, answers: Mapping[int, Answer]) -> Schema:
+    answer = answers[status]
+    if status >= HTTPStatus.BAD_REQUEST:
+        return _content(answer)
+    header = {"$ref": f"#/components/headers/{ignoring.HEADER}"}
+    return {**_content(answer), "headers": {ignoring.HEADER: header}}
+
+
+def _content(answer: Answer) -> Schema:
     if answer.schema is None:
         return {"description": answer.meaning}
     schema = ref(answer.schema)
