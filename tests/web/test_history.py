@@ -178,6 +178,7 @@ async def test_the_resolution_is_described(client) -> None:
     assert (asked["name"], asked["in"], asked.get("required")) == ("resolution", "query", None)
     name = asked["schema"]["$ref"].rpartition("/")[2]
     assert described["components"]["schemas"][name] == {
+        "type": "string",
         "enum": ["coarse", "fine"],
         "default": "coarse",
     }
