@@ -81,8 +81,19 @@ def decode(body: Body) -> JsonValue:
 
 def _decode_any(body: Body) -> JsonValue:
     """Decode what nests deeper than messages do, or say why it is not JSON."""
+    value = decode_shallow(body)
+    _check_depth(value)
+    return value
+
+
+def decode_shallow(body: Body) -> JsonValue:
+    """Return what a text holds that is known to nest no deeper than `MAX_DEPTH`.
+
+    Raises:
+        NotJson: as `decode` does.
+    """
     try:
-        value = _PLAIN.decode(body)
+        return _PLAIN.decode(body)
     # `from None`: the reason is all there is to tell, and a decoding error carries the payload.
     except UnicodeDecodeError:
         raise NotJson("not UTF-8") from None
@@ -90,8 +101,6 @@ def _decode_any(body: Body) -> JsonValue:
         raise NotJson(f"nested deeper than {MAX_DEPTH}") from None
     except msgspec.DecodeError as cause:
         raise NotJson(str(cause)) from None
-    _check_depth(value)
-    return value
 
 
 def _check_depth(value: JsonValue) -> None:
@@ -127,6 +136,13 @@ def decode_exact(body: Body) -> JsonValue:
     return value
 
 
+def _decode_exact_shallow(body: Body) -> JsonValue:
+    try:
+        return _EXACT.decode(body)
+    except (ValueError, RecursionError):
+        return decode_shallow(body)
+
+
 def _may_be_deep(body: Body) -> bool:
     """Return whether a text has the brackets to nest too deep: counting them costs less than looking.
 
@@ -152,10 +168,11 @@ class Decoding:
     So whoever decodes much takes `decode` or `decode_usual` from here for each batch anew.
     """
 
-    __slots__ = ("decode", "decode_usual")
+    __slots__ = ("decode", "decode_shallow", "decode_usual")
 
     decode: Callable[[Body], JsonValue]
     decode_usual: Callable[[Body], JsonValue]
+    decode_shallow: Callable[[Body], JsonValue]
 
     def __init__(self) -> None:
         self.keep_digits(keeps=False)
@@ -164,6 +181,7 @@ class Decoding:
         """Decode with `decode_exact` from now on, or as usual."""
         self.decode = decode_exact if keeps else decode
         self.decode_usual = decode_exact if keeps else decode_usual
+        self.decode_shallow = _decode_exact_shallow if keeps else decode_shallow
 
 
 encode = _ENCODER.encode

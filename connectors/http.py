@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import math
 import re
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 from headrace.compiler.delivery import Batch
@@ -22,6 +24,7 @@ from headrace.compiler.language.records import option
 from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.urls import Address, HttpUrl
 from headrace.compiler.language.variants import Tagged, VariantOf
+from headrace.compiler.largejson import LargeBatch
 from headrace.compiler.runtime.httpclient import HttpClient
 
 PASSED_ON = ("content-type", "user-agent", "x-request-id", "x-correlation-id", "traceparent")
@@ -32,6 +35,7 @@ FRAMING = ("connection", "content-length", "content-type", "expect", "host", "tr
 
 CHUNK = 16
 """Posts handed to the pump at once: what has left the queue and is not in the pipeline yet."""
+MOST_BYTES = 64 * 1024 * 1024
 
 Origin = tuple[str, str | None, Iterable[tuple[bytes, bytes]]]
 """Method, ``ip:port`` when it is known, and the headers of a post, names in lower case."""
@@ -135,6 +139,21 @@ def _credential(ctx: Context, secret: Secret, key: str) -> str:
     return value
 
 
+class MostBytes(Integer):
+    """A number of bytes, or null for no bound."""
+
+    takes_null = True
+    is_null_absent = False
+
+    def __init__(self) -> None:
+        super().__init__(min=1)
+
+    @property
+    def expects(self) -> str:
+        """An integer or null."""
+        return f"{super().expects}, or null"
+
+
 class HttpInput(
     Input, kind="http", listed=2, elsewhere="http_listener http_server post rest webhook"
 ):
@@ -144,6 +163,9 @@ class HttpInput(
     post (202) is queued, not yet processed. When the queue is full nothing is taken, the answer
     is 503, and the post should be sent again. Without ``auth`` whatever reaches the endpoint may
     post. A pipeline has at most one input of this kind.
+
+    What waits is bounded by posts (``capacity``) and by the bytes of their bodies (``max_queued_bytes``); a
+    body of 256 KiB and more counts until its messages have left the pipeline.
     """
 
     is_only = True
@@ -168,6 +190,12 @@ class HttpInput(
         default=1024,
         elsewhere="limit max_queue queue_size",
     )
+    max_queued_bytes: int | None = option(
+        MostBytes(),
+        "Bytes of their bodies, together; further ones are answered with 503, but for one that is alone. "
+        "null: no bound.",
+        default=MOST_BYTES,
+    )
 
     def rules(self) -> Iterator[Fault]:
         """Refuse a credential that an envelope would show."""
@@ -184,6 +212,7 @@ class HttpInput(
         """Open the pipeline's way in; posts are taken from now on."""
         posts = Posts(
             self.capacity,
+            self.max_queued_bytes,
             _door(self.auth, ctx),
             ctx.decoding,
             wants_origin=self.envelope is not None,
@@ -209,7 +238,8 @@ def _door(auth: Auth | None, ctx: Context) -> Door:
     name, wanted = name.lower(), value.encode().decode("latin-1").encode()
 
     def admits(headers: Callable[[str], str | None]) -> bool:
-        presented = auth.presented(headers(name) or "")
+        # Blanks around a value are not part of it. Source: RFC 9110, section 5.5.
+        presented = auth.presented((headers(name) or "").strip(" \t"))
         return hmac.compare_digest(presented.encode("utf-8", "surrogatepass"), wanted)
 
     return admits
@@ -220,37 +250,69 @@ class Posts(Source):
 
     It is bounded by ``capacity`` posts. The pump takes up to 16 at once and works them off one by
     one, so at most ``capacity`` + 16 are accepted and not yet in the pipeline.
+
+    It is bounded by the bytes of their bodies as well. Those of a large body count until the pipeline
+    has let go of it: a few of them would otherwise be on their way beside all that wait.
     """
 
     is_raw: ClassVar[bool] = False
 
     def __init__(
-        self, capacity: int, door: Door, decoding: Decoding, *, wants_origin: bool
+        self,
+        capacity: int,
+        most_bytes: int | None,
+        door: Door,
+        decoding: Decoding,
+        *,
+        wants_origin: bool,
     ) -> None:
         self.admits = door
         self.decoding = decoding
         self.wants_origin = wants_origin
         self._room = capacity
+        self._most_bytes = math.inf if most_bytes is None else most_bytes
+        self._bytes = self._large = 0
         self._queue: deque[Arrival] = deque()
+        self._sizes: deque[int] = deque()
         self._reader: asyncio.Future[None] | None = None
         self._is_stopping = False
 
-    def offer(self, batch: Batch, origin: Any) -> bool:
+    def has_room_for(self, size: int) -> bool:
+        """Return whether a body of so many bytes may wait beside the others; alone any may."""
+        return not self._bytes or self._bytes + size <= self._most_bytes
+
+    def offer(self, batch: Batch, origin: Any, size: int = 0) -> bool:
         """Queue one post; False when there is no room or the pipeline is ending."""
         queue = self._queue
-        if len(queue) >= self._room:
+        if len(queue) >= self._room or (
+            self._bytes + size > self._most_bytes and not self.has_room_for(size)
+        ):
             return False
+        self._bytes += size
+        if isinstance(batch, LargeBatch):
+            self._large += 1
+            batch.gone = partial(self._let_go, size)
+            size = 0
         queue.append((batch, origin))
+        self._sizes.append(size)
         if self._reader is not None:
             self._wake()
         return True
 
+    def _let_go(self, size: int) -> None:
+        """Count a large post no more: nothing is left of it."""
+        self._large -= 1
+        self._bytes -= size
+
     async def read(self) -> AsyncGenerator[Sequence[Arrival], None]:
         """Yield what is queued, a few posts at a time; return when stopped and empty."""
-        queue = self._queue
+        queue, sizes = self._queue, self._sizes
         while queue or not self._is_stopping:
             if queue:
-                yield [queue.popleft() for _ in range(min(len(queue), CHUNK))]
+                # One by one where some are large: what is handed on together is let go together.
+                posts = 1 if self._large else min(len(queue), CHUNK)
+                yield [queue.popleft() for _ in range(posts)]
+                self._bytes -= sum([sizes.popleft() for _ in range(posts)])
             else:
                 self._reader = asyncio.get_running_loop().create_future()
                 await self._reader

@@ -6,23 +6,32 @@ a client that leaves in the middle has posted nothing.
 
 It has to cost little more than decoding does. So what every answer repeats is made once, and nothing
 is made for a post that its pipeline does not ask for.
+
+A large body is decoded in slices, one body at a time, while everybody else has their turn. Those that wait
+for it are bounded by their bytes.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from functools import partial
 from urllib.parse import unquote
 
+from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import UnknownPipeline
-from headrace.compiler.jsontext import NotJson
+from headrace.compiler.jsontext import Body, Decoding, NotJson
 from headrace.compiler.language.context import Ingress
+from headrace.compiler.language.diagnostics import shown
+from headrace.compiler.largejson import LARGE, SLICE, LargeBatch, decode_large
 from headrace.web.asgi import Message, Receive, Send, respond, starting
 from headrace.web.errors import api_error
 from headrace.web.service import Service
 
 LARGEST = 16 * 1024 * 1024
 """Bytes of a body; beyond it the post is refused, read no further."""
+MOST_WAITING = 64 * 1024 * 1024
+"""Bytes of large bodies that are decoded or wait for it; beyond it a post is answered 503."""
 
 Headers = Iterable[tuple[bytes, bytes]]
 
@@ -30,6 +39,7 @@ _ONE = b'{"accepted":1}'
 _STARTING_ONE = starting(202, len(_ONE))
 _BODY_ONE: Message = {"type": "http.response.body", "body": _ONE}
 _CLOSE = (b"connection", b"close")
+_PLAIN = (b"", b"identity")
 _SOON = (b"retry-after", b"1")
 
 
@@ -46,6 +56,8 @@ class Ingest:
 
     def __init__(self, service: Service) -> None:
         self._ingress = service.engine.ingress
+        self._turn = asyncio.Lock()
+        self._waiting = 0
 
     async def __call__(self, scope: Message, receive: Receive, send: Send, captured: bytes) -> None:
         """Answer one post: 202 when its messages are queued."""
@@ -67,14 +79,29 @@ class Ingest:
         if body is None:
             return None
         try:
-            decoded = ingress.decoding.decode(body)
+            batch = _at_once(body, ingress.decoding) if len(body) < LARGE else None
+            if batch is None:
+                batch = await self._in_slices(id, body, ingress)
         except NotJson as cause:
-            raise Refusal(400, f"the body is not JSON: {cause}") from cause
-        batch = decoded if type(decoded) is list else [decoded]
+            raise Refusal(400, f"the body is not JSON: {cause}{_instead(body, cause)}") from cause
         origin = _origin(scope) if ingress.wants_origin else None
-        if batch and not ingress.offer(batch, origin):
-            raise Refusal(503, f"pipeline '{id}': the queue is full, nothing was taken", _SOON)
+        if batch and not ingress.offer(batch, origin, len(body)):
+            raise _full(id, ingress, len(body))
         return len(batch)
+
+    async def _in_slices(self, id: str, body: Body, ingress: Ingress) -> LargeBatch:
+        """Decode a large body, when it is its turn, unless it would be refused anyway."""
+        size = len(body)
+        if not ingress.has_room_for(size):
+            raise _full(id, ingress, size)
+        if self._waiting + size > MOST_WAITING:
+            raise Refusal(503, "too many large bodies wait to be decoded, nothing was taken", _SOON)
+        self._waiting += size
+        try:
+            async with self._turn:
+                return await decode_large(body, ingress.decoding)
+        finally:
+            self._waiting -= size
 
     def _open(self, id: str, headers: Headers) -> Ingress:
         """Return the way in, for somebody who may use it."""
@@ -89,6 +116,27 @@ class Ingest:
         return ingress
 
 
+def _at_once(body: Body, decoding: Decoding) -> Batch | None:
+    """Return the messages of a body that is not large; None where it takes long all the same.
+
+    A text of 100 KB that nests deeper than messages do takes some ten milliseconds.
+    """
+    if len(body) < SLICE:
+        decoded = decoding.decode(body)
+    else:
+        try:
+            decoded = decoding.decode_usual(body)
+        except ValueError:
+            return None
+    return decoded if type(decoded) is list else [decoded]
+
+
+def _full(id: str, ingress: Ingress, size: int) -> Refusal:
+    """Return the refusal of a post that has to wait until others are through."""
+    why = "the queue is full" if ingress.has_room_for(size) else "too many bytes are queued"
+    return Refusal(503, f"pipeline '{id}': {why}, nothing was taken", _SOON)
+
+
 def header(headers: Headers, name: str) -> str | None:
     """Return the first value of a header; ``name`` in lower case."""
     wanted = name.encode("latin-1")
@@ -98,11 +146,14 @@ def header(headers: Headers, name: str) -> str | None:
     return None
 
 
-async def _body(headers: Headers, receive: Receive) -> bytes | None:
+async def _body(headers: Headers, receive: Receive) -> Body | None:
     """Return the whole body, or None if the client left before its end."""
     for key, value in headers:
-        if key == b"content-length" and int(value) > LARGEST:
-            raise _too_large()
+        if key == b"content-length":
+            if int(value) > LARGEST:
+                raise _too_large()
+        elif key == b"content-encoding" and value.strip().lower() not in _PLAIN:
+            raise _encoded(value)
     message = await receive()
     if message["type"] == "http.disconnect":
         return None
@@ -110,7 +161,7 @@ async def _body(headers: Headers, receive: Receive) -> bytes | None:
     return await _rest(body, receive) if message.get("more_body") else body
 
 
-async def _rest(first: bytes, receive: Receive) -> bytes | None:
+async def _rest(first: bytes, receive: Receive) -> Body | None:
     body = bytearray(first)
     more = True
     while more:
@@ -121,7 +172,7 @@ async def _rest(first: bytes, receive: Receive) -> bytes | None:
         if len(body) > LARGEST:
             raise _too_large()
         more = message.get("more_body", False)
-    return bytes(body)
+    return body
 
 
 async def _accept(send: Send, count: int) -> None:
@@ -130,6 +181,22 @@ async def _accept(send: Send, count: int) -> None:
         await send(_BODY_ONE)
     else:
         await respond(send, 202, b'{"accepted":%d}' % count)
+
+
+def _encoded(value: bytes) -> Refusal:
+    """Return the refusal of a body that would have to be unpacked first."""
+    named = shown(value.strip().decode("latin-1"))
+    text = f"a body in the content encoding {named} is not taken: send the JSON as it is"
+    # Source: RFC 9110, section 15.5.16.
+    return Refusal(415, text, (b"accept-encoding", b"identity"))
+
+
+def _instead(body: Body, cause: NotJson) -> str:
+    """Return what is taken, for who sends lines, a table or no JSON at all."""
+    begins = bytes(body[:64]).lstrip()[:1]
+    if begins in (b"{", b"[", b'"') and "trailing characters" not in str(cause):
+        return ""
+    return "; what is taken is one JSON message, or an array of them, not lines (NDJSON) or CSV"
 
 
 def _too_large() -> Refusal:

@@ -63,8 +63,11 @@ class Ingress(Protocol):
     def admits(self, headers: Callable[[str], str | None]) -> bool:
         """Return whether the input's own credential is satisfied; ``headers`` looks one up."""
 
-    def offer(self, batch: Batch, origin: Any) -> bool:
-        """Queue one batch; False when the queue is full and nothing was taken."""
+    def has_room_for(self, size: int) -> bool:
+        """Return whether a body of so many bytes may wait beside those that do."""
+
+    def offer(self, batch: Batch, origin: Any, size: int = 0) -> bool:
+        """Queue one batch, of a body of ``size`` bytes; False when it was not taken: there is no room."""
 
 
 class Context(Protocol):

@@ -132,7 +132,8 @@ class Rendering(OpenAPIConverter):
     def strict(self, field: fields.Strict, ret: Schema) -> Schema:
         """Return what a field takes: apispec's hook, called for each."""
         takes = self.takes(field)
-        if field.required or not field.is_null_absent or not takes:
+        is_null_a_value = field.takes_null and field.field_type == "integer"
+        if (field.required or not field.is_null_absent or not takes) and not is_null_a_value:
             return takes
         return self.or_null(takes)
 

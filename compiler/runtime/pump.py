@@ -220,6 +220,7 @@ class Pump:
                 if monotonic() - asked > SUSPENDED_SECONDS:
                     self._turn.begin()
                 await self._hand_on(arrivals, emit)
+                del arrivals  # the next ones may be long in coming, and these are through
         finally:
             if not (self._is_connected and self._stopping):
                 await reader.aclose()

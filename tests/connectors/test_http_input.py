@@ -1,13 +1,16 @@
 """The `http` input: its queue, its credential and what an envelope shows. The endpoint is the web's."""
 
 import asyncio
+import weakref
 
 import pytest
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.edges import AwaitingSink, InlineSink
 from headrace.compiler.errors import BuildRefused, UnknownPipeline
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.envelopes import Merge
+from headrace.compiler.largejson import LargeBatch
 from headrace.compiler.runtime.engine import Engine
 from headrace.connectors.http import HttpInput, Posts
 from tests.doubles import StubContext, refusals
@@ -43,7 +46,10 @@ def test_without_auth_everybody_may_post():
         ("BEARER s3cret", True),
         ("Bearer    s3cret", True),
         ("Bearer S3cret", False),
-        ("Bearer s3cret ", False),
+        ("Bearer s3cret ", True),
+        ("\t Bearer s3cret \t", True),
+        ("Bearer s3 cret", False),
+        ("Bearer s3cret\xa0", False),
         ("Bearer s3cre", False),
         ("Bearer", False),
         ("Bearer ", False),
@@ -67,7 +73,15 @@ def test_a_bearer_token_is_exact_its_scheme_in_any_case_after_one_or_more_spaces
 
 @pytest.mark.parametrize(
     ("value", "is_admitted"),
-    [("two words", True), ("Two words", False), ("two", False), ("", False), (None, False)],
+    [
+        ("two words", True),
+        (" \ttwo words\t ", True),
+        ("two  words", False),
+        ("Two words", False),
+        ("two", False),
+        ("", False),
+        (None, False),
+    ],
 )
 def test_a_header_has_a_name_in_any_case_and_an_exact_value(value, is_admitted):
     source = posts({"auth": HEADER}, KEY="two words")
@@ -386,6 +400,99 @@ async def test_what_waits_is_bounded_and_what_was_accepted_is_delivered_before_t
     assert len(accepted) - delivered_meanwhile <= 50 + 16 + 16
     assert len(accepted) < 500
     assert slow.batches == accepted
+
+
+def test_bytes_that_wait_are_bounded_and_one_post_alone_may_have_any() -> None:
+    source = posts({"max_queued_bytes": 100})
+
+    alone = source.offer(["a"], None, 1000)
+    beside = source.offer(["b"], None, 1)
+
+    assert (alone, beside, source.has_room_for(1)) == (True, False, False)
+
+
+@pytest.mark.parametrize(
+    ("options", "most"), [({}, 64 * 1024 * 1024), ({"max_queued_bytes": 5}, 5)]
+)
+def test_the_bound_on_bytes_is_met_to_the_byte(options, most) -> None:
+    source = posts(options)
+
+    assert source.offer(["a"], None, 1)
+    assert not source.offer(["b"], None, most)
+    assert source.offer(["c"], None, most - 1)
+    assert not source.offer(["d"], None, 1)
+
+
+def test_null_is_no_bound_on_bytes_and_is_kept_when_it_is_written() -> None:
+    config = HttpInput.load({"max_queued_bytes": None})
+    source = config.source(StubContext())
+
+    assert all(source.offer(["a"], None, 2**40) for _ in range(3))
+    assert config.dump()["max_queued_bytes"] is None
+    assert "max_queued_bytes" not in HttpInput.load({}).dump()
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, "5"])
+def test_a_bound_on_bytes_is_an_integer_from_1_or_null(value) -> None:
+    (refusal,) = refusals(HttpInput, {"max_queued_bytes": value})
+
+    assert refusal.startswith("max_queued_bytes: ")
+
+
+async def test_bytes_count_until_a_post_is_taken_and_those_of_a_large_one_until_it_is_gone() -> (
+    None
+):
+    source = posts({"max_queued_bytes": 100})
+    large = LargeBatch(0, asyncio.get_running_loop())
+    large += [1, 2]
+    source.offer(["a"], None, 50)
+    source.offer(large, None, 50)
+    del large
+    reader = source.read()
+
+    taken = [await anext(reader)]
+    at_first = source.has_room_for(1)
+    taken.append(await anext(reader))
+    room = [at_first, source.has_room_for(50), source.has_room_for(51)]
+    del taken
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+    assert room == [False, True, False]
+    assert source.has_room_for(100)
+    await reader.aclose()
+
+
+class Watched(list):
+    """A batch whose end can be seen."""
+
+
+@virtual
+async def test_a_pipeline_lets_go_of_its_last_batch_when_it_is_through():
+    class Awaiting(AwaitingSink):
+        async def write(self, batch) -> None:
+            await it.clock.sleep(1)
+            self.length = len(batch)
+
+    class Inline(InlineSink):
+        def write(self, batch) -> None:
+            self.length = len(batch)
+
+    it = Engine(Clock(asyncio.get_running_loop()))
+    sinks = [Awaiting(), Inline()]
+    listener = it.observe()
+    await run(it, pipeline("p", [HttpInput.load({})], [], [takes(sink) for sink in sinks]))
+    batch = Watched([{"n": 1}, {"n": 2}])
+    watched = weakref.ref(batch)
+
+    it.ingress("p").offer(batch, None, 10)
+    del batch
+    await it.clock.sleep(5)
+
+    assert [sink.length for sink in sinks] == [2, 2]
+    assert watched() is None
+    listener.close()
+    await it.close()
 
 
 @virtual

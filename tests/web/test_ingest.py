@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from headrace.compiler.decimals import Written
-from headrace.compiler.jsontext import Decoding
+from headrace.compiler.jsontext import Decoding, decode
 from headrace.compiler.runtime.feed import Run
 from headrace.web.app import Application
 from headrace.web.ingest import LARGEST
@@ -21,11 +22,12 @@ class Asked:
     """An engine with one way in that keeps what it is offered."""
 
     wants_origin = True
-    has_room = True
+    has_room = has_bytes = True
     needs: str | None = None
 
     def __init__(self) -> None:
         self.offered: list[tuple[list[Any], Any]] = []
+        self.sizes: list[int] = []
         self.decoding = Decoding()
 
     def ingress(self, pipeline: str) -> Asked:
@@ -35,9 +37,13 @@ class Asked:
     def admits(self, headers: Any) -> bool:
         return self.needs is None or headers("x-key") == self.needs
 
-    def offer(self, batch: list[Any], origin: Any) -> bool:
+    def has_room_for(self, size: int) -> bool:
+        return self.has_bytes
+
+    def offer(self, batch: list[Any], origin: Any, size: int = 0) -> bool:
         if self.has_room:
             self.offered.append((batch, origin))
+            self.sizes.append(size)
         return self.has_room
 
 
@@ -175,6 +181,107 @@ async def test_what_is_not_json_is_refused_with_the_reason(
     assert asked.offered == []
 
 
+LARGE_BODY = b"[" + b'{"n": [1.5, {"a": "b"}]},' * 20_000 + b"2]"
+
+
+async def test_a_large_body_is_what_it_would_be_at_once(application, asked) -> None:
+    half = len(LARGE_BODY) // 2
+
+    exchange = await post(application, LARGE_BODY[:half], LARGE_BODY[half:])
+
+    assert exchange.json == {"accepted": 20_001}
+    assert [list(batch) for batch, _ in asked.offered] == [decode(LARGE_BODY)]
+    assert asked.sizes == [len(LARGE_BODY)]
+
+
+async def test_a_small_post_is_answered_while_a_large_one_is_decoded(application, asked) -> None:
+    large = asyncio.ensure_future(post(application, LARGE_BODY))
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+    small = await post(application, b"1")
+
+    assert small.status == 202
+    assert not large.done()
+    assert (await large).status == 202
+    assert [len(batch) for batch, _ in asked.offered] == [1, 20_001]
+
+
+async def test_large_bodies_are_decoded_one_after_the_other(application, asked) -> None:
+    bodies = [LARGE_BODY, b"[%b]" % (b"1," * 200_000 + b"1"), b"[%b]" % (b"[]," * 150_000 + b"1")]
+
+    exchanges = await asyncio.gather(*(post(application, body) for body in bodies))
+
+    assert [exchange.status for exchange in exchanges] == [202, 202, 202]
+    assert [len(batch) for batch, _ in asked.offered] == [20_001, 200_001, 150_001]
+
+
+async def test_a_body_of_nests_that_is_not_large_takes_its_turns_as_well(
+    application, asked
+) -> None:
+    nests = b"[" + b"[" * 100 + b"1" + b"]" * 100 + b",1" * 50_000 + b"]"
+    told = asyncio.ensure_future(post(application, nests))
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+    assert not told.done()
+    assert (await told).json == {"accepted": 50_001}
+
+
+async def test_beyond_the_bound_no_further_large_body_waits(
+    application, asked, monkeypatch
+) -> None:
+    monkeypatch.setattr("headrace.web.ingest.MOST_WAITING", 2 * len(LARGE_BODY))
+
+    exchanges = await asyncio.gather(*(post(application, LARGE_BODY) for _ in range(3)))
+    later = await post(application, LARGE_BODY)
+
+    assert [exchange.status for exchange in exchanges] == [202, 202, 503]
+    assert exchanges[2].headers["retry-after"] == "1"
+    assert exchanges[2].json == {
+        "error": "too many large bodies wait to be decoded, nothing was taken"
+    }
+    assert later.status == 202
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 1_000_000,
+        LARGE_BODY[:-1],
+        LARGE_BODY + b"x",
+        LARGE_BODY[:-2] + b"x]",
+        LARGE_BODY.replace(b"}", b"]", 1),
+        b"n,temp\n" * 100_000,
+        b'"' + b"a" * 400_000,
+    ],
+    ids=["deep", "cut off", "goes on", "wrong at the end", "wrong bracket", "lines", "open string"],
+)
+async def test_a_large_body_that_is_not_json_is_refused(application, asked, body) -> None:
+    exchange = await post(application, body)
+
+    assert exchange.status == 400
+    assert exchange.json["error"].startswith("the body is not JSON: ")
+    assert asked.offered == []
+
+
+async def test_too_many_bytes_are_refused_before_they_are_decoded(
+    application, asked, monkeypatch
+) -> None:
+    asked.has_bytes = asked.has_room = False
+    monkeypatch.setattr("headrace.web.ingest.decode_large", None)
+
+    small, large = await post(application, b"1"), await post(application, LARGE_BODY)
+
+    assert [small.status, large.status] == [503, 503]
+    assert small.headers["retry-after"] == "1"
+    assert (
+        small.json
+        == large.json
+        == {"error": "pipeline 'p': too many bytes are queued, nothing was taken"}
+    )
+
+
 async def test_a_credential_is_asked_for_before_the_body(application, asked) -> None:
     asked.needs = "s3cret"
 
@@ -230,6 +337,51 @@ async def test_a_full_queue_takes_nothing(application, asked) -> None:
     assert exchange.status == 503
     assert exchange.headers["retry-after"] == "1"
     assert exchange.json == {"error": "pipeline 'p': the queue is full, nothing was taken"}
+
+
+@pytest.mark.parametrize("encoding", [b"gzip", b" br ", b"GZIP, deflate", b"zstd"])
+async def test_a_content_encoding_is_named_and_refused_before_the_body(
+    application, asked, encoding
+) -> None:
+    exchange = await post(application, b"\x1f\x8b", headers=[(b"content-encoding", encoding)])
+
+    assert exchange.status == 415
+    assert not exchange.was_asked_for_body
+    assert exchange.headers["accept-encoding"] == "identity"
+    assert exchange.json == {
+        "error": f'a body in the content encoding "{encoding.decode().strip()}" is not taken: '
+        "send the JSON as it is"
+    }
+
+
+@pytest.mark.parametrize("encoding", [b"identity", b" Identity ", b""])
+async def test_an_encoding_that_is_none_is_taken(application, encoding) -> None:
+    exchange = await post(application, b"1", headers=[(b"content-encoding", encoding)])
+
+    assert exchange.status == 202
+
+
+@pytest.mark.parametrize(
+    ("body", "is_told"),
+    [
+        (b'{"n": 1}\n{"n": 2}\n', True),
+        (b"1\n2\n", True),
+        (b"n,temp\n1,21.5\n", True),
+        (b'"n","temp"\n', True),
+        (b"", True),
+        (b'{"n": 1}\n' * 60_000, True),
+        (b"n,temp\n" * 60_000, True),
+        (b'{"n": 1', False),
+        (b"[1,]", False),
+    ],
+    ids=lambda value: value[:12].decode() if isinstance(value, bytes) else str(value),
+)
+async def test_who_sends_lines_or_a_table_is_told_what_is_taken(application, body, is_told) -> None:
+    exchange = await post(application, body)
+
+    taken = "; what is taken is one JSON message, or an array of them, not lines (NDJSON) or CSV"
+    assert exchange.status == 400
+    assert exchange.json["error"].endswith(taken) is is_told
 
 
 async def test_whatever_the_content_type_says_the_body_is_parsed(application, asked) -> None:

@@ -1,0 +1,39 @@
+"""Large JSON texts, decoded a slice at a time: no slice keeps the event loop from anybody for long.
+
+`cutting.py` looks through the text and says where it may be cut, `growing.py` decodes the slices and
+puts the value together, `letting_go.py` drops it again, a slice at a time as well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from headrace.compiler.jsontext import Body, Decoding
+from headrace.compiler.largejson.cutting import SLICE, Cutting
+from headrace.compiler.largejson.growing import Growing
+from headrace.compiler.largejson.letting_go import LargeBatch
+
+LARGE = 256 * 1024
+"""Bytes of a text from which on it is decoded in slices: what is shorter takes some milliseconds."""
+
+
+async def decode_large(text: Body, decoding: Decoding) -> LargeBatch:
+    """Return the messages of a large text: the items of a list, or the one that it is.
+
+    It takes some three times as long as at once, and others have their turn after each slice. A text that
+    nests too deep is refused before anything is made of it.
+
+    Raises:
+        NotJson: as `jsontext.decode` does.
+    """
+    decode = decoding.decode_shallow
+    cutting = Cutting(text)
+    for _ in cutting.slices():
+        await asyncio.sleep(0)
+    batch = LargeBatch(cutting.containers, asyncio.get_running_loop())
+    for _ in Growing(text, cutting, decode, batch).slices():
+        await asyncio.sleep(0)
+    return batch
+
+
+__all__ = ["LARGE", "SLICE", "LargeBatch", "decode_large"]

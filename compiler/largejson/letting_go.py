@@ -1,0 +1,103 @@
+"""Letting go of a large batch: to free millions of lists takes as long as to make them.
+
+So when nobody holds it any more, it is cut down slice by slice, and others have their turn in between.
+So is a large list or object inside a message, unless somebody else holds it: it is left as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from headrace.compiler.delivery import JsonValue
+
+CROWD = 100_000
+"""Lists and objects of one text from which on the search for cycles among everything waits until
+they are gone: to look through millions takes a second. Messages are no cycles."""
+_NEVER = 2**31 - 1
+
+
+class _Collections:
+    """The interpreter's full collections, put off for as long as somebody asks for it."""
+
+    def __init__(self) -> None:
+        self._asked = 0
+        self._usual = gc.get_threshold()
+
+    def put_off(self) -> None:
+        if not self._asked:
+            self._usual = gc.get_threshold()
+            gc.set_threshold(self._usual[0], _NEVER, _NEVER)
+        self._asked += 1
+
+    def take_up(self) -> None:
+        self._asked -= 1
+        if not self._asked:
+            gc.set_threshold(*self._usual)
+
+
+_COLLECTIONS = _Collections()
+
+
+class Built(NamedTuple):
+    """A list or an object that was put together from slices, and how many items each of them had."""
+
+    container: Any
+    slices: list[int]
+
+
+_HELD_BY_US = 3
+"""References that the interpreter counts: the tuple's, a name's, and that of the count itself."""
+
+
+class LargeBatch(list[JsonValue]):
+    """A batch that is cut down in slices when nobody holds it any more.
+
+    ``slices`` are the numbers of messages that were decoded together, ``built`` are the large lists and
+    objects in them, outer ones first. ``gone`` is called when nothing of it is left here.
+    """
+
+    __slots__ = ("_is_crowd", "_loop", "built", "gone", "slices")
+
+    def __init__(self, containers: int, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self.slices: list[int] = []
+        self.built: list[Built] = []
+        self.gone: Callable[[], None] = _nothing
+        self._loop = loop
+        self._is_crowd = containers > CROWD
+        if self._is_crowd:
+            _COLLECTIONS.put_off()
+
+    def __del__(self) -> None:
+        """Come back to life, for the last time, to be cut down. From any thread."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._shorten)
+        elif self._is_crowd:
+            _COLLECTIONS.take_up()
+
+    def _shorten(self) -> None:
+        if self.slices:
+            del self[len(self) - self.slices.pop() :]
+        elif self.built:
+            container, slices = self.built[0]
+            if not slices or sys.getrefcount(container) > _HELD_BY_US:
+                del self.built[0]
+            elif type(container) is dict:
+                for _ in range(min(slices.pop(), len(container))):
+                    container.popitem()
+            else:
+                del container[len(container) - slices.pop() :]
+        else:
+            if self._is_crowd:
+                _COLLECTIONS.take_up()
+            self.gone()
+            return
+        self._loop.call_soon(self._shorten)
+
+
+def _nothing() -> None:
+    """Nobody asked to be told."""

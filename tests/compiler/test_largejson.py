@@ -1,0 +1,233 @@
+"""Large texts decoded in slices: what they hold is what they hold at once, and no slice is long."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headrace.compiler.decimals import Written
+from headrace.compiler.jsontext import Decoding, NotJson, decode
+from headrace.compiler.largejson import LargeBatch, cutting, decode_large, growing
+from headrace.compiler.largejson.cutting import SLICE, WINDOW, Cutting
+
+MIB = 1024 * 1024
+
+STRINGS = st.text(max_size=40) | st.sampled_from(['"\\' * 30, "[,{}]:" * 9, "😀é" * 30, "x" * 200])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | STRINGS,
+    lambda inner: st.lists(inner, max_size=6) | st.dictionaries(STRINGS, inner, max_size=6),
+    max_leaves=60,
+)  # fmt: skip
+
+
+def sliced(text: bytes | bytearray, decoding: Decoding | None = None) -> LargeBatch:
+    """Return what is decoded in slices, on a loop of its own."""
+    return asyncio.run(decode_large(text, decoding or Decoding()))
+
+
+def at_once(text: bytes) -> list[Any]:
+    """Return the messages that the text holds when it is decoded at once."""
+    value = decode(text)
+    return value if type(value) is list else [value]
+
+
+@pytest.fixture(params=[(64, 16), (33, 100), (20, 8)], ids=str)
+def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have slices of a few bytes, so that small texts are cut everywhere."""
+    length, window = request.param
+    monkeypatch.setattr(cutting, "SLICE", length)
+    monkeypatch.setattr(growing, "SLICE", length)
+    monkeypatch.setattr(cutting, "WINDOW", window)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_text_in_slices_holds_what_it_holds_at_once() -> None:
+    @settings(max_examples=60, deadline=None, database=None)
+    @given(VALUES, st.booleans(), st.sampled_from([None, 1, 70]))
+    def holds(value: Any, is_ascii: bool, indent: int | None) -> None:
+        text = json.dumps(value, ensure_ascii=is_ascii, indent=indent).encode()
+        assert repr(list(sliced(text))) == repr(at_once(text))
+
+    holds()
+
+
+@pytest.mark.usefixtures("small")
+def test_what_is_refused_at_once_is_refused_in_slices() -> None:
+    @settings(max_examples=80, deadline=None, database=None)
+    @given(VALUES, st.data())
+    def refuses(value: Any, data: st.DataObject) -> None:
+        text = bytearray(json.dumps(value).encode())
+        at = data.draw(st.integers(0, len(text) - 1))
+        text[at : at + data.draw(st.integers(0, 1))] = data.draw(
+            st.sampled_from([b",", b"]", b"[", b'"', b"\\", b"1", b"}", b"{", b":", b"", b"\xff"])
+        )
+        try:
+            expected = repr(at_once(bytes(text)))
+        except NotJson:
+            with pytest.raises(NotJson):
+                sliced(text)
+        else:
+            assert repr(list(sliced(text))) == expected
+
+    refuses()
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"a":1,"b":[%b],"a":[%b],"c":2}',
+        b'{"' + b"k" * 90 + b'":[%b],"z":{"z":[%b]},"z":"' + b"v\\\\\\n" * 40 + b'"}',
+        b'[1,{"x":1,"x":[%b],"y":"' + "é😀".encode() * 40 + b'"},[%b]]',
+        b"[" + b" \n" * 90 + b"1" + b" " * 200 + b", 2 ,[%b],3,[%b]" + b"\t" * 99 + b"]",
+    ],
+)
+def test_order_and_the_last_of_equal_keys_are_kept(text: bytes) -> None:
+    text = text % ((b'{"n":1.5},"s",null,' * 12 + b"7",) * 2)
+
+    assert repr(list(sliced(text))) == repr(at_once(text))
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"k":1[%b]}', b'{"k"[%b]}', b'{[%b]:1}', b"[1[%b]]", b"[[%b}]", b'{"a":[%b]]', b"[[%b],]",
+        b"[,[%b]]", b"[[%b]][1]", b"[[%b]", b'{"k":[%b],}', b"[[%b] [1]]", b"[[%b],,1]", b"[%b]]",
+        b'["\\ud800",[%b]]', b'["\xff",[%b]]', b"[NaN,[%b]]", b"[[%b],1e400]", b"\xef\xbb\xbf[%b]",
+        b"[[%b]," + b"1" * 5000 + b"]", b'[[%b],"' + b"a" * 300, b'[[%b],"\x01"]', b"", b"   ", b"x",
+    ],
+)  # fmt: skip
+def test_what_is_malformed_between_slices_is_refused(text: bytes) -> None:
+    if b"%b" in text:
+        text = text % (b'{"n":1},"s",' * 30 + b"7")
+
+    with pytest.raises(NotJson):
+        decode(text)
+    with pytest.raises(NotJson):
+        sliced(text)
+
+
+def test_the_place_of_a_fault_is_that_in_the_whole_text() -> None:
+    text = b"[" + b'{"n": 1}, ' * 40_000 + b"x]"
+
+    with pytest.raises(NotJson) as at_once_:
+        decode(text)
+    with pytest.raises(NotJson) as in_slices:
+        sliced(text)
+
+    assert str(in_slices.value) == str(at_once_.value)
+
+
+def test_128_levels_are_taken_and_one_more_is_refused_before_anything_is_made(monkeypatch) -> None:
+    fits = b"[" * 127 + b'"x",' * 20_000 + b"1" + b"]" * 127
+    made = []
+    monkeypatch.setattr(LargeBatch, "__init__", lambda *_: made.append(1))
+
+    with pytest.raises(NotJson, match="nested deeper than 128"):
+        sliced(b"[[1]," + b"1," * 50_000 + b"[" + fits + b"]]")
+    with pytest.raises(NotJson, match="nested deeper than 128"):
+        sliced(b"[" + b"[" * MIB)
+
+    assert made == []
+    monkeypatch.undo()
+    assert repr(list(sliced(b"[%b]" % fits))) == repr(at_once(b"[%b]" % fits))
+
+
+def test_numbers_are_as_the_pipeline_has_them() -> None:
+    exact = Decoding()
+    exact.keep_digits(keeps=True)
+    text = b"[" + b"1.10," * 60_000 + b"123456789012345678901234567890]"
+
+    usual, kept = sliced(text), sliced(text, exact)
+
+    assert {type(number) for number in usual} == {float, int}
+    assert {type(number) for number in kept} == {Written, int}
+    assert usual[-1] == kept[-1] == 123456789012345678901234567890
+
+
+LARGE_ONES = {
+    "messages": b'[%b1]' % (b'{"sensor":"press-line-7","temp":21.5,"ok":true},' * 20_000),
+    "nests": b"[%b1]" % (b"[[[[[[[[[]]]]]]]]]," * 50_000),
+    "numbers": b"[%b1]" % (b"1," * 500_000),
+    "one string": b'"%b"' % (b"a" * MIB),
+    "escapes": b'{"k":"%b"}' % (b"\\ud83d\\ude00\\n" * 70_000),
+    "characters": b'["%b"]' % ("é😀€".encode() * 110_000),
+    "keys": b"{%b}" % b",".join(b'"%x":1' % n for n in range(100_000)),
+    "one message": b'{"a":{"rows":[%b1],"b":2}}' % (b'{"a":[1,2],"b":{"c":"d"}},' * 40_000),
+    "a list in a list": b"[[%b1]]" % (b"[]," * 350_000),
+    "to the last level": b"[%b1]" % ((b"[" * 126 + b"]" * 126 + b",") * 4_000),
+    "blanks": b"[1,%b2%b]" % (b" \n" * 300_000, b"\t" * 400_000),
+    "a long key": b'[{"%b":[1]}]' % (b"k" * MIB),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LARGE_ONES)
+def test_no_slice_of_a_large_text_is_long(name: str) -> None:
+    text = LARGE_ONES[name]
+    lengths: list[int] = []
+    decoding = Decoding()
+
+    def counted(part: Any) -> Any:
+        lengths.append(len(part))
+        return decode(part)
+
+    decoding.decode_shallow = counted
+
+    assert repr(list(sliced(text, decoding))) == repr(at_once(text))
+    assert max(lengths) < 2 * SLICE
+    assert sum(lengths) < len(text) + 100 * len(lengths)
+
+
+@pytest.mark.parametrize("name", LARGE_ONES)
+def test_looking_through_a_text_takes_a_turn_for_each_window(name: str) -> None:
+    text = LARGE_ONES[name]
+    looked = Cutting(text)
+
+    turns = sum(1 for _ in looked.slices())
+
+    assert turns >= len(text) // SLICE - 1
+    assert len(looked.steps) <= 4 * len(text) // SLICE + 130
+    assert turns <= 3 * len(text) // WINDOW + 10
+
+
+async def test_a_batch_that_nobody_holds_is_cut_down_a_slice_at_a_time(monkeypatch) -> None:
+    batch = await decode_large(LARGE_ONES["nests"], Decoding())
+    gone: list[str] = []
+    batch.gone = lambda: gone.append("gone")
+    slices, usual = len(batch.slices), gc.get_threshold()
+
+    del batch
+    for _ in range(slices - 1):
+        await asyncio.sleep(0)
+    at_first = list(gone)
+    for _ in range(1000):
+        await asyncio.sleep(0)
+
+    assert slices > 20
+    assert (at_first, gone) == ([], ["gone"])
+    assert usual[2] > gc.get_threshold()[2]
+
+
+async def test_what_somebody_still_holds_of_a_large_message_is_left_whole() -> None:
+    batch = await decode_large(LARGE_ONES["one message"], Decoding())
+    gone: list[str] = []
+    batch.gone = lambda: gone.append("gone")
+    held = batch[0]["a"]["rows"]
+    expected = len(held)
+
+    del batch
+    for _ in range(1000):
+        await asyncio.sleep(0)
+
+    assert gone == ["gone"]
+    assert len(held) == expected
+    assert held[-2] == {"a": [1, 2], "b": {"c": "d"}}
