@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import UnknownPipeline
-from headrace.compiler.jsontext import Body, Decoding, NotJson
+from headrace.compiler.jsontext import Decoding, NotJson
 from headrace.compiler.language.context import Ingress
 from headrace.compiler.language.diagnostics import shown
 from headrace.compiler.largejson import LARGE, SLICE, LargeBatch, decode_large
@@ -89,7 +89,7 @@ class Ingest:
             raise _full(id, ingress, len(body))
         return len(batch)
 
-    async def _in_slices(self, id: str, body: Body, ingress: Ingress) -> LargeBatch:
+    async def _in_slices(self, id: str, body: bytes | bytearray, ingress: Ingress) -> LargeBatch:
         """Decode a large body, when it is its turn, unless it would be refused anyway."""
         size = len(body)
         if not ingress.has_room_for(size):
@@ -116,7 +116,7 @@ class Ingest:
         return ingress
 
 
-def _at_once(body: Body, decoding: Decoding) -> Batch | None:
+def _at_once(body: bytes | bytearray, decoding: Decoding) -> Batch | None:
     """Return the messages of a body that is not large; None where it takes long all the same.
 
     A text of 100 KB that nests deeper than messages do takes some ten milliseconds.
@@ -146,7 +146,7 @@ def header(headers: Headers, name: str) -> str | None:
     return None
 
 
-async def _body(headers: Headers, receive: Receive) -> Body | None:
+async def _body(headers: Headers, receive: Receive) -> bytes | bytearray | None:
     """Return the whole body, or None if the client left before its end."""
     for key, value in headers:
         if key == b"content-length":
@@ -161,7 +161,7 @@ async def _body(headers: Headers, receive: Receive) -> Body | None:
     return await _rest(body, receive) if message.get("more_body") else body
 
 
-async def _rest(first: bytes, receive: Receive) -> Body | None:
+async def _rest(first: bytes, receive: Receive) -> bytes | bytearray | None:
     body = bytearray(first)
     more = True
     while more:
@@ -191,7 +191,7 @@ def _encoded(value: bytes) -> Refusal:
     return Refusal(415, text, (b"accept-encoding", b"identity"))
 
 
-def _instead(body: Body, cause: NotJson) -> str:
+def _instead(body: bytes | bytearray, cause: NotJson) -> str:
     """Return what is taken, for who sends lines, a table or no JSON at all."""
     begins = bytes(body[:64]).lstrip()[:1]
     if begins in (b"{", b"[", b'"') and "trailing characters" not in str(cause):

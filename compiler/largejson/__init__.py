@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 
-from headrace.compiler.jsontext import Body, Decoding
-from headrace.compiler.largejson.cutting import SLICE, Cutting
+from headrace.compiler.jsontext import Decoding
+from headrace.compiler.largejson.cutting import SLICE, Cutting, Text
 from headrace.compiler.largejson.growing import Growing
 from headrace.compiler.largejson.letting_go import LargeBatch
 
@@ -17,7 +17,7 @@ LARGE = 256 * 1024
 """Bytes of a text from which on it is decoded in slices: what is shorter takes some milliseconds."""
 
 
-async def decode_large(text: Body, decoding: Decoding) -> LargeBatch:
+async def decode_large(text: Text, decoding: Decoding) -> LargeBatch:
     """Return the messages of a large text: the items of a list, or the one that it is.
 
     It takes some three times as long as at once, and others have their turn after each slice. A text that

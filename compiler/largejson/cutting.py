@@ -12,7 +12,9 @@ from bisect import insort
 from collections.abc import Generator, Iterator
 from typing import Literal, NamedTuple
 
-from headrace.compiler.jsontext import MAX_DEPTH, Body, NotJson
+from headrace.compiler.jsontext import MAX_DEPTH, NotJson
+
+Text = bytes | bytearray
 
 SLICE = 32 * 1024
 """Bytes of text that are decoded at once: of the costliest, nested lists, about two milliseconds."""
@@ -73,7 +75,7 @@ class Cutting:
     what is wrong with the text if nothing before it is.
     """
 
-    def __init__(self, text: Body) -> None:
+    def __init__(self, text: Text) -> None:
         self.steps: list[Step] = []
         self.lifted: list[tuple[int, int, bool]] = []
         self.containers = 0
@@ -241,6 +243,6 @@ class Cutting:
         return False
 
 
-def _end(pattern: re.Pattern[bytes], text: Body, start: int, stop: int) -> int:
+def _end(pattern: re.Pattern[bytes], text: Text, start: int, stop: int) -> int:
     """Return where a pattern ends that matches anywhere, if only nothing."""
     return pattern.match(text, start, stop).end()  # type: ignore[union-attr]

@@ -9,8 +9,8 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 from headrace.compiler.delivery import JsonValue
-from headrace.compiler.jsontext import Body, NotJson
-from headrace.compiler.largejson.cutting import SLICE, Cutting, Step
+from headrace.compiler.jsontext import NotJson
+from headrace.compiler.largejson.cutting import SLICE, Cutting, Step, Text
 from headrace.compiler.largejson.letting_go import Built, LargeBatch
 
 _LEAD = re.compile(rb"[ \t\r\n]*+(,?)")
@@ -25,13 +25,13 @@ _LONGEST_ESCAPE = 12
 _PLACE = re.compile(r" \(byte (\d+)\)")
 _BRACKETS = {list: (b"[", b"]"), dict: (b"{", b"}")}
 
-Decode = Callable[[Body], JsonValue]
+Decode = Callable[[Text], JsonValue]
 
 
 class Growing:
     """Takes the steps of a text, and puts its messages into ``batch``."""
 
-    def __init__(self, text: Body, cutting: Cutting, decode: Decode, batch: LargeBatch) -> None:
+    def __init__(self, text: Text, cutting: Cutting, decode: Decode, batch: LargeBatch) -> None:
         self._text = text
         self._steps = cutting.steps
         self._lifted = cutting.lifted
