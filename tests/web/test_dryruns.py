@@ -518,7 +518,7 @@ async def test_scripts_of_a_chain_are_found_beside_the_config(
             'transforms[0].out_size: expected an integer of at least 1, found "1"',
         ),
         (
-            {"messages": [], "transforms": [{"type": "splitter", "size": 1}]},
+            {"messages": [], "transforms": [{"type": "splitter", "teeth": 1}]},
             "transforms[0].out_size: this key is required",
         ),
         ({"messages": [], "transforms": ["splitter"]}, "transforms[0]: expected an object"),
