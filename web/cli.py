@@ -29,7 +29,13 @@ class Address(click.ParamType[tuple[str, int]]):
     ) -> tuple[str, int]:
         """Return host and port."""
         host, _, port = str(value).rpartition(":")
-        if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        if (
+            not host
+            or not port.isascii()
+            or not port.isdigit()
+            or len(port) > 5
+            or int(port) > 65535
+        ):
             self.fail(f"{value!r} is not HOST:PORT", param, ctx)
         return host.removeprefix("[").removesuffix("]"), int(port)
 

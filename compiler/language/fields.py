@@ -16,6 +16,7 @@ import marshmallow
 from marshmallow import ValidationError
 
 from headrace.compiler.jsontext import MAX_DEPTH
+from headrace.compiler.language.blank import is_blank
 from headrace.compiler.language.diagnostics import Fault, shown, spelled
 from headrace.compiler.language.records import Record, json_type
 from headrace.compiler.language.scalars import plain
@@ -258,7 +259,7 @@ class Name(Text):
     def read(self, value: Any) -> Any:
         """Take a string with something in it, without the blanks around it."""
         text = super().read(value).strip()
-        if not text:
+        if is_blank(text):
             raise refused("blank", "this must not be blank", found=value, expected=self.expects)
         return text
 
@@ -279,7 +280,7 @@ class Identifier(Text):
     def read(self, value: Any) -> Any:
         """Take a string with something in it."""
         text: str = super().read(value)
-        if not text.strip():
+        if is_blank(text):
             raise refused("blank", "this must not be blank", found=value, expected=self.expects)
         if len(text) > self.longest:
             raise refused(

@@ -19,6 +19,7 @@ from apispec.ext.marshmallow import MarshmallowPlugin
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
 
 from headrace.compiler.language import fields, structures, variants
+from headrace.compiler.language.blank import SOMETHING_SEEN
 from headrace.compiler.language.catalogue import FAMILIES, Catalogue
 from headrace.compiler.language.config import ProgramShape
 from headrace.compiler.language.drafts import PipelineShape
@@ -168,11 +169,11 @@ class Rendering(OpenAPIConverter):
 
     @takes.register
     def _(self, field: fields.Name) -> Schema:
-        return {"type": "string", "pattern": r"\S"}
+        return {"type": "string", "pattern": SOMETHING_SEEN}
 
     @takes.register
     def _(self, field: fields.Identifier) -> Schema:
-        return {"type": "string", "pattern": r"\S", "maxLength": field.longest}
+        return {"type": "string", "pattern": SOMETHING_SEEN, "maxLength": field.longest}
 
     @takes.register
     def _(self, field: HttpUrl) -> Schema:

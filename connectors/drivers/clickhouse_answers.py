@@ -56,6 +56,7 @@ PASSING_STATUSES = frozenset({429, 500, 502, 503, 504})
 _MOST_READ = 4 * MOST_SAID
 """Characters of a sentence, and of the end of an answer, that are looked at: rows may stand there."""
 
+_MOST_DIGITS = 9  # of a code: what has more is none
 _CODE = re.compile(r"Code: (\d+)\. ")
 _SENTENCE = re.compile(r"(?:Code: \d+\. |DB::\w+: )+(.*)")
 _NAME = re.compile(r"\(([A-Z][A-Z0-9_]{2,})\)\s*(?:\(version .*\))?\s*$")
@@ -115,7 +116,7 @@ def answer(status: int, code: str | None, body: str) -> Answer:
     """Return what an answer says; ``code`` is that of its header."""
     found = _CODE.search(body)
     number = code if code is not None and code.isdecimal() else found[1] if found else None
-    if number is None:
+    if number is None or len(number) > _MOST_DIGITS:
         return Answer(status, None, "", "")
     name = _NAME.search(body[-_MOST_READ:])
     sentence = _SENTENCE.search(body)  # the first line of it: then come rows, or advice

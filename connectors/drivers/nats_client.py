@@ -38,7 +38,7 @@ LINE_BYTES = 128 * 1024
 NONSENSE = (ValueError, TypeError)
 """What the driver raises when something else is said to it than servers say."""
 
-_ERRNO = re.compile(r"\[Errno (\d+)\]")
+_ERRNO = re.compile(r"\[Errno (\d{1,6})\]")
 _DENIED = "permissions violation"
 _UNKNOWN = "the host name cannot be resolved"
 

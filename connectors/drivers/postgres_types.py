@@ -71,10 +71,10 @@ KEEPING: Patterns = MappingProxyType(
 
 BOUNDED: Patterns = MappingProxyType(
     {
-        "text": re.compile(r"character(?: varying)?\((\d+)\)"),
-        "integer": re.compile(r"real|numeric\(\d+,(-\d+)\)"),
-        "bigint": re.compile(r"real|double precision|numeric\(\d+,(-\d+)\)"),
-        "decimal": re.compile(r"numeric\(\d+,(-?\d+)\)"),
+        "text": re.compile(r"character(?: varying)?\((\d{1,9})\)"),
+        "integer": re.compile(r"real|numeric\(\d+,(-\d{1,9})\)"),
+        "bigint": re.compile(r"real|double precision|numeric\(\d+,(-\d{1,9})\)"),
+        "decimal": re.compile(r"numeric\(\d+,(-?\d{1,9})\)"),
         "timestamp": re.compile(r"timestamp\(([0-5])\) with(?:out)? time zone"),
     }
 )

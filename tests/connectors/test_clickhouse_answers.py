@@ -75,6 +75,14 @@ def test_what_passes_by_itself_is_known(status, body, is_passing):
     assert answer(status, None, body).is_passing is is_passing
 
 
+@pytest.mark.parametrize("digits", [10, 5_000])
+def test_a_code_of_too_many_digits_is_none(digits):
+    number = "9" * digits
+
+    assert answer(500, number, "no").words == "HTTP status 500"
+    assert answer(404, None, f"Code: {number}. DB::Exception: no").words == "HTTP status 404"
+
+
 @pytest.mark.parametrize(
     ("sentence", "signature"),
     [

@@ -36,6 +36,7 @@ from joserfc.util import urlsafe_b64decode
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import HeadraceError
+from headrace.compiler.language.blank import is_blank
 from headrace.web.access import Access
 from headrace.web.signin.keys import Keys
 from headrace.web.signin.keyset import MOST_RSA_BITS, SigningKey
@@ -251,7 +252,7 @@ def _names(claim: Any, wanted: Collection[str]) -> bool:
 
 def _name(value: Any) -> str:
     """Return a user name: a text with something in it, which can be shown."""
-    if not isinstance(value, str) or not value.strip() or len(value) > MOST_NAME:
+    if not isinstance(value, str) or is_blank(value) or len(value) > MOST_NAME:
         raise _Wrong("it names no user")
     if any(unicodedata.category(character) in _NOT_SHOWN for character in value):
         raise _Wrong("its user name has characters that cannot be shown")

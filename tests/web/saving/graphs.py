@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from marshmallow import ValidationError
 
 from headrace.compiler.language import fields
+from headrace.compiler.language.blank import is_blank
 from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.config import PipelineConfig, load_pipeline
 from headrace.compiler.language.documents import read
@@ -156,7 +157,7 @@ def drawn(field: Any, given: Any) -> st.SearchStrategy[Any]:
     return _ANY.get(type(field), texts)
 
 
-ids = texts.filter(str.strip)
+ids = texts.filter(lambda text: not is_blank(text))
 
 
 @st.composite
