@@ -75,10 +75,6 @@ class Doors(Protocol):
     def is_guarded(self) -> bool:
         """Whether anybody is asked who they are."""
 
-    @property
-    def asked_with(self) -> str:
-        """How `curl` is told who asks, with a blank behind; empty where nobody is asked."""
-
     async def caller(self, scope: Mapping[str, Any]) -> Caller:
         """Return who sent a request (an ASGI scope), `NOBODY` for whoever is not signed in.
 
@@ -101,7 +97,6 @@ class Open:
     """
 
     is_guarded = False
-    asked_with = ""
 
     async def caller(self, scope: Mapping[str, Any]) -> Caller:
         """Return who may do everything, unless another site had them ask."""

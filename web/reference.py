@@ -52,6 +52,32 @@ _START = b"""SwaggerUIBundle({
 });
 """
 
+# Of the root; relative as well.
+_LEADS = {
+    "api/reference": "the API, as a page to read and to try",
+    "api/openapi.json": "the same for programs: OpenAPI",
+    "api/docs": "every input, transform, output and connection that a config can name",
+}
+_ROOT_TEXT = "\n".join(
+    ["headrace runs data pipelines.", "", *(f"/{at:<18} {what}" for at, what in _LEADS.items()), ""]
+).encode()
+_ROOT_PAGE = "\n".join(
+    [
+        "<!doctype html>",
+        '<html lang="en">',
+        '<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        "<title>headrace</title>",
+        '<link rel="icon" href="data:,">',
+        "<p>headrace runs data pipelines.</p>",
+        "<ul>",
+        *(f'<li><a href="{at}">/{at}</a>: {what}</li>' for at, what in _LEADS.items()),
+        "</ul>",
+        "</html>",
+        "",
+    ]
+).encode()
+
 _JAVASCRIPT = "text/javascript; charset=utf-8"
 
 
@@ -72,6 +98,15 @@ ASSETS: Mapping[str, tuple[str, Callable[[], bytes]]] = MappingProxyType(
     }
 )
 """What the page loads: name to media type and content."""
+
+
+async def root(service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response) -> None:
+    """Answer where to read on: a page for browsers, else lines."""
+    is_browser = falcon.MEDIA_HTML.partition(";")[0] in req.get_header("Accept", default="").lower()
+    resp.data = _ROOT_PAGE if is_browser else _ROOT_TEXT
+    resp.content_type = falcon.MEDIA_HTML if is_browser else "text/plain; charset=utf-8"
+    resp.set_header("Vary", "Accept")
+    resp.set_header("Content-Security-Policy", _POLICY)
 
 
 async def list_components(

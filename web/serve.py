@@ -7,9 +7,10 @@ import gc
 import ipaddress
 import logging
 import os
+import shlex
 import signal
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -209,17 +210,32 @@ def _warn(diagnostics: Iterable[Diagnostic]) -> None:
 
 
 def _announce(service: Service, listener: socket.socket, telling: Telling) -> None:
-    """Tell where the server is, and two things to try with what it runs."""
+    """Tell where the server is, and what works there when it is tried."""
     host, port = listener.getsockname()[:2]
-    asked = service.doors.asked_with
     if not (service.doors.is_guarded or ipaddress.ip_address(host).is_loopback):
         log.warning("there are no accounts: whoever reaches %s:%d may do everything", host, port)
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     count = len(service.engine.pipelines())
     pipelines = f"{count} pipeline{'' if count == 1 else 's'}"
-    door = _open_door(service, url) or f"{asked}{url}/api/pipelines"
-    to_try = [f"curl {asked}-N {url}/events", f"curl {door}"]
-    telling.runs(f"headrace runs {pipelines} at {url}", to_try)
+    telling.runs(f"headrace runs {pipelines} at {url}", list(_to_try(service, host, port)))
+
+
+def _to_try(service: Service, host: str, port: int) -> Iterator[str]:
+    """Yield commands that work as they stand: whoever has to sign in knows best with what."""
+    address = ipaddress.ip_address(host)
+    if getattr(address, "scope_id", None):
+        return  # curl, or the shell, reads such an address in ways of its own
+    if address.is_unspecified:  # what listens everywhere is reached here as well
+        host = "::1" if address.version == 6 else "127.0.0.1"
+    url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    door = _open_door(service, url)
+    if not service.doors.is_guarded:
+        yield f"curl -N {shlex.quote(f'{url}/events')}"
+        yield door or f"curl {shlex.quote(f'{url}/api/pipelines')}"
+        return
+    if door is not None:
+        yield door
+    yield f"curl {shlex.quote(f'{url}/')}"
 
 
 def _open_door(service: Service, url: str) -> str | None:
@@ -228,5 +244,5 @@ def _open_door(service: Service, url: str) -> str | None:
         ingress = service.engine.ingress(view.id)
         if ingress is not None and ingress.admits(lambda name: None):
             path = f"/api/pipelines/{quote(view.id, safe='')}/messages"
-            return f"""-d '{{"value": 42}}' {url}{path}"""
+            return f"""curl -d '{{"value": 42}}' {shlex.quote(url + path)}"""
     return None

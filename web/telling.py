@@ -26,7 +26,8 @@ class Telling:
         if self._is_json:
             log.info("%s", where)
         else:
-            print("\n  ".join([f"{where}, try:", *to_try]), file=self._errors)
+            said = f"{where}, try:" if to_try else where
+            print("\n  ".join([said, *to_try]), file=self._errors)
 
     def refused(self, diagnostics: Iterable[Diagnostic], sources: Mapping[str, str]) -> None:
         """Tell all that is wrong with the files, in their order."""

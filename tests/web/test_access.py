@@ -70,6 +70,7 @@ LEVELS = {
     # Beyond it.
     "planRevert": READ,
     "referenceAsset": PUBLIC,
+    "getRoot": PUBLIC,
     "getLiveness": PUBLIC,
     "getReadiness": PUBLIC,
     "getMetrics": READ,
@@ -108,6 +109,7 @@ ASKED: Mapping[str, tuple[int, Any]] = {
     "listComponents": (200, None),
     "getOpenApi": (200, None),
     "apiReference": (200, None),
+    "getRoot": (200, None),
     "planRevert": (200, None),
     "referenceAsset": (200, None),
     "getLiveness": (200, None),
@@ -223,9 +225,9 @@ def test_the_table_has_the_levels_of_the_specification_and_a_cell_for_every_call
 
     assert levels == LEVELS
     assert ASKED.keys() == LEVELS.keys()
-    assert len(LEVELS) == SPECIFIED + len(["plan", "asset", "livez", "readyz", "metrics"])
+    assert len(LEVELS) == SPECIFIED + len(["plan", "asset", "root", "livez", "readyz", "metrics"])
     assert len(COLUMNS) == 14
-    assert len(CELLS) == 434
+    assert len(CELLS) == 448
 
 
 def expected(operation: str, who: str) -> int:

@@ -382,6 +382,7 @@ CASES = [
     Case("apiReference", 200, "/api/reference"),
     Case("referenceAsset", 200, "/api/reference/start.js"),
     Case("referenceAsset", 404, "/api/reference/..%2Findex.html"),
+    Case("getRoot", 200, "/"),
     Case("getLiveness", 200, "/livez"),
     Case("getReadiness", 200, "/readyz"),
     Case("getReadiness", 503, "/readyz", service={"is_ready": False}),
@@ -539,7 +540,6 @@ async def test_head_of_what_is_only_posted_is_refused(client: Any) -> None:
 
 async def test_an_unknown_path_is_an_api_error(client: Any) -> None:
     for path in (
-        "/",
         "/api",
         "/api/docs/",
         "/nope",

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.clients import HOST, Answer
-from tests.server import COMMAND, Server, environment, run, serving
+from tests.server import COMMAND, Server, environment, run, serving, settled
 
 HELLO = Path(__file__).parents[2] / "specs" / "hello" / "config.yaml"
 
@@ -90,6 +90,16 @@ def test_a_credential_is_not_asked_of_whoever_tries(tmp_path: Path) -> None:
 
         assert tried(server, listing).status == 200
         assert "sesame" not in str(server.err)
+
+
+def test_where_people_sign_in_what_it_says_to_try_works_as_well(tmp_path: Path) -> None:
+    users = {"ann": {"password": "correct horse", "role": "admin"}}
+    settings = settled(tmp_path, auth={"type": "basic", "users": users})
+    with serving(tmp_path, LINE, *settings) as server:
+        post, root = announced(server)
+
+        assert tried(server, post).status == 202
+        assert b"/api/reference" in tried(server, root).body
 
 
 def test_the_established_form_names_no_command(tmp_path: Path) -> None:

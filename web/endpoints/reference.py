@@ -50,4 +50,16 @@ ROWS: tuple[Endpoint, ...] = (
         },
         respond=reference.reference_asset,
     ),
+    Endpoint(
+        method="GET",
+        path="/",
+        operation="getRoot",
+        tag="reference",
+        access=Access.PUBLIC,
+        summary="Tell where to read on.",
+        responses={
+            200: Answer("A page for browsers, else lines.", "Text", media_type="text/plain")
+        },
+        respond=reference.root,
+    ),
 )

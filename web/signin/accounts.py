@@ -65,9 +65,6 @@ class Accounts:
             found[name] = (account.access, value, account.password_hash is not None)
         return cls(found)
 
-    def __len__(self) -> int:
-        return len(self._holders)
-
     async def caller(self, username: str, password: str) -> Caller | None:
         """Return whom a name and a password let in, None for nobody.
 

@@ -52,11 +52,6 @@ class Guarded:
         self._clock = clock
         self._bearer = lru_cache(MOST_KNOWN)(self._caller_of)
 
-    @property
-    def asked_with(self) -> str:
-        """How `curl` is told who asks."""
-        return "-u NAME " if len(self.accounts) else "-H 'Authorization: Bearer TOKEN' "
-
     async def close(self) -> None:
         """Let go of what is open to the identity provider."""
         self._refusals.close()
