@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from headrace.compiler.clock import Clock
 from headrace.web.asgi import Message, Receive, Send, respond
 from headrace.web.crowd import Crowd
 from headrace.web.lingering import MOST_DROPPED, MOST_SECONDS, SILENT_SECONDS
@@ -68,11 +69,11 @@ async def test_no_more_is_dropped_than_is_reasonable() -> None:
 
 @virtual
 async def test_who_sends_nothing_more_is_waited_for_no_longer() -> None:
-    guest = await refused()
+    guest, clock = await refused(), Clock(asyncio.get_running_loop())
 
-    await asyncio.sleep(SILENT_SECONDS - 0.1)
+    await clock.sleep(SILENT_SECONDS - 0.1)
     is_open = [wire_of(guest).is_open]
-    await asyncio.sleep(0.2)
+    await clock.sleep(0.2)
 
     assert [*is_open, wire_of(guest).is_open] == [True, False]
 
@@ -80,10 +81,11 @@ async def test_who_sends_nothing_more_is_waited_for_no_longer() -> None:
 @virtual
 async def test_who_goes_on_for_ever_is_not_heard_for_ever() -> None:
     guest, seconds = await refused(), 0
+    clock = Clock(asyncio.get_running_loop())
 
     while wire_of(guest).is_open:
         guest.data_received(b"x")
-        await asyncio.sleep(1)
+        await clock.sleep(1)
         seconds += 1
 
     assert seconds in (MOST_SECONDS, MOST_SECONDS + 1)
