@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 from asyncio import Future, TimerHandle
+from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -18,6 +20,7 @@ from headrace.compiler.language.context import Context
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.families import Connection, Output
 from headrace.compiler.language.fields import Choice, ConnectionName
+from headrace.compiler.language.ground import Ground
 from headrace.compiler.language.records import option
 from headrace.compiler.language.structures import RecordOf
 from headrace.connectors.folders import NEW_FILE, Folder, is_inside, write_whole
@@ -38,6 +41,33 @@ class FileConnection(Connection, kind="file", listed=5, elsewhere="directory fol
         FilePath(),
         "The directory; a relative one is taken from the server's working directory.",
         elsewhere="base dir directory folder path",
+    )
+
+    def examine(self, ground: Ground) -> Iterator[Fault]:
+        """Tell of a root outside of the directory that files are written in."""
+        if ground.data_dir is not None:
+            yield from _outside(self.root, os.path.realpath(ground.data_dir))
+
+
+def _outside(root: str, base: str) -> Iterator[Fault]:
+    """Yield what is wrong with a root that is not below ``base``, and what would do instead."""
+    top = os.path.realpath(root)
+    if is_inside(top, base):
+        return
+    suggestion = None
+    if not os.path.isabs(root):
+        steps = [step for step in os.path.normpath(root).split(os.sep) if step not in ("..", ".")]
+        meant, here = os.path.join(base, *steps), os.getcwd()
+        if is_inside(meant, os.path.realpath(here)):
+            meant = os.path.relpath(meant, os.path.realpath(here))
+        suggestion = f"write '{meant}': a relative root starts at the working directory"
+    yield Fault(
+        "outside-root",
+        f"the root '{root}' is '{top}', and leads out of --data-dir, which is '{base}'",
+        found=root,
+        expected=f"a directory inside '{base}'",
+        suggestion=suggestion,
+        path=("root",),
     )
 
 
@@ -88,16 +118,9 @@ class FileOutput(Output, kind="file", listed=2, elsewhere="local_file"):
 
     def _folder(self, root: str, data_dir: DataDir) -> Folder:
         base, top = str(data_dir), os.path.realpath(root)
-        if not is_inside(top, base):
-            raise OutsideRoot(
-                Fault(
-                    "outside-root",
-                    f"the root '{root}' of connection '{self.connection}' leads out of --data-dir",
-                    found=root,
-                    expected=f"a directory inside '{data_dir}'",
-                    path=("connection",),
-                )
-            )
+        for fault in _outside(root, base):
+            message = f"connection '{self.connection}': {fault.message}"
+            raise OutsideRoot(replace(fault, message=message, path=("connection",)))
         target = os.path.realpath(os.path.join(top, self.path))
         if not is_inside(target, top):
             raise OutsideRoot(

@@ -32,6 +32,7 @@ def check(
     secrets: Path | None = None,
     settings: Path | None = None,
     *,
+    data_dir: Path | None = None,
     is_json: bool = False,
     is_strict: bool = False,
     piped: Callable[[], bytes] = lambda: b"",
@@ -54,7 +55,7 @@ def check(
         replace(beside, piped=piped()) if each == STANDARD_INPUT else replace(beside, config=each)
         for each in selection.configs
     ] or [beside]
-    results = [load(each, known) for each in files]
+    results = [load(each, known, data_dir=data_dir) for each in files]
     # Configs may share a connections file, as they do settings; what is wrong with it is told once.
     told = dict.fromkeys(one for loaded in results for one in loaded.diagnostics)
     sources = {file: text for loaded in results for file, text in loaded.sources.items()}

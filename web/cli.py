@@ -120,6 +120,7 @@ def serve(
 @click.option(
     "--secrets", type=_FILE, help="What ${NAME} stands for where the environment is silent."
 )
+@click.option("--data-dir", type=_FILE, help="Root of all files that a server would write.")
 @click.option("--server-config", type=_FILE, help="A file of server settings to look at as well.")
 @click.option("--strict", is_flag=True, help="Fail on warnings, too.")
 @click.option(
@@ -134,6 +135,7 @@ def check(
     files: Sequence[Path],
     connections: Path | None,
     secrets: Path | None,
+    data_dir: Path | None,
     server_config: Path | None,
     strict: bool,
     form: str,
@@ -157,6 +159,7 @@ def check(
                 connections,
                 secrets,
                 server_config,
+                data_dir=data_dir,
                 is_json=form == "json",
                 is_strict=strict,
                 piped=_piped_config,

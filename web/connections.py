@@ -16,6 +16,7 @@ from headrace.compiler.jsontext import encode
 from headrace.compiler.language.connections import load_connection
 from headrace.compiler.language.diagnostics import Diagnostic, in_file_order
 from headrace.compiler.language.families import Connection
+from headrace.compiler.language.ground import Ground
 from headrace.web.asking import Request
 from headrace.web.bodies import called, document_of, read_json_body
 from headrace.web.service import Service
@@ -60,7 +61,9 @@ def _connection(body: bytes, service: Service) -> tuple[str, Connection, list[Di
         Refused: with all that is wrong with it.
     """
     document, twice = document_of(body)
-    loaded, diagnostics = load_connection(document, service.catalogue, service.engine.secrets)
+    engine = service.engine
+    ground = Ground(data_dir=engine.data_dir)
+    loaded, diagnostics = load_connection(document, service.catalogue, engine.secrets, ground)
     if loaded is None or twice:
         subject = f"{called('connection', document.value)} could not be filed"
         raise Refused(in_file_order([*twice, *diagnostics]), subject)

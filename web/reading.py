@@ -21,6 +21,7 @@ from headrace.compiler.language.decoding import Format
 from headrace.compiler.language.diagnostics import Diagnostic, Severity
 from headrace.compiler.language.documents import Document, Unreadable, read, read_file
 from headrace.compiler.language.families import Connection
+from headrace.compiler.language.ground import Ground
 from headrace.compiler.language.secrets import Secrets
 from headrace.web.saving.layout import LayoutFile, layout_file, load_layout
 from headrace.web.saving.places import clash
@@ -110,6 +111,8 @@ class Loaded:
     layout: LayoutFile = field(default_factory=LayoutFile)
     base: Path | None = None
     """The directory that files of the config are named from."""
+    data_dir: Path | None = None
+    """The root of all files that are written, if that is known."""
     diagnostics: list[Diagnostic] = field(default_factory=list)
     sources: dict[str, str] = field(default_factory=dict)
     """Texts by file, to show the lines in question."""
@@ -120,14 +123,21 @@ class Loaded:
         return any(one.severity is Severity.ERROR for one in self.diagnostics)
 
 
-def load(files: Files, catalogue: Catalogue, *, is_starting: bool = False) -> Loaded:
+def load(
+    files: Files,
+    catalogue: Catalogue,
+    *,
+    data_dir: Path | None = None,
+    is_starting: bool = False,
+) -> Loaded:
     """Read secrets, settings, connections, config and layout, whatever is wrong with any of them.
 
     References that nothing answers are warned of: who builds the pipelines has the last word, and
-    a server that ``is_starting`` about its accounts. What could not be read leaves open whether the
+    a server that ``is_starting`` about its accounts. With a ``data_dir``, connections that lead out of
+    it are refused. What could not be read leaves open whether the
     names in it exist, so nobody is told that they do not.
     """
-    loaded = Loaded(files, base=files.base())
+    loaded = Loaded(files, base=files.base(), data_dir=data_dir)
     _check_purposes(loaded)
     secrets = _load_secrets(files.secrets, loaded)
     _load_settings(files.settings, secrets, loaded, is_starting=is_starting)
@@ -136,9 +146,11 @@ def load(files: Files, catalogue: Catalogue, *, is_starting: bool = False) -> Lo
     return loaded
 
 
-def load_again(files: Files, catalogue: Catalogue, secrets: Secrets) -> Loaded:
-    """Read connections and config as `load` does; ``secrets`` are those of the start."""
-    loaded = Loaded(files, base=files.base(), secrets=secrets)
+def load_again(
+    files: Files, catalogue: Catalogue, secrets: Secrets, data_dir: Path | None
+) -> Loaded:
+    """Read connections and config as `load` does; secrets and ``data_dir`` are those of the start."""
+    loaded = Loaded(files, base=files.base(), data_dir=data_dir, secrets=secrets)
     _load_program(files, catalogue, secrets, loaded)
     return loaded
 
@@ -220,7 +232,8 @@ def _load_connections(
     document = _read(file, loaded)
     if document is None:
         return None
-    connections, said = load_connections(document, catalogue, secrets)
+    ground = Ground(data_dir=loaded.data_dir)
+    connections, said = load_connections(document, catalogue, secrets, ground)
     loaded.diagnostics += said
     loaded.connections = connections or {}
     loaded.filed_at = {

@@ -79,8 +79,9 @@ async def _read(
     files = service.filing.files
     if files.config is None:
         raise NoConfigFile
+    engine = service.engine
     # In a thread, as a body is read: a large file takes seconds.
-    loaded = await in_thread(load_again, files, service.catalogue, service.engine.secrets)
+    loaded = await in_thread(load_again, files, service.catalogue, engine.secrets, engine.data_dir)
     if loaded.program is None or loaded.is_refused:
         raise NotReverted(in_file_order(loaded.diagnostics), subject)
     return loaded, Target(loaded.program, loaded.connections)

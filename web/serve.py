@@ -70,7 +70,7 @@ def serve(options: Options) -> int:
     lines = configure(errors, is_debug=options.is_debug, form=options.log_format)
     telling = Telling(errors, options.log_format)
     known = catalogue()
-    loaded = load(options.files, known, is_starting=True)
+    loaded = load(options.files, known, data_dir=options.data_dir, is_starting=True)
     lines.redact = loaded.secrets.redact
     try:
         if loaded.program is None or loaded.is_refused:

@@ -59,6 +59,11 @@ class Engine(Protocol):
     """The directory that files of a config are named from; None without a config file."""
     secrets: Secrets
     """What answers references."""
+
+    @property
+    def data_dir(self) -> Path | None:
+        """The root of all files that are written; None if there are none."""
+
     samples: Samples
     """Where samples of inputs are taken."""
 

@@ -28,6 +28,8 @@ from headrace.compiler.language.secrets import Secret, Secrets
 from headrace.compiler.language.settings import Setting, settings_of
 from headrace.compiler.language.suggest import did_you_mean, nearest, one_of
 
+_ANY_GROUND = Ground()
+
 
 class Filed(Protocol):
     """A connection, or the class of one that has faults of its own."""
@@ -44,7 +46,10 @@ def companion(config: FilePath, subject: str) -> FilePath:
 
 
 def load_connections(
-    document: Document, catalogue: Catalogue, secrets: Secrets | None = None
+    document: Document,
+    catalogue: Catalogue,
+    secrets: Secrets | None = None,
+    ground: Ground = _ANY_GROUND,
 ) -> tuple[dict[str, Connection] | None, list[Diagnostic]]:
     """Read the connections by name, and tell all that is wrong with any of them.
 
@@ -52,7 +57,7 @@ def load_connections(
     """
     parts, said = _filed(document, catalogue)
     for part in parts.values():
-        said += _judged(part, secrets)
+        said += _judged(part, secrets, ground)
     built = {name: part.built for name, part in parts.items()}
     connections = {name: each for name, each in built.items() if isinstance(each, Connection)}
     return None if is_refused(said) else connections, in_file_order(said)
@@ -65,7 +70,10 @@ class Filing(Record):
 
 
 def load_connection(
-    document: Document, catalogue: Catalogue, secrets: Secrets | None = None
+    document: Document,
+    catalogue: Catalogue,
+    secrets: Secrets | None = None,
+    ground: Ground = _ANY_GROUND,
 ) -> tuple[tuple[str, Connection] | None, list[Diagnostic]]:
     """Read one connection, its name beside its own keys as ``id``, and tell all that is wrong.
 
@@ -79,7 +87,7 @@ def load_connection(
     rest = {key: inner for key, inner in value.items() if key not in of_name}
     filing, _, faults = loaded(Filing, of_name)
     part, wrong = part_of(rest, site, "connection", catalogue)
-    said = [*map(site.diagnose, faults), *wrong, *_judged(part, secrets)]
+    said = [*map(site.diagnose, faults), *wrong, *_judged(part, secrets, ground)]
     if filing is None or not isinstance(part.built, Connection) or is_refused(said):
         return None, in_file_order(said)
     return (filing.id, part.built), in_file_order(said)
@@ -157,14 +165,14 @@ def unresolved(found: Iterable[Setting], secrets: Secrets) -> Iterator[Fault]:
                 yield replace(fault, path=path, severity=severity)
 
 
-def _judged(part: Part, secrets: Secrets | None) -> Iterator[Diagnostic]:
+def _judged(part: Part, secrets: Secrets | None, ground: Ground) -> Iterator[Diagnostic]:
     """Yield what one connection is refused with or warned of beyond its shape, whoever files it.
 
     It is judged whole, also while no component names it.
     """
     yield from literal_references(part)
     if part.built is not None:
-        yield from map(part.site.diagnose, part.built.examine(Ground()))
+        yield from map(part.site.diagnose, part.built.examine(ground))
     if secrets is not None:
         yield from map(part.site.diagnose, unresolved(part.settings(), secrets))
 

@@ -13,7 +13,9 @@ class Ground:
     - ``base``: the directory that files are named from, that of the config; None without a config
       file, and then there are none.
     - ``has_state``: whether the pipeline names a bucket of its own.
+    - ``data_dir``: the root of all files that are written; None where nobody has said which it is.
     """
 
     base: Path | None = None
     has_state: bool = False
+    data_dir: Path | None = None

@@ -105,6 +105,12 @@ class Engine:
         self.samples = Samples(self._world, partial(self._graph.attach, make=Peek))
 
     @property
+    def data_dir(self) -> Path | None:
+        """The root of all files that are written; None if there are none."""
+        opened = self._world.data_dir
+        return None if opened is None else opened.path
+
+    @property
     def base(self) -> Path | None:
         """The directory that files of a config are named from; None without a config file."""
         return self._world.base

@@ -15,6 +15,7 @@ import pytest
 
 from headrace.compiler.errors import BatchFailed, BuildRefused, OutsideRoot, UnknownConnection
 from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.ground import Ground
 from headrace.connectors.file import FileConnection, FileOutput, FileSink
 from tests.doubles import StubContext, refusals
 from tests.virtual import virtual
@@ -533,11 +534,51 @@ def test_a_root_outside_the_data_directory_is_refused(tmp_path, root):
 
     assert refused(data, root) == Fault(
         "outside-root",
-        f"the root '{root}' of connection 'disk' leads out of --data-dir",
+        f"connection 'disk': the root '{root}' is '{os.path.realpath(root)}', and leads out of"
+        f" --data-dir, which is '{data}'",
         found=root,
         expected=f"a directory inside '{data}'",
         path=("connection",),
     )
+
+
+@pytest.mark.parametrize(
+    ("root", "meant"),
+    [
+        ("archive", "data/archive"),
+        ("../archive", "data/archive"),
+        (".", "data"),
+        ("a/../b", "data/b"),
+    ],
+)
+def test_a_relative_root_outside_is_told_with_the_spelling_that_would_do(
+    tmp_path, monkeypatch, root, meant
+):
+    monkeypatch.chdir(tmp_path)
+    ground = Ground(data_dir=Path("data"))
+
+    [fault] = FileConnection(root=root).examine(ground)
+
+    top, base = os.path.realpath(root), tmp_path / "data"
+    assert fault == Fault(
+        "outside-root",
+        f"the root '{root}' is '{top}', and leads out of --data-dir, which is '{base}'",
+        found=root,
+        expected=f"a directory inside '{base}'",
+        suggestion=f"write '{meant}': a relative root starts at the working directory",
+        path=("root",),
+    )
+    assert [*FileConnection(root=meant).examine(ground)] == []
+    assert [*FileConnection(root=root).examine(Ground())] == []
+
+
+def test_a_data_directory_elsewhere_is_spelt_in_full(tmp_path, monkeypatch):
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+
+    [fault] = FileConnection(root="archive").examine(Ground(data_dir=tmp_path / "data"))
+
+    assert f"write '{tmp_path / 'data' / 'archive'}'" in str(fault.suggestion)
 
 
 @pytest.mark.parametrize("path", ["link", "link/new", "inner/link", "inner/link/a/b"])

@@ -24,7 +24,8 @@ def components() -> Catalogue:
 
 
 @pytest_asyncio.fixture
-async def engine(tmp_path: Path) -> AsyncIterator[Engine]:
+async def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Engine]:
+    monkeypatch.chdir(tmp_path)  # where relative roots of connections start
     engine = Engine(Clock(asyncio.get_running_loop()), data_dir=DataDir(tmp_path))
     yield engine
     await engine.close()

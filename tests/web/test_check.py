@@ -342,3 +342,19 @@ def test_with_strict_a_warning_refuses_as_well() -> None:
 
 def test_without_anything_named_it_is_a_mistake_on_the_command_line() -> None:
     assert check()[0] == 2
+
+
+def test_a_root_outside_of_the_data_directory_is_told_where_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plant.yaml").write_text("[]")
+    (tmp_path / "plant.connections.yaml").write_text("disk: { type: file, root: archive }")
+
+    fine = CliRunner().invoke(commands, ["check", "plant.yaml"])
+    wrong = CliRunner().invoke(commands, ["check", "plant.yaml", "--data-dir", "data"])
+
+    told = wrong.stdout
+    assert (fine.exit_code, wrong.exit_code) == (0, 1)
+    assert told.startswith("plant.connections.yaml:1:27: disk.root: the root 'archive' is ")
+    assert "(write 'data/archive': a relative root starts at the working directory)" in told

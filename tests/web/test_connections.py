@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -73,8 +74,9 @@ def components(components: Catalogue) -> Catalogue:
 
 @pytest_asyncio.fixture
 async def client(
-    engine: Engine, components: Catalogue, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, components: Catalogue, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> AsyncIterator[falcon.testing.ASGIConductor]:
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("YARD_PASS", "s3same-open")
     service = Service(engine, components, engine.clock, is_ready=True)
     async with falcon.testing.ASGIConductor(waited_for(Application(service))) as conductor:
@@ -434,3 +436,11 @@ async def test_a_page_of_another_site_changes_nothing(
 
     assert asked.status == 403
     assert len(service.engine.connections) == 0
+
+
+async def test_a_root_outside_of_the_data_directory_is_refused(client, tmp_path) -> None:
+    refused = await file(client, {**DISK, "root": "/somewhere"})
+    filed = await file(client, {**DISK, "root": str(tmp_path / "inside")})
+
+    assert (refused.status_code, filed.status_code) == (422, 201)
+    assert [one["path"] for one in refused.json["diagnostics"]] == ["root"]

@@ -182,7 +182,7 @@ def secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_what_fails_shows_no_credential_to_anybody(tmp_path: Path, secrets: list[str]) -> None:
-    disk = {"type": "file", "root": "${DEEP_TOKEN}"}
+    disk = {"type": "file", "root": "data/${DEEP_TOKEN}"}
     (tmp_path / "config.connections.json").write_text(json.dumps({"disk": disk}))
     unresolved = {"type": "bearer", "token": "${NO_SUCH_NAME}${DEEP_TOKEN}"}
     with echo() as at, serving(tmp_path, config(at), *secrets) as server:
