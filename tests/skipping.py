@@ -2,12 +2,14 @@
 
 A test that needs a server skips itself where that server is not installed. Where the script engine is
 not installed, a test is skipped that fails after it has asked for it, or with the engine's name in what it
-says, and so is one that is marked `engine`. In CI everything is installed, so a skip there would be a
-test that silently stopped testing: it fails.
+says, and so is one that is marked `engine`; how many they were stands at the end. What is tested of an
+installation without the engine takes it away by itself, and asks nobody. In CI everything is installed,
+so a skip there would be a test that silently stopped testing: it fails.
 """
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Generator, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.util import find_spec
@@ -74,3 +76,11 @@ def pytest_runtest_makereport(
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     return _failed_if_skipped((yield))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many tests were skipped for which reason."""
+    skipped = terminalreporter.getreports("skipped")
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"{count} skipped: {reason}")
