@@ -121,9 +121,9 @@ def _responder(service: Service, endpoint: Endpoint, fixed: Mapping[str, str]) -
 
 
 def _ignored(endpoint: Endpoint, scope: Message) -> str | None:
-    """Return what a request asks for that its endpoint does not know."""
+    """Return what a request asks for that its endpoint does not know; None: nothing."""
     query: bytes = scope["query_string"]
-    return ignored(query, {each.name for each in endpoint.query}) if query else None
+    return ignored(query, {each.name: each.words for each in endpoint.query}) if query else None
 
 
 def _headers_only(endpoint: Endpoint) -> Any:

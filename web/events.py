@@ -30,13 +30,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import MutableMapping
-from urllib.parse import parse_qsl, quote
 from weakref import WeakKeyDictionary
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.feed import Event, Lagged, Run
 from headrace.web.access import caller_of
 from headrace.web.asgi import Message, Receive, Send, gone
+from headrace.web.ignoring import fields, words
 from headrace.web.service import Listener, Service
 
 EVENTS_PATH = "/events"
@@ -46,18 +46,20 @@ log = logging.getLogger("headrace.web")
 
 NAMED = ("ping",)
 """The events that come only to who asks for them by name."""
-_UNASKED = ("lagged", "fault")
-_MOST_NAMED = 10
-_MOST_CHARACTERS = 40
-"""Unknown names that an answer repeats, and what it repeats of each."""
+KNOWN = frozenset({*NAMED, "lagged", "fault"})
+"""All names that may be asked for: the others come anyway."""
 
-_HEADERS = [
-    (b"content-type", b"text/event-stream"),
-    (b"cache-control", b"no-store"),
-    (b"x-content-type-options", b"nosniff"),
-    # nginx would hold events back to fill its buffer.
-    (b"x-accel-buffering", b"no"),
-]
+_START = {
+    "type": "http.response.start",
+    "status": 200,
+    "headers": [
+        (b"content-type", b"text/event-stream"),
+        (b"cache-control", b"no-store"),
+        (b"x-content-type-options", b"nosniff"),
+        # nginx would hold events back to fill its buffer.
+        (b"x-accel-buffering", b"no"),
+    ],
+}
 _COMMENT = b":\n\n"
 _PING = b"event: ping\ndata: {}\n\n"
 
@@ -77,7 +79,7 @@ class EventStream:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Stream until the client leaves, is signed out, or the feed ends."""
         named = asked_for(scope["query_string"])
-        await send(_starting(named.difference(NAMED, _UNASKED)))
+        await send(_START)
         listener = self._engine.observe()
         ended = caller_of(scope).ended
         sign_of_life = _COMMENT + _PING if "ping" in named else _COMMENT
@@ -124,23 +126,7 @@ def frame(event: Event) -> bytes:
 
 def asked_for(query: bytes) -> set[str]:
     """Return the names in `named=a,b`, which may stand there more than once."""
-    given = parse_qsl(query.decode("latin-1"))
-    names = ",".join(value for key, value in given if key == "named").split(",")
-    return {name.strip() for name in names} - {""}
-
-
-def _starting(unknown: set[str]) -> Message:
-    """Return the message that starts a stream. It tells which events that were asked for do not exist.
-
-    They are no mistake: a page that is made for a newer server would have no stream at all, and is not
-    told by its browser why.
-    """
-    headers = _HEADERS
-    if unknown:
-        some = sorted(unknown)[:_MOST_NAMED]
-        told = ", ".join(f"named={quote(name[:_MOST_CHARACTERS], safe='')}" for name in some)
-        headers = [*_HEADERS, (b"x-headrace-ignored", told.encode())]
-    return {"type": "http.response.start", "status": 200, "headers": headers}
+    return {word for name, value in fields(query) if name == "named" for word in words(value)}
 
 
 async def _keep_alive(clock: Clock, send: Send, sign_of_life: bytes) -> None:

@@ -45,8 +45,9 @@ SECURITY_SCHEMES: dict[str, Schema] = {
 }
 
 IGNORED: Schema = {
-    "description": "The query parameters that the endpoint does not know, percent-encoded and parted by "
-    "commas: they were ignored. Absent, there were none.",
+    "description": "What the endpoint does not know of the query and ignored, percent-encoded and parted by"
+    " commas: parameters by their names, and as `named=pong` the words of a parameter that takes words."
+    " Absent, there was nothing.",
     "schema": {"type": "string"},
 }
 

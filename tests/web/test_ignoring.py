@@ -19,6 +19,8 @@ from headrace.web.openapi import described
 from headrace.web.service import Service
 from tests.web.exchange import Exchange
 
+WORDS = {"named": {"ping", "lagged"}}
+
 
 @pytest.mark.parametrize(
     ("query", "said"),
@@ -36,19 +38,44 @@ from tests.web.exchange import Exchange
     ],
 )
 def test_the_names_are_told_once_in_order_and_encoded(query: bytes, said: str | None) -> None:
-    assert ignored(query, {"known"}) == said
+    assert ignored(query, {"known": None}) == said
 
 
-def test_names_are_cut_and_so_is_their_number() -> None:
-    long, many = b"x" * 5000, b"&".join(b"n%d" % n for n in range(5000))
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (b"named", None),
+        (b"named=,%20,&named=+ping,lagged", None),
+        (b"other=pong&named=pong", "other, named=pong"),
+        (b"named=pong,ping,pang&a&named=pang", "named=pong, named=pang, a"),
+        (b"named=%0d%0aset-cookie:a", "named=set-cookie:a"),
+        (b"named=a%0d%0ab=c&named%3Da=ping", "named=a%0D%0Ab%3Dc, named%3Da"),
+    ],
+)
+def test_unknown_words_are_told_with_the_parameter_that_takes_others(
+    query: bytes, said: str | None
+) -> None:
+    assert ignored(query, WORDS) == said
 
-    assert ignored(long, ()) == "x" * (MOST_CHARACTERS - 3) + "..."
-    assert ignored(many, ()) == ", ".join([*(f"n{n}" for n in range(MOST_NAMES)), "..."])
+
+@pytest.mark.parametrize(
+    ("written", "told"), [(b"%b", "{}"), (b"named=%b", "named={}")], ids=["names", "words"]
+)
+def test_what_is_told_is_cut_and_so_is_its_number(written: bytes, told: str) -> None:
+    many = [b"n%d" % n for n in range(5000)]
+    listed = b",".join(many) if b"=" in written else b"&".join(many)
+
+    assert ignored(written % (b"x" * 60_000), WORDS) == (
+        told.format("x" * MOST_CHARACTERS)[: MOST_CHARACTERS - 3] + "..."
+    )
+    assert ignored(written % listed, WORDS) == ", ".join(
+        [*(told.format(f"n{n}") for n in range(MOST_NAMES)), "..."]
+    )
 
 
-@given(st.binary(max_size=300))
-def test_no_name_brings_in_anything_but_itself(query: bytes) -> None:
-    said = ignored(query, ())
+@given(st.binary(max_size=300), st.sampled_from([b"", b"named="]))
+def test_no_name_brings_in_anything_but_itself(query: bytes, parameter: bytes) -> None:
+    said = ignored(parameter + query, WORDS)
 
     names = [] if said is None else said.split(", ")
     assert all(re.fullmatch(r"[!-+\--:<-~]{1,100}", name) for name in names)
@@ -66,7 +93,7 @@ async def test_every_endpoint_names_what_it_ignores_whatever_it_answers(
     service: Service, row: Endpoint
 ) -> None:
     application = Application(service)
-    known = "&".join(f"{each.name}=1" for each in row.query).encode()
+    known = "&".join(f"{each.name}={min(each.words or '1')}" for each in row.query).encode()
 
     told, silent = (
         asking(application, row, known + b"&nonsense=1"),
@@ -78,6 +105,21 @@ async def test_every_endpoint_names_what_it_ignores_whatever_it_answers(
     assert told.headers[HEADER.lower()] == "nonsense"
     assert HEADER.lower() not in silent.headers
     assert told.status == silent.status
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_what_a_stream_is_asked_for_and_does_not_know_is_one_header(
+    service: Service, method: str
+) -> None:
+    query = b"named=ping,foo&zz=1&named=fault"
+    exchange = Exchange(Application(service), method, "/events", query=query, leaves=True)
+
+    await exchange.run()
+
+    said = [
+        value for name, value in exchange.messages[0]["headers"] if name == HEADER.lower().encode()
+    ]
+    assert said == [b"named=foo, zz"]
 
 
 def test_the_description_names_the_header(components: Catalogue) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +35,9 @@ class Query:
     name: str
     meaning: str
     schema: str
+    words: Collection[str] | None = None
+    """The words it takes, parted by commas. Another one is no mistake: a page that is made for a newer
+    server would have no answer at all. None: it takes other values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

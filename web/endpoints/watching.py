@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.web.access import Access
 from headrace.web.endpoints.row import Answer, Endpoint, Query
-from headrace.web.events import EVENTS_PATH, EventStream
+from headrace.web.events import EVENTS_PATH, KNOWN, EventStream
 
 ROWS: tuple[Endpoint, ...] = (
     Endpoint(
@@ -20,6 +20,7 @@ ROWS: tuple[Endpoint, ...] = (
                 "Further events that are wanted, by name, parted by commas. `ping`: one at once and every"
                 " 15 seconds. Names that do not exist are ignored, and told in `X-Headrace-Ignored`.",
                 "NamedEvents",
+                KNOWN,
             ),
         ),
         responses={
