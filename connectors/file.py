@@ -23,12 +23,14 @@ from headrace.compiler.language.fields import Choice, ConnectionName
 from headrace.compiler.language.ground import Ground
 from headrace.compiler.language.records import option
 from headrace.compiler.language.structures import RecordOf
+from headrace.compiler.language.templates import Fixed
 from headrace.connectors.folders import NEW_FILE, Folder, is_inside, write_whole
 from headrace.connectors.parts import FORMATS, OTHER_FORMATS, PartFormat, Rotation, part_name
 from headrace.connectors.paths import FilePath, InnerPath
 
 CLOSING = 4
 """Parts that may be synced to disk at a time; the next batch waits for one of them."""
+FILES = Fixed(by_time="each part is named for the time it is opened; 'rotate' says when one is")
 
 
 class FileConnection(Connection, kind="file", listed=5, elsewhere="directory folder"):
@@ -38,7 +40,7 @@ class FileConnection(Connection, kind="file", listed=5, elsewhere="directory fol
     """
 
     root: str = option(
-        FilePath(),
+        FilePath(fixed=FILES),
         "The directory; a relative one is taken from the server's working directory.",
         elsewhere="base dir directory folder path",
     )
@@ -86,7 +88,7 @@ class FileOutput(Output, kind="file", listed=2, elsewhere="local_file"):
 
     connection: str = option(ConnectionName("file"), "Connection that names the directory.")
     path: str = option(
-        InnerPath(),
+        InnerPath(fixed=FILES),
         "Directory under the connection's root; made when it is not there.",
         elsewhere="dir directory file filename folder",
     )

@@ -22,6 +22,7 @@ from headrace.compiler.language.families import Input, Output
 from headrace.compiler.language.fields import Choice, Integer, Name, Number, SecretText, refused
 from headrace.compiler.language.records import option
 from headrace.compiler.language.secrets import Secret
+from headrace.compiler.language.templates import Fixed
 from headrace.compiler.language.urls import Address, HttpUrl
 from headrace.compiler.language.variants import Tagged, VariantOf
 from headrace.compiler.largejson import LargeBatch
@@ -379,7 +380,9 @@ class HttpOutput(Output, kind="http", listed=10, elsewhere="http_client post res
     drivers = ("aiohttp",)
 
     url: Address = option(
-        HttpUrl(), "Where to send: an absolute http or https url.", elsewhere="address endpoint uri"
+        HttpUrl(fixed=Fixed()),
+        "Where to send: an absolute http or https url.",
+        elsewhere="address endpoint uri",
     )
     auth: Auth | None = option(
         VariantOf(Auth),

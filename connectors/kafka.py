@@ -25,6 +25,7 @@ from headrace.compiler.language.fields import (
 from headrace.compiler.language.records import listed, option
 from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.structures import ObjectOf
+from headrace.compiler.language.templates import PIPELINES, Fixed
 from headrace.connectors.drivers.kafka_addresses import brokers
 from headrace.connectors.drivers.kafka_cluster import Cluster, Credential
 from headrace.connectors.drivers.kafka_sample import KafkaSample
@@ -43,6 +44,7 @@ _BEGUN = {
 """Where a sample begins."""
 
 SASL = ("sasl_mechanism", "username", "password")
+TOPIC = Fixed(f"{PIPELINES}; in one topic, 'key' keeps what has one value together")
 
 
 class TopicName(Name):
@@ -61,7 +63,8 @@ class TopicName(Name):
         topic: str = super().read(value)
         if not _TOPIC.fullmatch(topic):
             message = f"{shown(topic)} cannot be the name of a topic"
-            raise refused("not-a-subject", message, found=topic, expected=self.expects)
+            hint = self.instead(topic)
+            raise refused("not-a-subject", message, found=topic, expected=self.expects, hint=hint)
         return topic
 
 
@@ -229,7 +232,7 @@ class KafkaOutput(Output, kind="kafka", listed=4, elsewhere="kafka_franz kafka_p
     drivers = ("aiokafka",)
 
     connection: str = option(ConnectionName("kafka"), "Connection to write to.")
-    topic: str = option(TopicName(), "Topic to write to.", elsewhere="topics")
+    topic: str = option(TopicName(fixed=TOPIC), "Topic to write to.", elsewhere="topics")
     key: str | None = option(
         DottedPath(),
         "Field that holds a record's key: a string as it is, anything else as JSON text. Without the"

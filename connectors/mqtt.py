@@ -25,6 +25,7 @@ from headrace.compiler.language.ground import Ground
 from headrace.compiler.language.holders import Holder
 from headrace.compiler.language.records import option
 from headrace.compiler.language.secrets import Secret
+from headrace.compiler.language.templates import Fixed
 from headrace.connectors.drivers.mqtt_access import Access
 from headrace.connectors.drivers.mqtt_client import QOS
 from headrace.connectors.drivers.mqtt_sample import MqttSample
@@ -86,7 +87,13 @@ class Topic(Name):
 
     def illegal(self, topic: str, why: str) -> Exception:
         """Return the error."""
-        return refused("not-a-subject", f"{shown(topic)} {why}", found=topic, expected=self.expects)
+        return refused(
+            "not-a-subject",
+            f"{shown(topic)} {why}",
+            found=topic,
+            expected=self.expects,
+            hint=self.instead(topic),
+        )
 
 
 class TopicFilter(Topic):
@@ -299,7 +306,7 @@ class MqttOutput(Output, kind="mqtt", listed=8):
     drivers = ("aiomqtt",)
 
     connection: str = option(ConnectionName("mqtt"), "Connection to publish to.")
-    topic: str = option(Topic(), "Topic to publish to.", elsewhere="topics")
+    topic: str = option(Topic(fixed=Fixed()), "Topic to publish to.", elsewhere="topics")
     qos: str = option(
         Choice(*QOS, elsewhere=OTHER_QOS), "Quality of service.", default="at_most_once"
     )

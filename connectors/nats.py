@@ -17,6 +17,7 @@ from headrace.compiler.language.families import Input, Output
 from headrace.compiler.language.fields import ConnectionName, Integer, Name, SecretText, refused
 from headrace.compiler.language.records import option
 from headrace.compiler.language.secrets import Secret
+from headrace.compiler.language.templates import Fixed
 from headrace.connectors.arrivals import Arrivals
 from headrace.connectors.drivers.nats_urls import schemes, servers_in
 from headrace.connectors.tls import FILES, TlsConnection
@@ -43,9 +44,9 @@ _NOT_IN_A_SUBJECT = re.compile(r"[\s\x00-\x20\x7f]")
 class Subject(Name):
     """A NATS subject: tokens joined by dots."""
 
-    def __init__(self, *, takes_wildcards: bool = False) -> None:
+    def __init__(self, *, takes_wildcards: bool = False, fixed: Fixed | None = None) -> None:
         self.takes_wildcards = takes_wildcards
-        super().__init__()
+        super().__init__(fixed=fixed)
 
     @property
     def expects(self) -> str:
@@ -59,7 +60,10 @@ class Subject(Name):
         """Take a subject that a server takes."""
         subject: str = super().read(value)
         if objection := self._objection(subject):
-            raise refused("not-a-subject", objection, found=subject, expected=self.expects)
+            hint = self.instead(subject)
+            raise refused(
+                "not-a-subject", objection, found=subject, expected=self.expects, hint=hint
+            )
         return subject
 
     def _objection(self, subject: str) -> str | None:
@@ -291,7 +295,9 @@ class NatsOutput(Output, kind="nats", listed=5):
     drivers = ("nats.aio.client",)
 
     connection: str = option(ConnectionName("nats"), "Connection to write to.")
-    subject: str = option(Subject(), "Subject to publish to.", elsewhere="channel topic")
+    subject: str = option(
+        Subject(fixed=Fixed()), "Subject to publish to.", elsewhere="channel topic"
+    )
 
     def open(self, ctx: Context) -> AwaitingSink:
         """Look up the connection; the start connects."""

@@ -15,6 +15,7 @@ from headrace.compiler.language.families import Input, Output
 from headrace.compiler.language.fields import ConnectionName, Identifier, Integer, SecretText
 from headrace.compiler.language.records import option
 from headrace.compiler.language.secrets import Secret
+from headrace.compiler.language.templates import Fixed
 from headrace.connectors.drivers.redis_client import ErrorReply, RedisLink, RedisServer
 from headrace.connectors.drivers.redis_urls import URL_FORM, RedisUrl, objection
 from headrace.connectors.tls import FILES, TlsConnection
@@ -174,7 +175,9 @@ class RedisOutput(Output, kind="redis", listed=9, elsewhere="redis_pubsub"):
     drivers = ("redis.asyncio",)
 
     connection: str = option(ConnectionName("redis"), "Connection to publish to.")
-    channel: str = option(Identifier(), "Name of the channel.", elsewhere="subject topic")
+    channel: str = option(
+        Identifier(fixed=Fixed()), "Name of the channel.", elsewhere="subject topic"
+    )
 
     def open(self, ctx: Context) -> AwaitingSink:
         """Build the publisher."""

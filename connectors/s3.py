@@ -18,6 +18,7 @@ from headrace.compiler.language.ground import Ground
 from headrace.compiler.language.records import option
 from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.structures import RecordOf
+from headrace.compiler.language.templates import Fixed
 from headrace.compiler.language.urls import Address, HttpUrl
 from headrace.connectors.drivers.s3_account import Account
 from headrace.connectors.drivers.s3_kept import Shelf
@@ -182,7 +183,7 @@ class S3Output(Output, kind="s3", listed=3, elsewhere="aws_s3 minio"):
 
     connection: str = option(ConnectionName("s3"), "Connection that names the bucket.")
     prefix: str = option(
-        Prefix(),
+        Prefix(fixed=Fixed(by_time="put it in 'partition', as in 'partition: year=%Y/month=%m'")),
         "What the keys of the objects begin with; may be empty. Slashes around it say nothing.",
         elsewhere="folder key_prefix path",
     )

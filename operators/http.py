@@ -14,10 +14,15 @@ from headrace.compiler.language.families import Transform
 from headrace.compiler.language.fields import Choice
 from headrace.compiler.language.ground import Ground
 from headrace.compiler.language.records import option
+from headrace.compiler.language.templates import Fixed
 from headrace.compiler.language.urls import Address, HttpUrl
 from headrace.compiler.runtime.httpclient import HttpClient
 
 MOST_REPLY_BYTES = 16 * 1024 * 1024
+PIPELINES = (
+    "give each value a pipeline that reads this one, filters by the field and posts to its own url"
+)
+"""What to do instead of a template in a url."""
 
 
 class HttpTransform(
@@ -40,7 +45,9 @@ class HttpTransform(
     acts: ClassVar[str] = "posts every batch that reaches it to its url"
 
     url: Address = option(
-        HttpUrl(), "Where to post: an absolute http or https url.", elsewhere="address endpoint uri"
+        HttpUrl(fixed=Fixed(PIPELINES)),
+        "Where to post: an absolute http or https url.",
+        elsewhere="address endpoint uri",
     )
     verb: str = option(
         Choice("GET", "POST", "PUT", "PATCH", "DELETE"),

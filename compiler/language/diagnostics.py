@@ -78,6 +78,8 @@ CODES: Mapping[str, str] = MappingProxyType(
         # Warnings.
         "fails-on-null": "A component fails on null where an earlier one may write null.",
         "literal-reference": "A plain setting contains '${', which only secrets resolve.",
+        "literal-template": "A name or a path contains a template, which nothing fills in.",
+        "literal-variable": "A secret contains what looks like '$NAME', a reference without its braces.",
         "never-reached": "A component can never see a message.",
         "no-emit": "A script never calls 'emit', so it hands on nothing.",
         "not-applied": "A setting does nothing, because of another one.",
@@ -106,7 +108,8 @@ class Severity(enum.StrEnum):
 class Diagnostic:
     """One problem of one document, with everything a reader needs to mend it.
 
-    ``text`` is that of the file, where it is no document that the reader knows already.
+    ``text`` is that of the file, where it is no document that the reader knows already; empty, where no
+    line of it may be shown.
 
     Units: lines and columns count from 1, columns in characters.
     """
@@ -150,7 +153,8 @@ class Fault:
     """What a field, a record or a rule objects to, before its place in a file is known.
 
     ``path`` leads on from the value where the fault is raised. ``on_key`` points at the key
-    instead of its value, as an unknown key wants; ``spot`` at a place inside the value.
+    instead of its value, as an unknown key wants; ``spot`` at a place inside the value. Of what is
+    confidential not even the line of the file is shown.
     """
 
     code: str
@@ -162,6 +166,7 @@ class Fault:
     on_key: bool = False
     severity: Severity = Severity.ERROR
     spot: Spot | None = None
+    is_confidential: bool = False
 
 
 def diagnosed(
@@ -172,7 +177,7 @@ def diagnosed(
     A file is called as the document is: what came without one, through the API, is told nothing of
     the directories of the server.
     """
-    spot, text = fault.spot, None
+    spot, text = fault.spot, "" if fault.is_confidential else None
     if spot is not None and spot.file is not None:
         file = spot.file if file is None else str(FilePath(file).parent / spot.file)
         position, text = (spot.line, spot.column), spot.text

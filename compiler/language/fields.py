@@ -22,6 +22,7 @@ from headrace.compiler.language.records import Record, json_type
 from headrace.compiler.language.scalars import plain
 from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.suggest import NO_OTHERS, Others, did_you_mean, others
+from headrace.compiler.language.templates import Fixed
 
 _R = TypeVar("_R", bound=Record)
 
@@ -226,6 +227,15 @@ class Text(Strict):
 
     type_name = "string"
     field_type: Any = "text"
+
+    def __init__(self, *, fixed: Fixed | None = None, **keywords: Any) -> None:
+        """Take what to do instead of a template, where the text is part of a name and holds none."""
+        self.fixed = fixed
+        super().__init__(**keywords)
+
+    def instead(self, text: str) -> str | None:
+        """Return what to do instead, of a text that looks like a template."""
+        return None if self.fixed is None else self.fixed.remedy(text)
 
     @property
     def expects(self) -> str:

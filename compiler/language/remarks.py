@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 from headrace.compiler.language.building import FAULTS
 from headrace.compiler.language.diagnostics import Diagnostic, Fault, Path, Severity, shown
@@ -16,10 +17,11 @@ from headrace.compiler.language.drafts import Draft, Part
 from headrace.compiler.language.envelopes import SHARED_METADATA
 from headrace.compiler.language.families import Input, Transform
 from headrace.compiler.language.fieldflow import FieldUse, Passing, Shape, Who, merged
-from headrace.compiler.language.fields import ScriptText, SecretText, Text
+from headrace.compiler.language.fields import ScriptText, SecretText, Strict, Text
 from headrace.compiler.language.holders import Holder
 from headrace.compiler.language.records import dumped
 from headrace.compiler.language.rules import upstreams
+from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.settings import Setting
 from headrace.compiler.language.suggest import did_you_mean
 
@@ -41,22 +43,61 @@ def remarks(drafts: Sequence[Draft], order: Sequence[int]) -> Iterator[Diagnosti
 
 
 def literal_references(part: Part) -> Iterator[Diagnostic]:
-    """Yield the plain settings of a component that look as if they held references."""
+    """Yield the settings of a component that look as if something else were put in their place."""
     return map(part.site.diagnose, taken_literally(part.settings()))
 
 
 def taken_literally(found: Iterable[Setting]) -> Iterator[Fault]:
-    """Yield the plain settings that look as if they held references."""
+    """Yield the settings that look as if something else were put in their place, and are not."""
     for path, field, value in found:
-        is_text = isinstance(field, Text) and not isinstance(field, SecretText | ScriptText)
-        if is_text and "${" in dumped(value):
-            yield Fault(
-                "literal-reference",
-                "'${' is taken as it stands here: only secrets resolve references",
-                found=shown(str(value)),  # of a url, without its user info
-                path=path,
-                severity=Severity.WARNING,
-            )
+        yield from (replace(fault, path=path) for fault in _taken(field, value))
+
+
+def _taken(field: Strict, value: Any) -> Iterator[Fault]:
+    """Yield why one setting looks as if something else were put in its place."""
+    if isinstance(field, SecretText):
+        yield from _without_braces(value)
+    elif isinstance(field, Text) and not isinstance(field, ScriptText):
+        yield from _references(field, value)
+        yield from _templates(field, value)
+
+
+def _references(field: Text, value: Any) -> Iterator[Fault]:
+    """Yield that a plain text looks as if it held references."""
+    text = dumped(value)
+    if "${" in (text if field.fixed is None else text.replace("${!", "")):
+        yield Fault(
+            "literal-reference",
+            "'${' is taken as it stands here: only secrets resolve references",
+            found=shown(str(value)),  # of a url, without its user info
+            severity=Severity.WARNING,
+        )
+
+
+def _templates(field: Text, value: Any) -> Iterator[Fault]:
+    """Yield that a text which is the same for every message looks as if it were not."""
+    text = str(value)  # of a url, without its user info
+    for found, meant, remedy in () if field.fixed is None else field.fixed.taken(text):
+        yield Fault(
+            "literal-template",
+            f"'{found}' is taken as it stands here: nothing puts {meant} in its place",
+            found=shown(text),
+            suggestion=remedy,
+            severity=Severity.WARNING,
+        )
+
+
+def _without_braces(secret: Secret) -> Iterator[Fault]:
+    """Yield that a secret looks as if it named a variable. It may be a password: nothing of it shows."""
+    if secret.lacks_braces:
+        yield Fault(
+            "literal-variable",
+            "what looks like $NAME is taken as it stands here: references have braces",
+            expected="${NAME}",
+            suggestion="write ${NAME} to refer to a variable, with its name inside",
+            severity=Severity.WARNING,
+            is_confidential=True,
+        )
 
 
 def _starved(draft: Draft) -> Iterator[Diagnostic]:

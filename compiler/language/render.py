@@ -88,7 +88,7 @@ def _blocks(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str]) -> st
 def _lines_for(diagnostic: Diagnostic, known: Mapping[str, list[str]]) -> list[str]:
     """Return the lines of the file that a diagnostic is about, as far as anybody has its text."""
     if diagnostic.text is not None:
-        return lines_of(diagnostic.text)
+        return lines_of(diagnostic.text) if diagnostic.text else []
     return known.get(diagnostic.file or "", [])
 
 

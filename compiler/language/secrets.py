@@ -15,6 +15,9 @@ from headrace.compiler.errors import UnresolvedSecret
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.redaction import REFERENCE, Redaction
 
+_VARIABLE = re.compile(r"\A\$_*[A-Z][A-Z0-9_]*\Z|(?<![\w$])\$[A-Z_][A-Z0-9_]{2,}(?![\w$])")
+"""A ``$NAME`` as shells have it, alone or among other signs. In capitals only: the user name that
+Azure has for Kafka is ``$ConnectionString``, and hashes begin with ``$argon2id$``."""
 _BROKEN = re.compile(r"\$\{(?![A-Za-z0-9_.\-]+\})")
 
 
@@ -50,6 +53,11 @@ class Secret:
     def is_broken(self) -> bool:
         """Whether a ``${`` starts no legal reference."""
         return _BROKEN.search(self.template) is not None
+
+    @property
+    def lacks_braces(self) -> bool:
+        """Whether it looks as if it named a variable without braces."""
+        return _VARIABLE.search(self.template) is not None
 
 
 class Secrets:

@@ -58,7 +58,8 @@ class TableName(Text):
 
     def read(self, value: Any) -> str:
         """Take one or two identifiers."""
-        return _identifier(super().read(value), _TABLE, "table", self.expects)
+        table: str = super().read(value)
+        return _identifier(table, _TABLE, "table", self.expects, self.instead(table))
 
 
 class Claim(Boolean):
@@ -145,8 +146,10 @@ class Column(Record):
         return StoredColumn(self.name, self.type, field, is_nullable, policy)
 
 
-def _identifier(text: str, form: re.Pattern[str], what: str, expected: str) -> str:
+def _identifier(
+    text: str, form: re.Pattern[str], what: str, expected: str, hint: str | None = None
+) -> str:
     if form.fullmatch(text):
         return text
     message = f"{shown(text)} cannot be the name of a {what}"
-    raise refused("not-an-identifier", message, found=text, expected=expected)
+    raise refused("not-an-identifier", message, found=text, expected=expected, hint=hint)

@@ -20,6 +20,7 @@ from headrace.compiler.language.ground import Ground
 from headrace.compiler.language.records import listed, option
 from headrace.compiler.language.structures import ListOf, RecordOf
 from headrace.compiler.language.suggest import did_you_mean, one_of
+from headrace.compiler.language.templates import Fixed
 from headrace.connectors.tables.columns import Column, TableName
 from headrace.connectors.tables.fitting import Cell
 from headrace.connectors.tables.rows import Rows, StoredColumn
@@ -48,7 +49,7 @@ class TableOutput(Output):
     where it knows more, and asks for `stored_columns` and `rows` when it opens.
     """
 
-    table: str = option(TableName(), "Table to write to.", elsewhere="into relation")
+    table: str = option(TableName(fixed=Fixed()), "Table to write to.", elsewhere="into relation")
     columns: tuple[Column, ...] = option(
         ListOf(RecordOf(Column), noun="column"),
         "Which fields become which columns. Without it each message is stored whole, as JSON, in a "

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from headrace.compiler.language.render import render
 from headrace.web.cli import commands
+from headrace.web.reading import Files, catalogue, load
 
 FINE = """\
 - id: p
@@ -198,6 +200,21 @@ def test_a_plain_setting_of_a_connection_that_looks_like_a_reference_is_a_warnin
         "a.connections.yaml:5:9: disk.root: warning:"
         " '${' is taken as it stands here: only secrets resolve references"
     ]
+
+
+@pytest.mark.parametrize("style", ["terminal", "plain", "json"])
+def test_a_secret_that_lacks_its_braces_is_told_without_its_line(style: str) -> None:
+    lines = "{ type: mqtt, host: a.org, username: ann, password: $WAGTAIL_7 }\n"
+    written("a.connections.yaml", f"bus: {lines}far: {lines}")
+    config = written("a.yaml", "- inputs: [{type: mqtt, connection: bus, topic: a}]\n")
+    files = Files(Path(config), connections=Path("a.connections.yaml"))
+
+    loaded = load(files, catalogue())
+    text = render(loaded.diagnostics, style=style, sources=loaded.sources)
+
+    assert text.count("what looks like $NAME is taken as it stands here") == 2
+    assert "WAGTAIL" not in text
+    assert "WAGTAIL" not in "".join(check(config, "--connections", "a.connections.yaml")[1])
 
 
 def test_a_misspelt_connection_is_told_with_the_nearest_of_its_kind() -> None:

@@ -22,7 +22,7 @@ from headrace.compiler.language.documents import Document
 from headrace.compiler.language.drafts import Site, is_refused, loaded
 from headrace.compiler.language.remarks import taken_literally
 from headrace.compiler.language.secrets import Secrets
-from headrace.compiler.language.settings import settings
+from headrace.compiler.language.settings import settings, settings_of
 from headrace.web.signin.passwords import MOST_PASSWORD, hash_faults
 from headrace.web.signin.settings import Account, AuthSettings, ServerSettings
 
@@ -42,6 +42,8 @@ def load_settings(
     built, values, faults = loaded(ServerSettings, document.value)
     said = [_unquoted(fault, site.diagnose(_without_query(fault))) for fault in faults]
     said += map(site.diagnose, taken_literally(settings(ServerSettings, values)))
+    for path, account in _accounts(document.value):
+        said += map(site.inside(*path).diagnose, taken_literally(settings_of(account)))
     if secrets is not None:
         unresolved = Severity.ERROR if is_starting else Severity.WARNING
         for path, account in _accounts(document.value):

@@ -359,3 +359,28 @@ def test_a_component_that_cannot_be_read_hides_nothing_but_what_it_hands_on():
         "12:60: pipelines[1].transforms[0]: warning:"
         " reads 'temp', which inputs[0] (pipeline, line 10) does not hand on",
     ]
+
+
+def test_a_secret_that_lacks_its_braces_is_remarked_on_and_nothing_of_it_shows():
+    output = "{type: http, url: 'https://a.org', auth: {type: bearer, token: $WAGTAIL_7}}"
+
+    [told] = diagnosed(chain(outputs=[output]))
+
+    assert (told.code, told.severity, told.path) == (
+        "literal-variable",
+        "warning",
+        "pipelines[0].outputs[0].auth.token",
+    )
+    assert (told.message, told.found, told.expected, told.suggestion) == (
+        "what looks like $NAME is taken as it stands here: references have braces",
+        None,
+        "${NAME}",
+        "write ${NAME} to refer to a variable, with its name inside",
+    )
+    assert "WAGTAIL" not in repr(told)
+
+
+def test_a_secret_with_its_braces_or_without_a_variable_is_let_be():
+    output = "{type: http, url: 'https://a.org', auth: {type: bearer, token: '%s'}}"
+
+    assert remarked(chain(outputs=[output % "${TOKEN}", output % "Pa$$word"])) == []

@@ -135,3 +135,44 @@ def test_secrets_are_the_same_when_their_templates_are():
     assert Secret("${A}") == Secret("${A}") != Secret("${B}")
     assert Secret("${A}") != "${A}"
     assert {Secret("${A}"), Secret("${A}")} == {Secret("${A}")}
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "$TOKEN",
+        "$_TOKEN_2",
+        "$A",
+        "Bearer $TOKEN",
+        "user:$PASSWORD@host",
+        "nats://user:$NATS_PASSWORD@host:4222",
+        "${USER}:$PASSWORD",
+        "$BROKER_A:9092,$BROKER_B:9092",
+    ],
+)
+def test_a_variable_without_braces_looks_like_a_reference(template):
+    assert Secret(template).lacks_braces
+    assert FILED.resolve(Secret(template.replace("${USER}", ""))) == template.replace("${USER}", "")
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "",
+        "${TOKEN}",
+        "Bearer ${TOKEN}",
+        "$",
+        "$_",
+        "$1",
+        "$token",
+        "$ConnectionString",  # what Azure's Event Hubs call everybody who signs in
+        "$argon2id$v=19$m=65536,t=3,p=1$QUJDREVGRw$QUJDREVGRw",
+        "$2B$12$ABCDEFGHIJKLMNOPQRSTUV",
+        "Pa$$WORD",
+        "Pa$WORD",
+        "x9!$QT#w",
+        "$$TOKEN",
+    ],
+)
+def test_a_dollar_sign_alone_makes_no_variable(template):
+    assert not Secret(template).lacks_braces

@@ -316,6 +316,20 @@ def test_a_plain_field_that_looks_like_a_reference_is_warned_of(tmp_path: Path) 
     )
 
 
+def test_a_password_that_lacks_its_braces_is_warned_of(tmp_path: Path) -> None:
+    auth = basic(ann={"password": "$WAGTAIL_7"}, ben={"password": "${BEN}"})
+    loaded = read(tmp_path, json.dumps({"auth": auth}), secrets={"BEN": "$WAGTAIL_7"})
+
+    [told] = loaded.diagnostics
+    assert (told.code, told.path, told.severity) == (
+        "literal-variable",
+        "auth.users.ann.password",
+        Severity.WARNING,
+    )
+    assert "WAGTAIL" not in repr(told)
+    assert not loaded.is_refused
+
+
 PASSWORD = "open-sesame-42"
 SHAPES = st.recursive(
     st.sampled_from([PASSWORD, {"password": PASSWORD}, [PASSWORD], 1, None, "admin", ""]),
