@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import BatchFailed
@@ -39,6 +39,8 @@ class Map(
     field is missing; without one `on_missing` decides. A message that is not an object passes
     unchanged, with one warning.
     """
+
+    spares_nulls: ClassVar[str] = "give it a 'default', set 'on_missing' to null or omit here"
 
     mappings: tuple[Mapping, ...] = option(
         ListOf(VariantOf(Mapping), at_least=1, noun="mapping"),

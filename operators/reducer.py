@@ -9,6 +9,7 @@ from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.language.context import Context, Step
 from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.diagnostics import Path as Place
 from headrace.compiler.language.families import Origins, PerBatch
 from headrace.compiler.language.fieldflow import FieldUse, Passing
 from headrace.compiler.language.fields import Choice, DottedPath, Name
@@ -97,6 +98,7 @@ class Reducer(
     """
 
     wants_batches = True
+    spares_nulls = "set 'on_missing' to skip here"
 
     aggregations: tuple[Aggregation, ...] = option(
         ListOf(RecordOf(Aggregation), at_least=1, noun="aggregation"),
@@ -145,6 +147,15 @@ class Reducer(
             keeps=False,
             drops_without=[*self.group_by, *(needed if self.on_missing == "error" else ())],
         )
+
+    def demands(self) -> Iterator[tuple[str, Place]]:
+        """Without what it groups by and takes values from, `on_missing` fails the batch; `count` counts."""
+        if self.on_missing == "error":
+            for index, path in enumerate(self.group_by):
+                yield path, ("group_by", index)
+            for index, each in enumerate(self.aggregations):
+                if each.field is not None and each.function != "count":
+                    yield each.field, ("aggregations", index, "field")
 
     def passes(self, before: Passing) -> Passing:
         """One message comes after it where the whole batch is one group."""

@@ -163,6 +163,8 @@ class Transform(Component, family="transform"):
     """Whether it may hand on what is in the pipeline's bucket."""
     wants_batches: ClassVar[bool] = False
     """Whether it says little about one message at a time."""
+    spares_nulls: ClassVar[str] = ""
+    """What to set on it so that a null it demands not to see fails no batch, as a clause."""
     acts: ClassVar[str] = ""
     """What it does to the world outside, also in a dry run: ``posts every batch ...``. Most: nothing."""
 

@@ -249,8 +249,7 @@ def _fails_on_null(part: Part, passing: Passing) -> Iterator[Diagnostic]:
             f"this fails the batch where '{path}' is null, and {passing.nulls[path]} writes null for "
             "what is not remembered",
             found=shown(path),
-            suggestion="give it a 'default', set 'on_missing' to null or omit here,"
-            " or to skip where it is recalled",
+            suggestion=f"{part.built.spares_nulls}, or to skip where it is recalled",
             path=place,
             severity=Severity.WARNING,
         )

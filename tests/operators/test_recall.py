@@ -499,6 +499,56 @@ def test_a_null_is_remarked_on_once_with_what_would_do():
     assert said.path == "pipelines[0].transforms[1].mappings[0].from"
 
 
+REDUCING = """\
+state: {{ machines: {{}} }}
+pipelines:
+  - inputs: [{{ type: http }}]
+    state: {{ bucket: machines, key: machine }}
+    transforms:
+      - {{ type: recall, recall: [mode, limit], on_missing: "null" }}
+      - {{ type: buffer, size: 10 }}
+      - {{ type: reducer, {reducer} }}
+"""
+MOST = "aggregations: [{ function: count, as: n }, { function: max, field: limit, as: most }]"
+MODES = "aggregations: [{ function: count, as: n }], group_by: [machine, mode]"
+
+
+@pytest.mark.parametrize(
+    ("reducer", "field", "place"),
+    [
+        (MOST, "limit", "aggregations[1].field"),
+        (MODES, "mode", "group_by[1]"),
+    ],
+)
+def test_a_null_that_fails_a_reducer_later_on_is_remarked_on_where_it_reads_it(
+    reducer, field, place
+):
+    [said] = said_of(REDUCING.format(reducer=reducer))
+
+    assert (said.code, said.line, said.path) == (
+        "fails-on-null",
+        8,
+        f"pipelines[0].transforms[2].{place}",
+    )
+    assert said.message.startswith(
+        f"this fails the batch where '{field}' is null, and transforms[0]"
+    )
+    assert said.suggestion == "set 'on_missing' to skip here, or to skip where it is recalled"
+
+
+@pytest.mark.parametrize(
+    "reducer",
+    [
+        f"{MOST}, on_missing: skip",
+        f"{MODES}, on_missing: skip",
+        "aggregations: [{ function: count, field: mode, as: n }]",
+        "aggregations: [{ function: count, as: n }], group_by: [machine]",
+    ],
+)
+def test_a_null_that_fails_no_reducer_is_not_remarked_on(reducer):
+    assert said_of(REDUCING.format(reducer=reducer)) == []
+
+
 def test_without_state_on_the_pipeline_it_is_refused_where_it_stands():
     [refused] = said_of(
         """\
