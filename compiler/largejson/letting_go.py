@@ -17,6 +17,8 @@ from headrace.compiler.delivery import JsonValue
 CROWD = 100_000
 """Lists and objects of one text from which on the search for cycles among everything waits until
 they are gone: to look through millions takes a second. Messages are no cycles."""
+LONGEST_SECONDS = 60.0
+"""How long it waits for one batch: what failed may lie in a cycle itself, which nothing else frees."""
 _NEVER = 2**31 - 1
 
 
@@ -42,6 +44,21 @@ class _Collections:
 _COLLECTIONS = _Collections()
 
 
+class _PutOff:
+    """The full collections put off once, until it is ended or its time is over."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._is_over = False
+        _COLLECTIONS.put_off()
+        self._timer = loop.call_later(LONGEST_SECONDS, self.end)
+
+    def end(self) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._timer.cancel()
+            _COLLECTIONS.take_up()
+
+
 class Built(NamedTuple):
     """A list or an object that was put together from slices, and how many items each of them had."""
 
@@ -60,7 +77,7 @@ class LargeBatch(list[JsonValue]):
     objects in them, outer ones first. ``gone`` is called when nothing of it is left here.
     """
 
-    __slots__ = ("_is_crowd", "_loop", "built", "gone", "slices")
+    __slots__ = ("_loop", "_put_off", "built", "gone", "slices")
 
     def __init__(self, containers: int, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
@@ -68,16 +85,14 @@ class LargeBatch(list[JsonValue]):
         self.built: list[Built] = []
         self.gone: Callable[[], None] = _nothing
         self._loop = loop
-        self._is_crowd = containers > CROWD
-        if self._is_crowd:
-            _COLLECTIONS.put_off()
+        self._put_off = _PutOff(loop) if containers > CROWD else None
 
     def __del__(self) -> None:
         """Come back to life, for the last time, to be cut down. From any thread."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._shorten)
-        elif self._is_crowd:
-            _COLLECTIONS.take_up()
+        elif self._put_off is not None:
+            self._put_off.end()
 
     def _shorten(self) -> None:
         if self.slices:
@@ -92,8 +107,8 @@ class LargeBatch(list[JsonValue]):
             else:
                 del container[len(container) - slices.pop() :]
         else:
-            if self._is_crowd:
-                _COLLECTIONS.take_up()
+            if self._put_off is not None:
+                self._put_off.end()
             self.gone()
             return
         self._loop.call_soon(self._shorten)

@@ -16,6 +16,8 @@ from headrace.compiler.decimals import Written
 from headrace.compiler.jsontext import Decoding, NotJson, decode
 from headrace.compiler.largejson import LargeBatch, cutting, decode_large, growing
 from headrace.compiler.largejson.cutting import SLICE, WINDOW, Cutting
+from headrace.compiler.largejson.letting_go import CROWD
+from tests.virtual import virtual
 
 MIB = 1024 * 1024
 
@@ -215,6 +217,27 @@ async def test_a_batch_that_nobody_holds_is_cut_down_a_slice_at_a_time(monkeypat
     assert slices > 20
     assert (at_first, gone) == ([], ["gone"])
     assert usual[2] > gc.get_threshold()[2]
+
+
+@virtual
+async def test_a_batch_that_lies_in_a_cycle_is_collected_after_a_minute_at_the_latest() -> None:
+    usual = gc.get_threshold()
+    batch = LargeBatch(CROWD + 1, asyncio.get_running_loop())
+    batch.append({"failed": batch})
+    gone: list[str] = []
+    batch.gone = lambda: gone.append("gone")
+
+    del batch
+    gc.collect(0)
+    put_off = gc.get_threshold()
+    await asyncio.sleep(60)
+    taken_up = gc.get_threshold()
+    gc.collect()
+    await asyncio.sleep(1)
+
+    assert put_off[2] > usual[2]
+    assert taken_up == usual == gc.get_threshold()
+    assert gone == ["gone"]
 
 
 async def test_what_somebody_still_holds_of_a_large_message_is_left_whole() -> None:
