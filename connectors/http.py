@@ -145,6 +145,7 @@ class MostBytes(Integer):
 
     takes_null = True
     is_null_absent = False
+    is_null_told = True
 
     def __init__(self) -> None:
         super().__init__(min=1)

@@ -54,6 +54,8 @@ class Strict(marshmallow.fields.Field[Any]):
     """Whether null is one of its values."""
     is_null_absent: bool = True
     """Whether null says the same as leaving an optional key out."""
+    is_null_told: ClassVar[bool] = False
+    """Whether null is told beside its type, as a value that says something else than leaving it out."""
     never_absent: bool = False
     """Whether leaving it out is just another way to say its default."""
     type_name: str = "json"

@@ -133,10 +133,8 @@ class Rendering(OpenAPIConverter):
     def strict(self, field: fields.Strict, ret: Schema) -> Schema:
         """Return what a field takes: apispec's hook, called for each."""
         takes = self.takes(field)
-        is_null_a_value = field.takes_null and field.field_type == "integer"
-        if (field.required or not field.is_null_absent or not takes) and not is_null_a_value:
-            return takes
-        return self.or_null(takes)
+        is_same_as_absent = not field.required and field.is_null_absent and takes
+        return self.or_null(takes) if is_same_as_absent or field.is_null_told else takes
 
     def or_null(self, takes: Schema) -> Schema:
         """Return the schema of what may be null as well."""

@@ -6,15 +6,20 @@ import weakref
 import pytest
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import AwaitingSink, InlineSink
 from headrace.compiler.errors import BuildRefused, UnknownPipeline
+from headrace.compiler.jsontext import Decoding
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.envelopes import Merge
-from headrace.compiler.largejson import LargeBatch
+from headrace.compiler.largejson import LargeBatch, decode_large
 from headrace.compiler.runtime.engine import Engine
 from headrace.connectors.http import HttpInput, Posts
+from headrace.connectors.pipeline import PipelineInput
+from headrace.operators.buffer import Buffer
+from headrace.operators.splitter import Splitter
 from tests.doubles import StubContext, refusals
-from tests.stand_ins import Kept, Slow, pipeline, run, takes
+from tests.stand_ins import Kept, Slow, does, pipeline, run, takes
 from tests.virtual import virtual
 
 BEARER = {"type": "bearer", "token": "${TOKEN}"}
@@ -461,6 +466,128 @@ async def test_bytes_count_until_a_post_is_taken_and_those_of_a_large_one_until_
     assert room == [False, True, False]
     assert source.has_room_for(100)
     await reader.aclose()
+
+
+def raising(batch: Batch) -> list[Batch]:
+    """Fail with the batch in hand, as a script does."""
+    raise ValueError(f"{len(batch)} messages are too many")
+
+
+WAYS_OUT = {
+    "written": lambda: ([], Kept()),
+    "all of it is filtered": lambda: ([does(lambda batch: [])], Kept()),
+    "the batch fails": lambda: ([does(raising)], Kept()),
+    "an output fails": lambda: ([], Kept(fails=True)),
+    "an output that awaits fails": lambda: (
+        [],
+        Slow(clock(), 1, [OSError("gone"), OSError("gone")]),
+    ),
+    "an output never comes back for as long as it takes": lambda: ([], Slow(clock(), 3000)),
+    "a buffer holds parts for an hour": lambda: (
+        [Splitter(out_size=1), Buffer(seconds=3600, max_messages=10_000)],
+        Forgetting(),
+    ),
+}
+"""What becomes of a large post: the steps it meets, and the output behind them."""
+
+
+def clock() -> Clock:
+    """Return the clock of the running loop."""
+    return Clock(asyncio.get_running_loop())
+
+
+class Forgetting(InlineSink):
+    """Writes, and keeps nothing."""
+
+    def write(self, batch: Batch) -> None:
+        self.length = len(batch)
+
+
+@pytest.mark.parametrize("way", WAYS_OUT)
+@virtual
+async def test_the_bytes_of_a_large_post_count_no_more_whatever_became_of_it(way) -> None:
+    it = Engine(clock())
+    steps, sink = WAYS_OUT[way]()
+    listener = it.observe()
+    await run(it, pipeline("p", [HttpInput.load(BOUND)], steps, [takes(sink)]))
+    ingress = it.ingress("p")
+
+    posted = [await large_post(), await large_post()]
+    accepted = [ingress.offer(posted.pop(), None, LENGTH) for _ in range(2)]
+    await it.clock.sleep(4 * 3600)
+    if isinstance(sink, Kept | Slow):
+        sink.batches.clear()
+    await settled()
+
+    assert accepted == [True, False]
+    assert ingress.has_room_for(LENGTH)
+    assert ingress.offer(await large_post(), None, LENGTH)
+    listener.close()
+    await it.close()
+
+
+@virtual
+async def test_the_bytes_of_a_large_post_that_another_pipeline_reads_count_no_more() -> None:
+    it, sinks = Engine(clock()), [Forgetting(), Forgetting()]
+    await run(it, pipeline("above", [HttpInput.load(BOUND)], [], [takes(sinks[0])]))
+    below = PipelineInput.load({"upstream": "above"})
+    await run(
+        it, pipeline("below", [below], [Buffer(seconds=60, max_messages=10_000)], [takes(sinks[1])])
+    )
+    ingress = it.ingress("above")
+
+    ingress.offer(await large_post(), None, LENGTH)
+    await it.clock.sleep(120)
+    await settled()
+
+    assert [sink.length for sink in sinks] == [MESSAGES, MESSAGES]
+    assert ingress.has_room_for(LENGTH)
+    await it.close()
+
+
+@virtual
+async def test_a_pipeline_deleted_while_a_large_post_waits_lets_go_of_it_and_its_next_one_is_empty() -> (
+    None
+):
+    class Late(Kept):
+        async def start(self) -> None:
+            if len(lives) == 1:
+                raise OSError("connection refused")
+
+    it, lives, gone = Engine(clock()), [1], []
+    config = pipeline("p", [HttpInput.load(BOUND)], [], [takes(Late())])
+    await run(it, config)
+    batch = await large_post()
+    it.ingress("p").offer(batch, None, LENGTH)
+    counted = batch.gone
+    batch.gone = lambda: (counted(), gone.append("gone"))
+    del batch
+
+    await it.dispose("p")
+    await settled()
+    lives.append(2)
+    await run(it, pipeline("p", [HttpInput.load(BOUND)], [], [takes(Late())]))
+
+    assert gone == ["gone"]
+    assert it.ingress("p").has_room_for(LENGTH)
+    await it.close()
+
+
+LENGTH = 1000
+MESSAGES = 40
+BOUND = {"max_queued_bytes": LENGTH}
+
+
+async def large_post() -> LargeBatch:
+    """Return messages as they are decoded in slices, one of which is large itself."""
+    text = b"[" + b'{"n":1,"rows":[1,[2],{"a":3}]},' * (MESSAGES - 1) + b'{"s":"x"}]'
+    return await decode_large(text, Decoding())
+
+
+async def settled() -> None:
+    """Let what was let go of be cut down."""
+    for _ in range(200):
+        await asyncio.sleep(0)
 
 
 class Watched(list):

@@ -123,7 +123,8 @@ class Sections:
             case fields.Choice():
                 return " | ".join(map(code, field.words))
             case fields.Number():
-                return " ".join([field.type_name, *_bounds(field)])
+                said = " ".join([field.type_name, *_bounds(field)])
+                return f"{said} | {code('null')}" if field.is_null_told else said
             case fields.ConnectionName():
                 return link(field.type_name, f"../connection/{field.connection_kind}.md")
             case fields.SecretText():
