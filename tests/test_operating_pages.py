@@ -18,7 +18,7 @@ from headrace.web import crowd, lingering, protocol, server, turns
 from headrace.web.cli import commands
 from headrace.web.log import JsonLine, OneLine
 from headrace.web.reading import Files, catalogue, load
-from headrace.web.signin import doors, keys, passwords, sessions, settings
+from headrace.web.signin import keys, passwords, sessions, settings
 
 DOCS = Path(__file__).parent.parent / "docs"
 OPERATING = (DOCS / "operating.md").read_text()
@@ -82,7 +82,7 @@ def test_what_a_scraper_is_given_is_yaml() -> None:
         f" {lingering.SILENT_SECONDS} without a byte |",
         f"| {samples.AT_ONCE} at a time | 503 |",
         f"{passwords.MOST_WAITING} wait | 503 |",
-        f"{turns.MOST_WAITING} wait, and {doors.MOST_LOGINS:,} logins |",
+        f"{turns.MOST_WAITING} wait, and {turns.MOST_LOGINS:,} logins |",
         f"{sessions.MOST:,}, {sessions.MOST_OF_ONE:,} of one user",
         f"before {server.IDLE_SECONDS} seconds",
         f"{protocol.LOOKS * server.LOOK_SECONDS} to {(protocol.LOOKS + 1) * server.LOOK_SECONDS}"

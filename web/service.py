@@ -31,7 +31,7 @@ from headrace.web.access import Doors, Open
 from headrace.web.reading import Files
 from headrace.web.saving.filing import Filing
 from headrace.web.sharing import Shared
-from headrace.web.turns import Turns
+from headrace.web.turns import MOST_LOGINS, Turns
 
 
 class Listener(Protocol):
@@ -108,6 +108,8 @@ class Service:
     """Whether requests are wanted: from when the server accepts them until it shuts down."""
     reading: Turns = field(default_factory=Turns)
     """In which configs are read, and other bodies that are not for everybody."""
+    logins: Turns = field(default_factory=lambda: Turns(MOST_LOGINS))
+    """In which the bodies of logins are read: anybody may post them, and nobody else waits."""
     plans: Shared[bytes] = field(default_factory=Shared)
     """Where plans of a revert are worked out, each for all who ask for one."""
     files: InitVar[Files | None] = None

@@ -17,6 +17,8 @@ T = TypeVar("T")
 
 MOST_WAITING = 100
 """How many wait: what was sent is kept meanwhile, and who comes later gets no answer in time."""
+MOST_LOGINS = 1000
+"""How many logins wait: their bodies are small, and a thousand of them take a second."""
 
 
 class TooManyBodies(HeadraceError):

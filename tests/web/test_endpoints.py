@@ -373,7 +373,10 @@ CASES = [
     token_login(415, {"token": "good"}, {"Content-Type": "text/plain"}),
     token_login(422, {"token": ["a secret"]}),
     token_login(500, {"token": "good"}, tokens=Bursting()),
-    token_login(503, {"token": "good"}, reading=FullTurns()),
+    Case(
+        *("tokenLogin", 503, "/api/auth/token", "POST", {"token": "good"}, JSON),
+        {"doors": doors(), "logins": full},
+    ),
     logout(204, {}),
     logout(403, SESSION | ELSEWHERE, sessions=SignedIn()),
     logout(500, SESSION, sessions=Bursting()),

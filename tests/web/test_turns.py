@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import Counter
 
 import pytest
+from falcon.testing import ASGIConductor
 
+from headrace.web.service import Service
 from headrace.web.turns import MOST_WAITING, TooManyBodies, Turns
 from tests.clients import PATIENCE
+from tests.web.signin.people import JSON, guarded
+from tests.web.signin.test_doors import House
 
 
 async def test_work_is_done_one_after_the_other_in_the_order_in_which_it_came() -> None:
@@ -73,3 +78,32 @@ async def test_work_that_has_begun_keeps_its_turn_when_nobody_waits_for_it_any_m
     await next_one
 
     assert (read, left.cancelled()) == (["first", "second"], True)
+
+
+@pytest.mark.parametrize(
+    ("full", "answers"),
+    [("reading", {503: 1, 200: 2}), ("logins", {201: 1, 503: 2})],
+)
+async def test_who_signs_in_without_need_waits_in_no_line_of_who_posts_configs(
+    service: Service, client: ASGIConductor, full: str, answers: dict[int, int]
+) -> None:
+    setattr(service, full, Turns(most_waiting=0))
+
+    answered = [
+        await client.simulate_post("/api/pipelines", json={"inputs": [{"type": "http"}]}),
+        await client.simulate_post("/api/auth/login", json={"username": "a", "password": "b"}),
+        await client.simulate_post("/api/auth/token", json={"token": "a"}),
+    ]
+
+    assert Counter(each.status_code for each in answered) == answers
+
+
+async def test_logins_of_a_server_with_accounts_wait_in_the_line_of_logins(
+    service: Service,
+) -> None:
+    house = House(service, guarded(service.clock))
+    house.service.logins = Turns(most_waiting=0)
+
+    answer = await house.ask("POST", "/api/auth/login", JSON, {"username": "a", "password": "b"})
+
+    assert answer.status == 503

@@ -49,7 +49,7 @@ async def login(service: Service, req: Request, resp: falcon.asgi.Response) -> N
     match service.doors:
         case Guarded() as doors:
             with doors.attempt("login", req.scope):
-                given = await asked(doors, req, LoginRequest)
+                given = await asked(service, req, LoginRequest)
                 caller = await doors.accounts.caller(given.username.text, given.password.text)
                 if caller is None:
                     raise WrongPassword
@@ -70,7 +70,7 @@ async def logout(service: Service, req: falcon.asgi.Request, resp: falcon.asgi.R
     resp.status = falcon.HTTP_204
 
 
-async def asked(doors: Guarded, req: Request, record: type[R], most: int = LARGEST) -> R:
+async def asked(service: Service, req: Request, record: type[R], most: int = LARGEST) -> R:
     """Return what is posted to sign in, in a body of at most so many bytes.
 
     Raises:
@@ -78,7 +78,7 @@ async def asked(doors: Guarded, req: Request, record: type[R], most: int = LARGE
         HeadraceError: see `_read`.
     """
     refuse_foreign(req.scope["headers"])
-    return await _read(req, record, doors.reading, most)
+    return await _read(req, record, service.logins, most)
 
 
 async def nobody_has_to(
@@ -89,7 +89,7 @@ async def nobody_has_to(
     most: int = LARGEST,
 ) -> None:
     """Answer a login, if it is one, that the server has no accounts."""
-    await _read(req, record, service.reading, most)
+    await _read(req, record, service.logins, most)
     nobody_asks(resp)
 
 

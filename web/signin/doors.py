@@ -23,10 +23,6 @@ from headrace.web.signin.origin import refuse_foreign, refuse_forgeable
 from headrace.web.signin.refusals import Refusals
 from headrace.web.signin.sessions import Sessions
 from headrace.web.signin.verified import TokenRefused, Tokens, Verified, WrongPassword
-from headrace.web.turns import Turns
-
-MOST_LOGINS = 1000
-"""Whose bodies wait to be read: they are small, and a thousand of them take a second."""
 
 
 class Guarded:
@@ -45,8 +41,6 @@ class Guarded:
     ) -> None:
         self.accounts, self.sessions, self.tokens = accounts, sessions, tokens
         self.cookies = cookies or Cookies()
-        self.reading = Turns(MOST_LOGINS)
-        """In which the bodies of logins are read."""
         self._basic = BasicHeaders(accounts)
         self._refusals = Refusals(clock)
         self._clock = clock

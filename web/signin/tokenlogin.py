@@ -7,8 +7,6 @@ gets a session that is over before it begins.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import falcon.asgi
 
 from headrace.web.access import Caller
@@ -28,17 +26,17 @@ async def token_login(service: Service, req: Request, resp: falcon.asgi.Response
     match service.doors:
         case Guarded() as doors:
             with doors.attempt("tokenLogin", req.scope):
-                who = await _presented(doors, req, service.clock.seconds)
+                who = await _presented(service, doors, req)
             signed_in(doors, req, resp, Caller(who.access, who.username), who.ends_at)
         case _:
             await nobody_has_to(service, req, resp, TokenLoginRequest, LARGEST)
 
 
-async def _presented(doors: Guarded, req: Request, now: Callable[[], float]) -> Verified:
-    given = await asked(doors, req, TokenLoginRequest, LARGEST)
+async def _presented(service: Service, doors: Guarded, req: Request) -> Verified:
+    given = await asked(service, req, TokenLoginRequest, LARGEST)
     if doors.tokens is None:
         raise TokenRefused(why="this server takes none")
     who = await doors.tokens.verify(given.token.text)
-    if who.ends_at <= now():
+    if who.ends_at <= service.clock.seconds():
         raise TokenRefused(why="it has expired")
     return who
