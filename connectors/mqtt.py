@@ -30,7 +30,7 @@ from headrace.connectors.drivers.mqtt_access import Access
 from headrace.connectors.drivers.mqtt_client import QOS
 from headrace.connectors.drivers.mqtt_sample import MqttSample
 from headrace.connectors.drivers.mqtt_sink import MqttSink
-from headrace.connectors.drivers.mqtt_source import IN_FLIGHT, MqttSource
+from headrace.connectors.drivers.mqtt_source import IN_FLIGHT, REMEDIES, MqttSource
 from headrace.connectors.tls import TlsConnection
 
 OTHER_QOS = {word: str(number) for number, word in enumerate(QOS)}
@@ -50,12 +50,6 @@ Source: MQTT 3.1.1, section 1.5.3.
 
 PACKET_IDS = 65_535
 """Messages that can be on their way at all: each has a packet id."""
-
-REMEDIES = (
-    "a larger window at the broker (Mosquitto: max_inflight_messages) and 'in_flight'",
-    "on_receipt",
-)
-"""What to do about a broker that waits for what is held, the best first."""
 
 INNOCENT = {ord("+"): "*", ord("#"): "**"}
 """What stands for wildcards in a client id: where its ACL has patterns, Mosquitto gives nothing, and says
@@ -263,7 +257,7 @@ class MqttInput(Input, kind="mqtt", listed=6):
             f"the broker sends {self.in_flight} messages ('in_flight') and no more until some are"
             f" acknowledged, and {holder}",
             found='"on_delivery"',
-            expected=", or ".join(REMEDIES),
+            suggestion=REMEDIES,
             path=("ack",),
             severity=Severity.WARNING,
         )

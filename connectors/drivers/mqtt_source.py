@@ -33,15 +33,18 @@ LET_GO = (
     "nothing came for a second, and the broker may wait for acknowledgements: buffers that have a size"
     " alone handed on what they held"
 )
+REMEDIES = (
+    "let the broker have more in flight, in Mosquitto with max_inflight_messages, and say so with"
+    " 'in_flight', or acknowledge on_receipt"
+)
+"""What to do about a broker that waits for what is held, the best first."""
 
 
 def starved(in_flight: int) -> str:
     """Return the warning that what buffers hand on is less than was published."""
     return (
         "the broker sends nothing until messages are acknowledged that buffers of the pipeline hold: what"
-        f" they hand on gets no more than it lets us hold ('in_flight', {in_flight}). Let the broker have"
-        " more in flight (Mosquitto: max_inflight_messages) and say so with 'in_flight', or acknowledge"
-        " on_receipt"
+        f" they hand on gets no more than it lets us hold ('in_flight', {in_flight}): {REMEDIES}"
     )
 
 

@@ -11,6 +11,8 @@ from headrace.compiler.language.config import load_program
 from headrace.compiler.language.diagnostics import Diagnostic
 from headrace.compiler.language.documents import read
 from headrace.compiler.language.records import dumped
+from headrace.compiler.language.render import Style, render
+from headrace.connectors.drivers.mqtt_source import REMEDIES
 from headrace.connectors.mqtt import MqttInput
 from tests.compiler.language.components import plain
 from tests.doubles import refusals
@@ -56,10 +58,17 @@ def test_it_says_who_holds_and_what_to_do_the_best_first():
         "the broker sends 20 messages ('in_flight') and no more until some are acknowledged, and"
         " transforms[1] (buffer, line 6) holds them for 10 s"
     )
-    assert warning.expected == (
-        "a larger window at the broker (Mosquitto: max_inflight_messages) and 'in_flight',"
-        " or on_receipt"
+    assert warning.suggestion == (
+        "let the broker have more in flight, in Mosquitto with max_inflight_messages, and say so with"
+        " 'in_flight', or acknowledge on_receipt"
     )
+
+
+@pytest.mark.parametrize("style", ["plain", "terminal", "json"])
+def test_the_remedies_are_told_in_every_form(style: Style):
+    (warning,) = warned(WINDOW)
+
+    assert REMEDIES in render([warning], style=style)
 
 
 @pytest.mark.parametrize(
