@@ -190,7 +190,7 @@ class MqttInput(Input, kind="mqtt", listed=6):
     or a crash, and what is published meanwhile waits there. Deleting the pipeline ends the session.
 
     A broker lets a client hold only so many messages unacknowledged, `in_flight`. With ``on_delivery`` a
-    buffer that holds messages for ten seconds gets no more than those in that time. One that has a
+    buffer that holds messages for ten seconds may get no more than those in that time. One that has a
     size alone, and would wait for ever, hands on what it holds when nothing has come for a second.
 
     The client id is ``headrace-<pipeline>-<topic>``, with ``*`` for + and ``**`` for #.
