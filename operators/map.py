@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.language.context import Context, Step
 from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.diagnostics import Path as Place
 from headrace.compiler.language.families import PerMessage
-from headrace.compiler.language.fieldflow import FieldUse, Paths
+from headrace.compiler.language.fieldflow import Demand, FieldUse, Paths
 from headrace.compiler.language.fields import Choice
 from headrace.compiler.language.records import option
 from headrace.compiler.language.structures import ListOf
@@ -39,8 +38,6 @@ class Map(
     field is missing; without one `on_missing` decides. A message that is not an object passes
     unchanged, with one warning.
     """
-
-    spares_nulls: ClassVar[str] = "give it a 'default', set 'on_missing' to null or omit here"
 
     mappings: tuple[Mapping, ...] = option(
         ListOf(VariantOf(Mapping), at_least=1, noun="mapping"),
@@ -109,13 +106,15 @@ class Map(
             asks=self._asked(),
         )
 
-    def demands(self) -> Iterator[tuple[str, Place]]:
+    def demands(self) -> Iterator[Demand]:
         """Without them `on_missing` fails the batch; what an earlier mapping may have written apart."""
         written = Paths()
         for index, mapping in self.writings if self.on_missing == "error" else ():
             for path, place in mapping.needs() if mapping.fallback is None else ():
                 if path not in written:
-                    yield path, ("mappings", index, *place)
+                    default = "give it a 'default', " if mapping.can_fall_back else ""
+                    remedy = f"{default}set 'on_missing' to null or omit here"
+                    yield Demand(path, ("mappings", index, *place), remedy)
             written.add(mapping.target)
 
     def _asked(self) -> Iterator[str]:

@@ -159,6 +159,11 @@ class Writing(Mapping):
         """What is written when a field is missing, before the map's policy is asked."""
         return getattr(self, "default", None)
 
+    @property
+    def can_fall_back(self) -> bool:
+        """Whether it has an option for that."""
+        return hasattr(self, "default")
+
     def needs(self) -> Iterator[tuple[str, Place]]:
         """Yield the paths without any one of which it has no value, each with where it is spelt."""
         yield from ()

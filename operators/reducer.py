@@ -9,9 +9,8 @@ from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.language.context import Context, Step
 from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.diagnostics import Path as Place
 from headrace.compiler.language.families import Origins, PerBatch
-from headrace.compiler.language.fieldflow import FieldUse, Passing
+from headrace.compiler.language.fieldflow import Demand, FieldUse, Passing
 from headrace.compiler.language.fields import Choice, DottedPath, Name
 from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.structures import ListOf, RecordOf
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from headrace.compiler.lowering.code import Code
 
 MISSED = "missing from a message, or null"
+SPARES_NULLS = "set 'on_missing' to skip here"
 
 
 class Aggregation(Record):
@@ -98,7 +98,6 @@ class Reducer(
     """
 
     wants_batches = True
-    spares_nulls = "set 'on_missing' to skip here"
 
     aggregations: tuple[Aggregation, ...] = option(
         ListOf(RecordOf(Aggregation), at_least=1, noun="aggregation"),
@@ -148,14 +147,14 @@ class Reducer(
             drops_without=[*self.group_by, *(needed if self.on_missing == "error" else ())],
         )
 
-    def demands(self) -> Iterator[tuple[str, Place]]:
+    def demands(self) -> Iterator[Demand]:
         """Without what it groups by and takes values from, `on_missing` fails the batch; `count` counts."""
         if self.on_missing == "error":
             for index, path in enumerate(self.group_by):
-                yield path, ("group_by", index)
+                yield Demand(path, ("group_by", index), SPARES_NULLS)
             for index, each in enumerate(self.aggregations):
                 if each.field is not None and each.function != "count":
-                    yield each.field, ("aggregations", index, "field")
+                    yield Demand(each.field, ("aggregations", index, "field"), SPARES_NULLS)
 
     def passes(self, before: Passing) -> Passing:
         """One message comes after it where the whole batch is one group."""

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.edges import Sink, Source
 from headrace.compiler.language.context import Context, Operator, Step
-from headrace.compiler.language.diagnostics import Fault, Path
+from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.envelopes import Envelope
-from headrace.compiler.language.fieldflow import FieldUse, Passing
+from headrace.compiler.language.fieldflow import Demand, FieldUse, Passing
 from headrace.compiler.language.fields import Choice
 from headrace.compiler.language.ground import Ground
 from headrace.compiler.language.holders import Holder
@@ -163,8 +163,6 @@ class Transform(Component, family="transform"):
     """Whether it may hand on what is in the pipeline's bucket."""
     wants_batches: ClassVar[bool] = False
     """Whether it says little about one message at a time."""
-    spares_nulls: ClassVar[str] = ""
-    """What to set on it so that a null it demands not to see fails no batch, as a clause."""
     acts: ClassVar[str] = ""
     """What it does to the world outside, also in a dry run: ``posts every batch ...``. Most: nothing."""
 
@@ -174,11 +172,11 @@ class Transform(Component, family="transform"):
         Nothing uncertain: a warning may follow from it. Override where more can be said than which
         fields it uses and whether it gathers.
         """
-        after = before.surely(path for path, _ in self.demands()).after(self.field_use())
+        after = before.surely(each.path for each in self.demands()).after(self.field_use())
         return after.at_most(None) if self.is_gathering else after
 
-    def demands(self) -> Iterator[tuple[str, Path]]:
-        """Yield the fields without which it fails a batch, null being none; each with its place."""
+    def demands(self) -> Iterator[Demand]:
+        """Yield the fields without which it fails a batch, null being none."""
         yield from ()
 
     def holder(self) -> Holder | None:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+from headrace.compiler.language.diagnostics import Path
 from headrace.compiler.language.values import Values
 
 _DEEPEST = 32
@@ -83,6 +84,18 @@ class FieldUse:
     def unknown(cls) -> Self:
         """Return the use of a component that cannot tell: it may read and write anything."""
         return cls(is_known=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A field without which a component fails a batch.
+
+    ``place`` is where the component spells it, ``remedy`` what to write there so that it fails no more.
+    """
+
+    path: str
+    place: Path
+    remedy: str
 
 
 class Paths:

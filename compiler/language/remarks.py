@@ -242,15 +242,15 @@ def _fails_on_null(part: Part, passing: Passing) -> Iterator[Diagnostic]:
     """Yield the fields that an earlier component may write as null, and that must not be null here."""
     if not isinstance(part.built, Transform) or not passing.nulls:
         return
-    told = ((path, place) for path, place in part.built.demands() if path in passing.nulls)
-    for path, place in islice(told, FAULTS):
+    told = (each for each in part.built.demands() if each.path in passing.nulls)
+    for each in islice(told, FAULTS):
         fault = Fault(
             "fails-on-null",
-            f"this fails the batch where '{path}' is null, and {passing.nulls[path]} writes null for "
-            "what is not remembered",
-            found=shown(path),
-            suggestion=f"{part.built.spares_nulls}, or to skip where it is recalled",
-            path=place,
+            f"this fails the batch where '{each.path}' is null, and {passing.nulls[each.path]} writes null"
+            " for what is not remembered",
+            found=shown(each.path),
+            suggestion=f"{each.remedy}, or to skip where it is recalled",
+            path=each.place,
             severity=Severity.WARNING,
         )
         yield part.site.diagnose(fault)

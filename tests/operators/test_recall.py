@@ -436,25 +436,43 @@ def remarks_on(mapping, policy='"null"', between="", options=""):
     return [(each.code, each.line, each.path) for each in said_of(text)]
 
 
+COPY = "{ type: copy, from: mode, as: status }"
+CAST = "{ type: cast, from: limit, to: text }"
+CONCAT = f"{{ type: concat, parts: [{{ type: value, value: x }}, {LIMIT}], as: out }}"
+ARITHMETIC = f"{{ type: arithmetic, left: {LIMIT}, operator: add, right: {LIMIT}, as: o }}"
+
+
 @pytest.mark.parametrize(
     ("mapping", "place"),
     [
-        ("{ type: copy, from: mode, as: status }", "from"),
-        ("{ type: cast, from: limit, to: text }", "from"),
-        (
-            f"{{ type: concat, parts: [{{ type: value, value: x }}, {LIMIT}], as: out }}",
-            "parts[1].field",
-        ),
-        (
-            f"{{ type: arithmetic, left: {LIMIT}, operator: add, right: {LIMIT}, as: o }}",
-            "left.field",
-        ),
+        (COPY, "from"),
+        (CAST, "from"),
+        (CONCAT, "parts[1].field"),
+        (ARITHMETIC, "left.field"),
     ],
 )
 def test_a_null_that_fails_a_map_later_on_is_remarked_on_where_the_map_reads_it(mapping, place):
     assert ("fails-on-null", 11, f"pipelines[0].transforms[1].mappings[0].{place}") in remarks_on(
         mapping
     )
+
+
+@pytest.mark.parametrize("mapping", [COPY, CAST, CONCAT, ARITHMETIC])
+def test_every_advice_about_a_null_is_taken_and_none_is_held_back(mapping):
+    defaulted = mapping.removesuffix(" }") + ", default: { type: text, value: x } }"
+    said = {
+        "give it a 'default', ": remarks_on(defaulted),
+        "set 'on_missing' to null or omit here, ": [
+            *remarks_on(mapping, options="on_missing: omit"),
+            *remarks_on(mapping, options='on_missing: "null"'),
+        ],
+        "or to skip where it is recalled": remarks_on(mapping, policy="skip"),
+    }
+
+    text = CHAIN.format(policy='"null"', between="", options="", mapping=mapping)
+    suggested = {each.suggestion for each in said_of(text)}
+
+    assert suggested == {"".join(advice for advice, refused in said.items() if not refused)}
 
 
 @pytest.mark.parametrize(
