@@ -6,6 +6,7 @@ import os
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from headrace.compiler.language.catalogue import Catalogue, scan
@@ -22,6 +23,7 @@ from headrace.compiler.language.diagnostics import Diagnostic, Severity
 from headrace.compiler.language.documents import Document, Unreadable, read, read_file
 from headrace.compiler.language.families import Connection
 from headrace.compiler.language.ground import Ground
+from headrace.compiler.language.meanings import Judge, likeliest
 from headrace.compiler.language.secrets import Secrets
 from headrace.web.saving.layout import LayoutFile, layout_file, load_layout
 from headrace.web.saving.places import clash
@@ -160,7 +162,7 @@ def read_layout(loaded: Loaded) -> None:
     config = loaded.files.config
     if config is None or not config.name or not os.path.exists(file := layout_file(config)):
         return
-    if document := _read(file, loaded, "json"):
+    if document := _read(file, loaded, format="json"):
         layout, said = load_layout(document)
         loaded.layout = layout or loaded.layout
         loaded.diagnostics += said
@@ -182,14 +184,15 @@ def _load_program(
     connections = _load_connections(files.connections_file(), catalogue, secrets, loaded)
     if files.config is not None or files.piped is not None:
         loaded.program = None
-        if document := _read_config(files, loaded):
-            loaded.program, said = load_program(
-                document,
-                catalogue,
-                connections=connections,
-                secrets=secrets,
-                base=loaded.base,
-            )
+        program_of = partial(
+            load_program,
+            catalogue=catalogue,
+            connections=connections,
+            secrets=secrets,
+            base=loaded.base,
+        )
+        if document := _read_config(files, loaded, program_of):
+            loaded.program, said = program_of(document)
             loaded.diagnostics += said
 
 
@@ -201,7 +204,7 @@ def place(file: str | None, position: tuple[int, int] | None) -> str:
 def _load_secrets(file: Path | None, loaded: Loaded) -> Secrets | None:
     if file is None:
         return loaded.secrets
-    document = _read(file, loaded, "json")
+    document = _read(file, loaded, format="json")
     loaded.sources.pop(loaded.files.called(file), None)  # no line of it is ever shown
     values, said = load_secrets(document) if document else (None, [])
     loaded.diagnostics += said
@@ -216,10 +219,11 @@ def _load_settings(
 ) -> None:
     if file is None:
         return
-    document = _read(file, loaded)
+    settings_of = partial(load_settings, secrets=secrets, is_starting=is_starting)
+    document = _read(file, loaded, settings_of)
     loaded.sources.pop(loaded.files.called(file), None)  # no line of it is ever shown
     if document is not None:
-        settings, said = load_settings(document, secrets, is_starting=is_starting)
+        settings, said = settings_of(document)
         loaded.settings = settings or loaded.settings
         loaded.diagnostics += said
 
@@ -229,11 +233,12 @@ def _load_connections(
 ) -> Mapping[str, Filed] | None:
     if file is None:
         return {}
-    document = _read(file, loaded)
+    ground = Ground(data_dir=loaded.data_dir)
+    connections_of = partial(load_connections, catalogue=catalogue, secrets=secrets, ground=ground)
+    document = _read(file, loaded, connections_of)
     if document is None:
         return None
-    ground = Ground(data_dir=loaded.data_dir)
-    connections, said = load_connections(document, catalogue, secrets, ground)
+    connections, said = connections_of(document)
     loaded.diagnostics += said
     loaded.connections = connections or {}
     loaded.filed_at = {
@@ -243,28 +248,36 @@ def _load_connections(
     return filed(document, catalogue)
 
 
-def _read_config(files: Files, loaded: Loaded) -> Document | None:
+def _read_config(files: Files, loaded: Loaded, judge: Judge) -> Document | None:
     """Return what the config says; one without a file is JSON if its first sign is one of JSON's."""
     if files.config is not None:
-        return _read(files.config, loaded)
+        return _read(files.config, loaded, judge)
     piped = files.piped or b""
     is_json = piped.removeprefix(BOM_UTF8).lstrip()[:1] in (b"{", b"[")
-    return _told(lambda: read(piped, PIPED, "json" if is_json else "yaml"), PIPED, loaded)
+    format: Format = "json" if is_json else "yaml"
+    return _told(lambda: read(piped, PIPED, format), PIPED, loaded, judge)
 
 
-def _read(file: Path, loaded: Loaded, format: Format | None = None) -> Document | None:
+def _read(
+    file: Path, loaded: Loaded, judge: Judge | None = None, format: Format | None = None
+) -> Document | None:
     """Return what a file says if anything can be made of it."""
     called = loaded.files.called(file)
-    return _told(lambda: read_file(file, format, called), called, loaded)
+    return _told(lambda: read_file(file, format, called), called, loaded, judge)
 
 
-def _told(reading: Callable[[], Document], called: str, loaded: Loaded) -> Document | None:
-    """Return what is read, and tell what is wrong with it."""
+def _told(
+    reading: Callable[[], Document], called: str, loaded: Loaded, judge: Judge | None
+) -> Document | None:
+    """Return what is read, and tell what is wrong with it; ``judge`` says what was likely meant."""
     try:
         document = reading()
     except Unreadable as cause:
         loaded.sources[called] = cause.text
         loaded.diagnostics += cause.diagnostics
+        if judge and (meaning := likeliest(cause.meanings, judge)):
+            loaded.diagnostics += meaning.diagnostics
+            return meaning.document
         return cause.document or cause.mended
     loaded.sources[called] = document.text
     return document

@@ -37,7 +37,8 @@ FAULTS = 100
 class Malformed(Exception):
     """The text cannot be read on: the fault, and the offset where it shows.
 
-    ``mends`` are ways to put the text right, where whoever wrote it can only have meant one of them.
+    ``mends`` are ways to put the text right, where whoever wrote it can only have meant one of them:
+    of several the first one, where nothing else decides.
     """
 
     def __init__(self, fault: Fault, offset: int, mends: Iterable[Edits] = ()) -> None:

@@ -2,15 +2,16 @@
 
 Both formats go through the same construction, so what a value is, where it stands and why it is
 refused does not depend on the spelling. Nothing is repaired or guessed in what is taken; a text that
-is refused for a tab or a comma is read as if that were right, so that the rest is checked as well.
+is refused for a tab or a comma is read as if that were right, so that the rest is checked as well: in
+each way that may have been meant.
 """
 
 from __future__ import annotations
 
 import os
 import pathlib
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headrace.compiler.language.building import VALUES, Building, Malformed
@@ -32,8 +33,10 @@ _MOST_GOES = 30
 
 Each comma too many is one, and each width that a tab may have.
 """
+_FEWEST_GOES = 4
+"""How often a text is read again however large it is: as many ways as a tab may be meant."""
 _READ_AGAIN = 1024 * 1024
-"""How many characters are read again in all; of a text that is large it is read three times anyway."""
+"""How many characters are read again in all, beyond that."""
 
 
 class Unreadable(Exception):
@@ -42,7 +45,8 @@ class Unreadable(Exception):
     ``text`` is what could be read of it, to show the line in question. ``document`` is there when
     it has no other fault than keys that are given twice: what it says can then be checked as well,
     and everything be told at once. ``mended`` is there when the text is malformed, and what was
-    meant is certain all the same: good for checking, and for nothing else.
+    meant is certain all the same: good for checking, and for nothing else. Where it may have been
+    one of several things there are ``meanings``, and ``diagnostics`` are what they have in common.
     """
 
     def __init__(
@@ -51,10 +55,11 @@ class Unreadable(Exception):
         text: str = "",
         document: Document | None = None,
         mended: Document | None = None,
+        meanings: Sequence[Meaning] = (),
     ) -> None:
         super().__init__("; ".join(diagnostic.message for diagnostic in diagnostics))
         self.diagnostics, self.text = diagnostics, text
-        self.document, self.mended = document, mended
+        self.document, self.mended, self.meanings = document, mended, meanings
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +112,43 @@ class Document:
         """Return a fault that was raised at ``at``, with its place in this document."""
         return diagnosed(fault, self.file, self.place_of(fault, at), (*at, *fault.path))
 
+    def unseen(self, errors: Iterable[Diagnostic]) -> int:
+        """Return how many values nobody looked at, because of errors in it.
+
+        Those are what stands under an unknown key, in a component of an unknown kind, and in an object
+        or a list where something else has to be.
+        """
+        found = {(one.line, one.column, one.code) for one in errors}
+        unseen = 0
+        for around, place in self._place.members():
+            if place.key is not None and (*self._lines.at(place.key), "unknown-key") in found:
+                unseen += max(place.scalars(), 1)
+            at = self._lines.at(place.offset)
+            if (*at, "unknown-kind") in found:
+                unseen += around.scalars() - 1
+            elif (*at, "wrong-type") in found:
+                unseen += place.scalars()
+        return unseen
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """One of the things that a malformed text may mean, and what is wrong with it in that case."""
+
+    document: Document
+    diagnostics: list[Diagnostic]
+    is_nearest: bool
+    """Whether it is the one to take where nothing else decides."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What came of reading a text: all that is told of it, and the document if it is certain."""
+    """What came of reading a text: all that is told of it, and the document if it has one."""
 
     told: list[Diagnostic]
     document: Document | None = None
     is_malformed: bool = False
+    is_nearest: bool = True
 
 
 @dataclass(slots=True)
@@ -128,39 +162,42 @@ class _Reading:
     goes: int = 0
     """How often it was read again."""
 
-    def of(self, text: str, lines: Lines) -> _Read:
-        """Read the text, or one that was mended; what cannot be read is mended further."""
+    def of(self, text: str, lines: Lines) -> list[_Read]:
+        """Read the text, or one that was mended; what cannot be read is mended further.
+
+        It is read in several ways where each of them may be meant.
+        """
         building = Building(lines, most=self.most_values)
         try:
             _reader(self.format)(text, building)
         except Malformed as cause:
             said = [_diagnosed(cause, lines, self.file)]
-            if further := self._mended(text, lines, cause):
-                return _Read([*said, *further.told], further.document, is_malformed=True)
-            return _Read([*said, *self._told(building)], is_malformed=True)
+            further = self._mended(text, lines, cause) or [_Read(self._told(building))]
+            return [replace(each, told=[*said, *each.told], is_malformed=True) for each in further]
         is_whole = all(fault.code == "duplicate-key" for fault, _ in building.faults)
         document = Document(self.file, self.text, building.value, building.place, lines, text)
-        return _Read(
-            self._told(building),
-            document if is_whole else None,
-            is_malformed=bool(building.overlooked),
-        )
+        return [
+            _Read(
+                self._told(building),
+                document if is_whole else None,
+                is_malformed=bool(building.overlooked),
+            )
+        ]
 
-    def _mended(self, text: str, lines: Lines, cause: Malformed) -> _Read | None:
-        """Return what is read when a text is put right, if there is one way only or all mean the same."""
-        found = []
-        for edits in cause.mends:
+    def _mended(self, text: str, lines: Lines, cause: Malformed) -> list[_Read]:
+        """Return what is read when a text is put right, once for each thing that it then says."""
+        found = list[_Read]()
+        for way, edits in enumerate(cause.mends):
             if (again := self._again(text, lines, edits)) is None:
-                return None
-            found.append(again)
-        if len(found) > 1:
-            found = [each for each in found if each.document is not None]
-        values = [each.document.value for each in found if each.document is not None]
-        return found[0] if found and all(value == values[0] for value in values) else None
+                return []
+            nearest = [replace(each, is_nearest=each.is_nearest and way == 0) for each in again]
+            # What says the same is dropped at once: a large text has much to say.
+            found += [each for each in nearest if not any(_is_same(each, other) for other in found)]
+        return found if len(found) == 1 else [each for each in found if each.document is not None]
 
-    def _again(self, text: str, lines: Lines, edits: Edits) -> _Read | None:
+    def _again(self, text: str, lines: Lines, edits: Edits) -> list[_Read] | None:
         self.goes += 1
-        if self.goes > max(3, min(_MOST_GOES, _READ_AGAIN // len(text))):
+        if self.goes > max(_FEWEST_GOES, min(_MOST_GOES, _READ_AGAIN // len(text))):
             return None
         other = mended(text, edits)
         return self.of(other, MendedLines(other, edits, lines))
@@ -188,13 +225,31 @@ def read(
     except Malformed as cause:
         told = [_diagnosed(cause, lines, file)]
         raise Unreadable(told, characters) from cause
-    reading = _Reading(format, file, characters, most_values).of(characters, lines)
+    readings = _Reading(format, file, characters, most_values).of(characters, lines)
+    reading = readings[0]
     if not reading.told and reading.document is not None:
         return reading.document
-    told = in_file_order(reading.told)
+    common = [one for one in reading.told if all(one in each.told for each in readings)]
+    told = in_file_order(common)
+    if len(readings) > 1:
+        raise Unreadable(told, characters, meanings=_meanings(readings, common))
     if reading.is_malformed:
         raise Unreadable(told, characters, mended=reading.document)
     raise Unreadable(told, characters, reading.document)
+
+
+def _is_same(one: _Read, other: _Read) -> bool:
+    if one.document is None or other.document is None:
+        return False
+    return one.document.value == other.document.value and one.told == other.told
+
+
+def _meanings(readings: Sequence[_Read], common: Sequence[Diagnostic]) -> list[Meaning]:
+    return [
+        Meaning(each.document, [one for one in each.told if one not in common], each.is_nearest)
+        for each in readings
+        if each.document is not None
+    ]
 
 
 def read_file(

@@ -8,22 +8,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from headrace.compiler.language.places import Lines
 
-_WIDTHS = (2, 4, 8)
-"""How wide a tab may be meant: as far as the next column that is a multiple of it."""
-
-_MOST_TABS = 10_000
-"""In a text with more lines that tabs indent nothing is mended."""
-
 _MOST_REFERENCES = 100
 """Of references on one line these are looked at: each looks for where its text begins."""
 
-_INDENTED = re.compile(r"(?:\A|(?<=[\r\n])) *+\t[ \t]*+")
 _FLOW_TEXT = re.compile(r"(?:\$\{[^{}\r\n]*+\}|[^\s,{}\[\]#\"'\\]|[ \t]++(?![,}\]#\r\n]|\Z))*+")
 _BEFORE = re.compile(r"(?:[\[,]|(?<!\$)\{|:(?=[ \t]))[ \t]*+")
 _REFERENCE = re.compile(r"\$\{\w+\}", re.ASCII)
@@ -75,17 +68,6 @@ class MendedLines(Lines):
         if into < len(edit.instead):
             return edit.at + min(into, max(edit.length - 1, 0))
         return edit.at + edit.length + into - len(edit.instead)
-
-
-def with_blanks_for_tabs(text: str, at: int) -> Iterator[Edits]:
-    """Yield what makes blanks of the tabs that indent, once for each width they may be meant to have.
-
-    Nothing if the tab that is in the way, the one at ``at``, indents no line.
-    """
-    found = list(islice(_INDENTED.finditer(text), _MOST_TABS + 1))
-    if len(found) <= _MOST_TABS and any(each.start() <= at < each.end() for each in found):
-        for width in _WIDTHS:
-            yield [Edit(each.start(), len(each[0]), each[0].expandtabs(width)) for each in found]
 
 
 def without_comma(text: str, at: int) -> Edits | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import re
 from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 _BREAK = re.compile(r"\r\n|\r|\n")
@@ -77,3 +78,19 @@ class Place:
         if self.inside is None or isinstance(step, str):
             return None
         return self.inside[step] if 0 <= step < len(self.inside) else None
+
+    def members(self) -> Iterator[tuple[Place, Place]]:
+        """Yield each place inside, also further in, after the one around it; of aliases nothing."""
+        waiting = [self]
+        while waiting:
+            around = waiting.pop()
+            inside = around.inside
+            if inside is None or around.spelt is not None:
+                continue
+            members = list(inside.values() if isinstance(inside, dict) else inside)
+            yield from ((around, place) for place in members)
+            waiting += members
+
+    def scalars(self) -> int:
+        """Return how many values that contain no others are inside; none of one that contains none."""
+        return sum(place.inside is None for _, place in self.members())

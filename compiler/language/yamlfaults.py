@@ -17,9 +17,9 @@ from headrace.compiler.language.mending import (
     in_quotes,
     is_in_brackets,
     reference_at,
-    with_blanks_for_tabs,
     without_comma,
 )
+from headrace.compiler.language.tabs import with_blanks_for_tabs
 
 _NO_ESCAPE = "this is not a YAML escape: put a text with backslashes in single quotes"
 # What libyaml says, and what to say instead of the place where it noticed.

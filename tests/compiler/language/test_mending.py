@@ -44,14 +44,51 @@ def test_tabs_that_can_mean_one_thing_only_are_read_on(text, value, path, place)
         assert refused.mended.text == text
 
 
-@pytest.mark.parametrize(
-    "text", ["a:\n  b:\n\tc: 1\n", "\t", "a: 1\n\tb: [", "-\tx: 1\n\t\ty: 2\n"]
-)
-def test_tabs_that_can_mean_several_things_are_told_and_no_more(text):
+@pytest.mark.parametrize("text", ["\t", "a: 1\n\tb: [", "-\tx: 1\n\t\ty: 2\n"])
+def test_tabs_that_can_mean_nothing_are_told_and_no_more(text):
     refused = refusal(text)
 
     assert refused.mended is None
+    assert not refused.meanings
     assert refused.diagnostics[0].code in ("tab", "malformed-yaml", "empty-document")
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("a:\n  b:\n\tc: 1\n", [{"a": {"b": {"c": 1}}}, {"a": {"b": None, "c": 1}}]),
+        ("a:\n  b: 1\n\tc: 2\n", [{"a": {"b": 1, "c": 2}}]),
+        ("a:\n    - b: 1\n\tc: 2\n", [{"a": [{"b": 1, "c": 2}]}]),
+        (
+            "a:\n  b:\n    - c: 1\n\td: 2\n",
+            [{"a": {"b": [{"c": 1, "d": 2}]}}, {"a": {"b": [{"c": 1}], "d": 2}}],
+        ),
+        (
+            "a:\n  - b:\n    # of no matter\n\t\n\t- c\n",
+            [{"a": [{"b": ["c"]}]}, {"a": [{"b": None}, "c"]}],
+        ),
+    ],
+)
+def test_tabs_that_can_mean_several_things_leave_each_with_the_nearest_first(text, values):
+    refused = refusal(text)
+
+    assert [one.code for one in refused.diagnostics] == ["tab"]
+    meanings = [(each.document.value, each.is_nearest) for each in refused.meanings]
+    if len(values) == 1:
+        assert refused.mended.value == values[0]
+        assert meanings == []
+    else:
+        assert meanings == [(value, place == 0) for place, value in enumerate(values)]
+
+
+def test_what_is_wrong_in_one_meaning_only_is_told_with_that():
+    refused = refusal("a:\n  b: [1],\n  c:\n    - d: 1\n\tb: 2\n")
+
+    assert [one.code for one in refused.diagnostics] == ["malformed-yaml", "tab"]
+    assert [[one.code for one in each.diagnostics] for each in refused.meanings] == [
+        [],
+        ["duplicate-key"],
+    ]
 
 
 def test_a_second_document_is_told_and_the_first_one_is_there():
