@@ -47,6 +47,13 @@ def refused(
     return ValidationError([fault])
 
 
+def _without_reference(value: Any) -> str | None:
+    """Return what to do with a reference that stands where no text is taken, if it is one."""
+    if not isinstance(value, str) or not Secret(value).names():
+        return None
+    return "references stand only in texts: write the value itself"
+
+
 class Strict(marshmallow.fields.Field[Any]):
     """A field that takes exactly one JSON type."""
 
@@ -86,7 +93,7 @@ class Strict(marshmallow.fields.Field[Any]):
             f"expected {self.expects}, found {shown(value)}",
             found=value,
             expected=self.expects,
-            hint=self.remedy(value),
+            hint=self.remedy(value) or _without_reference(value),
         )
 
     def remedy(self, value: Any) -> str | None:

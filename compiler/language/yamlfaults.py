@@ -83,7 +83,7 @@ def malformed(error: yaml.MarkedYAMLError, text: str, building: Building) -> Mal
     if problem in (*_INSIDE, _NO_START) and (found := reference_at(text, here)):
         reference, edits = found
         message = f"inside {{ }} and [ ] a text with {reference} has to be in quotes"
-        hint = f'write "{reference}"'
+        hint = f'write "{reference}", if a text is taken here'
         return Malformed(Fault("malformed-yaml", message, suggestion=hint), edits[0].at, [edits])
     if problem == _NO_START:
         sign = printable(text[here : here + 1])

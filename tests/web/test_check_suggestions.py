@@ -257,3 +257,17 @@ def test_a_file_laid_out_as_elsewhere_is_told_how_it_is_here() -> None:
             "write a list, each name as the 'id' of its pipeline: [{ id: ..., inputs: [ ... ] }]",
         ),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('{ type: splitter, out_size: "${SIZE}" }', "out_size"),
+        ("{ type: splitter, out_size: '5${SIZE.ALL}' }", "out_size"),
+        ('{ type: map, mappings: "${ALL}" }', "mappings"),
+    ],
+)
+def test_a_reference_where_no_text_is_taken_is_told_where_references_stand(
+    text: str, key: str
+) -> None:
+    assert told(pipeline(text)) == [(key, "references stand only in texts: write the value itself")]

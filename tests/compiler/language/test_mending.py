@@ -156,7 +156,7 @@ def test_a_reference_without_quotes_in_brackets_is_told_as_that(text, value, col
 
     assert said(refused) == [
         f"a:1:{column}: inside {{ }} and [ ] a text with ${{KEY}} has to be in quotes"
-        ' (write "${KEY}")'
+        ' (write "${KEY}", if a text is taken here)'
     ]
     assert refused.mended.value == value
 
