@@ -25,7 +25,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Acknowledgement, Batch, Delivery, Window
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.errors import BatchFailed, BuildRefused, Ended
-from headrace.compiler.jsontext import Decoding, NotJson
+from headrace.compiler.jsontext import UNSEEN, Decoding, NotJson
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.envelope import Enclose
@@ -276,9 +276,12 @@ class Pump:
     def _messages(self, arrivals: Sequence[Arrival]) -> Batch:
         """Return the messages of some payloads; one that is not JSON is skipped with a warning."""
         if self._enclose is None:
-            decode_usual = self._decoding.decode_usual
+            decode_usual, decode = self._decoding.decode_usual, self._decoding.decode
             try:
-                return [decode_usual(payload) for payload, _ in arrivals]
+                return [
+                    decode_usual(payload) if len(payload) <= UNSEEN else decode(payload)
+                    for payload, _ in arrivals
+                ]
             except ValueError:
                 pass  # one of them is unusual; told below, if it has to be
         return [message for payload, origin in arrivals for message in self._one(payload, origin)]

@@ -4,11 +4,21 @@ import json
 import math
 from decimal import Decimal
 
+import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from headrace.compiler.jsontext import MAX_DEPTH, NotJson, decode, encode, encode_lines, text
+from headrace.compiler import jsontext
+from headrace.compiler.jsontext import (
+    MAX_DEPTH,
+    UNSEEN,
+    NotJson,
+    decode,
+    encode,
+    encode_lines,
+    text,
+)
 
 SCALARS = (
     st.none()
@@ -328,3 +338,47 @@ def test_what_nests_without_end_fails_and_does_not_crash():
 def test_a_batch_as_lines_has_a_newline_after_each_message():
     assert encode_lines([{"a": 1}, 2.0, "x\ny"]) == b'{"a":1}\n2.0\n"x\\ny"\n'
     assert encode_lines([]) == b""
+
+
+# --- numbers that the decoder takes long for
+
+EDGES = [
+    "1e300", "9E303", "-1e+308", "5e-324", "0.12345678901234567e-300", "1.5", "1e5", '"1e300"',
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(EDGES), min_size=1))
+def test_a_long_text_with_exponents_is_what_it_is_without_a_look(numbers):
+    short = f"[{','.join(numbers)}]".encode()
+    long = b" " * UNSEEN + short
+
+    assert exactly(decode(long)) == exactly(decode(short)) == exactly(json.loads(short))
+
+
+@pytest.mark.parametrize(
+    "end", ["1e999]", "-1e400]", "1e300", "x]", nest(200, "[", "]", "1e300") + "]"]
+)
+def test_a_long_text_with_exponents_is_refused_as_a_short_one_is(end):
+    text = "[" + "1e300," * 10 + end
+    told = []
+    for padding in ("", " " * UNSEEN):
+        with pytest.raises(NotJson) as refused:
+            decode((padding + text).encode())
+        told.append(str(refused.value).partition(" (byte ")[0])
+
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("number", ["1e300", "1E300", "1e+300", "5e-324"])
+def test_numbers_near_the_ends_of_the_range_are_not_left_to_the_decoder(number, monkeypatch):
+    asked = []
+    monkeypatch.setattr(jsontext, "_SHALLOW", None)
+    monkeypatch.setattr(jsontext, "_PLAIN", None)
+    monkeypatch.setattr(
+        jsontext, "_EXPONENTS", msgspec.json.Decoder(float_hook=lambda text: asked.append(text))
+    )
+
+    for read in (decode, jsontext.decode_shallow):
+        read(f"[{','.join([number] * UNSEEN)}]".encode())
+
+    assert asked == [number] * UNSEEN * 2
