@@ -137,12 +137,17 @@ class PausedScript:
         try:
             emitted = self._paused.resume(seconds)
         except self._program.errors as error:
+            self._program.let_go()
             raise self._program.failed(error) from error
-        return None if emitted is None else self._program.batches(emitted)
+        if emitted is None:
+            return None
+        self._program.let_go()
+        return self._program.batches(emitted)
 
     def close(self) -> None:
         """Give it up."""
         self._paused.close()
+        self._program.let_go()
 
 
 class Program:
@@ -194,8 +199,16 @@ class Program:
         try:
             made = self._script.start([batch] if self._is_whole else batch, seconds)
         except self.errors as error:
+            self.let_go()
             raise self.failed(error) from error
-        return self.batches(made) if isinstance(made, list) else PausedScript(made, self)
+        if not isinstance(made, list):
+            return PausedScript(made, self)
+        self.let_go()
+        return self.batches(made)
+
+    def let_go(self) -> None:
+        """Keep nothing of the batch: its run is over, and an input may count its bytes until it is gone."""
+        self._host.given = []
 
     def batches(self, emitted: list[Any]) -> list[Batch]:
         """Return what was emitted as batches: every value is one, or all together are."""

@@ -5,9 +5,12 @@ The tables are those of the wire contract, 10.1 to 10.4, row by row.
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import math
+import weakref
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,8 +20,17 @@ from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.states import PipelineState
 from headrace.operators import scripthost
 from headrace.operators.script import Script
-from headrace.operators.scripting import LIMITS, OPERATIONS, PASSED, SECONDS
+from headrace.operators.scripthost import ScriptHost
+from headrace.operators.scripting import (
+    LIMITS,
+    OPERATIONS,
+    PASSED,
+    SECONDS,
+    ScriptFailed,
+    compiled,
+)
 from headrace.operators.scriptnotes import MOST_NOTES
+from headrace.operators.scriptsources import ScriptFiles
 from tests.doubles import StubContext, refusals
 from tests.operators.scripted import outcome, script
 from tests.virtual import virtual
@@ -607,3 +619,28 @@ def test_nan_and_infinity_may_live_inside_a_script() -> None:
     [found] = outcome("let x = 0.0 / 0.0; emit(if x.is_nan { 1.0 } else { x })", [0]).messages
 
     assert not math.isnan(found)
+
+
+class Batch(list):
+    """A batch that tells whether anybody has it still."""
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["message", "batch"])
+@pytest.mark.parametrize("code", ["emit(1)", "()", "throw 1", "loop {}", "let a = []; a[1]"])
+def test_nothing_is_kept_of_a_batch_whose_run_is_over(code: str, whole: bool) -> None:
+    source = script(code).source
+    program = compiled(
+        source, ScriptFiles(None), ScriptHost("s"), is_whole=whole, max_operations=10**9
+    )
+    batch = Batch([1, 2])
+    kept = weakref.ref(batch)
+
+    with suppress(ScriptFailed):
+        made = program.start(batch, 0.001)
+        if not isinstance(made, list):
+            made.close()
+        del made
+    del batch
+    gc.collect()
+
+    assert kept() is None
