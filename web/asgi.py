@@ -5,8 +5,11 @@ Source: https://asgi.readthedocs.io/en/stable/specs/www.html
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 Message = dict[str, Any]
 """A scope, something received or something sent."""
@@ -20,6 +23,21 @@ async def gone(receive: Receive) -> None:
     """Wait until the client has left."""
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+async def unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T | None:
+    """Return what ``work`` returns; cancel it, and return None, when the client has left.
+
+    To be called when the body has been read: nobody else may ask the server meanwhile.
+    """
+    working = asyncio.ensure_future(work)
+    leaving = asyncio.ensure_future(gone(receive))
+    try:
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        return await working if working.done() else None
+    finally:
+        working.cancel()
+        leaving.cancel()
 
 
 def starting(status: int, length: int, *headers: tuple[bytes, bytes]) -> Message:

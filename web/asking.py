@@ -6,14 +6,13 @@ would not notice, and neither would the requests that wait behind it.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, ParamSpec, TypeVar
 
 import falcon
 import falcon.asgi
 
-from headrace.web.asgi import Receive, gone
+from headrace.web.asgi import Receive, unless_gone
 from headrace.web.turns import Turns
 
 P = ParamSpec("P")
@@ -30,18 +29,8 @@ class Request(falcon.asgi.Request):
         self._from_server = receive
 
     async def unless_gone(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """Return what ``work`` returns; cancel it, and return None, when the client has left.
-
-        To be called when the body has been read: nobody else may ask the server meanwhile.
-        """
-        working = asyncio.ensure_future(work)
-        leaving = asyncio.ensure_future(gone(self._from_server))
-        try:
-            await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
-            return await working if working.done() else None
-        finally:
-            working.cancel()
-            leaving.cancel()
+        """Do what `asgi.unless_gone` does, for this request."""
+        return await unless_gone(self._from_server, work)
 
     async def in_turn(
         self, turns: Turns, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs

@@ -20,11 +20,11 @@ from urllib.parse import unquote
 
 from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import UnknownPipeline
-from headrace.compiler.jsontext import Decoding, NotJson
+from headrace.compiler.jsontext import Decoding, NotJson, has_exponents
 from headrace.compiler.language.context import Ingress
 from headrace.compiler.language.diagnostics import shown
 from headrace.compiler.largejson import LARGE, SLICE, LargeBatch, decode_large
-from headrace.web.asgi import Message, Receive, Send, respond, starting
+from headrace.web.asgi import Message, Receive, Send, respond, starting, unless_gone
 from headrace.web.errors import api_error
 from headrace.web.service import Service
 
@@ -81,7 +81,9 @@ class Ingest:
         try:
             batch = _at_once(body, ingress.decoding) if len(body) < LARGE else None
             if batch is None:
-                batch = await self._in_slices(id, body, ingress)
+                batch = await unless_gone(receive, self._in_slices(id, body, ingress))
+            if batch is None:
+                return None
         except NotJson as cause:
             raise Refusal(400, f"the body is not JSON: {cause}{_instead(body, cause)}") from cause
         origin = _origin(scope) if ingress.wants_origin else None
@@ -119,10 +121,13 @@ class Ingest:
 def _at_once(body: bytes | bytearray, decoding: Decoding) -> Batch | None:
     """Return the messages of a body that is not large; None where it takes long all the same.
 
-    A text of 100 KB that nests deeper than messages do takes some ten milliseconds.
+    A text of 100 KB that nests deeper than messages do takes some ten milliseconds, and so do numbers
+    with exponents.
     """
     if len(body) < SLICE:
         decoded = decoding.decode(body)
+    elif has_exponents(body):
+        return None
     else:
         try:
             decoded = decoding.decode_usual(body)

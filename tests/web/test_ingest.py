@@ -228,6 +228,25 @@ async def test_a_body_of_nests_that_is_not_large_takes_its_turns_as_well(
     assert (await told).json == {"accepted": 50_001}
 
 
+async def test_a_client_that_leaves_while_its_large_body_is_decoded_holds_nobody_up(
+    application, asked
+) -> None:
+    left = Exchange(application, "POST", PATH, body=[LARGE_BODY])
+    leaving, waiting = (
+        asyncio.ensure_future(work) for work in (left.run(), post(application, LARGE_BODY))
+    )
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+    left.leave()
+    await leaving
+
+    assert (left.messages, asked.offered) == ([], [])
+    assert not waiting.done()
+    assert (await waiting).status == 202
+    assert len(asked.offered) == 1
+
+
 async def test_beyond_the_bound_no_further_large_body_waits(
     application, asked, monkeypatch
 ) -> None:
