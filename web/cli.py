@@ -142,8 +142,9 @@ def check(
 ) -> None:
     """Tell all that is wrong with configs, offline.
 
-    Of a directory it takes the *.yaml, *.yml and *.json right in it, but for what stands beside
-    configs: names that end in .connections, .layout, .secrets, .server or .settings before that.
+    Of a directory it takes the *.yaml, *.yml and *.json right in it, but for hidden files and for
+    those that stand beside configs: connections, layout, secrets, server and settings, which are
+    called so (settings.yaml) or so behind another name and a point (plant.settings.yaml).
     For `-` it reads standard input: JSON if that begins with { or [, else YAML.
 
     Exit codes: 0 fine, 1 refused (with --strict also warned of), 2 usage, 5 no config there.

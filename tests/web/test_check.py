@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 from headrace.compiler.language.render import render
 from headrace.web.cli import commands
 from headrace.web.reading import Files, catalogue, load
+from headrace.web.selection import COMPANIONS
 
 FINE = """\
 - id: p
@@ -335,6 +337,23 @@ def test_a_directory_stands_for_the_configs_in_it() -> None:
     assert code == 1
     assert [line.partition(":")[0] for line in lines] == ["plant/a.yaml"]
     assert told == "3 files checked: 1 error, 0 warnings\n"
+
+
+@pytest.mark.parametrize("behind", ["", "plant."])
+def test_the_help_names_what_stands_beside_configs(behind: str) -> None:
+    told = " ".join(CliRunner().invoke(commands, ["check", "--help"]).output.split())
+    names = re.search(r"those that stand beside configs: (.+?), which are called so", told)
+    examples = re.findall(r"\((\S+\.yaml)\)", told)
+    assert names is not None
+    listed = re.split(", | and ", names[1])
+    assert sorted(listed) == sorted(COMPANIONS)
+    assert examples == ["settings.yaml", "plant.settings.yaml"]
+
+    Path("apart").mkdir()
+    for name in listed:
+        written(f"apart/{behind}{name}.yaml", "no config")
+
+    assert check("apart") == (5, [], "no config there to check\n")
 
 
 def test_where_there_is_nothing_to_check_the_exit_code_is_5() -> None:
