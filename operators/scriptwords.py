@@ -36,8 +36,15 @@ _SUMS = ("-", "*", "/", "%", "**")
 """Operators that take numbers only."""
 
 
+LONGEST = 2048
+"""Characters of what is reworded: a failure is cut to as many bytes. What the engine quotes may come out
+of a message, 256 KiB of it, and a pattern with two quotations takes time that grows with its square."""
+
+
 def reworded(message: str, names: Names) -> str:
     """Return what the engine says of a script with these names, with what helps to mend it."""
+    if len(message) > LONGEST:
+        return message
     for pattern, said in _SAID:
         if found := pattern.fullmatch(message):
             return said(found, names)

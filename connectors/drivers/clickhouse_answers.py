@@ -59,9 +59,10 @@ _MOST_READ = 4 * MOST_SAID
 _MOST_DIGITS = 9  # of a code: what has more is none
 _CODE = re.compile(r"Code: (\d+)\. ")
 _SENTENCE = re.compile(r"(?:Code: \d+\. |DB::\w+: )+(.*)")
-_NAME = re.compile(r"\(([A-Z][A-Z0-9_]{2,})\)\s*(?:\(version .*\))?\s*$")
+_NAME = re.compile(r"\(([A-Z][A-Z0-9_]{2,})\)\s*+(?:\(version .*\)\s*)?$")
 _NOISE = re.compile(
-    r"[.:]?\s*(?:\b[Ii]n scope\b.*|: ?[Ww]hile (?:executing|processing|reading)\b.*"
+    # Of a run of blanks from its beginning only: from each of them it would be quadratic.
+    r"(?:[.:]|(?<!\s))\s*+(?:\b[Ii]n scope\b.*|: ?[Ww]hile (?:executing|processing|reading)\b.*"
     r"|: \(in file/uri .*|\(version .*|\([A-Z][A-Z0-9_]{2,}\))\s*$"
 )
 """What stands behind a sentence: queries, the part of the server that speaks, its version."""

@@ -78,7 +78,8 @@ class Prefix(Text):
 
     def read(self, value: Any) -> str:
         """Take it without the blanks and slashes around it."""
-        text = re.sub(r"\A[\s/]+|[\s/]+\Z", "", super().read(value))
+        # From where a run of them begins only: from each of its characters it would be quadratic.
+        text = re.sub(r"\A[\s/]+|(?<![\s/])[\s/]+\Z", "", super().read(value))
         if {".", ".."} & set(text.split("/")):
             # A store would take them, and half of what reads from it would look elsewhere.
             message = f"expected {self.expects}, found {shown(text)}"
