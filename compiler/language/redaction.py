@@ -5,9 +5,6 @@ passwords decoded and encoded. So what is looked for is the value, what each ref
 the credentials inside a url, every character of them however it is written. What shows instead is what
 the config says, or `HIDDEN` where that is the credential itself.
 
-A page may escape any of it for HTML: of that, references to letters and digits are read before anything
-is looked for, and all others are a way to write a character.
-
 Nothing shorter than `SHORTEST` is looked for: to hide every ``a`` would mangle all texts and tell what
 it is. Up to `LONGEST_WORD` characters count only as a word of their own. What stands before the host of
 a url is hidden in any text, known or not.
@@ -15,11 +12,11 @@ a url is hidden in any text, known or not.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator
-from functools import cache
-from urllib.parse import quote, unquote
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from threading import Lock
+
+from headrace.compiler.language.spellings import Spelling, forms
 
 REFERENCE = re.compile(r"\$\{([A-Za-z0-9_.\-]+)\}")
 """A ``${NAME}`` in a template."""
@@ -31,61 +28,168 @@ LONGEST_WORD = 7
 """Characters of a value that an innocent word may hold."""
 
 _HARMLESS = re.compile(rf"(?:{REFERENCE.pattern}|{re.escape(HIDDEN)})*")
+_WORD = re.compile(r"\w")
 _BEFORE_A_HOST = re.compile(r"""(://(?:[^\s/@:"'<>,]*:)?)([^\s/@"'<>,]+)@""")
-
-
-_REFERENCE_IN_HTML = re.compile(
-    r"&(?:#[0-9]{1,8}|#x[0-9a-f]{1,8}|[a-z]{2,31}(?=;));?", re.IGNORECASE
-)
-_WORD = re.compile(r"[A-Za-z0-9_.\-]")
+_Shown = tuple[str, bool]
+"""What shows instead, and whether what is hidden counts only as a word of its own."""
 
 
 class Redaction:
-    """Hides the values of the secrets that it was told of."""
+    """Hides the values of the secrets that it was told of. Any thread may tell, and ask.
+
+    They are filed by how they begin: a text takes as long with a thousand values as with ten, and one
+    more value takes no time but its own.
+    """
 
     def __init__(self) -> None:
-        self._shown: dict[str, str] = {}
-        self._pattern: re.Pattern[str] | None = None
+        self._owners: dict[str, dict[Hidden | None, _Shown]] = {}
+        self._shown: dict[str, _Shown] = {}
+        self._alike: dict[str, set[str]] = {}
+        self._sizes: dict[str, Sequence[int]] = {}
+        """How long those are that begin alike, the longest first. Replaced, as others may read it."""
+        self._changing = Lock()
 
-    def learn(self, template: str, value: str, lookup: Callable[[str], str | None]) -> None:
-        """Hide from now on what ``template`` resolved to; ``lookup`` answers its references."""
+    def __len__(self) -> int:
+        """Return how many readings of values are looked for."""
+        return len(self._shown)
+
+    def learn(
+        self,
+        template: str,
+        value: str,
+        lookup: Callable[[str], str | None],
+        owner: Hidden | None = None,
+    ) -> None:
+        """Hide from now on what ``template`` resolved to; ``lookup`` answers its references.
+
+        With an ``owner``, what the template itself says is hidden until that lets go; what the
+        references stand for is hidden for good: there are no more of them than names.
+        """
         names = REFERENCE.findall(template)
         # Of a value that is hidden for several reasons, the first of them shows.
         for name in names:
             self.hide(lookup(name) or "", f"${{{name}}}")
         if names:
-            self.hide(value, _without_credentials(template))
+            self.hide(value, _without_credentials(template), owner)
         for user, credential in _credentials(value):
-            self.hide(credential)
+            self.hide(credential, owner=owner)
             if user not in template:
-                self.hide(user)
+                self.hide(user, owner=owner)
 
-    def hide(self, value: str, shown: str = HIDDEN) -> None:
-        """Hide from now on a value, unless it is too short."""
-        for form in (value.strip(), unquote(value).strip()):
-            if len(form) >= SHORTEST and form not in self._shown:
-                self._shown[form] = shown
-                self._pattern = None
+    def hide(self, value: str, shown: str = HIDDEN, owner: Hidden | None = None) -> None:
+        """Hide from now on a value, unless it is too short: for good, or until its owner lets go."""
+        readings = {each for each in forms(value) if len(each) >= SHORTEST}
+        with self._changing:
+            if owner is not None:
+                if owner.is_over:
+                    return
+                owner.readings |= readings
+            for reading in readings:
+                owners = self._owners.setdefault(reading, {})
+                owners.setdefault(owner, (shown, len(reading) <= LONGEST_WORD))
+                self._file(reading, owners)
+
+    def let_go(self, owner: Hidden) -> None:
+        """Look no longer for what nobody but this owner has hidden."""
+        with self._changing:
+            owner.is_over = True
+            while owner.readings:
+                reading = owner.readings.pop()
+                owners = self._owners[reading]
+                owners.pop(owner, None)
+                self._file(reading, owners)
 
     def __call__(self, text: str) -> str:
         """Return a text without what is hidden."""
         if self._shown:
-            text = self._compiled().sub(self._instead, _REFERENCE_IN_HTML.sub(_plain, text))
+            text = "".join(self._pieces(text))
         return _BEFORE_A_HOST.sub(_harmless, text)
 
-    def _compiled(self) -> re.Pattern[str]:
-        """Return what finds all values in one pass, so that nothing put in is looked at again."""
-        if self._pattern is None:
-            # The longest first: a value may hold another. The group tells which was found.
-            self._shown = dict(sorted(self._shown.items(), key=lambda item: -len(item[0])))
-            written = "|".join(f"({_written(value)})" for value in self._shown)
-            # Whoever takes a value for a host writes it in lower case.
-            self._pattern = re.compile(written, re.IGNORECASE)
-        return self._pattern
+    def _file(self, reading: str, owners: Mapping[Hidden | None, _Shown]) -> None:
+        """Have a reading looked for, as its first owner said, or no longer if it has none."""
+        beginning = reading[:SHORTEST]
+        alike = self._alike.setdefault(beginning, set())
+        if owners:
+            self._shown[reading] = next(iter(owners.values()))
+            alike.add(reading)
+            if len(reading) in self._sizes.get(beginning, ()):
+                return
+        else:
+            del self._owners[reading]
+            self._shown.pop(reading, None)
+            alike.discard(reading)
+        self._sizes[beginning] = sorted({len(each) for each in alike}, reverse=True)
+        if not alike:
+            del self._alike[beginning], self._sizes[beginning]
 
-    def _instead(self, found: re.Match[str]) -> str:
-        assert found.lastindex is not None
-        return [*self._shown.values()][found.lastindex - 1]
+    def _pieces(self, text: str) -> Iterator[str]:
+        """Yield what is left of a text and what shows instead; what is put in is not looked at again."""
+        spelling, done = Spelling(text), 0
+        for start in self._beginnings(spelling):
+            if start >= done and (found := self._longest(text, spelling, start)):
+                yield text[done:start]
+                shown, done = found
+                yield shown
+        yield text[done:]
+
+    def _beginnings(self, spelling: Spelling) -> Sequence[int]:
+        """Return where a value may begin, in order."""
+        plain, sizes = spelling.plain, self._sizes
+        starts = [
+            at for at in range(len(plain) - SHORTEST + 1) if plain[at : at + SHORTEST] in sizes
+        ]
+        escaped = {
+            at
+            for at in spelling.beside_escapes(SHORTEST)
+            if spelling.read(at, SHORTEST)[0] in sizes
+        }
+        return sorted(escaped.union(starts)) if escaped else starts
+
+    def _longest(self, text: str, spelling: Spelling, start: int) -> tuple[str, int] | None:
+        """Return what shows instead of the longest value that begins here, and where that ends."""
+        found: tuple[str, int] | None = None
+        as_it_stands = spelling.plain[start : start + SHORTEST]
+        for size in self._sizes.get(as_it_stands, ()):
+            found = self._at(text, spelling.plain[start : start + size], start, start + size)
+            if found:
+                break
+        sizes = self._sizes.get(spelling.read(start, SHORTEST)[0], ())
+        read, borders = spelling.read(start, max(sizes, default=0))
+        for size in sizes:
+            if size > len(read) or (found and borders[size] <= found[1]):
+                continue
+            ends = [(read[size - 1], borders[size]), *spelling.alone(borders[size - 1])]
+            for last, end in ends:
+                if longer := self._at(text, read[: size - 1] + last, start, end):
+                    return longer
+        return found
+
+    def _at(self, text: str, reading: str, start: int, end: int) -> tuple[str, int] | None:
+        """Return what shows instead of a reading of this part of a text, and where that ends."""
+        if (hidden := self._shown.get(reading)) is None:
+            return None
+        shown, is_word = hidden
+        if is_word and ((start and _WORD.match(text, start - 1)) or _WORD.match(text, end)):
+            return None
+        return shown, end
+
+
+class Hidden:
+    """What one owner has a redaction hide, until it lets go of all of it, once."""
+
+    def __init__(self, redaction: Redaction | None = None) -> None:
+        self.redaction = Redaction() if redaction is None else redaction
+        self.readings: set[str] = set()
+        """What is looked for because of it."""
+        self.is_over = False
+
+    def hide(self, value: str) -> None:
+        """Hide a credential until `let_go`; after that, nothing."""
+        self.redaction.hide(value, owner=self)
+
+    def let_go(self) -> None:
+        """Hide no longer what nobody else has hidden."""
+        self.redaction.let_go(self)
 
 
 def _credentials(text: str) -> Iterator[tuple[str, str]]:
@@ -115,54 +219,3 @@ def _without_credentials(template: str) -> str:
 
 def _harmless(found: re.Match[str]) -> str:
     return found[0] if _HARMLESS.fullmatch(found[2]) else f"{found[1]}{HIDDEN}@"
-
-
-def _written(value: str) -> str:
-    """Return a pattern for a value, each of its characters written in any way."""
-    pattern = "".join(map(_spelt, value))
-    return rf"(?<!\w){pattern}(?!\w)" if len(value) <= LONGEST_WORD else pattern
-
-
-def _plain(found: re.Match[str]) -> str:
-    """Return a letter, a digit or what joins them, for a reference to it; any other as it is."""
-    from html import unescape  # loading the names takes its time, and few texts refer to any
-
-    character = unescape(found[0])
-    return character if _WORD.fullmatch(character) else found[0]
-
-
-@cache
-def _spelt(character: str) -> str:
-    """Return a pattern for a character: itself, or as a url, JSON, HTML or Python write it."""
-    if character.isspace():
-        # Lines are folded.
-        return r"(?:\s|\+|%[0-2][0-9AaDd]|\\[nrt]|&nbsp;|&#0{0,7}(?:9|1[03]|32);?|&#x0{0,7}(?:[9AD]|20);?)"
-    if _WORD.fullmatch(character):
-        return re.escape(character)
-    octets = character.encode("utf-8", "surrogateescape")
-    escaped = [text(character)[1:-1] for text in (json.dumps, repr, ascii)]
-    ways = {character, f"\\{character}", *escaped, repr(octets)[2:-1], quote(octets, safe="")}
-    if "\x80" <= character <= "\xff":  # Latin-1, also where it was read as UTF-8
-        ways |= {quote(character, encoding="latin-1"), "\ufffd"}
-    patterns = sorted(map(re.escape, ways), key=len, reverse=True)
-    references = "|".join(_in_html(character))  # JSON in a page has its backslashes as they are
-    return rf"(?:{'|'.join(patterns)}|\\?(?:{references}))"
-
-
-def _in_html(character: str) -> Iterator[str]:
-    """Yield patterns for the references to a character, by number and by name."""
-    number = ord(character)
-    yield rf"&#0{{0,7}}{number};?"
-    yield rf"&#x0{{0,7}}{number:x};?"
-    yield from (f"&{re.escape(name)}" for name in _html_names().get(character, ()))
-
-
-@cache
-def _html_names() -> dict[str, list[str]]:
-    """Return the names of characters in HTML, each with its semicolon if it needs one; longest first."""
-    from html.entities import html5
-
-    names: dict[str, list[str]] = {}
-    for name in sorted(html5, key=len, reverse=True):
-        names.setdefault(html5[name], []).append(name)
-    return names

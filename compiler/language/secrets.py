@@ -13,7 +13,7 @@ from typing import Self
 
 from headrace.compiler.errors import UnresolvedSecret
 from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.redaction import REFERENCE, Redaction
+from headrace.compiler.language.redaction import REFERENCE, Hidden, Redaction
 
 _VARIABLE = re.compile(r"\A\$_*[A-Z][A-Z0-9_]*\Z|(?<![\w$])\$[A-Z_][A-Z0-9_]{2,}(?![\w$])")
 """A ``$NAME`` as shells have it, alone or among other signs. In capitals only: the user name that
@@ -69,7 +69,7 @@ class Secrets:
         self._filed = filed or {}
         self._environ = os.environ if environ is None else environ
         self.redact = Redaction()
-        """Hides whatever was resolved here: for texts of which nobody knows what they are about."""
+        """Hides what was resolved here: for texts of which nobody knows what they are about."""
 
     def lookup(self, name: str) -> str | None:
         """Return the value of one name, or None."""
@@ -99,8 +99,10 @@ class Secrets:
                 expected=f"an environment variable {name} or an entry in the --secrets file",
             )
 
-    def resolve(self, secret: Secret) -> str:
+    def resolve(self, secret: Secret, owner: Hidden | None = None) -> str:
         """Return the value; the resolved text is not scanned again.
+
+        What is written out in the template is hidden for good, or until its ``owner`` lets go.
 
         Raises:
             UnresolvedSecret: a name nothing answers, or a ``${`` that starts no legal reference.
@@ -108,7 +110,7 @@ class Secrets:
         for fault in self.faults(secret):
             raise UnresolvedSecret(fault)
         value = REFERENCE.sub(lambda match: self.lookup(match[1]) or "", secret.template)
-        self.redact.learn(secret.template, value, self.lookup)
+        self.redact.learn(secret.template, value, self.lookup, owner)
         return value
 
     @classmethod

@@ -161,13 +161,13 @@ class Place:
 
     def resolve(self, secret: Secret) -> str:
         secrets = self._world.secrets
-        value = secrets.resolve(secret)
+        value = secrets.resolve(secret, self._parts.hidden)
         self._redaction.learn(secret.template, value, secrets.lookup)
         return value
 
     def hide(self, value: str) -> None:
         self._redaction.hide(value)
-        self._world.secrets.redact.hide(value)  # for tracebacks, and what libraries log
+        self._parts.hidden.hide(value)  # for tracebacks, and what libraries log
 
     def redact(self, text: str) -> str:
         return self._redaction(text)

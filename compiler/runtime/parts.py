@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from headrace.compiler.jsontext import Decoding
 from headrace.compiler.language.context import Ingress, Operator, Release
+from headrace.compiler.language.redaction import Hidden
 from headrace.compiler.lowering.lifting import Slices
 from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.footing import Footing
@@ -47,6 +48,8 @@ class Parts:
     """Its transforms that go on after a pause."""
     writers: list[Writer] = field(default_factory=list)
     ingress: Ingress | None = None
+    hidden: Hidden = field(default_factory=Hidden)
+    """The credentials that its components were given, hidden wherever nobody knows whose they are."""
     holding: list[Hold] = field(default_factory=list)
     closing: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
 

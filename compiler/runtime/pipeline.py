@@ -17,6 +17,7 @@ from headrace.compiler.errors import BuildRefused
 from headrace.compiler.jsontext import encode
 from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.diagnostics import Diagnostic
+from headrace.compiler.language.redaction import Hidden
 from headrace.compiler.lowering.lifting import Slices
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.building import Builder
@@ -61,7 +62,8 @@ class Pipeline:
         self.id = id
         self.config = config
         self.status: Status = "starting"
-        self.parts = Parts(id, config.state, slices=Slices(world.slices))
+        hidden = Hidden(world.secrets.redact)
+        self.parts = Parts(id, config.state, slices=Slices(world.slices), hidden=hidden)
         self.counters = self.parts.counters
         self._world = world
         self._feed = feed
@@ -290,6 +292,7 @@ class Pipeline:
         for each in self.parts.writers:
             await each.drain()
         await self._close()
+        self.parts.hidden.let_go()  # not before: a sink may still fail as it finishes
         self._over.set()
 
     async def _close(self) -> None:
@@ -326,6 +329,7 @@ class Pipeline:
         try:
             await self._stop(seconds)
         finally:
+            self.parts.hidden.let_go()
             if self._life is not None:
                 self._history.end(self._life)
 

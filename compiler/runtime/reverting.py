@@ -218,9 +218,7 @@ class Reverting:
         refused = await self._each(made.values(), self._open)
         if said := [diagnostic for some in refused for diagnostic in some]:
             turned_down = [f"'{id}'" for id, some in zip(made, refused, strict=True) if some]
-            raise RevertedInPart(
-                self._world.shown(said), f"reverted, but these failed: {', '.join(turned_down)}"
-            )
+            raise RevertedInPart(said, f"reverted, but these failed: {', '.join(turned_down)}")
 
     async def _each(
         self, pipelines: Iterable[Pipeline], act: Callable[[Pipeline], Coroutine[Any, Any, _T]]
@@ -233,7 +231,8 @@ class Reverting:
         return await asyncio.gather(*tasks)
 
     async def _open(self, pipeline: Pipeline) -> list[Diagnostic]:
-        refused = await pipeline.open(self._opening_seconds)
+        # Shown before it ends, which lets go of its credentials.
+        refused = self._world.shown(await pipeline.open(self._opening_seconds))
         if refused:
             pipeline.give_up()
         else:

@@ -25,6 +25,7 @@ from headrace.compiler.language.connections import connection_faults, secret_fau
 from headrace.compiler.language.context import Operator
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.families import Connection, Transform
+from headrace.compiler.language.redaction import Hidden
 from headrace.compiler.language.rules import missing_upstream
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.language.states import PipelineState
@@ -159,15 +160,19 @@ class Rehearsal:
         task = asyncio.current_task()
         assert task is not None
         self._leash.hold(task)
-        clock, parts = Clock(loop), Parts(NAME, self._state)
+        hidden = Hidden(self._surroundings.secrets.redact)
+        clock, parts = Clock(loop), Parts(NAME, self._state, hidden=hidden)
         try:
             self._build(self._world(clock), parts)
             if not self.refusals:
                 with self._subscribed(clock, task):
                     await self._run(messages, advance_seconds, clock)
         finally:
-            for close in parts.closing:
-                await close()
+            try:
+                for close in parts.closing:
+                    await close()
+            finally:
+                hidden.let_go()
 
     def _world(self, clock: Clock) -> World:
         buckets = Buckets(clock, warn=lambda text: None)  # one of those that run may have that name

@@ -15,6 +15,7 @@ from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.families import Input
 from headrace.compiler.language.ids import generated_id
+from headrace.compiler.language.redaction import Hidden
 from headrace.compiler.runtime.ahead import read_ahead
 from headrace.compiler.runtime.building import missing, pump_over
 from headrace.compiler.runtime.context import World
@@ -68,7 +69,7 @@ class Taking:
         self.name = f"sample-{generated_id()}"
         self._component = component
         self._world = world
-        self._parts = Parts(self.name)
+        self._parts = Parts(self.name, hidden=Hidden(world.secrets.redact))
         self._place = SamplePlace(self._parts, world, attach, self._broke_off)
         self._notes: list[str] = [] if component.buffer is None else [UNBUFFERED]
         self._left = most
@@ -103,6 +104,12 @@ class Taking:
 
     async def let_go(self) -> None:
         """Close what it has opened, and give back what it has claimed."""
+        try:
+            await self._close()
+        finally:
+            self._parts.hidden.let_go()
+
+    async def _close(self) -> None:
         if self._opening is not None:
             self._opening.cancel()
             await asyncio.wait([self._opening])

@@ -3,12 +3,16 @@
 import html
 import json
 import re
+import sys
 import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
 import pytest
 
-from headrace.compiler.language.redaction import LONGEST_WORD, SHORTEST, Redaction
+from headrace.compiler.language.redaction import LONGEST_WORD, SHORTEST, Hidden, Redaction
 from headrace.compiler.language.secrets import Secret, Secrets
 
 VALUES = {
@@ -74,6 +78,10 @@ ODD = VALUES["ODD"]
         "".join(f"&#{ord(each):05};" for each in ODD),
         re.sub(r"[^A-Za-z0-9]", lambda found: f"&#x{ord(found[0]):02x};", ODD),
         ascii(ODD)[1:-1],
+        re.sub(r"[^A-Za-z0-9]", lambda found: f"\\u{ord(found[0]):04x}", ODD),
+        "".join(f"\\u{ord(each):04X}" for each in ODD),
+        html.escape("".join(f"\\u{ord(each):04X}" for each in ODD)),
+        json.dumps(json.dumps(ODD)[1:-1])[1:-1],
         ODD.replace("ö", "%F6"),
         ODD.encode("latin-1").decode("utf-8", "replace"),
     ],
@@ -82,12 +90,105 @@ def test_a_value_is_found_however_it_is_written(written):
     assert redaction("${ODD}")(f"<{written}>") == "<${ODD}>"
 
 
-def test_references_of_html_that_stand_for_no_letter_stay_as_they_are():
-    hide = redaction("${PASS}")
-
-    assert hide("&lt;b&gt; &#65;BC &amp; &nosuch; &#xZZ &#0; &#99999999; 1&2;") == (
-        "&lt;b&gt; ABC &amp; &nosuch; &#xZZ &#0; &#99999999; 1&2;"
+def test_what_is_written_as_an_escape_and_is_no_value_stays_as_it_is():
+    hide = redaction("${PASS}", "${ODD}")
+    said = (
+        r"&lt;b&gt; &#65;BC &amp; &nosuch; &#xZZ &#0; &#99999999; 1&2; %zz %4 \u00 \u0041 \xc3 \\"
     )
+
+    assert hide(said) == said
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "ends-with-one\\",
+        "ends-with-two\\\\",
+        "ends%2",
+        "C:\\new\\tab",
+        "a%40b&amp;c",
+        "+ and +-",
+        "ß\xb5-Ã¶-longer",
+    ],
+)
+def test_a_value_that_looks_like_an_escape_is_found_as_well(value):
+    hide = Redaction()
+    hide.hide(value)
+
+    ways = [str, quote, quote_plus, html.escape, lambda it: json.dumps(it)[1:-1], ascii]
+    for written in (way(value).strip("'") for way in ways):
+        assert hide(f"<{written}>") == "<***>"
+
+
+def steps(work: Callable[[], object]) -> int:
+    """Return how many lines of Python something takes."""
+    count = 0
+
+    def traced(frame: FrameType, what: str, argument: object) -> Any:
+        nonlocal count
+        count += what == "line"
+        return traced
+
+    before = sys.gettrace()
+    sys.settrace(traced)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def test_many_values_take_no_more_steps_than_few():
+    said = 'refused {"a": 1} &amp; 100%25 of http://broker.example.org:9092/x?y=%20z ' * 30
+
+    def taken(values: int) -> tuple[int, int]:
+        hide = Redaction()
+        for number in range(values):
+            hide.hide(f"{number:05}-t0ken/&+")
+        one_more = steps(lambda: hide.hide("one-more/&+"))
+        return one_more, steps(lambda: hide(said))
+
+    taken(1)  # what is read once
+
+    assert taken(3_000) == taken(10)
+
+
+def test_a_value_is_hidden_until_the_last_of_its_owners_lets_go():
+    hide = redaction("${USER}")
+    one, other = Hidden(hide), Hidden(hide)
+    before = len(hide)
+    for owner in (one, one, other):
+        owner.hide("written-out")
+        owner.hide(VALUES["USER"])
+
+    one.let_go()
+    assert hide("written-out operator1") == "*** ${USER}"
+
+    other.let_go()
+    assert hide("written-out operator1") == "written-out ${USER}"
+    assert len(hide) == before
+
+
+def test_an_owner_that_has_let_go_hides_nothing_more():
+    hide = Redaction()
+    owner = Hidden(hide)
+    owner.let_go()
+
+    owner.hide("written-out")
+
+    assert len(hide) == 0
+
+
+def test_what_a_template_writes_out_goes_with_its_owner_and_what_it_refers_to_stays():
+    secrets = Secrets(VALUES, {})
+    owner = Hidden(secrets.redact)
+    secrets.resolve(Secret("redis://app:letmein@${HOST}"), owner)
+    said = "redis://app@broker.example.org letmein"
+    assert secrets.redact(said) == "redis://***@${HOST} ***"
+
+    owner.let_go()
+
+    assert secrets.redact(said) == "redis://***@${HOST} letmein"
 
 
 def test_a_text_of_nothing_but_references_is_searched_in_time_that_grows_with_its_length():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -254,6 +255,31 @@ async def test_one_that_is_turned_down_is_failed_and_all_the_others_run():
     assert (failure.stage, failure.component, failure.message) == ("output", 0, "wrong password")
     assert (stage.written("kept"), stage.written("new")) == ([*range(6)], [*range(3)])
     assert denying.asked == 1
+    await stage.it.close()
+
+
+@virtual
+async def test_one_that_is_turned_down_shows_no_credential_though_it_is_over():
+    class Hiding(Output, kind="hiding"):
+        """An output whose other side repeats a token that the config writes out."""
+
+        def open(self, ctx: Context) -> Sink:
+            ctx.hide("written-out")
+            return Repeating(ctx.clock)
+
+    class Repeating(Kept):
+        async def start(self) -> None:
+            raise BuildRefused(Fault("turned-away", "no 'written-out' here"))
+
+    stage = staged()
+    stage.sinks["slow"] = NeverUp()  # by the time it is given up, the other is over
+    config = replace(flow("p"), outputs=(Hiding(),))
+
+    with pytest.raises(RevertedInPart, match=r"no '\*\*\*' here"):
+        await stage.revert(flow("q", into="slow"), config)
+
+    assert running(stage.it, "p").status == "failed"
+    assert stage.it.secrets.redact("written-out") == "written-out"
     await stage.it.close()
 
 

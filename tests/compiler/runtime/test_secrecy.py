@@ -13,6 +13,7 @@ import pytest
 from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.edges import Sink, Source
 from headrace.compiler.errors import BatchFailed, BuildRefused, Refused, Unreachable
+from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.context import Context
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.families import Input, Output
@@ -21,7 +22,9 @@ from headrace.compiler.language.records import option
 from headrace.compiler.language.secrets import Secret, Secrets
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.failures import MOST_BYTES
+from headrace.compiler.runtime.sampling.taking import Sample
 from tests.stand_ins import Slow, Told, batches, pipeline, run, running, with_attribute
+from tests.virtual import virtual
 
 PASSWORD = "tr0ub4dor&3/x"
 SPELLINGS = (PASSWORD, quote(PASSWORD), quote(PASSWORD, safe=""))
@@ -201,3 +204,91 @@ def test_a_config_and_its_components_show_the_template():
 
     assert "nats://app:${BUS_PASS}@bus:4222" in repr(config)
     assert config.dump()["inputs"] == [{"type": "telling", "url": URL.template}]
+
+
+def hides(token: str, *, refuses: bool = False) -> Output:
+    """Return an output with a credential that its config writes out."""
+
+    def opens(ctx: Context, url: str) -> Sink:
+        ctx.hide(token)
+        if refuses:
+            raise BuildRefused(Fault("conflict", f"{token} is not taken"))
+        return Slow(ctx.clock, 0)
+
+    return writes(opens)
+
+
+def sending(id: str, *outputs: Output) -> PipelineConfig:
+    return pipeline(id, [tells(lambda ctx, url: idle(ctx))], [], [*outputs])
+
+
+@virtual
+async def test_a_credential_that_is_written_out_is_let_go_of_when_the_last_that_has_it_is_deleted():
+    it = engine()
+    await run(it, sending("before", hides("another-one")))
+    held = len(it.secrets.redact)
+    await run(it, sending("one", hides("written-out"), hides("written-out")))
+    await run(it, sending("two", hides("written-out")))
+
+    await it.dispose("one")
+    assert it.secrets.redact("written-out") == "***"
+
+    await it.dispose("two")
+    assert len(it.secrets.redact) == held
+    assert it.secrets.redact(f"written-out another-one {PASSWORD}") == "written-out *** ${BUS_PASS}"
+    await it.close()
+
+
+@virtual
+async def test_what_is_refused_at_the_build_shows_no_credential_and_keeps_none():
+    it = engine()
+    it.secrets.resolve(URL)
+    held = len(it.secrets.redact)
+
+    with pytest.raises(Refused) as refused:
+        await it.compile(sending("p", hides("written-out", refuses=True)))
+
+    assert "*** is not taken" in str(refused.value)
+    assert len(it.secrets.redact) == held
+
+
+@virtual
+async def test_a_pipeline_that_fails_keeps_a_credential_until_its_sinks_are_finished():
+    it = engine()
+    seen: list[str] = []
+
+    class Late(Slow):
+        async def finish(self) -> None:
+            await super().finish()
+            seen.append(it.secrets.redact("written-out"))
+
+    def opens(ctx: Context, url: str) -> Sink:
+        ctx.hide("written-out")
+        return Late(ctx.clock, 0)
+
+    ends = tells(lambda ctx, url: Told(ctx.clock, [batches([1])], stays=False))
+    await run(it, pipeline("p", [ends], [], [writes(opens)]))
+    await it.clock.sleep(1)
+
+    assert running(it, "p").status == "failed"
+    assert seen == ["***"]
+    assert it.secrets.redact("written-out") == "written-out"
+    await it.close()
+
+
+@virtual
+async def test_a_sample_keeps_no_credential():
+    it = engine()
+    it.secrets.resolve(URL)
+    held = len(it.secrets.redact)
+
+    def reads(ctx: Context, url: str) -> Source:
+        ctx.hide("written-out")
+        ctx.warn("takes written-out")
+        return Told(ctx.clock, [batches([1])])
+
+    sample = await it.samples.take(tells(reads), most=1, seconds=1)
+
+    assert isinstance(sample, Sample)
+    assert sample.notes == ["takes ***"]
+    assert len(it.secrets.redact) == held
