@@ -12,9 +12,10 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import JsonValue
 
-CROWD = 100_000
+MANY_CONTAINERS = 100_000
 """Lists and objects of one text from which on the search for cycles among everything waits until
 they are gone: to look through millions takes a second. Messages are no cycles."""
 LONGEST_SECONDS = 60.0
@@ -32,7 +33,7 @@ class _Collections:
     def put_off(self) -> None:
         if not self._asked:
             self._usual = gc.get_threshold()
-            gc.set_threshold(self._usual[0], _NEVER, _NEVER)
+            gc.set_threshold(*self._usual[:2], _NEVER)
         self._asked += 1
 
     def take_up(self) -> None:
@@ -50,7 +51,7 @@ class _PutOff:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._is_over = False
         _COLLECTIONS.put_off()
-        self._timer = loop.call_later(LONGEST_SECONDS, self.end)
+        self._timer = Clock(loop).call_later(LONGEST_SECONDS, self.end)
 
     def end(self) -> None:
         if not self._is_over:
@@ -85,7 +86,7 @@ class LargeBatch(list[JsonValue]):
         self.built: list[Built] = []
         self.gone: Callable[[], None] = _nothing
         self._loop = loop
-        self._put_off = _PutOff(loop) if containers > CROWD else None
+        self._put_off = _PutOff(loop) if containers > MANY_CONTAINERS else None
 
     def __del__(self) -> None:
         """Come back to life, for the last time, to be cut down. From any thread."""

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headrace.compiler.clock import Clock
 from headrace.compiler.decimals import Written
 from headrace.compiler.jsontext import Decoding, NotJson, decode
 from headrace.compiler.largejson import LargeBatch, cutting, decode_large, growing
 from headrace.compiler.largejson.cutting import SLICE, WINDOW, Cutting
-from headrace.compiler.largejson.letting_go import CROWD
+from headrace.compiler.largejson.letting_go import MANY_CONTAINERS
 from tests.virtual import virtual
 
 MIB = 1024 * 1024
@@ -221,8 +222,8 @@ async def test_a_batch_that_nobody_holds_is_cut_down_a_slice_at_a_time(monkeypat
 
 @virtual
 async def test_a_batch_that_lies_in_a_cycle_is_collected_after_a_minute_at_the_latest() -> None:
-    usual = gc.get_threshold()
-    batch = LargeBatch(CROWD + 1, asyncio.get_running_loop())
+    clock, usual = Clock(asyncio.get_running_loop()), gc.get_threshold()
+    batch = LargeBatch(MANY_CONTAINERS + 1, asyncio.get_running_loop())
     batch.append({"failed": batch})
     gone: list[str] = []
     batch.gone = lambda: gone.append("gone")
@@ -230,10 +231,10 @@ async def test_a_batch_that_lies_in_a_cycle_is_collected_after_a_minute_at_the_l
     del batch
     gc.collect(0)
     put_off = gc.get_threshold()
-    await asyncio.sleep(60)
+    await clock.sleep(60)
     taken_up = gc.get_threshold()
     gc.collect()
-    await asyncio.sleep(1)
+    await clock.sleep(1)
 
     assert put_off[2] > usual[2]
     assert taken_up == usual == gc.get_threshold()
