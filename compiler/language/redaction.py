@@ -138,12 +138,8 @@ class Redaction:
         starts = [
             at for at in range(len(plain) - SHORTEST + 1) if plain[at : at + SHORTEST] in sizes
         ]
-        escaped = {
-            at
-            for at in spelling.beside_escapes(SHORTEST)
-            if spelling.read(at, SHORTEST)[0] in sizes
-        }
-        return sorted(escaped.union(starts)) if escaped else starts
+        escaped = [at for at, read in spelling.beginnings(SHORTEST).items() if read in sizes]
+        return sorted({*starts, *escaped}) if escaped else starts
 
     def _longest(self, text: str, spelling: Spelling, start: int) -> tuple[str, int] | None:
         """Return what shows instead of the longest value that begins here, and where that ends."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import unquote
 
 _SPACE = "+"
@@ -86,9 +86,20 @@ class Spelling:
         self._escapes = dict(_escapes(text))
         self._starts = [*self._escapes]
 
-    def beside_escapes(self, most: int) -> set[int]:
-        """Return from where on ``most`` characters hold one that is written as an escape."""
-        return {at for start in self._starts for at in range(max(start - most + 1, 0), start + 1)}
+    def beginnings(self, size: int) -> Mapping[int, str]:
+        """Return the ``size`` characters from each place on where one of them is written as an escape.
+
+        Each is made of the one after it, or a text of nothing but escapes would be read ``size`` times.
+        """
+        plain, escapes = self.plain, self._escapes
+        read: dict[int, str] = {}
+        lowest = len(plain)
+        for start in reversed(self._starts):
+            for at in range(min(start, lowest - 1), max(start - size, -1), -1):
+                character, end = escapes.get(at) or (plain[at], at + 1)
+                read[at] = (character + (read.get(end) or plain[end : end + size]))[:size]
+                lowest = at
+        return read
 
     def read(self, start: int, most: int) -> tuple[str, Sequence[int]]:
         """Return up to ``most`` characters from ``start`` on, and where each of them begins and ends."""
@@ -130,12 +141,17 @@ def forms(value: str) -> Iterator[str]:
 
 def _escapes(text: str) -> Iterator[tuple[int, tuple[str, int]]]:
     """Yield where an escape begins, with what it is read as and where it ends."""
+    known: dict[str, tuple[str, int]] = {}
     for beginning in _BEGINNING.finditer(text):
         start = beginning.start()
         if found := _ESCAPE.match(text, start):
-            character, end = _meant(found)
-            if end > start + 1:
-                yield start, (_CLASSES[ord(character)], end)
+            written = found[0]
+            if written not in known:
+                character, end = _meant(found)
+                known[written] = _CLASSES[ord(character)], end - start
+            character, size = known[written]
+            if size > 1:
+                yield start, (character, start + size)
 
 
 def _meant(found: re.Match[str]) -> tuple[str, int]:
