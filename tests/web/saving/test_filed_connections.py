@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from headrace.compiler.language import fields
@@ -20,6 +20,7 @@ from headrace.compiler.language.diagnostics import Diagnostic, Severity
 from headrace.compiler.language.documents import Document, read
 from headrace.compiler.language.dumping import Snapshot
 from headrace.compiler.language.families import Component
+from headrace.compiler.language.redaction import REFERENCE
 from headrace.compiler.language.secrets import Secrets
 from headrace.web.reading import Files, load
 from headrace.web.saving.layout import LayoutFile
@@ -27,6 +28,7 @@ from headrace.web.saving.replacing import replace
 from headrace.web.saving.targets import targets_of
 from headrace.web.saving.versions import Versions
 from tests.web.saving.graphs import drawn, known, samples, texts
+from tests.web.saving.servers import Server
 
 KINDS = [*known().family("connection").values()]
 REFERENCES = st.sampled_from(["${", "x${a b}", "${}", "${NAME}", "", "plain"])
@@ -52,14 +54,18 @@ def posted(draw: st.DrawFn, kind: type[Component]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)
 def test_what_the_api_takes_loads_once_it_is_saved(kind: type[Component]) -> None:
+    taken: list[str] = []
+
     @settings(max_examples=30, deadline=None)
     @given(posted(kind))
+    @example({"id": "as on its page", **samples()[kind][0]})
     def check(body: dict[str, Any]) -> None:
         filed, _ = load_connection(_document(body), known(), SECRETS)
         if filed is None:
             return event("refused")
         event("filed")
         name, connection = filed
+        taken.append(name)
         with tempfile.TemporaryDirectory() as folder:
             for config in ("one.json", "other.yaml"):
                 targets = targets_of(config, Path(folder), Files())
@@ -75,6 +81,28 @@ def test_what_the_api_takes_loads_once_it_is_saved(kind: type[Component]) -> Non
                 assert is_same(loaded.connections[name], connection)
 
     check()
+
+    assert "as on its page" in taken
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)
+async def test_what_is_posted_and_saved_is_what_a_start_loads(
+    kind: type[Component], server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bodies = {f"{kind.kind} {at}": each for at, each in enumerate(samples()[kind])}
+    for name in {name for each in bodies.values() for name in REFERENCE.findall(json.dumps(each))}:
+        monkeypatch.setenv(name, "answered")
+
+    await server.files(*({"id": name, **body} for name, body in bodies.items()))
+    saved = folder / await server.saves("saved.yaml")
+    loaded = load(Files(config=saved), known())
+
+    assert bodies
+    assert [each for each in loaded.diagnostics if _is_error(each)] == []
+    for name, body in bodies.items():
+        filed, _ = load_connection(_document({"id": name, **body}), known(), SECRETS)
+        assert filed is not None
+        assert is_same(loaded.connections[name], filed[1])
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)
