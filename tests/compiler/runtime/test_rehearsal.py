@@ -12,6 +12,7 @@ from headrace.compiler.language.records import option
 from headrace.compiler.language.secrets import Secret
 from headrace.compiler.runtime.context import MOST_SAID
 from headrace.compiler.runtime.rehearsal import tap
+from headrace.compiler.runtime.rehearsal.chain import Surroundings
 from tests.compiler.runtime.rehearsing import NEW_YEAR, handed_on, rehearse
 from tests.peer import peer, replies
 from tests.stand_ins import does, with_attribute
@@ -304,3 +305,18 @@ def test_a_client_is_closed_when_all_is_over():
     rehearse([builds(closing)], [1])
 
     assert closed == [True]
+
+
+def test_a_dry_run_keeps_no_credential():
+    surroundings = Surroundings()
+    redact, seen = surroundings.secrets.redact, []
+
+    def hides(ctx):
+        ctx.hide("written-out")
+        seen.append(redact("written-out"))
+        return ops.map(lambda batch: batch)
+
+    rehearse([builds(hides)], [1], surroundings=surroundings)
+
+    assert seen == ["***"]
+    assert len(redact) == 0
