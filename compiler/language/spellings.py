@@ -170,7 +170,7 @@ def _meant(found: re.Match[str]) -> tuple[str, int]:
         is_letter = character.lower() in _LETTERS and _BACKSLASHES.match(found[0])
         return _of_letter(character) if is_letter else character, end
     if way in ("url", "python"):
-        octets = bytes.fromhex(re.sub(r"%|\\+x", "", said, flags=re.IGNORECASE))
+        octets = bytes.fromhex("".join(re.findall(rf"{_HEX}{{2}}", said, re.IGNORECASE)))
         try:
             return octets.decode(), end
         except UnicodeDecodeError:
