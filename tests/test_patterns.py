@@ -62,6 +62,8 @@ MADE_UP = {
     "web/app.py": (b"w([^/]+)o([^/]+)r([^/]+)d", rb"/api/pipelines/([^/]+)/messages"),
 }
 """What comes out where a path of an endpoint is taken for a word, and what there is."""
+OURS_ALONE = "web/docs/"
+"""What makes the pages of this repository reads nothing else, and runs in no server."""
 UNTOLD: set[str] = set()
 """Files with patterns that cannot be told from the source."""
 
@@ -85,7 +87,8 @@ def module_of(file: Path) -> ModuleType:
 
 def sources() -> list[Path]:
     """Return every file of the product."""
-    return [f for f in python(*ROOMS, "rhai-python/python") if f.name != "__main__.py"]
+    found = [f for f in python(*ROOMS, "rhai-python/python") if f.name != "__main__.py"]
+    return [f for f in found if OURS_ALONE not in f.as_posix()]
 
 
 def applied(trees: Iterable[ast.AST]) -> dict[str, set[str]]:
@@ -191,7 +194,7 @@ def evaluated(call: ast.Call, module: ModuleType) -> Iterator[re.Pattern[Any]]:
         yield re.compile(text, told or 0)
 
 
-ALL = uses()
+ALL = sorted(uses(), key=lambda use: (use.where, use.way, repr(use.pattern)))
 
 
 def seconds(apply: Callable[[Any], Any], text: str | bytes) -> float:

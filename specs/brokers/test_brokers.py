@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -20,7 +19,7 @@ from redis import Redis as Client
 from headrace.web.reading import Files, catalogue, load
 from specs.brokers.sensors import BROKEN, Reading, readings, send
 from tests.clients import PATIENCE, Gone
-from tests.server import run, serving
+from tests.server import serving
 from tests.services.kafka import Kafka
 from tests.services.mosquitto import Mosquitto
 from tests.services.redis import Redis
@@ -210,10 +209,3 @@ def told(records: Sequence[ConsumerRecord]) -> dict[str, list[tuple[int, float]]
 
 def test_nothing_is_wrong_with_the_config(folder: Path) -> None:
     assert load(Files(folder / "config.yaml"), catalogue()).diagnostics == []
-
-
-def test_a_check_tells_what_the_page_says(folder: Path) -> None:
-    checked = run(folder, "check", "config.yaml")
-
-    shown = re.findall(r"^    (config\.yaml:.+|1 file .+)$", (HERE / "README.md").read_text(), re.M)
-    assert [*checked.stderr.splitlines(), *checked.stdout.splitlines()] == shown

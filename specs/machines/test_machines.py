@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.datadir import DataDir
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.reading import Files, catalogue, load
 from tests.server import serving, stored
@@ -123,7 +124,7 @@ async def run(data: Path) -> None:
     loaded = load(Files(CONFIG), catalogue())
     assert loaded.program is not None
     clock = Clock(asyncio.get_running_loop())
-    engine = Engine(clock, connections=loaded.connections, data_dir=data, base=loaded.base)
+    engine = Engine(clock, connections=loaded.connections, data_dir=DataDir(data), base=loaded.base)
     await engine.load(loaded.program)
     posts = [(second, "modes", [told]) for second, told in TOLD.items()]
     posts += [(second, "press-7", messages) for second, messages in ARRIVING.items()]
@@ -187,8 +188,8 @@ def test_what_the_page_says_happens(tmp_path: Path) -> None:
         warned = server.err.find(re.compile(".+ WARNING .+"))[0]
 
         assert server.stop() == 0
-        shown = [line.strip() for line in README.splitlines() if line.startswith("    ")]
-        said = [timeless(line) for line in shown if not line.startswith(("curl", "headrace"))]
+        shown = re.findall(r'^(?:\{"(?:name|ts)"|[-\dT:.+]+ WARNING ).+', README, re.MULTILINE)
+        said = [timeless(line) for line in shown]
         assert [timeless(line) for line in [told, *printed, warned]] == said
         rows = [row for line in printed for row in json.loads(line)["batch"]]
         assert stored(tmp_path / "data" / "press-7") == rows

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import re
 import shutil
 import struct
 import sys
@@ -25,7 +24,7 @@ import pytest
 from headrace.web.reading import Files, catalogue, load
 from specs.plant.machines import MACHINES, QUANTITIES, ROUNDS, Reading, one_round, readings, send
 from tests.clients import PATIENCE
-from tests.server import run, serving
+from tests.server import serving
 from tests.services.postgres import Postgres
 from tests.services.s3 import KEY, S3, SECRET
 from tests.services.server import Service
@@ -237,11 +236,3 @@ def as_stored(line: Row) -> Row:
 
 def test_nothing_is_wrong_with_the_config(folder: Path) -> None:
     assert load(Files(folder / "config.yaml"), catalogue()).diagnostics == []
-
-
-def test_a_check_tells_what_the_page_says(folder: Path) -> None:
-    checked = run(folder, "check", "config.yaml")
-
-    page = (HERE / "README.md").read_text().replace("specs/plant/", "")
-    shown = re.findall(r"^    (config\.yaml:.+|1 file .+)$", page, re.M)
-    assert [*checked.stderr.splitlines(), *checked.stdout.splitlines()] == shown

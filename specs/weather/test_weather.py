@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.datadir import DataDir
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.feed import Run
 from headrace.web.reading import Files, catalogue, load
@@ -179,7 +180,9 @@ async def live(folder: Path, year: list[Reading], shown: list[dict[str, Any]]) -
     data = folder / "data"
     data.mkdir()
     # Without history, which would read the counters six million times.
-    engine = Engine(clock, connections=loaded.connections, data_dir=data, retention_seconds=0)
+    engine = Engine(
+        clock, connections=loaded.connections, data_dir=DataDir(data), retention_seconds=0
+    )
     await engine.load(loaded.program)
     watching = asyncio.create_task(watch(engine, shown))
     ingress = engine.ingress("weather")

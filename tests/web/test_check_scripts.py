@@ -452,7 +452,7 @@ def test_without_the_engine_everything_else_is_checked(monkeypatch: pytest.Monke
         1,
         [
             "a.yaml:3:79: pipelines[0].transforms[0].scope:"
-            ' expected one of message, batch, found "all"'
+            " expected one of message, batch, found \"all\" (did you mean 'batch'?)"
         ],
     )
     assert check(other) == (
