@@ -145,9 +145,12 @@ def _content(answer: Answer) -> Schema:
     schema = ref(answer.schema)
     if answer.is_list:
         schema = {"type": "array", "items": schema}
+    named = {name: ref(data) for name, data in answer.named.items()}
+    if named:
+        schema = {"anyOf": [schema, *named.values()]}
     content: Schema = {"schema": schema}
-    if answer.named:  # OpenAPI 3.1 has no word for them
-        content["x-headrace-events"] = {name: ref(data) for name, data in answer.named.items()}
+    if named:  # which of them is which OpenAPI 3.1 has no word for
+        content["x-headrace-events"] = named
     return {"description": answer.meaning, "content": {answer.media_type: content}}
 
 
