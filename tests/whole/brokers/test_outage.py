@@ -73,11 +73,9 @@ def pipelines(kind: Kind) -> list[Json]:
 
 
 def told(server: Server, pipeline: str) -> set[str]:
-    """Return what the log says of a pipeline's failures."""
-    said = re.findall(
-        rf"WARNING pipeline '{pipeline}' (?:inputs|outputs\[0\]): (.*)", str(server.err)
-    )
-    return set(said)
+    """Return what the log says of a pipeline's failures, without how often."""
+    place = rf"WARNING pipeline '{pipeline}' (?:inputs|outputs\[0\]): "
+    return set(re.findall(rf"{place}(?:[\d,]+ more: )?(.*)", str(server.err)))
 
 
 def tally(arrived: Arrived, wanted: set[int]) -> str:

@@ -40,8 +40,9 @@ def wait_until_through(server: Server, pipeline: str, count: int) -> None:
 
 
 def reasons(server: Server, pipeline: str, where: str = "outputs[0]") -> set[str]:
-    """Return what failed somewhere in a pipeline, as the log has it; values in it are left out."""
-    lines = re.findall(rf"WARNING pipeline '{pipeline}' {re.escape(where)}: (.*)", str(server.err))
+    """Return what failed somewhere in a pipeline, as the log has it; values and counts are left out."""
+    place = rf"WARNING pipeline '{pipeline}' {re.escape(where)}: "
+    lines = re.findall(rf"{place}(?:[\d,]+ more: )?(.*)", str(server.err))
     found = {line.partition("; it is ")[0] for line in lines}
     return {each for each in found if not any(each.startswith(f"{other}: ") for other in found)}
 
