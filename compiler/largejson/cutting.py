@@ -132,6 +132,8 @@ class Cutting:
         end = len(self._text)
         if at < end and self._text[at] == _QUOTE:
             end = yield from self._over_string(at)
+            if self.fault is not None:
+                return
             yield from self._nothing_behind(end)
         else:
             while end - at > SLICE and _BLANKS.fullmatch(self._text, end - SLICE, end):
@@ -187,6 +189,7 @@ class Cutting:
             if end < size and text[end] == _QUOTE:
                 break
             if end == inside or end >= size:
+                self.fault = _TRUNCATED
                 return size
             inside = end
             yield

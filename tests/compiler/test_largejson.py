@@ -255,3 +255,14 @@ async def test_what_somebody_still_holds_of_a_large_message_is_left_whole() -> N
     assert gone == ["gone"]
     assert len(held) == expected
     assert held[-2] == {"a": [1, 2], "b": {"c": "d"}}
+
+
+@pytest.mark.parametrize("inside", [b"a", rb"\\", "ö".encode()])
+def test_a_string_without_an_end_is_refused_and_not_decoded(inside: bytes) -> None:
+    cutting = Cutting(b'"' + inside * SLICE)
+
+    for _ in cutting.slices():
+        pass
+
+    assert cutting.steps == []
+    assert str(cutting.fault) == "Input data was truncated"
