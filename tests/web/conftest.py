@@ -25,7 +25,8 @@ def components() -> Catalogue:
 
 @pytest_asyncio.fixture
 async def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Engine]:
-    monkeypatch.chdir(tmp_path)  # where relative roots of connections start
+    if not Path.cwd().is_relative_to(tmp_path):
+        monkeypatch.chdir(tmp_path)  # where relative roots of connections start
     engine = Engine(Clock(asyncio.get_running_loop()), data_dir=DataDir(tmp_path))
     yield engine
     await engine.close()
