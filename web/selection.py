@@ -34,7 +34,7 @@ def selected(named: Iterable[Path], apart: Collection[Path | None] = ()) -> Sele
     empty: list[Path] = []
     others = {os.path.realpath(file) for file in apart if file is not None}
     for path in named:
-        if path == STANDARD_INPUT or not path.is_dir():
+        if path == STANDARD_INPUT or not os.path.isdir(path):  # a name that is too long is none
             configs.append(path)
             continue
         found = [file for file in _within(path) if os.path.realpath(file) not in others]

@@ -93,9 +93,10 @@ def test_the_steps_of_a_page_go_as_they_are_shown(
 
         for command, said in shown.commands:
             assert there(done(command.replace(ADDRESS, here[ADDRESS]), tmp_path)) == said.strip()
-        lines = server.err.wait(3 + len(shown.log))[: 3 + len(shown.log)]
-        assert there("\n".join(lines[:3])) == shown.announced.strip()
-        assert [there(line).partition(" ")[2] for line in lines[3:]] == [
+        first = len(shown.announced.strip().splitlines())
+        lines = server.err.wait(first + len(shown.log))[: first + len(shown.log)]
+        assert there("\n".join(lines[:first])) == shown.announced.strip()
+        assert [there(line).partition(" ")[2] for line in lines[first:]] == [
             line.partition(" ")[2] for line in shown.log
         ]
 
