@@ -37,6 +37,7 @@ FRAMING = ("connection", "content-length", "content-type", "expect", "host", "tr
 CHUNK = 16
 """Posts handed to the pump at once: what has left the queue and is not in the pipeline yet."""
 MOST_BYTES = 64 * 1024 * 1024
+"""Bytes of bodies that may wait where the config does not say."""
 
 Origin = tuple[str, str | None, Iterable[tuple[bytes, bytes]]]
 """Method, ``ip:port`` when it is known, and the headers of a post, names in lower case."""

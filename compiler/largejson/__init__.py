@@ -24,7 +24,7 @@ async def decode_large(text: Text, decoding: Decoding) -> LargeBatch:
     nests too deep is refused before anything is made of it.
 
     Raises:
-        NotJson: as `jsontext.decode` does.
+        NotJson: of whatever `jsontext.decode` refuses; of a text with several faults another may be told.
     """
     decode = decoding.decode_shallow
     cutting = Cutting(text)

@@ -22,7 +22,7 @@ from headrace.compiler.runtime.signatures import Place, Stage
 
 MESSAGES_PER_BATCH = 100
 QUIET_SECONDS = 0.1
-LULL_SECONDS = 0.05
+IDLE_SECONDS = 0.05
 """Without a pass for this long, none is waited for to tell of those that were skipped."""
 FAILURE_PAUSES = (0.25,)
 """Seconds between two events of one failure."""
@@ -125,7 +125,7 @@ class Watch:
         """Report nothing for a while, in which the feed rests."""
         self._drop_timers()
         seconds, later = max(QUIET_SECONDS, self._feed.rest), self._feed.clock.call_later
-        self._timers = later(seconds - LULL_SECONDS, self._look), later(seconds, self._due)
+        self._timers = later(seconds - IDLE_SECONDS, self._look), later(seconds, self._due)
 
     def _look(self) -> None:
         self._passed = self.counters.inbound, self.counters.outbound
@@ -139,7 +139,7 @@ class Watch:
         if passed == self._passed:
             self._tell_skipped()
         else:  # there will hardly be nothing to show: the next pass tells of it as well
-            self._timers = (self._feed.clock.call_later(LULL_SECONDS, self._tell_skipped),)
+            self._timers = (self._feed.clock.call_later(IDLE_SECONDS, self._tell_skipped),)
 
     def _drop_timers(self) -> None:
         for timer in self._timers:
