@@ -23,6 +23,10 @@ JsonValue = Any
 Batch = list[JsonValue]
 """Messages travelling together. Never changed once handed on: others may hold the same list."""
 
+LARGE_BATCH = 2_048
+"""Messages of a batch above which it is worked on in slices, between which others have their turn:
+up to there a pass takes some milliseconds."""
+
 
 class Debt(Protocol):
     """Something owed, settled by closing it once."""
