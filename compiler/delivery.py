@@ -15,7 +15,8 @@ window itself is their flow and nothing is allocated for it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Protocol
 
 JsonValue = Any
@@ -26,6 +27,15 @@ Batch = list[JsonValue]
 LARGE_BATCH = 2_048
 """Messages of a batch above which it is worked on in slices, between which others have their turn:
 up to there a pass takes some milliseconds."""
+PART = 256
+"""Messages of a large batch that are worked on before somebody looks whether the slice is over."""
+
+
+def parts(messages: Iterable[JsonValue]) -> Iterator[Batch]:
+    """Yield many messages in parts of `PART`."""
+    rest = iter(messages)
+    while part := [*islice(rest, PART)]:
+        yield part
 
 
 class Debt(Protocol):
@@ -154,6 +164,19 @@ class Delivery:
             self.flow = Shared(self.flow, parts)
             if self.custody is not None:
                 self.custody = Shared(self.custody, parts)
+
+    def open(self) -> None:
+        """Begin to hand out parts: it stays owed until they, and it itself, are done."""
+        self.flow = Shared(self.flow, 1)
+        if self.custody is not None:
+            self.custody = Shared(self.custody, 1)
+
+    def part(self, batch: Batch) -> Delivery:
+        """Return a delivery of what was made of a part of it; after `open`, while it is not done."""
+        for debt in (self.flow, self.custody):
+            if isinstance(debt, Shared):
+                debt.parts += 1
+        return Delivery(batch, self.flow, self.custody)
 
     def split(self, batches: Sequence[Batch]) -> list[Delivery]:
         """Return one delivery per batch; together they owe what this one owed."""

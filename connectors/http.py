@@ -25,7 +25,7 @@ from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.templates import Fixed
 from headrace.compiler.language.urls import Address, HttpUrl
 from headrace.compiler.language.variants import Tagged, VariantOf
-from headrace.compiler.largejson import LargeBatch
+from headrace.compiler.largejson import DecodedBatch
 from headrace.compiler.runtime.httpclient import HttpClient
 
 PASSED_ON = ("content-type", "user-agent", "x-request-id", "x-correlation-id", "traceparent")
@@ -292,7 +292,7 @@ class Posts(Source):
         ):
             return False
         self._bytes += size
-        if isinstance(batch, LargeBatch):
+        if isinstance(batch, DecodedBatch):
             self._large += 1
             batch.gone = partial(self._let_go, size)
             size = 0

@@ -69,7 +69,7 @@ class _Accumulation:
             self._code.line(*updates)
         for field in self._fields:
             self._count_in(field)
-        self._code.returns(self._results())
+        self._return_results()
 
     @property
     def _fields(self) -> Iterable[str]:
@@ -154,15 +154,16 @@ class _Accumulation:
             for slot, at in slots.items()
         ]
 
-    def _results(self) -> str:
-        """Return the expression for the batch that goes on."""
+    def _return_results(self) -> None:
+        """Write what goes on: a message, or one of each group."""
         group_by = [f"{path!r}: slot{at}" for at, path in enumerate(self._reducer.group_by)]
         values = [f"{each.as_!r}: {self._result(each)}" for each in self._reducer.aggregations]
         message = "{" + ", ".join(group_by + values) + "}"
         if not self._reducer.group_by:
-            return f"[{message}] if {self._messages} else []"
+            self._code.returns(f"[{message}] if {self._messages} else []")
+            return
         state = ", ".join(f"slot{at}" for at in range(len(group_by) + len(self._slots)))
-        return f"[{message} for [{state}] in groups.values()]"
+        self._code.returns_each(message, f"[{state}]", "groups.values()")
 
     @property
     def _messages(self) -> str:

@@ -138,7 +138,9 @@ class Buffer(Transform, kind="buffer", listed=1, elsewhere="batch batcher hold w
         def let_go(held: Holding) -> Iterable[Delivery]:
             return () if gate is None and held.count < limit else leaving(held)
 
-        return holding(let_go, self.seconds, ctx, None if gate is None else gate.watch)
+        operator = holding(let_go, self.seconds, ctx, None if gate is None else gate.watch)
+        # Through an open gate a batch goes as it came, so it is not divided before.
+        return operator if gate is not None and size is None else ctx.in_parts(operator)
 
     def fills_at(self, ctx: Context) -> int | None:
         """Return how many leave together; while the gate is open, any number."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from headrace.compiler.delivery import Batch, JsonValue
+from headrace.compiler.delivery import LARGE_BATCH, Batch, JsonValue, parts
 from headrace.compiler.errors import BatchFailed
-from headrace.compiler.language.context import Context, Step
+from headrace.compiler.language.context import Context, PacedStep, Step
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.families import Origins, PerBatch
 from headrace.compiler.language.fieldflow import Demand, FieldUse, Passing
 from headrace.compiler.language.fields import Choice, DottedPath, Name
 from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.structures import ListOf, RecordOf
+from headrace.compiler.largejson import LargeBatch
 from headrace.compiler.lowering.paths import MISSING
 from headrace.compiler.lowering.paths import DottedPath as At
 from headrace.operators.accumulation import accumulate
@@ -21,6 +22,9 @@ from headrace.operators.aggregations import FUNCTIONS, OTHER_NAMES, Function, ex
 
 if TYPE_CHECKING:
     from headrace.compiler.lowering.code import Code
+
+Groups = dict[tuple[bytes, ...], list[int]]
+"""The indices of the messages of each group, by what they have in common."""
 
 MISSED = "missing from a message, or null"
 SPARES_NULLS = "set 'on_missing' to skip here"
@@ -63,16 +67,18 @@ class Aggregation(Record):
         """The function itself."""
         return FUNCTIONS[self.function]
 
-    def of(self, messages: Batch, *, may_miss: bool) -> JsonValue:
-        """Return the value.
+    def of(self, messages: Batch, *, may_miss: bool) -> Generator[None, None, JsonValue]:
+        """Return the value; pause after each part of many messages.
 
         Raises:
             BatchFailed: a message lacks the field and may not, or its value is of a wrong type.
         """
         if self.field is None:
             return len(messages)
-        at = At(self.field)
-        values = [value for each in messages if (value := present(at, each)) is not None]
+        at, values = At(self.field), []
+        for part in parts(messages):
+            values += [value for each in part if (value := present(at, each)) is not None]
+            yield
         if len(values) < len(messages) and not may_miss and self.function != "count":
             raise BatchFailed(MISSED)
         return self.known.fold(values)
@@ -165,6 +171,10 @@ class Reducer(
         """Return the plain form."""
         return self.reduce
 
+    def paced(self, ctx: Context) -> PacedStep:
+        """Return the plain form in slices."""
+        return self._reduced
+
     def generate(self, code: Code, ctx: Context) -> None:
         """Write how a message is counted in."""
         accumulate(self, code)
@@ -177,37 +187,53 @@ class Reducer(
         Raises:
             BatchFailed: a message lacks a field under ``error``, or a value is of a wrong type.
         """
-        groups = self._groups(batch)
-        results = [self._result([batch[index] for index in group]) for group in groups]
-        return [results] if results else []
+        return [made for made in self._reduced(batch) if made is not None]
 
-    def _groups(self, batch: Batch) -> Sequence[Sequence[int]]:
-        """Return the indices of the messages of each group."""
+    def _reduced(self, batch: Batch) -> Iterator[Batch | None]:
+        groups: Groups = {}
+        start = 0
+        for part in parts(batch):
+            self._group(part, start, groups)
+            start += len(part)
+            yield None
+        results: Batch = LargeBatch() if len(batch) > LARGE_BATCH else []
+        for group in groups.values():
+            messages: Batch = []
+            for indices in parts(group):
+                messages += [batch[index] for index in indices]
+                yield None
+            results.append((yield from self._result(messages)))
+        if results:
+            yield results
+
+    def _group(self, messages: Batch, start: int, groups: Groups) -> None:
+        """Add the indices of some messages, the first of which has index ``start``, to their groups."""
         places = [At(path) for path in self.group_by]
-        groups: dict[tuple[bytes, ...], list[int]] = {}
-        for index, message in enumerate(batch):
+        for index, message in enumerate(messages, start):
             values = [present(place, message) for place in places]
             if None not in values:
                 groups.setdefault(tuple(map(exact, values)), []).append(index)
             elif self.on_missing == "error":
                 path = self.group_by[values.index(None)]
                 raise BatchFailed(f"group_by '{path}': {MISSED}")
-        return [*groups.values()]
 
     def origins(self, batch: Batch, made: Sequence[Batch]) -> Origins:
         """A message stands for its group."""
-        return [self._groups(batch)] if made else []
+        groups: Groups = {}
+        self._group(batch, 0, groups)
+        return [[*groups.values()]] if made else []
 
     def reason(self, message: JsonValue, ctx: Context) -> str:
         """Return which group field it lacks."""
         absent = [path for path in self.group_by if present(At(path), message) is None]
         return f"'{absent[0]}' is missing or null, and 'on_missing' is skip"
 
-    def _result(self, messages: Batch) -> dict[str, JsonValue]:
+    def _result(self, messages: Batch) -> Generator[None, None, dict[str, JsonValue]]:
+        """Return the message of a group; pause on the way."""
         result = {path: At(path).read(messages[0]) for path in self.group_by}
         for index, each in enumerate(self.aggregations):
             try:
-                result[each.as_] = each.of(messages, may_miss=self.on_missing == "skip")
+                result[each.as_] = yield from each.of(messages, may_miss=self.on_missing == "skip")
             except BatchFailed as cause:
                 named = f"aggregation {index} ('{each.function}' of '{each.field}')"
                 raise BatchFailed(f"{named}: {cause}") from cause

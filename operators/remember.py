@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from headrace.compiler.buckets import Bucket
-from headrace.compiler.delivery import Batch, JsonValue
-from headrace.compiler.language.context import Context, Step
+from headrace.compiler.delivery import Batch, JsonValue, parts
+from headrace.compiler.language.context import Context, PacedStep, Step
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.families import Fusible, Origins
 from headrace.compiler.language.fieldflow import FieldUse
@@ -106,13 +106,17 @@ class Remember(Fusible, kind="remember", listed=6, elsewhere="cache put save sto
         return {each.as_: Path(each.field) for each in self.remember}
 
     def step(self, ctx: Context) -> Step:
-        """Return the plain form: look at one message after the other, then write."""
+        """Return the plain form."""
+        paced = self.paced(ctx)
+        return lambda batch: [made for made in paced(batch) if made is not None]
+
+    def paced(self, ctx: Context) -> PacedStep:
+        """Return the plain form in slices: look at one message after the other, then write."""
         bucket, key = ctx.bucket(), MessageKey.in_pipeline(ctx)
         matches, paths = all_hold(self.when), self._paths
 
-        def remembered(batch: Batch) -> list[Batch]:
-            turns: list[tuple[str, dict[str, JsonValue]]] = []
-            for message in filter(matches, batch):
+        def writes(messages: Batch) -> Iterator[tuple[str, dict[str, JsonValue]]]:
+            for message in filter(matches, messages):
                 if type(message) is not dict:
                     ctx.warn_once(NOT_AN_OBJECT)
                 elif (under := key.of(message)) is None:
@@ -121,9 +125,15 @@ class Remember(Fusible, kind="remember", listed=6, elsewhere="cache put save sto
                     found = {name: path.read(message) for name, path in paths.items()}
                     written = {name: value for name, value in found.items() if value is not MISSING}
                     if written:
-                        turns.append((under, written))
+                        yield under, written
+
+        def remembered(batch: Batch) -> Iterator[Batch | None]:
+            turns: list[tuple[str, dict[str, JsonValue]]] = []
+            for part in parts(batch):
+                turns += writes(part)
+                yield None
             self._write(turns, bucket)
-            return [batch]
+            yield batch
 
         return remembered
 

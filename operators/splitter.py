@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from headrace.compiler.delivery import Batch, JsonValue
-from headrace.compiler.language.context import Context, Step
+from headrace.compiler.language.context import Context, PacedStep, Step
 from headrace.compiler.language.families import Origins, Transform
 from headrace.compiler.language.fieldflow import FieldUse, Passing
 from headrace.compiler.language.fields import Integer
@@ -41,13 +41,25 @@ class Splitter(Transform, kind="splitter", listed=3, elsewhere="chunk chunks spl
         """Return the cutting itself."""
         return self.chunks
 
+    def paced(self, ctx: Context) -> PacedStep:
+        """Return the cutting of a large batch, each chunk handed on before the next one is cut."""
+
+        def paced(batch: Batch) -> Iterator[Batch]:
+            for start in self._starts(batch):
+                yield batch[start : start + self.out_size]
+
+        return paced
+
     def chunks(self, batch: Batch) -> list[Batch]:
         """Return the whole chunks of ``batch``, in order.
 
         Shape: n messages in, ``n // out_size`` batches of ``out_size`` messages out.
         """
-        whole = len(batch) - len(batch) % self.out_size
-        return [batch[start : start + self.out_size] for start in range(0, whole, self.out_size)]
+        return [batch[start : start + self.out_size] for start in self._starts(batch)]
+
+    def _starts(self, batch: Batch) -> range:
+        """Return where each whole chunk starts."""
+        return range(0, len(batch) - len(batch) % self.out_size, self.out_size)
 
     def origins(self, batch: Batch, made: Sequence[Batch]) -> Origins:
         """Each message is the next one of those that came."""

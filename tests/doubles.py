@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from marshmallow import ValidationError
 
@@ -21,6 +22,7 @@ from headrace.compiler.language.context import (
     AwaitingStep,
     Ingress,
     Operator,
+    PacedStep,
     PausingStep,
     Release,
     Step,
@@ -32,7 +34,8 @@ from headrace.compiler.language.records import Record, faults_of
 from headrace.compiler.language.redaction import Redaction
 from headrace.compiler.language.secrets import Secret, Secrets
 from headrace.compiler.language.states import PipelineState, no_state, undeclared_bucket
-from headrace.compiler.lowering.lifting import Slices, awaiting, pausing, per_batch
+from headrace.compiler.lowering.lifting import awaiting, divided, pausing, per_batch
+from headrace.compiler.lowering.lines import Pacing, Slices
 
 _C = TypeVar("_C", bound=Connection)
 _R = TypeVar("_R")
@@ -85,6 +88,13 @@ class StubContext:
     def clock(self) -> Clock:
         """The clock handed in, or one over the running loop."""
         return self._clock or Clock(asyncio.get_running_loop())
+
+    @cached_property
+    def pacing(self) -> Pacing:
+        """How large batches take turns. Without a loop nobody sends one."""
+        with suppress(RuntimeError):
+            return Pacing(self.clock, Slices())
+        return Pacing(cast(Clock, None), Slices())
 
     def bucket(self, name: str | None = None) -> Bucket:
         if name is None:
@@ -142,14 +152,17 @@ class StubContext:
         """Keep what the component raised among its failures."""
         self.failures.append(str(cause) or type(cause).__name__)
 
-    def lift(self, step: Step) -> Operator:
-        return per_batch(step, self.report)
+    def lift(self, step: Step, paced: PacedStep | None = None) -> Operator:
+        return per_batch(step, self.report, self.pacing, paced)
+
+    def in_parts(self, operator: Operator) -> Operator:
+        return divided(operator, self.report, self.pacing)
 
     def lift_awaiting(self, step: AwaitingStep) -> Operator:
         return awaiting(step, self.report)
 
     def lift_pausing(self, step: PausingStep) -> Operator:
-        return pausing(step, self.report, self.clock, Slices())
+        return pausing(step, self.report, self.pacing)
 
     def admit(self, ingress: Ingress) -> None:
         self.ingress = ingress

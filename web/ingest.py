@@ -23,7 +23,7 @@ from headrace.compiler.errors import UnknownPipeline
 from headrace.compiler.jsontext import Decoding, NotJson, has_exponents
 from headrace.compiler.language.context import Ingress
 from headrace.compiler.language.diagnostics import shown
-from headrace.compiler.largejson import LARGE, SLICE, LargeBatch, decode_large
+from headrace.compiler.largejson import LARGE, SLICE, DecodedBatch, decode_large
 from headrace.web.asgi import Message, Receive, Send, respond, starting, unless_gone
 from headrace.web.errors import api_error
 from headrace.web.service import Service
@@ -91,7 +91,7 @@ class Ingest:
             raise _full(id, ingress, len(body))
         return len(batch)
 
-    async def _in_slices(self, id: str, body: bytes | bytearray, ingress: Ingress) -> LargeBatch:
+    async def _in_slices(self, id: str, body: bytes | bytearray, ingress: Ingress) -> DecodedBatch:
         """Decode a large body, when it is its turn, unless it would be refused anyway."""
         size = len(body)
         if not ingress.has_room_for(size):

@@ -6,7 +6,7 @@ and the component's place in it, so no component has to say who it is.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -31,6 +31,9 @@ AwaitingStep = Callable[[Batch], Awaitable[list[Batch]]]
 """A step that waits for somebody. Runs one batch at a time, in order."""
 PausingStep = Callable[[Batch, float], "list[Batch] | Paused"]
 """A step that may take long: it works for so many seconds and goes on later, in order."""
+PacedStep = Callable[[Batch], Iterator[Batch | None]]
+"""A step on a large batch: yields each batch that it makes, and None wherever others may have a turn.
+Where it makes one batch at the end and raises before, it has made nothing."""
 Operator = Callable[["Observable[Delivery]"], "Observable[Delivery]"]
 """A step lifted onto deliveries, or an Rx operator that remembers across batches and knows time."""
 
@@ -138,8 +141,17 @@ class Context(Protocol):
     def fail(self, message: str) -> None:
         """Count and report a failure of this component that no batch carries (a timer's write)."""
 
-    def lift(self, step: Step) -> Operator:
-        """Return the operator that runs a step, reports a failing batch and carries on."""
+    def lift(self, step: Step, paced: PacedStep | None = None) -> Operator:
+        """Return the operator that runs a step, reports a failing batch and carries on.
+
+        ``paced`` is the same step for a large batch, in slices.
+        """
+
+    def in_parts(self, operator: Operator) -> Operator:
+        """Return an operator that is handed a large batch part after part, others having their turn.
+
+        For one that holds messages, and does not mind in which batches they come.
+        """
 
     def lift_awaiting(self, step: AwaitingStep) -> Operator:
         """Return the operator that awaits a step, one batch at a time and in order."""

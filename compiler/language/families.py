@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from headrace.compiler.delivery import Batch, JsonValue
+from headrace.compiler.delivery import Batch, JsonValue, parts
 from headrace.compiler.edges import Sink, Source
-from headrace.compiler.language.context import Context, Operator, Step
+from headrace.compiler.language.context import Context, Operator, PacedStep, Step
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.envelopes import Envelope
 from headrace.compiler.language.fieldflow import Demand, FieldUse, Passing
@@ -24,6 +24,7 @@ from headrace.compiler.language.inputbuffers import InputBuffer
 from headrace.compiler.language.readings import Reading
 from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.variants import VariantOf
+from headrace.compiler.largejson import LargeBatch
 
 if TYPE_CHECKING:
     from headrace.compiler.lowering.code import Code
@@ -189,7 +190,11 @@ class Transform(Component, family="transform"):
 
     def operator(self, ctx: Context) -> Operator:
         """Return the Rx operator. Override only for what remembers across batches and knows time."""
-        return ctx.lift(self.step(ctx))
+        return ctx.lift(self.step(ctx), self.paced(ctx))
+
+    def paced(self, ctx: Context) -> PacedStep | None:
+        """Return the same core for a large batch, in slices; None: one that takes no time anyway."""
+        return None
 
     @property
     def takes_each_alone(self) -> bool:
@@ -231,9 +236,31 @@ class Fusible(Transform):
         """Write the source for one message."""
         raise NotImplementedError
 
+    def paced(self, ctx: Context) -> PacedStep:
+        """Return the plain form for a large batch: one batch in the end, if any.
+
+        In one go: override where that takes long.
+        """
+        step = self.step(ctx)
+        return lambda batch: iter(step(batch))
+
 
 class PerMessage(Fusible):
     """A transform that looks at one message at a time and remembers nothing."""
+
+    def paced(self, ctx: Context) -> PacedStep:
+        """Return the step on one part after the other."""
+        step = self.step(ctx)
+
+        def paced(batch: Batch) -> Iterator[Batch | None]:
+            made = LargeBatch()
+            for part in parts(batch):
+                for some in step(part):
+                    made += some
+                yield None
+            yield made
+
+        return paced
 
     @property
     def takes_each_alone(self) -> bool:

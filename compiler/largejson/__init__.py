@@ -11,13 +11,13 @@ import asyncio
 from headrace.compiler.jsontext import Decoding
 from headrace.compiler.largejson.cutting import SLICE, Cutting, Text
 from headrace.compiler.largejson.growing import Growing
-from headrace.compiler.largejson.letting_go import LargeBatch
+from headrace.compiler.largejson.letting_go import DecodedBatch, LargeBatch
 
 LARGE = 256 * 1024
 """Bytes of a text from which on it is decoded in slices: what is shorter takes some milliseconds."""
 
 
-async def decode_large(text: Text, decoding: Decoding) -> LargeBatch:
+async def decode_large(text: Text, decoding: Decoding) -> DecodedBatch:
     """Return the messages of a large text: the items of a list, or the one that it is.
 
     It takes some three times as long as at once, and others have their turn after each slice. A text that
@@ -30,10 +30,10 @@ async def decode_large(text: Text, decoding: Decoding) -> LargeBatch:
     cutting = Cutting(text)
     for _ in cutting.slices():
         await asyncio.sleep(0)
-    batch = LargeBatch(cutting.containers, asyncio.get_running_loop())
+    batch = DecodedBatch(cutting.containers, asyncio.get_running_loop())
     for _ in Growing(text, cutting, decode, batch).slices():
         await asyncio.sleep(0)
     return batch
 
 
-__all__ = ["LARGE", "SLICE", "LargeBatch", "decode_large"]
+__all__ = ["LARGE", "SLICE", "DecodedBatch", "LargeBatch", "decode_large"]

@@ -11,7 +11,7 @@ from typing import Any
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.jsontext import NotJson
 from headrace.compiler.largejson.cutting import SLICE, Cutting, Step, Text
-from headrace.compiler.largejson.letting_go import Built, LargeBatch
+from headrace.compiler.largejson.letting_go import Built, DecodedBatch
 
 _LEAD = re.compile(rb"[ \t\r\n]*+(,?)")
 _BLANK = re.compile(rb"[ \t\r\n]*+")
@@ -31,7 +31,7 @@ Decode = Callable[[Text], JsonValue]
 class Growing:
     """Takes the steps of a text, and puts its messages into ``batch``."""
 
-    def __init__(self, text: Text, cutting: Cutting, decode: Decode, batch: LargeBatch) -> None:
+    def __init__(self, text: Text, cutting: Cutting, decode: Decode, batch: DecodedBatch) -> None:
         self._text = text
         self._steps = cutting.steps
         self._lifted = cutting.lifted

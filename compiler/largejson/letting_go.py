@@ -67,52 +67,81 @@ class Built(NamedTuple):
     slices: list[int]
 
 
+MESSAGES_AT_ONCE = 512
+"""Messages that are let go of in one turn, of a batch that nobody has told of its slices."""
 _HELD_BY_US = 3
 """References that the interpreter counts: the tuple's, a name's, and that of the count itself."""
 
 
 class LargeBatch(list[JsonValue]):
-    """A batch that is cut down in slices when nobody holds it any more.
+    """A batch that is cut down in slices when nobody holds it any more."""
+
+    __slots__ = ("_loop",)
+
+    def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        super().__init__()
+        self._loop = loop or asyncio.get_running_loop()
+
+    def __del__(self) -> None:
+        """Come back to life, for the last time, to be cut down. From any thread."""
+        if self._loop.is_closed():
+            self._abandoned()
+        else:
+            self._loop.call_soon_threadsafe(self._go_on)
+
+    def _go_on(self) -> None:
+        if self._shorten():
+            self._loop.call_soon(self._go_on)
+
+    def _shorten(self) -> bool:
+        """Let a slice go; return whether something is left."""
+        del self[-MESSAGES_AT_ONCE:]
+        return bool(self)
+
+    def _abandoned(self) -> None:
+        """Be let go of in one go: nobody has turns any more."""
+
+
+class DecodedBatch(LargeBatch):
+    """A large batch as it was decoded.
 
     ``slices`` are the numbers of messages that were decoded together, ``built`` are the large lists and
     objects in them, outer ones first. ``gone`` is called when nothing of it is left here.
     """
 
-    __slots__ = ("_loop", "_put_off", "built", "gone", "slices")
+    __slots__ = ("_put_off", "built", "gone", "slices")
 
     def __init__(self, containers: int, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__()
+        super().__init__(loop)
         self.slices: list[int] = []
         self.built: list[Built] = []
         self.gone: Callable[[], None] = _nothing
-        self._loop = loop
         self._put_off = _PutOff(loop) if containers > MANY_CONTAINERS else None
 
-    def __del__(self) -> None:
-        """Come back to life, for the last time, to be cut down. From any thread."""
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._shorten)
-        elif self._put_off is not None:
-            self._put_off.end()
-
-    def _shorten(self) -> None:
+    def _shorten(self) -> bool:
         if self.slices:
             del self[len(self) - self.slices.pop() :]
         elif self.built:
-            container, slices = self.built[0]
-            if not slices or sys.getrefcount(container) > _HELD_BY_US:
-                del self.built[0]
-            elif type(container) is dict:
-                for _ in range(min(slices.pop(), len(container))):
-                    container.popitem()
-            else:
-                del container[len(container) - slices.pop() :]
+            self._shorten_built()
         else:
-            if self._put_off is not None:
-                self._put_off.end()
+            self._abandoned()
             self.gone()
-            return
-        self._loop.call_soon(self._shorten)
+            return False
+        return True
+
+    def _shorten_built(self) -> None:
+        container, slices = self.built[0]
+        if not slices or sys.getrefcount(container) > _HELD_BY_US:
+            del self.built[0]
+        elif type(container) is dict:
+            for _ in range(min(slices.pop(), len(container))):
+                container.popitem()
+        else:
+            del container[len(container) - slices.pop() :]
+
+    def _abandoned(self) -> None:
+        if self._put_off is not None:
+            self._put_off.end()
 
 
 def _nothing() -> None:

@@ -14,13 +14,17 @@ from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.context import Context, Operator
 from headrace.compiler.language.families import Fusible, PerBatch, PerMessage, Transform
 from headrace.compiler.lowering.code import TooLong, fuse
-from headrace.compiler.lowering.lifting import fused
+from headrace.compiler.lowering.lifting import fused, optimistic
+from headrace.compiler.lowering.lines import Pacing
 
 _T = TypeVar("_T")
 
 
 class Place(Context, Protocol):
     """A context that also takes what its component raised."""
+
+    pacing: Pacing
+    """How its large batches share the loop."""
 
     def report(self, cause: BaseException) -> None:
         """Count it, log it, tell whoever listens."""
@@ -71,18 +75,24 @@ def _fuse(run: Sequence[Stage], refusals: Refusals) -> list[Operator]:
     plain = list(_each(run, lambda transform, ctx: (transform.step(ctx), ctx.report), refusals))
     if refusals:
         return []
-    parts = [
+    sources = [
         partial(transform.generate, ctx=ctx)
         for transform, ctx in run
         if isinstance(transform, Fusible)
     ]
     try:
-        return [fused(fuse(parts, _named(run)), plain)]
+        loop, paced = fuse(sources, _named(run))
     except TooLong:
         if len(run) == 1:
             return plainly(run, refusals)
         half = len(run) // 2
         return [*_fuse(run[:half], refusals), *_fuse(run[half:], refusals)]
+    plainly_paced = [
+        (transform.paced(ctx), ctx.report)
+        for transform, ctx in run
+        if isinstance(transform, Fusible)
+    ]
+    return [fused(loop, plain, run[0][1].pacing, optimistic(paced, plainly_paced))]
 
 
 def _each(

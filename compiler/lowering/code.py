@@ -41,17 +41,20 @@ import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 from headrace.compiler.decimals import Written
-from headrace.compiler.delivery import Batch
+from headrace.compiler.delivery import Batch, parts
+from headrace.compiler.language.context import PacedStep
+from headrace.compiler.largejson import LargeBatch
 from headrace.compiler.lowering.paths import DottedPath
 
 MOST_LINES = 10_000
 """Lines of one generated function. Python takes 60 µs to compile one, and all pipelines wait."""
 
-_MESSAGE = "m"
-_INDENT = "    "
+_MESSAGE, _OUT, _PART, _LARGE = "m", "out", "part", "results"
+_INDENT, _NAME = "    ", "fused"
 
 
 class TooLong(Exception):
@@ -65,7 +68,7 @@ class GiveUp(Exception):
 # Found in the function's own globals, a name costs one check instead of two.
 _GLOBALS: dict[str, Any] = {
     kind.__name__: kind for kind in (GiveUp, Written, bool, dict, float, int, list, str)
-}
+} | {"parts": parts, "large": LargeBatch}
 
 
 class Code:
@@ -86,6 +89,7 @@ class Code:
         self._before: list[str] = []
         self._after: list[str] = []
         self._returns: str | None = None
+        self._returns_each: tuple[str, str, str] | None = None
         self._messages = "batch"
         # What holds at this point: names of values read, writes put off, and what the message is.
         # A plain path is remembered by its segments, a dotted one by its text: the segments of a
@@ -260,26 +264,63 @@ class Code:
         """Return this after the last message, in place of the list of messages."""
         self._returns = expression
 
+    def returns_each(self, expression: str, item: str, items: str) -> None:
+        """Return a list of this for each ``item`` of ``items``, in place of the list of messages."""
+        self._returns = f"[{expression} for {item} in {items}]"
+        self._returns_each = expression, item, items
+
     def source(self) -> list[str]:
         """Return the lines that turn ``batch`` into what is returned."""
         if self._clauses is not None and self._returns is None and not self._unwritten:
             clauses = [_INDENT + clause for clause in self._clauses]
             head = [_INDENT + _MESSAGE, f"{_INDENT}for {_MESSAGE} in batch"]
             return ["return [", *head, *clauses, "]"]
-        self._flush()
-        before, last, result = list(self._before), [], self._returns
-        if result is None:
-            result = self.name("out")
-            before.append(f"{result} = []")
-            last.append(f"{_INDENT}{result}.append({_MESSAGE})")
-        body = [_INDENT + line for line in self._lines] + last or [f"{_INDENT}pass"]
+        result, begin, body = self._loop()
         return [
-            *before,
+            *begin,
+            *([] if self._returns else [f"{result} = []"]),
             f"for {_MESSAGE} in {self._messages}:",
             *body,
             *self._after,
             f"return {result}",
         ]
+
+    def paced_source(self) -> list[str]:
+        """Return the same for a large batch: the lines of a generator that pauses after each part.
+
+        It yields None there, and in the end what is made of the batch. ``parts`` yields the parts of
+        something, ``large`` makes an empty list for many messages.
+        """
+        result, begin, body = self._loop()
+        last = [f"yield {result}", "return"]
+        if self._returns_each is not None:
+            expression, item, items = self._returns_each
+            last = [
+                f"{_LARGE} = large()",
+                f"for {_PART} in parts({items}):",
+                f"{_INDENT}{_LARGE} += [{expression} for {item} in {_PART}]",
+                f"{_INDENT}yield",
+                f"yield {_LARGE}",
+                "return",
+            ]
+        return [
+            *begin,
+            *([] if self._returns else [f"{result} = large()"]),
+            f"for {_PART} in parts({self._messages}):",
+            f"{_INDENT}for {_MESSAGE} in {_PART}:",
+            *(_INDENT + line for line in body),
+            f"{_INDENT}yield",
+            *self._after,
+            *last,
+        ]
+
+    def _loop(self) -> tuple[str, list[str], list[str]]:
+        """Return the name of what is made, what comes before the loop, and what is done in it."""
+        self._flush()
+        lines = [_INDENT + line for line in self._lines]
+        if self._returns is not None:
+            return self._returns, self._before, lines or [f"{_INDENT}pass"]
+        return _OUT, self._before, [*lines, f"{_INDENT}{_OUT}.append({_MESSAGE})"]
 
     def _emit(self, *lines: str) -> None:
         if len(self._lines) + len(lines) > MOST_LINES:
@@ -340,27 +381,45 @@ class Code:
         self.line(f"{_INDENT}{parent}[{path.segments[-1]!r}] = {expression}")
 
 
-def fuse(parts: Sequence[Callable[[Code], None]], place: str) -> Callable[[Batch], Batch]:
-    """Return one function over a batch that does to each message what the parts say, in order.
+class Fused(NamedTuple):
+    """Generated functions over a batch. Whatever they raise means: use the plain steps."""
 
-    ``place`` names the parts in tracebacks: ``p1 transforms[0..2]``. Whatever the function raises
-    means: run the batch through the plain steps.
+    loop: Callable[[Batch], Batch]
+    paced: PacedStep
+    """The same for a large batch, in slices. Compiled when the first one comes."""
+
+
+def fuse(sources: Sequence[Callable[[Code], None]], place: str) -> Fused:
+    """Return functions over a batch that do to each message what the sources say, in order.
+
+    ``place`` names them in tracebacks: ``p1 transforms[0..2]``.
 
     Raises:
         TooLong: it would be too much source.
     """
     constants = dict(_GLOBALS)
-    hopeful, careful = (_written(parts, constants, is_hopeful=hope) for hope in (True, False))
+    hopeful, careful = (_written(sources, constants, is_hopeful=hope) for hope in (True, False))
+    source = _function(hopeful.source(), careful.source())
+    paced_source = _function(hopeful.paced_source(), careful.paced_source())
+    try:
+        loop: Callable[[Batch], Batch] = compile_source(_NAME, source, constants, place)
+    except (RecursionError, MemoryError) as cause:  # an expression of thousands of operators
+        raise TooLong from cause
+
+    @cache
+    def compiled() -> PacedStep:
+        return compile_source(_NAME, paced_source, constants, f"{place}, in slices")
+
+    return Fused(loop, lambda batch: compiled()(batch))
+
+
+def _function(hopeful: list[str], careful: list[str]) -> str:
+    """Return the source of the function that tries the hopeful lines first."""
     body = careful
     if hopeful != careful:
         hope = [_INDENT + line for line in hopeful]
         body = ["try:", *hope, "except (KeyError, TypeError):", f"{_INDENT}pass", *careful]
-    source = "\n".join(["def fused(batch):", *(_INDENT + line for line in body), ""])
-    try:
-        fused: Callable[[Batch], Batch] = compile_source("fused", source, constants, place)
-    except (RecursionError, MemoryError) as cause:  # an expression of thousands of operators
-        raise TooLong from cause
-    return fused
+    return "\n".join([f"def {_NAME}(batch):", *(_INDENT + line for line in body), ""])
 
 
 def compile_source(
@@ -383,12 +442,12 @@ def _forget_source(file: str, entry: object) -> None:
 
 
 def _written(
-    parts: Sequence[Callable[[Code], None]], constants: dict[str, Any], *, is_hopeful: bool
-) -> list[str]:
+    sources: Sequence[Callable[[Code], None]], constants: dict[str, Any], *, is_hopeful: bool
+) -> Code:
     code = Code(constants, is_hopeful=is_hopeful)
-    for part in parts:
-        part(code)
-    return code.source()
+    for write in sources:
+        write(code)
+    return code
 
 
 def subscripts(path: DottedPath) -> str:

@@ -23,6 +23,7 @@ from headrace.compiler.language.context import (
     AwaitingStep,
     Ingress,
     Operator,
+    PacedStep,
     PausingStep,
     Release,
     Step,
@@ -33,7 +34,8 @@ from headrace.compiler.language.readings import Reading
 from headrace.compiler.language.redaction import Redaction
 from headrace.compiler.language.secrets import Secret, Secrets
 from headrace.compiler.language.states import no_state, undeclared_bucket
-from headrace.compiler.lowering.lifting import Slices, awaiting, pausing, per_batch
+from headrace.compiler.lowering.lifting import awaiting, divided, pausing, per_batch
+from headrace.compiler.lowering.lines import Pacing, Slices
 from headrace.compiler.runtime.ahead import Readings, read_now
 from headrace.compiler.runtime.claims import Claims
 from headrace.compiler.runtime.failures import Failures, cut
@@ -126,6 +128,7 @@ class Place:
         self.base = world.base
         self.state = parts.state
         self.decoding = parts.decoding
+        self.pacing = Pacing(world.clock, parts.slices)
 
     def bucket(self, name: str | None = None) -> Bucket:
         if name is None:
@@ -206,15 +209,18 @@ class Place:
             log.debug("pipeline '%s' %s", self.pipeline, self.place, exc_info=cause)
             self.fail(f"{type(cause).__name__}: {cause}")
 
-    def lift(self, step: Step) -> Operator:
-        return per_batch(step, self.report)
+    def lift(self, step: Step, paced: PacedStep | None = None) -> Operator:
+        return per_batch(step, self.report, self.pacing, paced)
+
+    def in_parts(self, operator: Operator) -> Operator:
+        return divided(operator, self.report, self.pacing)
 
     def lift_awaiting(self, step: AwaitingStep) -> Operator:
         self._parts.awaits = True
         return awaiting(step, self.report)
 
     def lift_pausing(self, step: PausingStep) -> Operator:
-        return pausing(step, self.report, self.clock, self._parts.slices)
+        return pausing(step, self.report, self.pacing)
 
     def admit(self, ingress: Ingress) -> None:
         self._parts.ingress = ingress

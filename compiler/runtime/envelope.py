@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.edges import Source
 from headrace.compiler.language.envelopes import Envelope, Wrap
 
-Enclose = Callable[[Batch, Any], Batch]
-"""Given messages that share one origin, returns them enclosed; fewer when some cannot be."""
+
+class Enclose(NamedTuple):
+    """How messages that share one origin get their metadata."""
+
+    metadata: Callable[[Any], dict[str, Any]]
+    """Return what is told of an origin, now."""
+    put_on: Callable[[Batch, dict[str, Any]], Batch]
+    """Return messages with that metadata; fewer where some cannot have it."""
 
 
 def enclosing(
@@ -38,11 +44,10 @@ def enclosing(
     if isinstance(envelope, Wrap):
         meta, payload = envelope.meta_field, envelope.payload_field
 
-        def wrap(batch: Batch, origin: Any) -> Batch:
-            about = metadata(origin)
+        def wrap(batch: Batch, about: dict[str, Any]) -> Batch:
             return [{meta: about, payload: message} for message in batch]
 
-        return wrap
+        return Enclose(metadata, wrap)
 
     field: str = envelope.meta_field  # type: ignore[attr-defined]  # the other variant
     combine = source.merges_metadata
@@ -54,8 +59,8 @@ def enclosing(
         warn_once(f"envelope: the messages have a field '{field}' of their own; it is replaced")
         return {**message, field: about}
 
-    def merge(batch: Batch, origin: Any) -> Batch:
-        about, enclosed = metadata(origin), []
+    def merge(batch: Batch, about: dict[str, Any]) -> Batch:
+        enclosed = []
         for message in batch:
             if type(message) is not dict:
                 warn_once("envelope: skipped a message that is not an object: merge needs one")
@@ -65,4 +70,4 @@ def enclosing(
                 enclosed.append({**message, field: about})
         return enclosed
 
-    return merge
+    return Enclose(metadata, merge)

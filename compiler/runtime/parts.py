@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from headrace.compiler.jsontext import Decoding
 from headrace.compiler.language.context import Ingress, Operator, Release
 from headrace.compiler.language.redaction import Hidden
-from headrace.compiler.lowering.lifting import Slices
+from headrace.compiler.lowering.lines import Slices
 from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.footing import Footing
 from headrace.compiler.runtime.outputs import Writer

@@ -18,7 +18,7 @@ from headrace.compiler.jsontext import encode
 from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.diagnostics import Diagnostic
 from headrace.compiler.language.redaction import Hidden
-from headrace.compiler.lowering.lifting import Slices
+from headrace.compiler.lowering.lines import Slices
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.building import Builder
 from headrace.compiler.runtime.context import World

@@ -22,10 +22,18 @@ from reactivex.abc import DisposableBase, ObserverBase, SchedulerBase
 from reactivex.disposable import Disposable
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.delivery import Acknowledgement, Batch, Delivery, Window
+from headrace.compiler.delivery import (
+    LARGE_BATCH,
+    Acknowledgement,
+    Batch,
+    Delivery,
+    Window,
+    parts,
+)
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.errors import BatchFailed, BuildRefused, Ended
 from headrace.compiler.jsontext import UNSEEN, Decoding, NotJson
+from headrace.compiler.largejson import LargeBatch
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.envelope import Enclose
@@ -84,6 +92,7 @@ class Pump:
         self._decoding = decoding
         self._batches: Callable[[Sequence[Arrival]], Iterable[tuple[Batch, Any]]]
         self._batches = self._decoded if source.is_raw else self._as_they_came
+        self._encloses_batches = enclose is not None and not source.is_raw
 
     def observable(self) -> Observable[Delivery]:
         """Return the deliveries: cold until subscribed, and one subscriber only."""
@@ -230,13 +239,15 @@ class Pump:
         window, turn, monotonic = self.window, self._turn, self._clock.monotonic
         rest = iter(self._batches(arrivals))
         for batch, origins in rest:
-            if window.used >= window.size:
-                try:
+            try:
+                if window.used >= window.size:
                     await window.room()
-                except asyncio.CancelledError:
-                    self._unsent = 0 if self._on_delivery else 1 + sum(1 for _ in rest)
-                    raise
-                turn.begin()
+                    turn.begin()
+                if self._encloses_batches and len(batch) > LARGE_BATCH:
+                    batch = await self._put_on_in_slices(batch, origins[0])
+            except asyncio.CancelledError:
+                self._unsent = 0 if self._on_delivery else 1 + sum(1 for _ in rest)
+                raise
             custody = self._custody(batch, origins) if self._acknowledges else None
             if not batch:
                 continue
@@ -264,7 +275,8 @@ class Pump:
 
     def _enclosed(self, arrivals: Sequence[Arrival]) -> Iterator[tuple[Batch, Sequence[Any]]]:
         for batch, origin in arrivals:
-            yield self._put_on(batch, origin), (origin,)
+            is_large = len(batch) > LARGE_BATCH  # those have theirs put on in slices
+            yield batch if is_large else self._put_on(batch, origin), (origin,)
 
     def _decoded(self, arrivals: Sequence[Arrival]) -> Iterator[tuple[Batch, Sequence[Any]]]:
         """Yield what payloads hold, coalesced up to `max_batch`, with their origins."""
@@ -301,6 +313,18 @@ class Pump:
         """Put the envelope on, and count what it does not fit."""
         if self._enclose is None:
             return batch
-        enclosed = self._enclose(batch, origin)
+        enclosed = self._enclose.put_on(batch, self._enclose.metadata(origin))
+        self._counters.skipped += len(batch) - len(enclosed)
+        return enclosed
+
+    async def _put_on_in_slices(self, batch: Batch, origin: Any) -> Batch:
+        """Put the envelope on a large batch; others have their turns meanwhile."""
+        assert self._enclose is not None
+        about, enclosed = self._enclose.metadata(origin), LargeBatch()
+        for part in parts(batch):
+            enclosed += self._enclose.put_on(part, about)
+            if self._clock.monotonic() > self._turn.ends:
+                await self._clock.sleep(0)
+                self._turn.begin()
         self._counters.skipped += len(batch) - len(enclosed)
         return enclosed

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from headrace.compiler.clock import Clock
 from headrace.compiler.decimals import Written
 from headrace.compiler.jsontext import Decoding, NotJson, decode
-from headrace.compiler.largejson import LargeBatch, cutting, decode_large, growing
+from headrace.compiler.largejson import DecodedBatch, LargeBatch, cutting, decode_large, growing
 from headrace.compiler.largejson.cutting import SLICE, WINDOW, Cutting
-from headrace.compiler.largejson.letting_go import MANY_CONTAINERS
+from headrace.compiler.largejson.letting_go import MANY_CONTAINERS, MESSAGES_AT_ONCE
 from tests.virtual import virtual
 
 MIB = 1024 * 1024
@@ -31,7 +31,7 @@ VALUES = st.recursive(
 )  # fmt: skip
 
 
-def sliced(text: bytes | bytearray, decoding: Decoding | None = None) -> LargeBatch:
+def sliced(text: bytes | bytearray, decoding: Decoding | None = None) -> DecodedBatch:
     """Return what is decoded in slices, on a loop of its own."""
     return asyncio.run(decode_large(text, decoding or Decoding()))
 
@@ -133,7 +133,7 @@ def test_the_place_of_a_fault_is_that_in_the_whole_text() -> None:
 def test_128_levels_are_taken_and_one_more_is_refused_before_anything_is_made(monkeypatch) -> None:
     fits = b"[" * 127 + b'"x",' * 20_000 + b"1" + b"]" * 127
     made = []
-    monkeypatch.setattr(LargeBatch, "__init__", lambda *_: made.append(1))
+    monkeypatch.setattr(DecodedBatch, "__init__", lambda *_: made.append(1))
 
     with pytest.raises(NotJson, match="nested deeper than 128"):
         sliced(b"[[1]," + b"1," * 50_000 + b"[" + fits + b"]]")
@@ -220,10 +220,33 @@ async def test_a_batch_that_nobody_holds_is_cut_down_a_slice_at_a_time(monkeypat
     assert usual[2] > gc.get_threshold()[2]
 
 
+async def test_what_is_made_of_a_large_batch_is_cut_down_a_slice_at_a_time_as_well() -> None:
+    class Message:
+        there = 0
+
+        def __init__(self) -> None:
+            Message.there += 1
+
+        def __del__(self) -> None:
+            Message.there -= 1
+
+    batch = LargeBatch()
+    for _ in range(3 * MESSAGES_AT_ONCE):
+        batch.append(Message())
+
+    del batch
+    left = [Message.there]
+    while Message.there:
+        await asyncio.sleep(0)
+        left.append(Message.there)
+
+    assert left == [n * MESSAGES_AT_ONCE for n in (3, 2, 1, 0)]
+
+
 @virtual
 async def test_a_batch_that_lies_in_a_cycle_is_collected_after_a_minute_at_the_latest() -> None:
     clock, usual = Clock(asyncio.get_running_loop()), gc.get_threshold()
-    batch = LargeBatch(MANY_CONTAINERS + 1, asyncio.get_running_loop())
+    batch = DecodedBatch(MANY_CONTAINERS + 1, asyncio.get_running_loop())
     batch.append({"failed": batch})
     gone: list[str] = []
     batch.gone = lambda: gone.append("gone")

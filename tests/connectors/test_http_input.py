@@ -12,7 +12,7 @@ from headrace.compiler.errors import BuildRefused, UnknownPipeline
 from headrace.compiler.jsontext import Decoding
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.envelopes import Merge
-from headrace.compiler.largejson import LargeBatch, decode_large
+from headrace.compiler.largejson import DecodedBatch, decode_large
 from headrace.compiler.runtime.engine import Engine
 from headrace.connectors.http import HttpInput, Posts
 from headrace.connectors.pipeline import PipelineInput
@@ -448,7 +448,7 @@ async def test_bytes_count_until_a_post_is_taken_and_those_of_a_large_one_until_
     None
 ):
     source = posts({"max_queued_bytes": 100})
-    large = LargeBatch(0, asyncio.get_running_loop())
+    large = DecodedBatch(0, asyncio.get_running_loop())
     large += [1, 2]
     source.offer(["a"], None, 50)
     source.offer(large, None, 50)
@@ -578,7 +578,7 @@ MESSAGES = 40
 BOUND = {"max_queued_bytes": LENGTH}
 
 
-async def large_post() -> LargeBatch:
+async def large_post() -> DecodedBatch:
     """Return messages as they are decoded in slices, one of which is large itself."""
     text = b"[" + b'{"n":1,"rows":[1,[2],{"a":3}]},' * (MESSAGES - 1) + b'{"s":"x"}]'
     return await decode_large(text, Decoding())

@@ -34,7 +34,7 @@ def generated(asked):
             code.line(f"through.append({code.message})")
         code.returns("through")
 
-    return fuse([noting], "p1 transforms[0]")
+    return fuse([noting], "p1 transforms[0]").loop
 
 
 def hold(message, *documents):

@@ -181,7 +181,7 @@ def test_messages_are_handed_on_as_they_are(kept):
 
 
 def test_once_warned_the_generated_form_drops_by_itself(ctx):
-    loop = fuse([partial(Filter.load(HOT).generate, ctx=ctx)], "p1 transforms[0]")
+    loop = fuse([partial(Filter.load(HOT).generate, ctx=ctx)], "p1 transforms[0]").loop
     batch = [{"temp": "hot"}, {"temp": 81}]
 
     with pytest.raises(GiveUp):

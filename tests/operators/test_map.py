@@ -331,7 +331,7 @@ def test_the_generated_form_needs_no_help_where_one_of_two_parts_is_missing(ctx,
     transform = Map.load(a_map(mapping, on_missing=policy))
     batch = [{"a": 1, "b": 2}, {"a": 1}, {"b": 2.5}, {}]
 
-    made = fuse([partial(transform.generate, ctx=ctx)], "p1 transforms[0]")(batch)
+    made = fuse([partial(transform.generate, ctx=ctx)], "p1 transforms[0]").loop(batch)
 
     assert [made] == transform.step(ctx)(batch)
 
@@ -883,7 +883,7 @@ def test_it_says_what_it_reads_writes_and_removes(document, use):
 @pytest.mark.parametrize("message", [{"x": 1}, {"x": 1.5, "a": {}}, {"x": 2, "a.b": 1}])
 def test_the_generated_form_needs_no_help_with_ordinary_messages(ctx, document, message):
     transform = Map.load(document)
-    loop = fuse([partial(transform.generate, ctx=ctx)], "p1 transforms[0]")
+    loop = fuse([partial(transform.generate, ctx=ctx)], "p1 transforms[0]").loop
 
     assert [loop([message, message])] == transform.step(ctx)([message, message])
 
@@ -891,6 +891,6 @@ def test_the_generated_form_needs_no_help_with_ordinary_messages(ctx, document, 
 @pytest.mark.parametrize("policy", ["omit", "null"])
 def test_the_generated_form_needs_no_help_where_a_missing_field_is_usual(ctx, policy):
     transform = Map.load(a_map(*READING_ALL[:1], on_missing=policy))
-    loop = fuse([partial(transform.generate, ctx=ctx)], "p1 transforms[0]")
+    loop = fuse([partial(transform.generate, ctx=ctx)], "p1 transforms[0]").loop
 
     assert [loop([{}, {"x": None}, {"x": 1}])] == transform.step(ctx)([{}, {"x": None}, {"x": 1}])

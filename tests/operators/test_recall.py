@@ -364,7 +364,7 @@ async def test_a_key_that_was_written_since_is_still_remembered(lowering):
 async def test_the_generated_form_needs_no_help_with_ordinary_messages(idle_seconds, key, options):
     transform = recall("mode", "speed", **options)
     it = keyed(lower, transform, key=key, idle_seconds=idle_seconds)
-    loop = fuse([partial(transform.generate, ctx=it.ctx)], "p1 transforms[0]")
+    loop = fuse([partial(transform.generate, ctx=it.ctx)], "p1 transforms[0]").loop
     batch = [{"machine": machine} for machine in ("m1", "m2", "m3", 7, None)] + [{}]
 
     assert [loop(batch)] == (transform.step(it.ctx)(batch) or [[]])

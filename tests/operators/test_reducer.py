@@ -26,7 +26,7 @@ def reducer(*aggregations, **options):
 
 def generated(reducer):
     """Return the generated form alone: it raises where it leaves a batch to the plain one."""
-    return fuse([partial(accumulate, reducer)], "p1 transforms[0]")
+    return fuse([partial(accumulate, reducer)], "p1 transforms[0]").loop
 
 
 def reduced(reducer, batch):

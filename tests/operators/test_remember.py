@@ -34,7 +34,7 @@ def remember(*values, **options):
 
 def generated(it, transform):
     """Return the generated form alone: it raises where it leaves a batch to the plain one."""
-    return fuse([partial(transform.generate, ctx=it.ctx)], "p1 transforms[0]")
+    return fuse([partial(transform.generate, ctx=it.ctx)], "p1 transforms[0]").loop
 
 
 # --- what it writes

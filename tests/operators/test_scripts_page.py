@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from headrace.compiler.jsontext import encode
-from headrace.compiler.lowering.lifting import SLICE_SECONDS
+from headrace.compiler.lowering.lines import SLICE_SECONDS
 from headrace.compiler.runtime import failures
 from headrace.operators import scripthost, scriptnotes
 from headrace.operators.scripthost import ScriptHost

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from headrace.compiler.language.context import AwaitingStep, Operator, PausingStep, Step
+from headrace.compiler.language.context import (
+    AwaitingStep,
+    Operator,
+    PacedStep,
+    PausingStep,
+    Step,
+)
 from headrace.compiler.language.families import Transform
 from headrace.compiler.runtime.context import MOST_SAID, Place, World
 from headrace.compiler.runtime.failures import Failures, cut
@@ -49,8 +55,11 @@ class Seat(Place):
             self.cause = cause
         super().report(cause)
 
-    def lift(self, step: Step) -> Operator:
-        return super().lift(self.tap.stepping(step))
+    def lift(self, step: Step, paced: PacedStep | None = None) -> Operator:
+        return super().lift(self.tap.stepping(step))  # each of few messages is watched on its way
+
+    def in_parts(self, operator: Operator) -> Operator:
+        return operator
 
     def lift_awaiting(self, step: AwaitingStep) -> Operator:
         return super().lift_awaiting(self.tap.awaiting(step))

@@ -157,7 +157,7 @@ def outcome(function, *arguments):
 @example([("note", AB, True), ("write if", B, AC), ("note", AC, True)], [{"a": {"b": 1}, "b": 2}])
 @example([("write", B, 1), ("keep", A)], ["b"])
 def test_generated_code_does_what_the_plain_operations_do_or_raises(program, batch):
-    loop = fuse([part(operation, n) for n, operation in enumerate(program)], "p transforms")
+    loop = fuse([part(operation, n) for n, operation in enumerate(program)], "p transforms").loop
     untouched = deepcopy(batch)
 
     expected = outcome(plainly, program, batch)
@@ -174,7 +174,7 @@ def test_generated_code_does_what_the_plain_operations_do_or_raises(program, bat
 
 @given(st.sampled_from(TEXTS).map(DottedPath), st.lists(objects | values, max_size=3))
 def test_generated_access_is_the_plain_access(path, batch):
-    loop = fuse([lambda code: code.write(SEEN, code.read(path))], "p transforms[0]")
+    loop = fuse([lambda code: code.write(SEEN, code.read(path))], "p transforms[0]").loop
     untouched = deepcopy(batch)
 
     def expected(message):
@@ -189,7 +189,7 @@ def test_generated_access_is_the_plain_access(path, batch):
 
 
 def test_nothing_but_filters_is_one_comprehension_over_the_messages_themselves():
-    loop = fuse([part(("keep", A), 0), part(("keep", AB), 1)], "p transforms[0..1]")
+    loop = fuse([part(("keep", A), 0), part(("keep", AB), 1)], "p transforms[0..1]").loop
     batch = [{"a": {"b": 1}}, {"a": None}, {"a": {}}, {"a.b": 2}]
 
     kept = loop(batch)
@@ -202,21 +202,21 @@ def test_nothing_but_filters_is_one_comprehension_over_the_messages_themselves()
 def test_a_message_is_copied_once_however_often_it_is_written():
     writes = [part(("write", path, 1), n) for n, path in enumerate([A, B, AB])]
 
-    loop = fuse(writes, "p transforms[0]")
+    loop = fuse(writes, "p transforms[0]").loop
 
     assert isinstance(outcome(loop, [{}]), TypeError)
     assert source("p transforms[0]").count("= {**m}") == 1
 
 
 def test_a_message_that_is_replaced_is_not_copied():
-    loop = fuse([part(("write", B, 1), 0), part(("replace", B), 1)], "p transforms[0]")
+    loop = fuse([part(("write", B, 1), 0), part(("replace", B), 1)], "p transforms[0]").loop
 
     assert loop([{"a": 1}]) == [{"a": 1}]
     assert "{**m}" not in source("p transforms[0]")
 
 
 def test_what_a_later_filter_drops_was_never_copied():
-    loop = fuse([part(("write", B, 1), 0), part(("keep", A), 1)], "p transforms[0]")
+    loop = fuse([part(("write", B, 1), 0), part(("keep", A), 1)], "p transforms[0]").loop
 
     first, rest = source("p transforms[0]").split("continue", 1)
 
@@ -228,7 +228,7 @@ def test_what_a_later_filter_drops_was_never_copied():
 def test_a_path_read_twice_is_looked_up_once():
     reads = [part(("keep", A), 0), part(("keep", A), 1), part(("copy", A, B), 2)]
 
-    loop = fuse(reads, "p transforms[0]")
+    loop = fuse(reads, "p transforms[0]").loop
 
     assert loop([{"a": 1}]) == [{"a": 1, "b": 1}]
     assert source("p transforms[0]").count("m['a']") == 1
@@ -243,9 +243,9 @@ def test_a_missing_field_costs_a_second_pass_and_an_optional_one_none():
 
         return write
 
-    fuse([counting(False)], "p transforms[0]")([{"a": 1}, {}])
+    fuse([counting(False)], "p transforms[0]").loop([{"a": 1}, {}])
     twice, calls[:] = list(calls), []
-    fuse([counting(True)], "p transforms[0]")([{"a": 1}, {}])
+    fuse([counting(True)], "p transforms[0]").loop([{"a": 1}, {}])
 
     assert twice == [1, 1, None]
     assert calls == [1, None]
@@ -253,15 +253,15 @@ def test_a_missing_field_costs_a_second_pass_and_an_optional_one_none():
 
 @pytest.mark.parametrize("message", [None, 5, "a", ["a"], True])
 def test_a_message_that_is_no_object_is_left_to_the_plain_steps(message):
-    constants = fuse([part(("write", A, 1), 0)], "p transforms[0]")
-    replaced = fuse([lambda code: code.replace("{'b': 1}")], "p transforms[1]")
-    dropped = fuse([part(("write", A, None), 0), part(("keep", A), 1)], "p transforms[2]")
+    constants = fuse([part(("write", A, 1), 0)], "p transforms[0]").loop
+    replaced = fuse([lambda code: code.replace("{'b': 1}")], "p transforms[1]").loop
+    dropped = fuse([part(("write", A, None), 0), part(("keep", A), 1)], "p transforms[2]").loop
 
     def sometimes(code):
         with code.block("if False:"):
             code.own()
 
-    partly = fuse([sometimes, lambda code: code.replace("{'b': 1}")], "p transforms[3]")
+    partly = fuse([sometimes, lambda code: code.replace("{'b': 1}")], "p transforms[3]").loop
 
     for loop in (constants, replaced, dropped, partly):
         with pytest.raises((GiveUp, AttributeError, TypeError)):
@@ -273,13 +273,13 @@ def test_a_message_that_is_no_object_is_left_to_the_plain_steps(message):
     [None, True, 0, -5, 1.5, -0.0, 1e308, math.inf, 10**400, 'it\'s "quoted"\n', "\ud800", [1]],
 )
 def test_a_constant_is_what_was_given(value):
-    loop = fuse([part(("write", A, value), 0)], "p transforms[0]")
+    loop = fuse([part(("write", A, value), 0)], "p transforms[0]").loop
 
     assert repr(loop([{}])) == repr([{"a": value}])
 
 
 def test_an_integer_too_long_to_write_out_is_a_constant_all_the_same():
-    loop = fuse([part(("write", A, 10**5000), 0)], "p transforms[0]")
+    loop = fuse([part(("write", A, 10**5000), 0)], "p transforms[0]").loop
 
     assert loop([{}])[0]["a"] == 10**5000
 
@@ -290,14 +290,16 @@ def test_a_function_bound_twice_has_one_name_and_local_names_never_meet_it():
         names = [code.let(f"{code.constant(repr, 'v')}({n})", "v") for n in range(20)]
         code.write(A, f"{names[3]} + {names[19]}")
 
-    assert fuse([write], "p transforms[0]")([{}]) == [{"a": "319"}]
+    assert fuse([write], "p transforms[0]").loop([{}]) == [{"a": "319"}]
 
 
 @pytest.mark.parametrize("text", ["for", "0", "größe", "a b", "x" * 200, "'", "\n", "None", "m"])
 def test_any_text_can_name_a_field(text):
     path = DottedPath(text)
 
-    loop = fuse([part(("note", path, False), 0), part(("copy", path, A), 1)], "p transforms[0]")
+    loop = fuse(
+        [part(("note", path, False), 0), part(("copy", path, A), 1)], "p transforms[0]"
+    ).loop
 
     assert loop([{text: 5}]) == [{text: 5, "note0": 5, "a": 5}]
 
@@ -308,7 +310,7 @@ def test_a_reducer_ends_the_loop_with_its_own_result():
         code.line(f"total += {code.read(A)}")
         code.returns("[{'sum': total}]")
 
-    loop = fuse([part(("keep", B), 0), write], "p transforms[0..1]")
+    loop = fuse([part(("keep", B), 0), write], "p transforms[0..1]").loop
 
     assert loop([{"a": 1, "b": 1}, {"a": 5, "b": None}, {"a": 2}, {"a": 4, "b": 0}]) == [{"sum": 5}]
     assert loop([]) == [{"sum": 0}]
@@ -323,7 +325,7 @@ def test_what_comes_after_the_loop_runs_once_and_not_at_all_if_a_message_raises(
         code.give_up_unless(f"{code.read(A, optional=True)} != 5")
         code.after(f"{code.constant(calls.append)}(seen)")
 
-    loop = fuse([part(("write", B, 2), 0), write], "p transforms[0..1]")
+    loop = fuse([part(("write", B, 2), 0), write], "p transforms[0..1]").loop
 
     assert loop([{"a": 1}, {}]) == [{"a": 1, "b": 2}, {"b": 2}]
     assert loop([]) == []
@@ -333,7 +335,7 @@ def test_what_comes_after_the_loop_runs_once_and_not_at_all_if_a_message_raises(
 
 
 def test_a_result_that_looks_at_no_message_is_fine():
-    loop = fuse([lambda code: code.returns("[len(batch)]")], "p transforms[0]")
+    loop = fuse([lambda code: code.returns("[len(batch)]")], "p transforms[0]").loop
 
     assert loop([{}, {}]) == [2]
 
@@ -343,11 +345,13 @@ def test_an_empty_block_is_no_syntax_error():
         with code.block(f"if {code.read(A)} is None:"):
             pass
 
-    assert fuse([write], "p transforms[0]")([{"a": 1}]) == [{"a": 1}]
+    assert fuse([write], "p transforms[0]").loop([{"a": 1}]) == [{"a": 1}]
 
 
 def test_a_hundred_filters_are_not_too_many():
-    loop = fuse([part(("keep", DottedPath(f"f{n}")), n) for n in range(100)], "p transforms[0..99]")
+    loop = fuse(
+        [part(("keep", DottedPath(f"f{n}")), n) for n in range(100)], "p transforms[0..99]"
+    ).loop
     whole = {f"f{n}": n for n in range(100)}
 
     assert loop([whole, {"f0": 1}]) == [whole]
@@ -357,13 +361,13 @@ def test_numbers_are_integers_and_doubles_and_never_booleans():
     def write(code):
         code.keep_if(code.is_number(code.read(A)))
 
-    loop = fuse([write], "p transforms[0]")
+    loop = fuse([write], "p transforms[0]").loop
 
     assert loop([{"a": v} for v in (1, 1.0, True, "1", None, [1])]) == [{"a": 1}, {"a": 1.0}]
 
 
 def test_a_traceback_shows_the_generated_line_under_the_place_in_the_config():
-    loop = fuse([lambda code: code.line("raise ValueError")], "mill transforms[2]")
+    loop = fuse([lambda code: code.line("raise ValueError")], "mill transforms[2]").loop
 
     shown = "".join(traceback.format_exception(outcome(loop, [{}])))
 

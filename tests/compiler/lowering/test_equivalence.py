@@ -1,18 +1,25 @@
-"""A fused chain does what the same chain does unfused: batches, failures, warnings, settled debts."""
+"""A fused chain does what the same chain does unfused: batches, failures, warnings, settled debts.
+
+So do both where every batch is a large one, which is worked on in slices.
+"""
 
 import asyncio
 from copy import deepcopy
+from itertools import count
+from unittest.mock import patch
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from marshmallow import ValidationError
 from reactivex.subject import Subject
 
+from headrace.compiler import delivery as delivery_module
 from headrace.compiler.buckets import Bounds, Bucket
 from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.delivery import Acknowledgement, Delivery, Window
 from headrace.compiler.language.states import PipelineState
 from headrace.compiler.lowering.chain import lower, plainly
+from headrace.compiler.lowering.lines import Pacing, Slices
 from headrace.operators.aggregations import FUNCTIONS
 from headrace.operators.casts import CASTS
 from headrace.operators.filter import Filter
@@ -191,13 +198,23 @@ def batches_of(messages):
 arrivals = weighted(*map(batches_of, [alike, alike, alike, alike | other]))
 
 
+class Hurrying(Clock):
+    """A clock on which every slice is over as soon as somebody looks."""
+
+    def __init__(self, loop):
+        super().__init__(loop)
+        self.monotonic = count().__next__
+
+
 class Stage(StubContext):
     """The place of one transform: writes what it says into a log it shares with the others."""
 
-    def __init__(self, index, log, **state):
+    def __init__(self, index, log, pacing=None, **state):
         super().__init__(place=f"transforms[{index}]", **state)
         self.index = index
         self.log = log
+        if pacing is not None:
+            self.pacing = pacing
 
     def warn_once(self, text):
         if not self.has_warned(text):
@@ -238,7 +255,26 @@ def playing(transforms, batches, lowering, log, **state):
     log += [("owed", window.used), ("refused", refusals)]
 
 
-def run_with_state(transforms, batches, lowering, key, bounds, remembered):
+def run_in_slices(transforms, batches, lowering):
+    """Return the same of a run in which every batch is large, and every message a part."""
+    log = []
+
+    async def main():
+        clock = Clock(asyncio.get_running_loop())
+        for _ in playing(transforms, batches, lowering, log, pacing=in_slices()):
+            await clock.sleep(1)
+
+    with patch.object(delivery_module, "PART", 1):
+        run_virtual(main)
+    return log
+
+
+def in_slices():
+    """Return the pacing for which every batch is large."""
+    return Pacing(Hurrying(asyncio.get_running_loop()), Slices(), large=0)
+
+
+def run_with_state(transforms, batches, lowering, key, bounds, remembered, pacing=lambda: None):
     """Return the same of a run with a bucket, and what is in the bucket after every batch.
 
     A second passes between batches.
@@ -251,11 +287,11 @@ def run_with_state(transforms, batches, lowering, key, bounds, remembered):
         bucket.merge(deepcopy(remembered))
         bucket.watch("x", lambda: log.append(("told", content(bucket))))
         state = PipelineState(bucket="machines", key=key)
-        for _ in playing(
-            transforms, batches, lowering, log, state=state, buckets={"machines": bucket}
-        ):
+        about = {"state": state, "buckets": {"machines": bucket}, "pacing": pacing()}
+        for _ in playing(transforms, batches, lowering, log, **about):
+            await clock.sleep(0.5)
             log.append(("holds", content(bucket)))
-            await clock.sleep(1)
+            await clock.sleep(0.5)
 
     run_virtual(main)
     return log
@@ -319,6 +355,8 @@ def same_either_way(transforms, batches):
     plain = run(transforms, batches, plainly)
 
     assert fused == plain
+    assert run_in_slices(transforms, batches, lower) == plain
+    assert run_in_slices(transforms, batches, plainly) == plain
     assert exact(batches) == exact(untouched)
 
 
@@ -380,4 +418,8 @@ def test_so_does_one_that_remembers_and_recalls_and_so_are_the_buckets(
     plain = run_with_state(transforms, batches, plainly, key, bounds, remembered)
 
     assert fused == plain
+    with patch.object(delivery_module, "PART", 1):
+        for lowering in (lower, plainly):
+            about = (lowering, key, bounds, remembered, in_slices)
+            assert run_with_state(transforms, batches, *about) == plain
     assert exact(batches) == exact(untouched)

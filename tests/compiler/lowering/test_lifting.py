@@ -7,15 +7,8 @@ from reactivex.subject import Subject
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BatchFailed
-from headrace.compiler.lowering.lifting import (
-    SHORTEST_SECONDS,
-    SLICE_SECONDS,
-    Slices,
-    awaiting,
-    fused,
-    pausing,
-    per_batch,
-)
+from headrace.compiler.lowering.lifting import awaiting, fused, pausing, per_batch
+from headrace.compiler.lowering.lines import SHORTEST_SECONDS, SLICE_SECONDS, Pacing, Slices
 from tests.marbles import Broker
 from tests.virtual import virtual
 
@@ -127,7 +120,7 @@ def test_a_failing_batch_is_reported_and_settled_and_the_next_goes_on(chain):
 def test_completion_and_an_error_pass_and_disposal_lets_go_of_the_source(lift):
     def operator(chain):
         if lift == "fused":
-            return fused(lambda batch: batch, [(refusing, chain.report)])
+            return small(lambda batch: batch, [(refusing, chain.report)])
         return per_batch(refusing, chain.report)
 
     completed, failed, disposed = Chain(), Chain(), Chain()
@@ -151,8 +144,13 @@ def never(batch):
     raise AssertionError("a plain step was asked")
 
 
+def small(loop, plain):
+    """Return the operator for batches that are not large: it asks for no time."""
+    return fused(loop, plain, Pacing(None, Slices()), never)
+
+
 def test_what_the_loop_gives_is_handed_on_and_no_plain_step_is_asked(chain):
-    chain.runs(fused(lambda batch: batch[1:], [(never, chain.report)]))
+    chain.runs(small(lambda batch: batch[1:], [(never, chain.report)]))
 
     chain.send([1, 2], [3])
 
@@ -162,7 +160,7 @@ def test_what_the_loop_gives_is_handed_on_and_no_plain_step_is_asked(chain):
 
 def test_when_the_loop_raises_the_plain_steps_decide(chain):
     plain = [lambda batch: [[each + 1 for each in batch]], lambda batch: [batch[:1]]]
-    chain.runs(fused(never, [(step, chain.report) for step in plain]))
+    chain.runs(small(never, [(step, chain.report) for step in plain]))
 
     chain.send([1, 2], [5])
 
@@ -177,7 +175,7 @@ def test_what_fails_is_reported_under_the_step_that_failed(chain):
         return lambda cause: told.append((component, str(cause)))
 
     steps = [lambda batch: [batch], refusing, never]
-    chain.runs(fused(never, [(step, reporting(n)) for n, step in enumerate(steps)]))
+    chain.runs(small(never, [(step, reporting(n)) for n, step in enumerate(steps)]))
 
     chain.send(["bad"], ["bad", 1])
 
@@ -189,7 +187,7 @@ def test_what_fails_is_reported_under_the_step_that_failed(chain):
 @pytest.mark.parametrize("nothing", [[], [[]]])
 def test_what_a_plain_step_drops_reaches_no_later_one(chain, nothing):
     plain = [(lambda batch: nothing, chain.report), (never, chain.report)]
-    chain.runs(fused(never, plain))
+    chain.runs(small(never, plain))
 
     chain.send([1])
 
@@ -352,7 +350,7 @@ class Long:
         return self.begun[-1]
 
     def operator(self, chain):
-        return pausing(self, chain.report, self.clock, self.slices)
+        return pausing(self, chain.report, Pacing(self.clock, self.slices))
 
 
 @virtual
@@ -473,7 +471,7 @@ async def test_what_waited_is_worked_off_a_slice_at_a_time(chain):
         step.clock.worked += 0.0005
         return step(batch, seconds)
 
-    chain.runs(pausing(works, chain.report, step.clock, step.slices))
+    chain.runs(pausing(works, chain.report, Pacing(step.clock, step.slices)))
     chain.send([1], *[[0]] * 9)
     for _ in range(10):
         await asyncio.sleep(0)

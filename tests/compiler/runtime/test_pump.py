@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 
 from headrace.compiler.clock import run_virtual
+from headrace.compiler.delivery import LARGE_BATCH, PART
 from headrace.compiler.language.envelopes import Merge, Wrap
 from headrace.compiler.language.inputbuffers import Tumbling
 from tests.stand_ins import (
@@ -227,3 +230,41 @@ def test_a_fault_in_a_step_is_reported_with_its_kind_and_ends_nothing():
         return kept.batches, failure.message
 
     assert run_virtual(main) == ([[2]], "ZeroDivisionError: by zero")
+
+
+LARGE = [*range(LARGE_BATCH), {"n": 1}, {"_meta": 2}]
+
+
+@pytest.mark.parametrize(
+    ("envelope", "expected", "skipped"),
+    [(Wrap(), len(LARGE), 0), (Merge(), 2, LARGE_BATCH)],
+)
+def test_a_large_batch_gets_its_envelope_in_slices_and_all_of_it_the_same(
+    envelope, expected, skipped
+):
+    async def main():
+        it = engine()
+        source, kept = Told(it.clock, [batches([{"a": 0}], LARGE, [{"a": 9}])]), Kept()
+        given_way = hurried(it.clock)
+        await run(it, pipeline("p", [reads(source, envelope=envelope)], [], [takes(kept)]))
+        found = running(it, "p").counters.skipped
+        await it.close()
+        return kept.batches, found, len(given_way)
+
+    got, found, given_way = run_virtual(main)
+
+    assert ([len(batch) for batch in got], found) == ([1, expected, 1], skipped)
+    assert len({repr(each["_meta"]) for each in got[1]}) == 1
+    assert given_way >= LARGE_BATCH // PART
+
+
+def hurried(clock):
+    """Have every turn be over as soon as somebody looks; return what keeps how often way is given."""
+    began, looks, given_way, sleep = clock.monotonic(), count(), [], clock.sleep
+
+    async def noting(seconds):
+        given_way.append(seconds)
+        await sleep(seconds)
+
+    clock.monotonic, clock.sleep = lambda: began + next(looks), noting
+    return given_way

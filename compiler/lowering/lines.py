@@ -1,0 +1,332 @@
+"""Deliveries in a line: worked on one at a time and in order, by steps that await or take turns.
+
+A line costs nothing while its step is done at once. What comes while one delivery is worked on waits;
+completion is handed on after the last of them, and disposal ends the running one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from reactivex import Observable
+from reactivex.abc import DisposableBase, ObserverBase, SchedulerBase
+from reactivex.disposable import CompositeDisposable, Disposable
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.delivery import LARGE_BATCH, Batch, Delivery
+from headrace.compiler.language.context import (
+    AwaitingStep,
+    Operator,
+    PacedStep,
+    Paused,
+    PausingStep,
+)
+
+Report = Callable[[BaseException], None]
+"""Told what a component raised; counts and reports it under that component."""
+Emit = Callable[[Delivery], None]
+PassOn = Callable[[Delivery, Emit], None]
+"""Does with a delivery what is done at once, and hands on what becomes of it."""
+
+SLICE_SECONDS = 0.002
+"""What one of the steps that take long may work before the others have their turn.
+
+Twice what the pumps have (`runtime/turns.py`): one turn of everybody stays far below the 20 ms that a
+request may wait, and the loop's own share of it, some 20 µs, does not show.
+"""
+SHORTEST_SECONDS = 0.0001
+"""What a batch that has just come is worked on at least, however many are paused: most need no more."""
+
+
+class Slices:
+    """How many steps go on after a pause: those of one pipeline, and with ``all`` everybody's.
+
+    Those that go on have one slice in each turn of the loop, whatever their number: a request waits
+    for one of them and not for all.
+    """
+
+    __slots__ = ("_all", "_last", "paused")
+
+    def __init__(self, all: Slices | None = None) -> None:
+        self._all = all
+        self._last: asyncio.Future[None] | None = None
+        self.paused = 0
+
+    @property
+    def seconds(self) -> float:
+        """How long a new batch may be worked on at once: the slice is shared with those that are paused."""
+        paused = self.paused if self._all is None else self._all.paused
+        return max(SLICE_SECONDS / paused, SHORTEST_SECONDS) if paused > 1 else SLICE_SECONDS
+
+    async def turn(self, clock: Clock) -> None:
+        """Wait for the next turn of the loop in which nobody else has a slice, first come, first served."""
+        everybody = self._all or self
+        ahead, mine = everybody._last, asyncio.get_running_loop().create_future()
+        everybody._last = mine
+        try:
+            if ahead is None or ahead.done():
+                await clock.sleep(0)
+            else:
+                await ahead  # who is woken by it has the turn after
+        finally:
+            if not mine.done():  # the one behind was cancelled, and this with it
+                mine.set_result(None)
+
+    def begin(self) -> None:
+        """Count one more."""
+        self.paused += 1
+        if self._all is not None:
+            self._all.begin()
+
+    def end(self) -> None:
+        """Count one less."""
+        self.paused -= 1
+        if self._all is not None:
+            self._all.end()
+
+
+@dataclass(frozen=True, slots=True)
+class Pacing:
+    """What a step needs that takes turns: the clock, and who else has a slice."""
+
+    clock: Clock
+    slices: Slices
+    large: int = LARGE_BATCH
+    """Messages of a batch above which it takes turns."""
+
+
+def hand_on(delivery: Delivery, batches: Sequence[Batch], emit: Callable[[Delivery], None]) -> None:
+    """Emit what a step made of a delivery; what it owes is settled when the last part is done."""
+    if len(batches) == 1:
+        if batches[0]:
+            delivery.batch = batches[0]
+            emit(delivery)
+        else:
+            delivery.done()
+        return
+    full = [batch for batch in batches if batch]
+    if not full:
+        delivery.done()
+        return
+    for part in delivery.split(full):
+        emit(part)
+
+
+class Line:
+    """Deliveries worked on one at a time, in order; what comes meanwhile waits for its turn."""
+
+    def __init__(self, report: Report, observer: ObserverBase[Delivery]) -> None:
+        self._report = report
+        self._observer = observer
+        self._queue: deque[Delivery] = deque()
+        self._work: asyncio.Future[None] | None = None
+        self._is_completed = False
+
+    def take(self, delivery: Delivery) -> None:
+        """Work on a delivery, when those before it are done."""
+        self._queue.append(delivery)
+        if self._work is None:
+            self._work = asyncio.ensure_future(self._through())
+
+    def complete(self) -> None:
+        """Hand on the end, behind the last delivery."""
+        self._is_completed = True
+        if self._work is None:
+            self._observer.on_completed()
+
+    def cancel(self) -> None:
+        """Work on nothing any more."""
+        if self._work is not None:
+            self._work.cancel()
+
+    async def _through(self) -> None:
+        while self._queue:
+            try:
+                await self._work_on(self._queue.popleft())
+            except Exception as cause:  # steps and sinks report their own: an operator is broken
+                self._observer.on_error(cause)
+                return
+        self._work = None
+        if self._is_completed:
+            self._observer.on_completed()
+
+    async def _work_on(self, delivery: Delivery) -> None:
+        """Hand on what becomes of one delivery; raise what raised there."""
+        raise NotImplementedError
+
+    def _failed(self, delivery: Delivery, cause: Exception) -> None:
+        self._report(cause)
+        delivery.done()
+
+
+class AwaitingLine(Line):
+    """Deliveries for each of which somebody is waited for."""
+
+    def __init__(
+        self, step: AwaitingStep, report: Report, observer: ObserverBase[Delivery]
+    ) -> None:
+        super().__init__(report, observer)
+        self._step = step
+
+    async def _work_on(self, delivery: Delivery) -> None:
+        try:
+            batches = await self._step(delivery.batch)
+        except Exception as cause:
+            self._failed(delivery, cause)
+        else:
+            hand_on(delivery, batches, self._observer.on_next)
+
+
+class _SlicedLine(Line):
+    """Deliveries most of which are done as they come; only one that takes long makes others wait."""
+
+    def __init__(self, report: Report, pacing: Pacing, observer: ObserverBase[Delivery]) -> None:
+        super().__init__(report, observer)
+        self._clock, self._slices, self._large = pacing.clock, pacing.slices, pacing.large
+        self._is_counted = False
+        self._ends = 0.0
+
+    def take(self, delivery: Delivery) -> None:
+        if self._work is None:
+            self._is_counted = True
+            self._slices.begin()
+        super().take(delivery)
+
+    def cancel(self) -> None:
+        super().cancel()
+        self._rest()
+
+    def _rest(self) -> None:
+        if self._is_counted:
+            self._is_counted = False
+            self._slices.end()
+
+    async def _through(self) -> None:
+        await super()._through()
+        self._rest()
+
+    async def _slice(self) -> float:
+        """Return what is left of the slice; when it is over, of the next one."""
+        left = self._ends - self._clock.monotonic()
+        return left if left > 0 else await self._next_slice()
+
+    async def _next_slice(self) -> float:
+        await self._slices.turn(self._clock)
+        self._ends = self._clock.monotonic() + SLICE_SECONDS
+        return SLICE_SECONDS
+
+
+class PausingLine(_SlicedLine):
+    """Deliveries for a step that says itself when it has not finished in its time."""
+
+    def __init__(
+        self, step: PausingStep, report: Report, pacing: Pacing, observer: ObserverBase[Delivery]
+    ) -> None:
+        super().__init__(report, pacing, observer)
+        self._step = step
+        self._paused: Paused | None = None
+
+    def take(self, delivery: Delivery) -> None:
+        if self._work is not None:
+            super().take(delivery)
+            return
+        try:
+            made = self._step(delivery.batch, self._slices.seconds)
+        except Exception as cause:
+            self._failed(delivery, cause)
+            return
+        if isinstance(made, list):
+            hand_on(delivery, made, self._observer.on_next)
+            return
+        self._paused = made
+        super().take(delivery)
+
+    def cancel(self) -> None:
+        if self._paused is not None:
+            self._paused.close()
+        super().cancel()
+
+    async def _work_on(self, delivery: Delivery) -> None:
+        try:
+            batches = await self._in_slices(delivery.batch)
+        except Exception as cause:
+            self._failed(delivery, cause)
+        else:
+            hand_on(delivery, batches, self._observer.on_next)
+
+    async def _in_slices(self, batch: Batch) -> list[Batch]:
+        """Return what becomes of a batch: of the one that is paused, then of each that waited."""
+        if self._paused is None:
+            made = self._step(batch, await self._slice())
+            if isinstance(made, list):
+                return made
+            self._paused = made
+        try:
+            while (batches := self._paused.resume(await self._next_slice())) is None:
+                pass
+        finally:
+            self._paused = None
+        return batches
+
+
+class PacedLine(_SlicedLine):
+    """Deliveries that are passed on as they come; a large batch, and what waits behind it, in slices."""
+
+    def __init__(
+        self,
+        pass_on: PassOn,
+        paced: PacedStep,
+        report: Report,
+        pacing: Pacing,
+        observer: ObserverBase[Delivery],
+    ) -> None:
+        super().__init__(report, pacing, observer)
+        self._pass_on, self._paced, self._emit = pass_on, paced, observer.on_next
+
+    def take(self, delivery: Delivery) -> None:
+        if self._work is None and len(delivery.batch) <= self._large:
+            self._pass_on(delivery, self._emit)
+        else:
+            super().take(delivery)
+
+    async def _work_on(self, delivery: Delivery) -> None:
+        await self._slice()
+        if len(delivery.batch) <= self._large:
+            self._pass_on(delivery, self._emit)
+            return
+        delivery.open()
+        made = self._paced(delivery.batch)
+        while True:
+            try:
+                part = next(made)
+            except StopIteration:
+                break
+            except Exception as cause:
+                self._report(cause)
+                break
+            if part:
+                self._emit(delivery.part(part))
+                del part  # it may be all there is, and is not ours any more
+            await self._slice()
+        delivery.done()
+
+
+def in_line(line: Callable[[ObserverBase[Delivery]], Line]) -> Operator:
+    """Return the operator that puts what comes in a line."""
+
+    def operator(source: Observable[Delivery]) -> Observable[Delivery]:
+        def subscribe(
+            observer: ObserverBase[Delivery], scheduler: SchedulerBase | None = None
+        ) -> DisposableBase:
+            made = line(observer)
+            upstream = source.subscribe(
+                made.take, observer.on_error, made.complete, scheduler=scheduler
+            )
+            return CompositeDisposable(upstream, Disposable(made.cancel))
+
+        return Observable(subscribe)
+
+    return operator

@@ -1,0 +1,289 @@
+"""Large batches: worked on in slices, in order with what comes meanwhile, and settled as one."""
+
+import asyncio
+from itertools import count, pairwise
+
+import pytest
+from reactivex.subject import Subject
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.delivery import LARGE_BATCH, PART
+from headrace.compiler.errors import BatchFailed
+from headrace.compiler.lowering.lifting import divided, fused, optimistic, per_batch
+from headrace.compiler.lowering.lines import Pacing, Slices
+from headrace.operators.buffer import Buffer
+from headrace.operators.filter import Filter
+from headrace.operators.splitter import Splitter
+from tests.doubles import StubContext
+from tests.marbles import Broker
+from tests.virtual import virtual
+
+LARGE = [*range(LARGE_BATCH + 1)]
+
+
+class Hurrying(Clock):
+    """A clock on which every slice is over as soon as somebody looks."""
+
+    def __init__(self):
+        super().__init__(asyncio.get_running_loop())
+        self.monotonic = count().__next__
+
+
+class Chain:
+    """One operator between a source and an end that holds the deliveries until it is told."""
+
+    def __init__(self):
+        self.clock = Hurrying()
+        self.pacing = Pacing(self.clock, Slices())
+        self.failures, self.taken, self.ended = [], [], []
+        self.broker = Broker()
+        self.source = Subject()
+
+    def report(self, cause):
+        self.failures.append(str(cause))
+
+    def runs(self, operator):
+        return self.source.pipe(operator).subscribe(
+            self.taken.append, self.ended.append, lambda: self.ended.append("completed")
+        )
+
+    def send(self, *batches):
+        for batch in batches:
+            self.source.on_next(self.broker.deliver(batch))
+
+    async def settles(self):
+        """Wait until nothing is worked on."""
+        while self.pacing.slices.paused:
+            await self.clock.sleep(0)
+
+    @property
+    def batches(self):
+        return [delivery.batch for delivery in self.taken]
+
+
+def doubling(log=None):
+    """Return a step that doubles each message, part after part; ``log`` takes what it works on."""
+
+    def paced(batch):
+        made = []
+        for start in range(0, len(batch), PART):
+            part = batch[start : start + PART]
+            if log is not None:
+                log.append(part[0])
+            if "bad" in part:
+                raise BatchFailed("a bad message")
+            made += [each * 2 for each in part]
+            yield None
+        yield made
+
+    return paced
+
+
+def at_once(batch):
+    if "bad" in batch:
+        raise BatchFailed("a bad message")
+    return [[each * 2 for each in batch]]
+
+
+@virtual
+async def test_others_have_a_turn_after_each_part_and_the_result_is_one_batch():
+    chain, log = Chain(), []
+    chain.runs(per_batch(at_once, chain.report, chain.pacing, doubling(log)))
+    loop = asyncio.get_running_loop()
+
+    def turn():
+        log.append("turn")
+        if not chain.taken:
+            loop.call_soon(turn)
+
+    chain.send(LARGE)
+    loop.call_soon(turn)
+    await chain.settles()
+
+    assert chain.batches == [[each * 2 for each in LARGE]]
+    worked = [at for at, each in enumerate(log) if each != "turn"]
+    assert len(worked) == len(LARGE) // PART + 1
+    assert all(later - earlier > 1 for earlier, later in pairwise(worked))
+
+
+@virtual
+async def test_a_batch_that_is_not_large_passes_at_once_and_makes_no_task():
+    chain = Chain()
+    chain.runs(per_batch(at_once, chain.report, chain.pacing, doubling()))
+
+    chain.send(LARGE[:-1], [1])
+
+    assert chain.batches == [[each * 2 for each in LARGE[:-1]], [2]]
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@virtual
+async def test_what_comes_meanwhile_waits_and_all_stays_in_order():
+    chain = Chain()
+    chain.runs(per_batch(at_once, chain.report, chain.pacing, doubling()))
+
+    chain.send(LARGE, [1], LARGE, [2])
+    assert (chain.batches, chain.broker.window.used) == ([], 4)
+    await chain.settles()
+    chain.send([3])
+
+    assert [len(batch) for batch in chain.batches] == [len(LARGE), 1, len(LARGE), 1, 1]
+    assert [batch[0] for batch in chain.batches if len(batch) == 1] == [2, 4, 6]
+
+
+@virtual
+async def test_one_that_fails_is_reported_once_and_settled_and_the_next_goes_on():
+    chain = Chain()
+    chain.runs(per_batch(at_once, chain.report, chain.pacing, doubling()))
+
+    chain.send([*LARGE, "bad"], [1], ["bad"])
+    await chain.settles()
+
+    assert chain.batches == [[2]]
+    assert chain.failures == ["a bad message", "a bad message"]
+    assert chain.broker.window.used == 1
+    assert len(chain.broker.acknowledged) == 2
+
+
+@virtual
+async def test_the_end_waits_for_the_last_part():
+    chain = Chain()
+    chain.runs(per_batch(at_once, chain.report, chain.pacing, doubling()))
+
+    chain.send(LARGE)
+    chain.source.on_completed()
+    assert chain.ended == []
+    await chain.settles()
+
+    assert (len(chain.taken), chain.ended) == (1, ["completed"])
+
+
+@virtual
+async def test_disposal_ends_it_and_nothing_is_acknowledged():
+    chain, log = Chain(), []
+    subscription = chain.runs(per_batch(at_once, chain.report, chain.pacing, doubling(log)))
+
+    chain.send(LARGE, [1])
+    while len(log) < 3:
+        await chain.clock.sleep(0)
+    subscription.dispose()
+    begun = len(log)
+    for _ in range(20):
+        await chain.clock.sleep(0)
+
+    assert (chain.batches, chain.failures, chain.ended) == ([], [], [])
+    assert (chain.broker.acknowledged, len(log)) == ([], begun)
+    assert chain.pacing.slices.paused == 0
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@virtual
+async def test_what_breaks_behind_it_ends_the_stream():
+    chain = Chain()
+
+    def breaks(delivery):
+        raise ZeroDivisionError("behind it")
+
+    operator = per_batch(at_once, chain.report, chain.pacing, doubling())
+    chain.source.pipe(operator).subscribe(breaks, chain.ended.append)
+    chain.send(LARGE)
+    for _ in range(50):
+        await chain.clock.sleep(0)
+
+    assert [str(error) for error in chain.ended] == ["behind it"]
+    assert chain.failures == []
+
+
+@virtual
+async def test_the_parts_are_settled_together_whoever_is_last():
+    chain = Chain()
+    ctx = StubContext(clock=chain.clock)
+    chain.runs(Splitter(out_size=1000).operator(ctx))
+
+    chain.send(LARGE)
+    while ctx.pacing.slices.paused:
+        await chain.clock.sleep(0)
+    assert [len(batch) for batch in chain.batches] == [1000, 1000]
+
+    for settled, part in enumerate(chain.taken):
+        assert (chain.broker.window.used, chain.broker.acknowledged) == (1, []), settled
+        part.done()
+    assert (chain.broker.window.used, len(chain.broker.acknowledged)) == (0, 1)
+
+
+@pytest.mark.parametrize("size", [1, 100, 3000])
+@virtual
+async def test_a_buffer_takes_a_large_batch_part_after_part_and_hands_on_the_same(size):
+    chain = Chain()
+    ctx = StubContext(clock=chain.clock)
+    chain.runs(Buffer(size=size).operator(ctx))
+
+    chain.send(["first"], LARGE, ["last"])
+    while ctx.pacing.slices.paused:
+        await chain.clock.sleep(0)
+
+    everything = ["first", *LARGE, "last"]
+    whole = len(everything) - len(everything) % size
+    assert chain.batches == [everything[at : at + size] for at in range(0, whole, size)]
+
+
+@virtual
+async def test_what_is_divided_comes_in_parts_with_a_turn_between_them():
+    chain = Chain()
+    chain.runs(divided(lambda source: source, chain.report, chain.pacing))
+
+    chain.send(LARGE, [1])
+    await chain.settles()
+
+    assert [each for batch in chain.batches for each in batch] == [*LARGE, 1]
+    assert [len(batch) for batch in chain.batches] == [PART] * (len(LARGE) // PART) + [1, 1]
+
+
+@virtual
+async def test_where_the_loop_raises_the_plain_steps_decide_and_own_the_fault():
+    chain, told = Chain(), []
+
+    def raises(batch):
+        yield None
+        raise KeyError("x")
+
+    plain = [
+        (doubling(), lambda cause: told.append((0, str(cause)))),
+        (doubling(), lambda cause: told.append((1, str(cause)))),
+    ]
+    steps = [(at_once, report) for _, report in plain]
+    chain.runs(fused(at_once, steps, chain.pacing, optimistic(raises, plain)))
+
+    chain.send(LARGE, [*LARGE, "bad"])
+    await chain.settles()
+
+    assert chain.batches == [[each * 4 for each in LARGE]]
+    assert told == [(0, "a bad message")]
+    assert len(chain.broker.acknowledged) == 1
+
+
+@virtual
+async def test_a_step_without_slices_takes_a_large_batch_at_once():
+    chain = Chain()
+    chain.runs(per_batch(at_once, chain.report, chain.pacing))
+
+    chain.send(LARGE)
+
+    assert len(chain.batches[0]) == len(LARGE)
+
+
+@virtual
+async def test_a_filter_warns_of_one_message_among_many_and_drops_it():
+    chain = Chain()
+    ctx = StubContext(clock=chain.clock)
+    hot = Filter.load({"Numeric": {"field": "t", "operator": "greater_than", "value": -1}})
+    messages = [{"t": each} for each in LARGE]
+    messages[1500] = {"t": "no number"}
+    chain.runs(hot.operator(ctx))
+
+    chain.send(messages)
+    while ctx.pacing.slices.paused:
+        await chain.clock.sleep(0)
+
+    assert chain.batches == [messages[:1500] + messages[1501:]]
+    assert ctx.warnings == ["dropped a message whose 't' is not a number"]
