@@ -19,7 +19,7 @@ from bench.load import Outcome, Plan
 from bench.measuring import Compared, Effort, compare, on_one_core, own_cpu
 from bench.servers import Server
 from bench.table import Row, rate, ratio_row
-from headrace.compiler.lowering.lifting import SLICE_SECONDS
+from headrace.compiler.lowering.lines import SLICE_SECONDS
 
 CONDITIONS = """
 if msg.temp >= 0.0 && msg.rpm < 3000 && msg.machine != "press-99" { emit(msg) }

@@ -132,8 +132,12 @@ def divided(operator: Operator, report: Report, pacing: Pacing) -> Operator:
 
     For one that holds messages and does not mind how they came.
     """
-    divide = per_batch(lambda batch: [batch], report, pacing, parts)
+    divide = in_line(lambda observer: PacedLine(_straight, parts, report, pacing, observer))
     return lambda source: operator(divide(source))
+
+
+def _straight(delivery: Delivery, emit: Emit) -> None:
+    emit(delivery)
 
 
 def awaiting(step: AwaitingStep, report: Report) -> Operator:

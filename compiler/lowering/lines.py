@@ -131,6 +131,10 @@ class Line:
         if self._work is None:
             self._work = asyncio.ensure_future(self._through())
 
+    def entrance(self) -> Emit:
+        """Return what takes deliveries."""
+        return self.take
+
     def complete(self) -> None:
         """Hand on the end, behind the last delivery."""
         self._is_completed = True
@@ -286,11 +290,16 @@ class PacedLine(_SlicedLine):
         super().__init__(report, pacing, observer)
         self._pass_on, self._paced, self._emit = pass_on, paced, observer.on_next
 
-    def take(self, delivery: Delivery) -> None:
-        if self._work is None and len(delivery.batch) <= self._large:
-            self._pass_on(delivery, self._emit)
-        else:
-            super().take(delivery)
+    def entrance(self) -> Emit:
+        pass_on, emit, large = self._pass_on, self._emit, self._large  # this is on every pass
+
+        def take(delivery: Delivery) -> None:
+            if self._work is None and len(delivery.batch) <= large:
+                pass_on(delivery, emit)
+            else:
+                self.take(delivery)
+
+        return take
 
     async def _work_on(self, delivery: Delivery) -> None:
         await self._slice()
@@ -323,7 +332,7 @@ def in_line(line: Callable[[ObserverBase[Delivery]], Line]) -> Operator:
         ) -> DisposableBase:
             made = line(observer)
             upstream = source.subscribe(
-                made.take, observer.on_error, made.complete, scheduler=scheduler
+                made.entrance(), observer.on_error, made.complete, scheduler=scheduler
             )
             return CompositeDisposable(upstream, Disposable(made.cancel))
 
