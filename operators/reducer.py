@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from headrace.compiler.delivery import LARGE_BATCH, Batch, JsonValue, parts
 from headrace.compiler.errors import BatchFailed
@@ -23,8 +23,9 @@ from headrace.operators.aggregations import FUNCTIONS, OTHER_NAMES, Function, ex
 if TYPE_CHECKING:
     from headrace.compiler.lowering.code import Code
 
-Groups = dict[tuple[bytes, ...], list[int]]
-"""The indices of the messages of each group, by what they have in common."""
+_T = TypeVar("_T")
+Groups = dict[tuple[bytes, ...], list[_T]]
+"""What belongs to each group, by what its messages have in common."""
 
 MISSED = "missing from a message, or null"
 SPARES_NULLS = "set 'on_missing' to skip here"
@@ -190,37 +191,34 @@ class Reducer(
         return [made for made in self._reduced(batch) if made is not None]
 
     def _reduced(self, batch: Batch) -> Iterator[Batch | None]:
-        groups: Groups = {}
-        start = 0
-        for part in parts(batch):
-            self._group(part, start, groups)
-            start += len(part)
-            yield None
-        results: Batch = LargeBatch() if len(batch) > LARGE_BATCH else []
-        for group in groups.values():
-            messages: Batch = []
-            for indices in parts(group):
-                messages += [batch[index] for index in indices]
+        groups: Groups[JsonValue] = {}
+        if self.group_by:
+            for part in parts(batch):
+                self._group(part, part, groups)
                 yield None
+        elif batch:
+            groups[()] = batch
+        results: Batch = LargeBatch() if len(batch) > LARGE_BATCH else []
+        for messages in groups.values():
             results.append((yield from self._result(messages)))
         if results:
             yield results
 
-    def _group(self, messages: Batch, start: int, groups: Groups) -> None:
-        """Add the indices of some messages, the first of which has index ``start``, to their groups."""
+    def _group(self, messages: Batch, items: Iterable[_T], groups: Groups[_T]) -> None:
+        """Add to their groups what stands for the messages: themselves, or their indices."""
         places = [At(path) for path in self.group_by]
-        for index, message in enumerate(messages, start):
+        for message, item in zip(messages, items, strict=True):
             values = [present(place, message) for place in places]
             if None not in values:
-                groups.setdefault(tuple(map(exact, values)), []).append(index)
+                groups.setdefault(tuple(map(exact, values)), []).append(item)
             elif self.on_missing == "error":
                 path = self.group_by[values.index(None)]
                 raise BatchFailed(f"group_by '{path}': {MISSED}")
 
     def origins(self, batch: Batch, made: Sequence[Batch]) -> Origins:
         """A message stands for its group."""
-        groups: Groups = {}
-        self._group(batch, 0, groups)
+        groups: Groups[int] = {}
+        self._group(batch, range(len(batch)), groups)
         return [[*groups.values()]] if made else []
 
     def reason(self, message: JsonValue, ctx: Context) -> str:
