@@ -24,7 +24,7 @@ from typing import Any
 import msgspec
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.delivery import JsonValue
+from headrace.compiler.delivery import JsonValue, parts
 
 log = logging.getLogger("headrace.state")
 
@@ -148,6 +148,23 @@ class Bucket:
         self._write_all(writes)
         if self._watchers:
             self._tell(dict(writes))
+
+    def merging(self, writes: Sequence[tuple[str, Values]]) -> Iterator[None]:
+        """Write as `merge_in_turn` does, some at a time: pause after each, for others to have a turn.
+
+        Who watches is told when all of it is written. What others write meanwhile comes in between.
+        """
+        watched: dict[str, None] = {}
+        for part in parts(writes):
+            self.expire(len(part) + SPARE)
+            self._write(part)
+            watched |= {key: None for key, _ in part if key in self._watchers}
+            yield
+        self._tell(watched)
+
+    def is_crowded_by(self, keys: Collection[str]) -> bool:
+        """Return whether `displaces` may hold; without looking at each key."""
+        return len(keys) + len(self.entries) > self.bounds.max_keys
 
     def displaces(self, keys: Collection[str]) -> bool:
         """Return whether some key may have to go when these are written."""

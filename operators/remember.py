@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from headrace.compiler.buckets import Bucket
-from headrace.compiler.delivery import Batch, JsonValue, parts
+from headrace.compiler.delivery import LARGE_BATCH, Batch, JsonValue, parts
 from headrace.compiler.language.context import Context, PacedStep, Step
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.families import Fusible, Origins
@@ -26,7 +27,8 @@ from headrace.operators.statekey import MessageKey
 if TYPE_CHECKING:
     from headrace.compiler.lowering.code import Code
 
-Writes = dict[str, dict[str, JsonValue]]
+Values = dict[str, JsonValue]
+Writes = dict[str, Values]
 """What a batch writes: key to name to value."""
 
 NOT_AN_OBJECT = "remembered nothing of a message that is not an object"
@@ -55,7 +57,8 @@ class Remember(Fusible, kind="remember", listed=6, elsewhere="cache put save sto
     bucket as a whole. Other names under that key stay as they are. What a batch writes is there all
     at once, when its last message has been looked at; of several messages with one key the last one
     counts. It comes to the same as one message after the other, each in a batch of its own, also where
-    the bucket is full and keys have to go.
+    the bucket is full and keys have to go. Of a batch of more than 2,048 messages some hundred keys are
+    written at a time, and others have their turn in between.
 
     Nothing is remembered of a message without a key (the field is missing, null, a list or an
     object) or of one that is no object; either is warned about once.
@@ -132,7 +135,10 @@ class Remember(Fusible, kind="remember", listed=6, elsewhere="cache put save sto
             for part in parts(batch):
                 turns += writes(part)
                 yield None
-            self._write(turns, bucket)
+            if len(batch) > LARGE_BATCH:
+                yield from bucket.merging(turns)
+            else:
+                self._write(turns, bucket)
             yield batch
 
         return remembered
@@ -147,16 +153,16 @@ class Remember(Fusible, kind="remember", listed=6, elsewhere="cache put save sto
         else:
             bucket.merge(self._in_order(gathered))
 
+    def _ordered(self, found: Values) -> Values:
+        """Return names in the order of the config."""
+        return {each.as_: found[each.as_] for each in self.remember if each.as_ in found}
+
     def _in_order(self, gathered: Writes) -> Writes:
         """Return what was gathered from the last message to the first, in the order to write it in.
 
         The key that was written last comes last; its names come in the order of the config.
         """
-        names = [each.as_ for each in self.remember]
-        return {
-            under: {name: found[name] for name in names if name in found}
-            for under, found in reversed(gathered.items())
-        }
+        return {under: self._ordered(found) for under, found in reversed(gathered.items())}
 
     def origins(self, batch: Batch, made: Sequence[Batch]) -> Origins:
         """Each message is the one that came."""
@@ -186,9 +192,20 @@ class Remember(Fusible, kind="remember", listed=6, elsewhere="cache put save sto
                 self._keep_what_is_there(kept, under, again, code)
         if key.field is not None:
             _warn_of_unfiled(kept, _unfiled(key), code, ctx)
-        displaces = code.constant(bucket.displaces, "displaces")
-        code.after(f"if {again} and {displaces}({kept}): raise GiveUp")
-        code.after(self._commit(kept, code, bucket))
+        displaces, crowds = (
+            code.constant(asked, asked.__name__)
+            for asked in (bucket.displaces, bucket.is_crowded_by)
+        )
+        code.after(
+            f"if {again} and {displaces}({kept}): raise GiveUp",
+            paced=f"if {again} and {crowds}({kept}): raise GiveUp",
+        )
+        found = partial(_all_of, self._paths) if code.is_hopeful else self._ordered
+        merging = partial(_merging, bucket, found)
+        code.after(
+            self._commit(kept, code, bucket),
+            paced=f"yield from {code.constant(merging, 'merging')}({kept})",
+        )
         code.returns("batch")
 
     def _keep_what_is_there(self, kept: str, under: str, again: str, code: Code) -> None:
@@ -224,6 +241,29 @@ class Remember(Fusible, kind="remember", listed=6, elsewhere="cache put save sto
             return f"{code.constant(bucket.writer(reads), 'write')}({kept})"
         in_order = code.constant(self._in_order, "in_order")
         return f"{code.constant(bucket.merge, 'merge')}({in_order}({kept}))"
+
+
+def _merging(
+    bucket: Bucket, found: Callable[[Any], Values], kept: dict[str, Any]
+) -> Iterator[None]:
+    """Write what is kept of a large batch, last key first, in slices."""
+    turns: list[tuple[str, Values]] = []
+    for part in parts(reversed(kept.items())):
+        turns += [(under, found(each)) for under, each in part]
+        yield
+    yield from bucket.merging(turns)
+
+
+def _all_of(paths: Mapping[str, Path], message: JsonValue) -> Values:
+    """Return what is kept of a message that has all of it.
+
+    Raises:
+        KeyError: it has not.
+    """
+    found = {name: path.read(message) for name, path in paths.items()}
+    if any(value is MISSING for value in found.values()):
+        raise KeyError
+    return found
 
 
 def _warn_of_unfiled(kept: str, text: str, code: Code, ctx: Context) -> None:

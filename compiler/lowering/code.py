@@ -88,6 +88,7 @@ class Code:
         self._depth = 0
         self._before: list[str] = []
         self._after: list[str] = []
+        self._paced_after: list[str] = []
         self._returns: str | None = None
         self._returns_each: tuple[str, str, str] | None = None
         self._messages = "batch"
@@ -250,10 +251,14 @@ class Code:
         self._clauses = None
         self._before += lines
 
-    def after(self, *lines: str) -> None:
-        """Write statements behind the loop: they run once, if nothing before has raised."""
+    def after(self, *lines: str, paced: str | None = None) -> None:
+        """Write statements behind the loop: they run once, if nothing before has raised.
+
+        ``paced`` is what stands for them where others may have a turn: ``yield from merging(rows)``.
+        """
         self._clauses = None
         self._after += lines
+        self._paced_after += lines if paced is None else (paced,)
 
     def last_first(self) -> None:
         """Look at the last message of the batch first: for what is alone in its loop."""
@@ -310,7 +315,7 @@ class Code:
             f"{_INDENT}for {_MESSAGE} in {_PART}:",
             *(_INDENT + line for line in body),
             f"{_INDENT}yield",
-            *self._after,
+            *self._paced_after,
             *last,
         ]
 
