@@ -45,6 +45,8 @@ class Protocol(HttpToolsProtocol):
         self.turn = self._crowd.turn()
         self.held = 0
         self._is_refused = False
+        self._refusal: tuple[bytes, str] | None = None
+        """What a request is refused with once those before it are answered."""
         self._answering: RequestResponseCycle | None = None
         self._counted: object = None
         self._bytes = 0
@@ -65,8 +67,13 @@ class Protocol(HttpToolsProtocol):
         if self.transport.is_lingering:
             self.transport.drop(len(data))
             return
+        if self._has_refusal():
+            self.flow.pause_reading()  # nothing is read behind what is refused
+            return
         self._read(data)
         cycle = self.cycle
+        if self._has_refusal():
+            return
         if cycle is None or cycle.more_body or cycle.scope is not self.scope:
             self._count(len(data))
         elif self.held or len(data) > SMALL:
@@ -99,6 +106,8 @@ class Protocol(HttpToolsProtocol):
             self._crowd.release(self)
         self.turn = LEAVING if self.transport.is_lingering else self._crowd.turn()
         super().on_response_complete()
+        if self._refusal is not None and not self._is_answering:
+            self._say(*self._refusal)
 
     @property
     def is_awaited(self) -> bool:
@@ -133,7 +142,7 @@ class Protocol(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as offered:
-            if not self.transport.is_closing():
+            if not self.transport.is_closing() and not self._has_refusal():
                 rest = self._head_without_upgrade() + data[offered.args[0] :]
                 # Another one: to this one, a request that also ends the connection is the last.
                 self.parser = httptools.HttpRequestParser(self)
@@ -187,7 +196,9 @@ class Protocol(HttpToolsProtocol):
         if cycle is not None and cycle.scope is self.scope and cycle.response_complete:
             return
         if not self._crowd.hold(self, size, self._guests):
-            if cycle is None or not cycle.response_started:
+            # Behind others it would be kept until they are answered, and there is no room for that.
+            is_first = self._own is self._answering or not self._is_answering
+            if is_first and (cycle is None or not cycle.response_started):
                 self._refuse(
                     b"503 Service Unavailable",
                     "the server has no room for more requests: try again",
@@ -201,14 +212,47 @@ class Protocol(HttpToolsProtocol):
 
     def _has_more(self) -> bool:
         """Whether the client may still be sending what is not read."""
-        return self._is_refused or (self.cycle is not None and self.cycle.more_body)
+        is_refused = self._is_refused or self._has_refusal()
+        return is_refused or (self.cycle is not None and self.cycle.more_body)
+
+    @property
+    def _own(self) -> RequestResponseCycle | None:
+        """What answers the request that is being read; None while its head is."""
+        return self.cycle if self.cycle is not None and self.cycle.scope is self.scope else None
+
+    @property
+    def _is_answering(self) -> bool:
+        return self._answering is not None and not self._answering.response_complete
+
+    def _has_refusal(self) -> bool:
+        return self._refusal is not None
 
     def _refuse(self, status: bytes, text: str) -> None:
-        """Answer in place of whoever would have, and read no further."""
+        """Answer in place of whoever would have, after all that was asked before; read no further.
+
+        Answers come in the order of the requests: the client would take this one for that of another.
+
+        Source: RFC 9112, 9.3.2
+        """
+        if self.transport.is_closing() or self._has_refusal():
+            return
+        own = self._own
+        if own is not None and own is not self._answering:
+            self.pipeline.popleft()  # it waits for its turn, the last of them
+        if self._is_answering and own is not self._answering:
+            self._refusal = status, text
+            self.flow.pause_reading()
+        else:
+            self._say(status, text)
+
+    def _say(self, status: bytes, text: str) -> None:
+        """Answer the request that is refused, unless its answer has begun, and end the connection."""
         if self.transport.is_closing():
             return
         self._is_refused = True
-        self._answer(status, text)
+        own = self._own
+        if own is None or not own.response_started:
+            self._answer(status, text)
         self._crowd.release(self)
         self._drop_request()
         self.transport.close()

@@ -196,6 +196,17 @@ def test_what_is_not_http_is_refused_and_the_connection_closed(
     assert server.get("/livez").status == 200
 
 
+def test_what_is_not_http_is_refused_behind_the_answer_of_what_came_before(server: Server) -> None:
+    whole = POST + b'Content-Length: 8\r\n\r\n{"n": 1}'
+
+    told = answers(server, whole + b"hello\r\n\r\n")
+
+    assert re.findall(rb"HTTP/1.1 (\d+)", told) == [b"202", b"400"]
+    assert re.findall(rb"HTTP/1.1 (\d+)", answers(server, whole * 3 + b"\0")) == [b"202"] * 3 + [
+        b"400"
+    ]
+
+
 ENDLESS = {
     "a header": (b"GET /livez HTTP/1.1\r\nX: ", b"x" * 65536),
     "headers": (b"GET /livez HTTP/1.1\r\n", b"X: x\r\n" * 10_000),
