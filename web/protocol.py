@@ -16,6 +16,7 @@ from headrace.compiler.clock import Clock
 from headrace.web.crowd import LEAVING, Crowd, Guest
 from headrace.web.errors import api_error
 from headrace.web.events import EVENTS_PATH
+from headrace.web.framing import refused_framing
 from headrace.web.lingering import Lingering
 
 LOOKS = 5
@@ -26,6 +27,10 @@ SMALL = 4096
 """Bytes that are not counted when they are a request as a whole: 16 MiB of as many as may be here."""
 MOST_BYTES = 64 * 1024 * 1024
 """Bytes of a request with everything: several times those of a body, for its chunks."""
+
+
+class NotTaken(Exception):
+    """A request is refused by its head: the parser is to read no further."""
 
 
 class Protocol(HttpToolsProtocol):
@@ -87,13 +92,21 @@ class Protocol(HttpToolsProtocol):
         self._drop_request()
 
     def on_headers_complete(self) -> None:
-        """Begin to answer, unless the parser takes what follows for another protocol."""
+        """Begin to answer, unless the parser takes what follows for another protocol.
+
+        Raises:
+            NotTaken: it is refused here. What the parser says of that comes too late to be told.
+        """
         if not self.parser.should_upgrade():
+            if (refused := refused_framing(self.headers)) is not None:
+                self._refuse(*refused)
+                raise NotTaken
             super().on_headers_complete()
             # What follows a body is no header: it must not change who asks, or for what.
             self.headers = []
         elif self.parser.get_method() == b"CONNECT":
             self._refuse(b"501 Not Implemented", "CONNECT: this is no proxy")
+            raise NotTaken
 
     def on_message_complete(self) -> None:
         """Take the end of a body; a request that was not begun to be answered has none."""
@@ -142,7 +155,7 @@ class Protocol(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as offered:
-            if not self.transport.is_closing() and not self._has_refusal():
+            if not self.transport.is_closing():
                 rest = self._head_without_upgrade() + data[offered.args[0] :]
                 # Another one: to this one, a request that also ends the connection is the last.
                 self.parser = httptools.HttpRequestParser(self)

@@ -16,6 +16,7 @@ CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 REFUSED = {
     "what is no HTTP": (b"nonsense\r\n\r\n", b"400"),
     "a proxy's request": (b"CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n", b"501"),
+    "another coding": (CHUNKED.replace(b"chunked", b"gzip, chunked") + b"0\r\n\r\n", b"501"),
     "a broken body": (CHUNKED + b"zz\r\n", b"400"),
     "a head without an end": (b"GET / HTTP/1.1\r\nX: " + b"x" * 2 * MOST_HEAD_BYTES, b"431"),
 }

@@ -1,0 +1,33 @@
+"""How the body of a request is framed: which transfer codings are taken.
+
+Only `chunked`, alone. The parser unpacks that and passes over every other one that comes before it, so
+what a client has compressed would be read as if it were the body itself.
+
+Source: RFC 9112, 6.1, 6.3 and 7
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headrace.compiler.language.diagnostics import shown
+
+_TAKEN = "send the body as it is, with 'Transfer-Encoding: chunked' alone or with a Content-Length"
+
+
+def refused_framing(headers: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, str] | None:
+    """Return status line and text of the refusal of what a head says of its body; None: it is taken.
+
+    Names of headers are in lower case. Where `chunked` is not the last coding nobody knows where the body
+    ends: that is a bad request (400). Another one before it is not implemented (501).
+    """
+    fields = [value for name, value in headers if name == b"transfer-encoding"]
+    if not fields:
+        return None
+    codings = [word for each in b",".join(fields).split(b",") if (word := each.strip(b" \t"))]
+    is_last = bool(codings) and codings[-1].lower() == b"chunked"
+    if is_last and len(codings) == 1:
+        return None
+    named = shown(b", ".join(codings).decode("latin-1"))
+    status = b"501 Not Implemented" if is_last else b"400 Bad Request"
+    return status, f"a body in the transfer coding {named} is not taken: {_TAKEN}"
