@@ -143,12 +143,13 @@ def _full(id: str, ingress: Ingress, size: int) -> Refusal:
 
 
 def header(headers: Headers, name: str) -> str | None:
-    """Return the first value of a header; ``name`` in lower case."""
+    """Return the value of a header that a post has once; ``name`` in lower case.
+
+    Of several nobody can tell which one a proxy has gone by: that is as if there were none.
+    """
     wanted = name.encode("latin-1")
-    for key, value in headers:
-        if key == wanted:
-            return value.decode("latin-1")
-    return None
+    values = [value for key, value in headers if key == wanted]
+    return values[0].decode("latin-1") if len(values) == 1 else None
 
 
 async def _body(headers: Headers, receive: Receive) -> bytes | bytearray | None:

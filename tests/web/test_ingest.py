@@ -315,6 +315,17 @@ async def test_a_credential_is_asked_for_before_the_body(application, asked) -> 
     assert asked.offered[0][0] == [1]
 
 
+@pytest.mark.parametrize("values", [[b"s3cret", b"else"], [b"else", b"s3cret"], [b"s3cret"] * 2])
+async def test_of_several_credentials_none_counts(application, asked, values) -> None:
+    asked.needs = "s3cret"
+
+    several = await post(application, b"1", headers=[(b"x-key", value) for value in values])
+    wrong = await post(application, b"1", headers=[(b"x-key", b"else")])
+
+    assert (several.status, several.json) == (401, wrong.json)
+    assert asked.offered == []
+
+
 async def test_a_length_beyond_the_limit_is_refused_before_the_body(application, asked) -> None:
     length = str(LARGEST + 1).encode()
 

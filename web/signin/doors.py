@@ -22,7 +22,13 @@ from headrace.web.signin.cookies import Cookies, Headers, session_ids
 from headrace.web.signin.origin import refuse_foreign, refuse_forgeable
 from headrace.web.signin.refusals import Refusals
 from headrace.web.signin.sessions import Sessions
-from headrace.web.signin.verified import TokenRefused, Tokens, Verified, WrongPassword
+from headrace.web.signin.verified import (
+    SeveralCredentials,
+    TokenRefused,
+    Tokens,
+    Verified,
+    WrongPassword,
+)
 
 
 class Guarded:
@@ -95,22 +101,24 @@ class Guarded:
         return None
 
     async def _by_header(self, scope: Mapping[str, Any]) -> Caller:
-        """Return whom the `Authorization` header lets in: its first, if there are several."""
-        for name, value in scope["headers"]:
-            if name == b"authorization":
+        """Return whom the `Authorization` header lets in. Several of them let nobody in.
+
+        Whatever stands between a client and this server may have gone by another one than we would.
+        """
+        presented = [value for name, value in scope["headers"] if name == b"authorization"]
+        try:
+            if len(presented) > 1:
+                raise SeveralCredentials
+            for value in presented:
                 word, _, credentials = value.partition(b" ")
                 scheme = word.lower()
-                try:
-                    if scheme == b"basic":
-                        return self._basic.known(credentials) or await self._by_password(
-                            credentials
-                        )
-                    if scheme == b"bearer":
-                        known = self.tokens and self.tokens.known(credentials)
-                        return self._bearer(known or await self._verified(credentials))
-                except (TokenRefused, WrongPassword) as cause:
-                    self._refusals.add(scope, cause)
-                break
+                if scheme == b"basic":
+                    return self._basic.known(credentials) or await self._by_password(credentials)
+                if scheme == b"bearer":
+                    known = self.tokens and self.tokens.known(credentials)
+                    return self._bearer(known or await self._verified(credentials))
+        except (SeveralCredentials, TokenRefused, WrongPassword) as cause:
+            self._refusals.add(scope, cause)
         return NOBODY
 
     async def _by_password(self, credentials: bytes) -> Caller:

@@ -25,6 +25,12 @@ class WrongPassword(TurnedAway):
         super().__init__(said)
 
 
+class SeveralCredentials(TurnedAway):
+    """A request has several `Authorization` headers. Whether one of them is right is not looked at."""
+
+    reason = "the request has several Authorization headers"
+
+
 @dataclass(frozen=True, slots=True)
 class Verified:
     """Whom a token stands for, and until when: ``ends_at`` in seconds since 1970."""

@@ -222,6 +222,30 @@ async def test_of_several_cookies_the_first_that_is_worth_something_counts(house
     assert await house.me({"Cookie": several}) == signed_in(READER, "read")
 
 
+@pytest.mark.parametrize("second", [ADMIN, READER, None])
+async def test_of_several_credentials_none_counts(
+    house: House, caplog: pytest.LogCaptureFixture, second: str | None
+) -> None:
+    wrong = "Basic eHg6eHg="
+    right = basic(ADMIN)["Authorization"].encode()
+    other = (basic(second)["Authorization"] if second else wrong).encode()
+
+    async def answered(*values: bytes) -> Exchange:
+        headers = [(b"authorization", value) for value in values]
+        exchange = Exchange(house.application, "GET", "/api/pipelines", headers=headers)
+        await exchange.run()
+        return exchange
+
+    one_wrong = await answered(wrong.encode())
+    several = [await answered(right, other), await answered(other, right)]
+
+    assert (await answered(right)).status == 200
+    assert [each.status for each in (one_wrong, *several)] == [401, 401, 401]
+    assert {each.body for each in several} == {one_wrong.body}
+    await house.doors.close()
+    assert "the request has several Authorization headers" in caplog.text
+
+
 # What a page of another site could have a browser send.
 
 CHANGES = [
