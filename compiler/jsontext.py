@@ -196,17 +196,19 @@ class Decoding:
     So whoever decodes much takes `decode` or `decode_usual` from here for each batch anew.
     """
 
-    __slots__ = ("decode", "decode_shallow", "decode_usual")
+    __slots__ = ("decode", "decode_shallow", "decode_usual", "keeps_digits")
 
     decode: Callable[[Body], JsonValue]
     decode_usual: Callable[[Body], JsonValue]
     decode_shallow: Callable[[Body], JsonValue]
+    keeps_digits: bool
 
     def __init__(self) -> None:
         self.keep_digits(keeps=False)
 
     def keep_digits(self, *, keeps: bool) -> None:
         """Decode with `decode_exact` from now on, or as usual."""
+        self.keeps_digits = keeps
         self.decode = decode_exact if keeps else decode
         self.decode_usual = decode_exact if keeps else decode_usual
         self.decode_shallow = _decode_exact_shallow if keeps else decode_shallow

@@ -1,7 +1,8 @@
 """Large JSON texts, decoded a slice at a time: no slice keeps the event loop from anybody for long.
 
-`cutting.py` looks through the text and says where it may be cut, `growing.py` decodes the slices and
-puts the value together, `letting_go.py` drops it again, a slice at a time as well.
+`cutting.py` looks through the text and says where it may be cut, `numbers.py` what is left of numbers that
+are longer than a slice, `growing.py` decodes the slices and puts the value together, `letting_go.py` drops
+it again, a slice at a time as well.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 import asyncio
 
 from headrace.compiler.jsontext import Decoding
-from headrace.compiler.largejson.cutting import SLICE, Cutting, Text
+from headrace.compiler.largejson.cutting import SLICE, Cutting
 from headrace.compiler.largejson.growing import Growing
 from headrace.compiler.largejson.letting_go import DecodedBatch, LargeBatch
+from headrace.compiler.largejson.numbers import Text
 
 LARGE = 256 * 1024
 """Bytes of a text from which on it is decoded in slices: what is shorter takes some milliseconds."""
@@ -27,7 +29,7 @@ async def decode_large(text: Text, decoding: Decoding) -> DecodedBatch:
         NotJson: of whatever `jsontext.decode` refuses; of a text with several faults another may be told.
     """
     decode = decoding.decode_shallow
-    cutting = Cutting(text)
+    cutting = Cutting(text, keeps_digits=decoding.keeps_digits)
     for _ in cutting.slices():
         await asyncio.sleep(0)
     batch = DecodedBatch(cutting.containers, asyncio.get_running_loop())

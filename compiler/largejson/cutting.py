@@ -8,13 +8,12 @@ its depth and its end.
 from __future__ import annotations
 
 import re
-from bisect import insort
+from bisect import bisect_right, insort
 from collections.abc import Generator, Iterator
 from typing import Literal, NamedTuple
 
 from headrace.compiler.jsontext import MAX_DEPTH, NotJson
-
-Text = bytes | bytearray
+from headrace.compiler.largejson.numbers import Text, shortened
 
 SLICE = 32 * 1024
 """Bytes of text that are decoded at once: of the costliest, nested lists, about two milliseconds."""
@@ -43,6 +42,7 @@ _TOKEN = re.compile(_passed_over(SHALLOW) + _TO_BRACKET, re.DOTALL)
 _EVERY_TOKEN = re.compile(_passed_over(0) + _TO_BRACKET, re.DOTALL)
 _IN_STRING = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
 _BLANKS = re.compile(rb"[ \t\r\n]*+")
+_WORD = re.compile(rb'[^ \t\r\n,:\[\]{}"]*+')
 _LEAD = re.compile(rb"[ \t\r\n]*+,?")
 _ITEM = re.compile(_passed_over(SHALLOW, b","), re.DOTALL)
 _ITEMS = re.compile(rb"(?:%b,)*+" % _passed_over(SHALLOW, b","), re.DOTALL)
@@ -67,20 +67,30 @@ class Step(NamedTuple):
     stop: int
 
 
+class Lifted(NamedTuple):
+    """A part that is longer than a slice by itself: a string, a number, or blanks."""
+
+    start: int
+    stop: int
+    instead: bytes | None
+    """What is decoded in its place; None: a string, which is decoded apart."""
+
+
 class Cutting:
     """Looks through a text. Then ``steps`` tell how it is put together.
 
-    ``lifted`` are the parts that are longer than a slice by themselves: strings, which are decoded apart,
-    and blanks (start, end, is_string). ``containers`` is how many lists and objects there are. ``fault`` is
+    ``lifted`` are the parts that are longer than a slice by themselves. Where ``keeps_digits`` says so,
+    numbers stay as they are. ``containers`` is how many lists and objects there are. ``fault`` is
     what is wrong with the text if nothing before it is.
     """
 
-    def __init__(self, text: Text) -> None:
+    def __init__(self, text: Text, *, keeps_digits: bool = False) -> None:
         self.steps: list[Step] = []
-        self.lifted: list[tuple[int, int, bool]] = []
+        self.lifted: list[Lifted] = []
         self.containers = 0
         self.fault: NotJson | None = None
         self._text = text
+        self._keeps_digits = keeps_digits
         self._opens: list[int] = []
         self._ends: list[int] = []
         """Of each open container: its bracket, and where its last whole item that is one ends."""
@@ -91,13 +101,15 @@ class Cutting:
         self._looked = (0, 0)
         """How far an item has been looked through that begins at the anchor, and which anchor."""
         self._strings: dict[int, int] = {}
+        self._numbers: list[tuple[int, int]] = []
+        """Where those begin and end that are longer than a slice."""
         self._is_over = False
 
     def slices(self) -> Iterator[None]:
         """Look through the text, and yield now and then.
 
         Raises:
-            NotJson: it nests deeper than `MAX_DEPTH`.
+            NotJson: it nests deeper than `MAX_DEPTH`, or has a long number that is refused.
         """
         text, size = self._text, len(self._text)
         at = yield from self._blanks(0)
@@ -113,7 +125,10 @@ class Cutting:
                 self._step("rest", at)
                 self.fault = _TRUNCATED
                 return
-            at = self._window(at, min(at + WINDOW, size))
+            if _end(_WORD, text, at, at + WINDOW) - at == WINDOW:
+                at = yield from self._over_number(at)
+            else:
+                at = self._window(at, min(at + WINDOW, size))
             yield
             if not self._is_over and at < size and text[at] == _QUOTE:
                 at = yield from self._over_string(at)
@@ -129,16 +144,16 @@ class Cutting:
         return end
 
     def _scalar(self, at: int) -> Generator[None, None, None]:
-        end = len(self._text)
-        if at < end and self._text[at] == _QUOTE:
+        text = self._text
+        if text[at : at + 1] == b'"':
             end = yield from self._over_string(at)
             if self.fault is not None:
                 return
-            yield from self._nothing_behind(end)
-        else:
-            while end - at > SLICE and _BLANKS.fullmatch(self._text, end - SLICE, end):
-                end -= SLICE
-                yield
+        elif (end := _end(_WORD, text, at, at + WINDOW)) - at == WINDOW:
+            end = yield from self._over_number(at)
+        elif end == at:
+            end = min(at + 1, len(text))
+        yield from self._nothing_behind(end)
         self.steps.append(Step("scalar", at, end))
 
     def _nothing_behind(self, at: int) -> Generator[None, None, None]:
@@ -195,8 +210,21 @@ class Cutting:
             yield
         if end + 1 - at >= SLICE:
             self._strings[at] = end + 1
-            insort(self.lifted, (at, end + 1, True))
+            insort(self.lifted, Lifted(at, end + 1, None))
         return end + 1
+
+    def _over_number(self, at: int) -> Generator[None, None, int]:
+        """Return where a number ends that is still going on for all of a window."""
+        text = self._text
+        backwards = text[max(at - WINDOW, 0) : at][::-1]
+        start = at - _end(_WORD, backwards, 0, WINDOW)
+        end, instead = yield from shortened(text, start)
+        if _end(_WORD, text, end, end + 1) > end:
+            raise NotJson(f"JSON is malformed: invalid number (byte {end})")
+        self._numbers.append((start, end))
+        if not self._keeps_digits:
+            insort(self.lifted, Lifted(start, end, instead))
+        return end
 
     def _step(self, does: Literal["items", "begin", "end", "rest"], stop: int) -> None:
         self.steps.append(Step(does, self._anchor, stop))
@@ -233,17 +261,30 @@ class Cutting:
         # The item that begins here is longer than a slice.
         inside = self._looked[1]
         while at - inside >= SLICE:
-            end = _end(_ITEM, text, inside, inside + SLICE)
+            begin, behind = self._next_number(inside)
+            if begin <= inside:
+                inside = behind
+                continue
+            end = _end(_ITEM, text, inside, min(inside + SLICE, begin))
             if end < at and text[end] == _COMMA:
                 self._step("items", end)
                 return True
             if end - inside == SLICE and _BLANKS.fullmatch(text, inside, end):
-                insort(self.lifted, (inside, end, False))
+                insort(self.lifted, Lifted(inside, end, b""))
             if end == inside and end not in self._strings:
                 break  # no bracket closes here: decoding it tells
             inside = self._strings.get(end, end)
         self._looked = start, inside
         return False
+
+    def _next_number(self, at: int) -> tuple[int, int]:
+        """Return where the next long number begins and ends that is not over at ``at``."""
+        index = bisect_right(self._numbers, at, key=_stop)
+        return self._numbers[index] if index < len(self._numbers) else (len(self._text), 0)
+
+
+def _stop(number: tuple[int, int]) -> int:
+    return number[1]
 
 
 def _end(pattern: re.Pattern[bytes], text: Text, start: int, stop: int) -> int:

@@ -10,8 +10,9 @@ from typing import Any
 
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.jsontext import NotJson
-from headrace.compiler.largejson.cutting import SLICE, Cutting, Step, Text
+from headrace.compiler.largejson.cutting import SLICE, Cutting, Step
 from headrace.compiler.largejson.letting_go import Built, DecodedBatch
+from headrace.compiler.largejson.numbers import Text
 
 _LEAD = re.compile(rb"[ \t\r\n]*+(,?)")
 _BLANK = re.compile(rb"[ \t\r\n]*+")
@@ -50,8 +51,8 @@ class Growing:
         Raises:
             NotJson: the text is malformed, or well-formed and refused.
         """
-        for index, (start, stop, is_string) in enumerate(self._lifted):
-            if is_string:
+        for index, (start, stop, instead) in enumerate(self._lifted):
+            if instead is None:
                 self._strings[f"{self._name}{index}"] = yield from self._string(start, stop)
         for step in self._steps:
             getattr(self, f"_{step.does}")(step)
@@ -148,18 +149,17 @@ class Growing:
         return items
 
     def _piece(self, start: int, stop: int) -> bytes:
-        """Return a part of the text, with names in place of what was lifted out of it."""
+        """Return a part of the text, with what stands in place of what was lifted out of it."""
         first = bisect_left(self._lifted, (start,))
         if first == len(self._lifted) or self._lifted[first][0] >= stop:
             return bytes(self._text[start:stop])
         pieces = []
         for index in range(first, len(self._lifted)):
-            begin, end, is_string = self._lifted[index]
+            begin, end, instead = self._lifted[index]
             if begin >= stop:
                 break
             pieces.append(self._text[start:begin])
-            if is_string:
-                pieces.append(b'"%b%d"' % (self._name.encode(), index))
+            pieces.append(b'"%b%d"' % (self._name.encode(), index) if instead is None else instead)
             start = end
         return b"".join((*pieces, self._text[start:stop]))
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import math
+import re
 from collections.abc import Iterator
+from decimal import Decimal, localcontext
 from typing import Any
 
 import pytest
@@ -117,6 +120,104 @@ def test_what_is_malformed_between_slices_is_refused(text: bytes) -> None:
         decode(text)
     with pytest.raises(NotJson):
         sliced(text)
+
+
+def half_way(double: float) -> str:
+    """Return what lies half way between a double and the next one, to the last digit."""
+    with localcontext(prec=1200):
+        return str((Decimal(double) + Decimal(math.nextafter(double, math.inf))) / 2)
+
+
+_HALF = [half_way(each) for each in (5e-324, 2.2250738585072014e-308, 1 / 3, 1.0, 1e15)]
+DIGITS = st.text("0123456789", max_size=40) | st.sampled_from(
+    [
+        "0" * 900,
+        "9" * 900,
+        "0" * 900 + "1",
+        "",
+        *("".join(re.findall(r"\d", half)) for half in _HALF),
+    ]
+)
+NUMBERS_ = st.builds(
+    lambda minus, whole, point, fraction, more, e: f"{minus}{whole}{point}{fraction}{more}{e}",
+    st.sampled_from(["", "", "", "-", "--", "+"]),
+    DIGITS.map(lambda digits: digits.lstrip("0") or "0") | st.sampled_from(["", "01", "0"]),
+    st.sampled_from([".", ".", ".", "", ".."]),
+    DIGITS,
+    DIGITS,
+    st.sampled_from(
+        ["", "", "e5", "E-300", "e-1200", "e+1200", "e-", "e", "e5e5", "e00", "e-" + "0" * 50 + "7",
+         "e" + "9" * 50, "e-" + "9" * 50, "x", "é"]
+    ),
+) | st.sampled_from([half.replace("E", more + "e") if "E" in half else half + more
+                     for half in _HALF for more in ("", "0" * 900, "0" * 900 + "1")])  # fmt: skip
+
+
+@pytest.mark.usefixtures("small")
+def test_a_long_number_is_the_double_that_it_stands_for() -> None:
+    @settings(max_examples=300, deadline=None, database=None)
+    @given(
+        NUMBERS_,
+        st.sampled_from(["%s", "[%s]", '[1, %s,"x"]', '{"a":%s}', "{%s:1}", "[ %s %s]", "[%s"]),
+    )
+    def holds(number: str, frame: str) -> None:
+        text = frame.replace("%s", number).encode()
+        try:
+            expected = repr(at_once(text))
+        except NotJson:
+            with pytest.raises(NotJson):
+                sliced(text)
+        else:
+            assert repr(list(sliced(text))) == expected
+            assert repr(float(number)) in expected or number.lstrip("-").isdigit()
+
+    holds()
+
+
+LONG = 16 * MIB
+LONG_NUMBERS = {
+    "integer": (b"1" * LONG, "Integer value out of range"),
+    "integer with a fraction": (b"1" * LONG + b".5", "Number out of range"),
+    "fraction": (b"0." + b"1" * LONG, "0.1111111111111111"),
+    "nothing but zeros": (b"-0." + b"0" * LONG, "-0.0"),
+    "zeros made up for": (b"0." + b"0" * LONG + b"1e%d" % (LONG + 1), "1.0"),
+    "digits made up for": (b"1" * LONG + b"e-%d" % LONG, "0.1111111111111111"),
+    "exponent of zeros": (b"1e" + b"0" * LONG + b"3", "1000.0"),
+    "exponent": (b"1e-" + b"9" * LONG, "0.0"),
+    "no number": (b"x" * LONG, "JSON is malformed: invalid number"),
+    "signs": (b"-" * LONG, "JSON is malformed: invalid number"),
+}
+
+
+@pytest.mark.parametrize("frame", [b"%b", b"[%b]", b'[{"a": [1, %b]}, 2]'], ids=str)
+@pytest.mark.parametrize(("number", "expected"), LONG_NUMBERS.values(), ids=LONG_NUMBERS)
+def test_a_long_number_is_never_handed_on_as_a_whole(
+    monkeypatch: pytest.MonkeyPatch, number: bytes, expected: str, frame: bytes
+) -> None:
+    decoding, sizes, text = Decoding(), [], frame.replace(b"%b", number)
+    plain = decoding.decode_shallow
+    decoding.decode_shallow = lambda slice: sizes.append(len(slice)) or plain(slice)
+
+    try:
+        told = str(sliced(text, decoding))
+    except NotJson as cause:
+        told = str(cause)
+
+    assert expected in told
+    assert max(sizes, default=0) < SLICE
+
+
+def test_a_long_number_whose_digits_are_kept_has_all_of_them() -> None:
+    decoding = Decoding()
+    decoding.keep_digits(keeps=True)
+    number = b"0." + b"1" * (4 * SLICE)
+
+    (value,) = sliced(b"[" + number + b"]", decoding)
+
+    assert isinstance(value, Written)
+    assert value.text == number.decode()
+    with pytest.raises(NotJson, match="Integer value out of range"):
+        sliced(b"[" + b"1" * (4 * SLICE) + b"]", decoding)
 
 
 def test_the_place_of_a_fault_is_that_in_the_whole_text() -> None:
