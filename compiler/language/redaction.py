@@ -13,6 +13,7 @@ a url is hidden in any text, known or not.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Lock
 
@@ -47,6 +48,8 @@ class Redaction:
         self._alike: dict[str, set[str]] = {}
         self._sizes: dict[str, Sequence[int]] = {}
         """How long those are that begin alike, the longest first. Replaced, as others may read it."""
+        self._longer: Counter[str] = Counter()
+        """How they go on: their first 10, 20, 40, ... characters, and how many have them and more."""
         self._changing = Lock()
 
     def __len__(self) -> int:
@@ -110,13 +113,19 @@ class Redaction:
         beginning = reading[:SHORTEST]
         alike = self._alike.setdefault(beginning, set())
         if owners:
+            if reading not in self._shown:
+                self._longer.update(_beginnings_of(reading))
             self._shown[reading] = next(iter(owners.values()))
             alike.add(reading)
             if len(reading) in self._sizes.get(beginning, ()):
                 return
         else:
             del self._owners[reading]
-            self._shown.pop(reading, None)
+            if self._shown.pop(reading, None):
+                for each in _beginnings_of(reading):
+                    self._longer[each] -= 1
+                    if not self._longer[each]:
+                        del self._longer[each]
             alike.discard(reading)
         self._sizes[beginning] = sorted({len(each) for each in alike}, reverse=True)
         if not alike:
@@ -144,13 +153,19 @@ class Redaction:
     def _longest(self, text: str, spelling: Spelling, start: int) -> tuple[str, int] | None:
         """Return what shows instead of the longest value that begins here, and where that ends."""
         found: tuple[str, int] | None = None
-        as_it_stands = spelling.plain[start : start + SHORTEST]
-        for size in self._sizes.get(as_it_stands, ()):
-            found = self._at(text, spelling.plain[start : start + size], start, start + size)
-            if found:
+
+        def as_it_stands(size: int) -> str:
+            return spelling.plain[start : start + size]
+
+        sizes = self._sizes.get(as_it_stands(SHORTEST), ())
+        most = self._most(sizes, as_it_stands)
+        for size in sizes:
+            if size <= most and (found := self._at(text, as_it_stands(size), start, start + size)):
                 break
         sizes = self._sizes.get(spelling.read(start, SHORTEST)[0], ())
-        read, borders = spelling.read(start, max(sizes, default=0))
+        read, borders = spelling.read(
+            start, self._most(sizes, lambda size: spelling.read(start, size)[0])
+        )
         for size in sizes:
             if size > len(read) or (found and borders[size] <= found[1]):
                 continue
@@ -159,6 +174,16 @@ class Redaction:
                 if longer := self._at(text, read[: size - 1] + last, start, end):
                     return longer
         return found
+
+    def _most(self, sizes: Sequence[int], read: Callable[[int], str]) -> int:
+        """Return how many characters may be those of a value: no more than go on as one does, doubled.
+
+        Or a text that repeats how a long value begins would be read to the end of that everywhere.
+        """
+        most, size = max(sizes, default=0), 2 * SHORTEST
+        while size < most and read(size) in self._longer:
+            size *= 2
+        return min(size, most)
 
     def _at(self, text: str, reading: str, start: int, end: int) -> tuple[str, int] | None:
         """Return what shows instead of a reading of this part of a text, and where that ends."""
@@ -186,6 +211,14 @@ class Hidden:
     def let_go(self) -> None:
         """Hide no longer what nobody else has hidden."""
         self.redaction.let_go(self)
+
+
+def _beginnings_of(reading: str) -> Iterator[str]:
+    """Yield how a reading begins. All of it is none: its last character may be written in more ways."""
+    size = 2 * SHORTEST
+    while size < len(reading):
+        yield reading[:size]
+        size *= 2
 
 
 def _credentials(text: str) -> Iterator[tuple[str, str]]:

@@ -153,6 +153,66 @@ def test_many_values_take_no_more_steps_than_few():
     assert taken(3_000) == taken(10)
 
 
+ESCAPES = [
+    "\\",
+    "\\\\u0061",
+    "\\u005c",
+    "\\n",
+    "%",
+    "%25",
+    "%5c",
+    "&",
+    "&amp;",
+    "&#92;",
+    "&#x",
+    "\\x5c",
+    "://u:p@",
+    "\\%25&amp;",
+]
+
+
+@pytest.mark.parametrize("written", [*ESCAPES, "".join(ESCAPES)])
+def test_a_text_of_nothing_but_escapes_takes_steps_that_grow_with_it_no_faster(written):
+    hide = Redaction()
+    for value in ("s3cr3t-value", "\\" * 9 + "x", "&amp;&amp;x", "%25%25%25%25x"):
+        hide.hide(value)
+    short = written * (2_000 // len(written))
+
+    assert steps(lambda: hide(short * 4)) < 5 * steps(lambda: hide(short))
+
+
+@pytest.mark.parametrize("written", ["-", "\\u002d", "-----\\n", "%2d", "-----BEGIN \\n"])
+def test_a_text_that_repeats_how_a_value_begins_takes_no_more_steps_for_a_longer_value(written):
+    said = written * (1_000 // len(written))
+
+    def taken(size: int) -> int:
+        hide = Redaction()
+        hide.hide("-----BEGIN PRIVATE KEY-----" + "aB3x" * size)
+        return steps(lambda: hide(said))
+
+    taken(1)  # what is read once
+
+    assert taken(1_000) <= 1.1 * taken(20)
+
+
+def test_a_long_value_is_hidden_among_others_that_begin_like_it_until_its_owner_lets_go():
+    hide = Redaction()
+    begins = "-----BEGIN PRIVATE KEY-----"
+    owners = [Hidden(hide) for _ in range(60)]
+    for size, owner in enumerate(owners):
+        owner.hide(begins + "ab" * size + "/")
+
+    said = [f"<{quote(begins + 'ab' * size, safe='')}%2f>" for size in range(60)]
+    assert {hide(each) for each in said} == {"<***>"}
+    for owner in owners[::2]:
+        owner.let_go()
+    assert [hide(each) == each for each in said] == [True, False] * 30
+    for owner in owners[1::2]:
+        owner.let_go()
+    assert [hide(each) for each in said] == said
+    assert not hide._longer
+
+
 def test_a_value_is_hidden_until_the_last_of_its_owners_lets_go():
     hide = redaction("${USER}")
     one, other = Hidden(hide), Hidden(hide)
