@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 from collections.abc import Callable, Mapping
+from itertools import count
 from typing import Any
 
 import pytest
@@ -197,6 +198,20 @@ async def test_a_key_that_had_expired_is_no_eviction(caplog):
 
     it.merge({f"new {n}": {"n": n} for n in range(200)})
 
+    assert it.evictions == 0
+    assert caplog.messages == []
+
+
+@virtual
+async def test_a_key_that_expires_while_others_are_written_is_no_eviction(caplog):
+    busy, seconds = clock(), count(1)
+    busy.monotonic = lambda: float(next(seconds))  # a second goes by with every look
+    it = bucket(max_keys=2, idle=4, by=busy)
+    write(it, "a", "b")
+
+    it.merge({"c": {"n": 1}})
+
+    assert [*it.entries] == ["b", "c"]
     assert it.evictions == 0
     assert caplog.messages == []
 

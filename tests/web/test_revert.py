@@ -14,6 +14,7 @@ import falcon.testing
 import pytest
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.datadir import DataDir
 from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import Engine
@@ -46,7 +47,7 @@ class Plant:
         if connections is not None:
             self.connections.write_text(json.dumps(connections))
 
-    async def start(self) -> Engine:
+    async def start(self, data_dir: DataDir | None = None) -> Engine:
         loaded = load(Files(config=self.config), self._components)
         assert loaded.program is not None
         assert not loaded.is_refused, loaded.diagnostics
@@ -54,6 +55,7 @@ class Plant:
             Clock(asyncio.get_running_loop()),
             connections=loaded.connections,
             secrets=Secrets({"WORD": "open-sesame"}, {}),
+            data_dir=data_dir,
             base=loaded.base,
         )
         await engine.load(loaded.program)
@@ -109,6 +111,26 @@ async def test_what_the_api_made_goes_and_what_it_deleted_comes_back(plant: Plan
     assert next(view.held for view in plant.service.engine.pipelines() if view.id == "a") == 2
     settings = await plant.client.simulate_get("/api/settings")
     assert settings.json["unsaved_changes"] is False
+
+
+async def test_a_root_outside_of_the_data_directory_is_refused(
+    tmp_path: Path, components: Catalogue
+) -> None:
+    plant, inside = Plant(tmp_path, components), tmp_path / "data"
+    inside.mkdir()
+    plant.write(FILE, {"disk": {"type": "file", "root": str(inside)}})
+    engine = await plant.start(DataDir(inside))
+    plant.write(FILE, {"disk": {"type": "file", "root": str(tmp_path)}})
+
+    async with falcon.testing.ASGIConductor(waited_for(Application(plant.service))) as client:
+        plant.client = client
+        answers = [await plant.plan(), await plant.revert()]
+    await engine.close()
+
+    assert [answer.status_code for answer in answers] == [500, 500]
+    assert [[one["code"] for one in each.json["diagnostics"]] for each in answers] == [
+        ["outside-root"]
+    ] * 2
 
 
 async def test_the_plan_is_what_a_revert_does_and_changes_nothing(plant: Plant) -> None:
