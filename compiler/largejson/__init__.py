@@ -2,7 +2,8 @@
 
 `cutting.py` looks through the text and says where it may be cut, `numbers.py` what is left of numbers that
 are longer than a slice, `growing.py` decodes the slices and puts the value together, `letting_go.py` drops
-it again, a slice at a time as well.
+it again, a slice at a time as well. `writing.py` is the way back, from the messages of a large batch to
+their text.
 """
 
 from __future__ import annotations
@@ -10,10 +11,22 @@ from __future__ import annotations
 import asyncio
 
 from headrace.compiler.jsontext import Decoding
+from headrace.compiler.largejson.beginning import are_small, beginning
 from headrace.compiler.largejson.cutting import SLICE, Cutting
 from headrace.compiler.largejson.growing import Growing
 from headrace.compiler.largejson.letting_go import DecodedBatch, LargeBatch
 from headrace.compiler.largejson.numbers import Text
+from headrace.compiler.largejson.writing import (
+    SLICE_MESSAGES,
+    TURN_SECONDS,
+    Turn,
+    encode_each,
+    encode_large,
+    encode_large_lines,
+    in_slices,
+    let_go,
+    slices,
+)
 
 LARGE = 256 * 1024
 """Bytes of a text from which on it is decoded in slices: what is shorter takes some milliseconds."""
@@ -38,4 +51,21 @@ async def decode_large(text: Text, decoding: Decoding) -> DecodedBatch:
     return batch
 
 
-__all__ = ["LARGE", "SLICE", "DecodedBatch", "LargeBatch", "decode_large"]
+__all__ = [
+    "LARGE",
+    "SLICE",
+    "SLICE_MESSAGES",
+    "TURN_SECONDS",
+    "DecodedBatch",
+    "LargeBatch",
+    "Turn",
+    "are_small",
+    "beginning",
+    "decode_large",
+    "encode_each",
+    "encode_large",
+    "encode_large_lines",
+    "in_slices",
+    "let_go",
+    "slices",
+]

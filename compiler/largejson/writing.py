@@ -1,0 +1,118 @@
+"""Large batches encoded a slice at a time, as large texts are decoded: the same bytes as at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.delivery import Batch
+from headrace.compiler.jsontext import encode, encode_lines
+
+SLICE_MESSAGES = 64
+"""Messages that are worked on without a look at the time."""
+TURN_SECONDS = 0.002
+"""How long a batch is worked on before others have their turn. Less would leave it behind all the others,
+each of which works as long."""
+
+LET_GO = 4096
+"""Items that are let go of without a look at the time."""
+
+T = TypeVar("T")
+M = TypeVar("M")
+
+
+def slices(items: list[T]) -> Iterator[list[T]]:
+    """Yield all items, some at a time, in order."""
+    for start in range(0, len(items), SLICE_MESSAGES):
+        yield items[start : start + SLICE_MESSAGES]
+
+
+class Turn:
+    """The time until others have theirs."""
+
+    __slots__ = ("_clock", "_ends")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._ends = clock.monotonic() + TURN_SECONDS
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is time to let others run."""
+        return self._clock.monotonic() >= self._ends
+
+    async def end(self) -> None:
+        """Let others run if it is time. Call it after each slice."""
+        if self.is_over:
+            await asyncio.sleep(0)
+            self._ends = self._clock.monotonic() + TURN_SECONDS
+
+
+async def in_slices(items: list[T], work: Callable[[list[T]], M], clock: Clock) -> list[M]:
+    """Return what ``work`` makes of each slice, in order. Raises what it does."""
+    made, turn = [], Turn(clock)
+    for some in slices(items):
+        made.append(work(some))
+        await turn.end()
+    return made
+
+
+async def encode_large(
+    batch: Batch, clock: Clock, *, begin: bytes = b"[", end: bytes = b"]"
+) -> bytes:
+    """Return what `encode` does of a batch; with other brackets around its messages, if that is wanted.
+
+    Raises:
+        ValueError, TypeError, RecursionError: as `encode` does.
+    """
+    if not batch:
+        return begin + end
+    return await _joined(batch, lambda some: encode(some)[1:-1], clock, (begin, b",", end))
+
+
+async def encode_large_lines(batch: Batch, clock: Clock) -> bytes:
+    """Return what `encode_lines` does. Raises what it does."""
+    return await _joined(batch, encode_lines, clock, (b"", b"", b""))
+
+
+async def _joined(
+    batch: Batch,
+    written: Callable[[Batch], bytes],
+    clock: Clock,
+    around: tuple[bytes, bytes, bytes],
+) -> bytes:
+    """Return the texts of all slices, with what stands before, between and behind them."""
+    between, again, end = around
+    pieces: list[bytes] = []
+    texts: list[bytes] = []
+    turn = Turn(clock)
+    for some in slices(batch):
+        texts += between, written(some)
+        between = again
+        if turn.is_over:  # few large pieces: those of one number each take a while to join
+            pieces.append(b"".join(texts))
+            texts.clear()
+            await turn.end()
+    whole = b"".join((*pieces, *texts, end))
+    await turn.end()
+    return whole
+
+
+async def encode_each(batch: Batch, clock: Clock) -> list[bytes]:
+    """Return what `encode` makes of each message. Raises what it does."""
+    made: list[bytes] = []
+    turn = Turn(clock)
+    for some in slices(batch):
+        made += map(encode, some)
+        await turn.end()
+    return made
+
+
+async def let_go(items: list[T], clock: Clock) -> None:
+    """Empty a list of many items that nobody needs any more: to free millions takes half a second."""
+    turn = Turn(clock)
+    while items:
+        del items[-LET_GO:]
+        await turn.end()
