@@ -9,13 +9,15 @@ So a listener can add up everything, whenever it stops.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from headrace.compiler.delivery import Batch
+from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.jsontext import encode
+from headrace.compiler.largejson import TURN_SECONDS, are_small, beginning
 from headrace.compiler.runtime.counters import Counters
-from headrace.compiler.runtime.failures import cut
+from headrace.compiler.runtime.failures import MOST_BYTES, cut
 from headrace.compiler.runtime.feed import Event, Feed
 from headrace.compiler.runtime.repeats import Repeats
 from headrace.compiler.runtime.signatures import Place, Stage
@@ -45,6 +47,7 @@ class Watch:
         "_outbound",
         "_passed",
         "_pipeline",
+        "_rendering",
         "_seq",
         "_timers",
         "counters",
@@ -68,6 +71,8 @@ class Watch:
         """The counters some moments before the next pass is due."""
         self._seq = 0
         self._timers: tuple[asyncio.TimerHandle, ...] = ()
+        self._rendering: deque[Iterator[None]] = deque()
+        """Events that take a while, in steps, and those that came after them meanwhile."""
         self._failed = Repeats(feed.clock, FAILURE_PAUSES, self._tell)
 
     def wake(self) -> None:
@@ -79,6 +84,7 @@ class Watch:
         """Nobody listens any more."""
         self.is_due = self.sees_output = False
         self._drop_timers()
+        self._rendering.clear()
         self._failed.forget()
 
     def settle(self) -> None:
@@ -86,6 +92,8 @@ class Watch:
         if self._feed.is_heard:
             self._tell_skipped()
             self._failed.settle()
+            for steps in self._rendering:
+                deque(steps, 0)
 
     def entered(self, batch: Batch) -> None:
         """Report a batch that the pipeline takes in; the rest of this pass is reported as well."""
@@ -119,7 +127,15 @@ class Watch:
 
     def _tell(self, place: Place, count: int, *, is_more: bool) -> None:
         stage, component, message = place
-        self._publish(stage, component, {"error": message}, count=count)
+
+        def publish() -> Iterator[None]:
+            yield from ()
+            self._publish(stage, component, {"error": message}, count=count)
+
+        if self._rendering:
+            self._rendering.append(publish())
+        else:
+            deque(publish(), 0)
 
     def _be_quiet(self) -> None:
         """Report nothing for a while, in which the feed rests."""
@@ -131,6 +147,9 @@ class Watch:
         self._passed = self.counters.inbound, self.counters.outbound
 
     def _due(self) -> None:
+        if self._rendering:
+            self._be_quiet()
+            return
         self._timers = ()
         self.is_due = self.sees_output = True
         passed = self.counters.inbound, self.counters.outbound
@@ -163,19 +182,43 @@ class Watch:
         self._show("output", batch, skipped)
 
     def _show(self, stage: Stage, batch: Batch, skipped: int) -> None:
-        with self._feed.working():
-            self._render(stage, batch, skipped)
+        if not self._rendering and are_small(batch[:MESSAGES_PER_BATCH]):
+            with self._feed.working():
+                deque(self._steps(stage, batch, skipped, encode), 0)
+            return
+        self._rendering.append(self._steps(stage, batch, skipped, _beginning))
+        if len(self._rendering) == 1:
+            self._feed.clock.call_later(0.0, self._render)
 
-    def _render(self, stage: Stage, batch: Batch, skipped: int) -> None:
+    def _render(self) -> None:
+        """Render what takes a while, until others have their turn."""
+        monotonic = self._feed.clock.monotonic
+        with self._feed.working():
+            ends = monotonic() + TURN_SECONDS
+            while self._rendering:
+                for _ in self._rendering[0]:
+                    if monotonic() >= ends:
+                        self._feed.clock.call_later(0.0, self._render)
+                        return
+                self._rendering.popleft()
+
+    def _steps(
+        self, stage: Stage, batch: Batch, skipped: int, written: Callable[[JsonValue], bytes]
+    ) -> Iterator[None]:
+        """Show a batch, message by message: at most 100, each as text of at most 2048 bytes."""
+        messages: list[str] = []
+        preview = {"messages": messages, "total": len(batch), "skipped_messages": skipped}
         try:
-            payload = {"batch": preview(batch, skipped)}
+            for message in batch[:MESSAGES_PER_BATCH]:
+                messages.append(cut(written(message).decode("utf-8")))
+                yield
         except (ValueError, TypeError, RecursionError) as cause:
             # What JSON cannot hold is for the outputs to refuse; watching must not end a pipeline.
             self._seq += 1
             said = f"pipeline '{self._pipeline}' {stage}: {type(cause).__name__}: {cause}"
             self._feed.publish(Event(encode(said), "fault"))
         else:
-            self._publish(stage, None, payload)
+            self._publish(stage, None, {"batch": preview})
 
     def _publish(
         self, stage: Stage, component: int | None, payload: dict[str, Any], **more: int
@@ -193,12 +236,5 @@ class Watch:
         self._feed.publish(Event(encode(event)))
 
 
-def preview(batch: Batch, skipped: int) -> dict[str, Any]:
-    """Return a BatchPreview: at most 100 messages, each as text of at most 2048 bytes."""
-    return {
-        "messages": [
-            cut(encode(message).decode("utf-8")) for message in batch[:MESSAGES_PER_BATCH]
-        ],
-        "total": len(batch),
-        "skipped_messages": skipped,
-    }
+def _beginning(message: JsonValue) -> bytes:
+    return beginning(message, MOST_BYTES)

@@ -9,7 +9,6 @@ from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.language.families import Transform
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.feed import MOST_WAITING, RUN_BYTES, Event, Feed, Lagged
-from headrace.compiler.runtime.watch import preview
 from headrace.operators.buffer import Buffer
 from tests.stand_ins import Awaiting, Kept, Told, batches, does, pipeline, reads, run, takes
 
@@ -291,10 +290,3 @@ def test_a_closed_feed_ends_every_stream():
 
 async def read_all(listener):
     return [event async for event in listener]
-
-
-def test_a_preview_cuts_messages_in_number_and_in_bytes_at_a_character():
-    wide = preview(["é" * 3000] * 150, 7)
-
-    assert (wide["total"], wide["skipped_messages"], len(wide["messages"])) == (150, 7, 100)
-    assert wide["messages"][0] == '"' + "é" * 1023 + "…"

@@ -7,10 +7,18 @@ import json
 from collections import Counter
 from typing import Any
 
+import pytest
+
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BatchFailed
+from headrace.compiler.jsontext import encode
+from headrace.compiler.runtime import watch
+from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.engine import Engine
-from headrace.compiler.runtime.feed import Listener, Run
+from headrace.compiler.runtime.failures import cut
+from headrace.compiler.runtime.feed import Feed, Listener, Run
+from headrace.compiler.runtime.watch import Watch
+from tests.doubles import TickingClock
 from tests.stand_ins import Told, batches, does, pipeline, reads, run
 from tests.virtual import virtual
 
@@ -184,3 +192,81 @@ async def test_an_event_that_cannot_be_rendered_is_called_fault() -> None:
     assert [event.name for event in told.events] == ["fault", "fault"]
     assert json.loads(told.events[0].data).startswith("pipeline 'p' input: ValueError: ")
     listener.close()
+
+
+LARGE = {
+    "strings": ["é" * 300_000] * 150,
+    "lists": [[{"a": [1, 2]}] * 20_000] * 150,
+    "one": [{"k": ["x" * 5000] * 1000, "n": 1}],
+    "ordinary": [{"n": n, "s": "é" * 1500} for n in range(150)],
+}
+
+
+@pytest.mark.parametrize("batch", LARGE.values(), ids=LARGE)
+@virtual
+async def test_a_preview_cuts_messages_in_number_and_in_bytes_at_a_character(
+    batch: list[Any],
+) -> None:
+    it, reading = began()
+
+    await run(it, pipeline("p", [reads(Told(it.clock, [batches(batch)]))]))
+    await it.clock.sleep(5)
+
+    shown = [cut(encode(message).decode()) for message in batch[:100]]
+    assert [event["payload"]["batch"] for _, event in reading.events] == 2 * [
+        {"messages": shown, "total": len(batch), "skipped_messages": 0}
+    ]
+    await reading.leave()
+
+
+@virtual
+async def test_what_comes_while_large_messages_are_shown_is_told_after_them() -> None:
+    it, reading = began()
+    large = [["x" * 9999] * 1000]
+    script = [batches(large), batches([1])]
+
+    await run(it, pipeline("p", [reads(Told(it.clock, script))], [does(refuses)]))
+    await it.clock.sleep(5)
+
+    kinds = [(event["stage"], event["seq"]) for _, event in reading.events]
+    assert kinds[:2] == [("input", 1), ("transform", 2)]
+    assert [seq for _, seq in kinds] == [*range(1, len(kinds) + 1)]
+    assert sum(count for _, _, count in reading.failures()) == 2
+    await reading.leave()
+
+
+@virtual
+async def test_others_have_their_turns_while_large_messages_are_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[int] = []
+    monkeypatch.setattr(watch, "beginning", lambda *_: made.append(turns) or b"1")  # type: ignore[func-returns-value]
+    feed, turns = Feed(TickingClock()), 0
+    it = Watch("p", feed, Counters())
+    feed.join(it)
+    listener = feed.observe()
+
+    it.entered(["x" * 600_000] * 100)
+    while feed.end == 0:
+        await asyncio.sleep(0)
+        turns += 1
+
+    assert len(made) == 100
+    assert max(Counter(made).values()) <= 3
+    listener.close()
+
+
+@virtual
+async def test_nobody_is_shown_what_they_left_before() -> None:
+    feed = Feed(Clock(asyncio.get_running_loop()))
+    it = Watch("p", feed, Counters())
+    feed.join(it)
+    listener = feed.observe()
+
+    it.entered(["x" * 600_000] * 100)
+    listener.close()
+    later = feed.observe()
+    await feed.clock.sleep(1)
+
+    assert feed.end == 0
+    later.close()
