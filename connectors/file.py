@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 
 from headrace.compiler.datadir import DataDir
-from headrace.compiler.delivery import Batch
+from headrace.compiler.delivery import LARGE_BATCH, Batch
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BatchFailed, OutsideRoot
 from headrace.compiler.language.context import Context
@@ -161,10 +161,10 @@ class Part:
         """Whether somebody has deleted the file: what is written to it now, nobody ever finds."""
         return os.fstat(self._file).st_nlink == 0
 
-    def append(self, batch: Batch) -> None:
-        """Write one batch behind the others."""
+    def append(self, rows: bytes, messages: int) -> None:
+        """Write one batch, which is encoded already, behind the others."""
         form = self._form
-        body = (form.between if self.rows else form.begin) + form.rows(batch)
+        body = (form.between if self.rows else form.begin) + rows
         try:
             write_whole(self._file, body + form.end, self._length)
         except OSError:
@@ -173,7 +173,7 @@ class Part:
                 self._mend()
             raise
         self._length += len(body)
-        self.rows += len(batch)
+        self.rows += messages
 
     def _mend(self) -> None:
         """Cut off what is left of a batch that was not written."""
@@ -219,27 +219,29 @@ class FileSink(AwaitingSink):
         self._closing: set[Future[None]] = set()
 
     def begin(self, batch: Batch) -> Rest | None:
-        """Append the batch at once, unless the disk does not keep up."""
-        if len(self._closing) >= CLOSING:
+        """Append the batch at once, unless the disk does not keep up, or the batch is large."""
+        if len(self._closing) >= CLOSING or len(batch) > LARGE_BATCH:
             return partial(self.write, batch)
-        self._append(batch)
+        if batch:
+            self._append(self._form.rows(batch), len(batch))
         return None
 
     async def write(self, batch: Batch) -> None:
         """Append the batch as soon as the disk keeps up."""
         while len(self._closing) >= CLOSING:
             await asyncio.wait(self._closing, return_when=asyncio.FIRST_COMPLETED)
-        self._append(batch)
+        if len(batch) > LARGE_BATCH:
+            self._append(await self._form.large_rows(batch, self._ctx.clock), len(batch))
+        elif batch:
+            self._append(self._form.rows(batch), len(batch))
 
-    def _append(self, batch: Batch) -> None:
-        """Append the batch to the part, and close that when it is full."""
-        if not batch:
-            return
+    def _append(self, rows: bytes, messages: int) -> None:
+        """Append a batch to the part, and close that when it is full."""
         try:
             if self._part is not None and self._part.is_removed:
                 self._close()
             part = self._part or self._open()
-            part.append(batch)
+            part.append(rows, messages)
         except OSError as cause:
             raise BatchFailed(self._say("writing to", cause)) from cause
         if self._rotation.is_full(part.rows):

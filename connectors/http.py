@@ -12,7 +12,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
-from headrace.compiler.delivery import Batch
+from headrace.compiler.clock import Clock
+from headrace.compiler.delivery import LARGE_BATCH, Batch
 from headrace.compiler.edges import Arrival, AwaitingSink, Source
 from headrace.compiler.errors import BuildRefused, UnresolvedSecret
 from headrace.compiler.jsontext import Decoding, encode
@@ -25,7 +26,7 @@ from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.templates import Fixed
 from headrace.compiler.language.urls import Address, HttpUrl
 from headrace.compiler.language.variants import Tagged, VariantOf
-from headrace.compiler.largejson import DecodedBatch
+from headrace.compiler.largejson import DecodedBatch, encode_large
 from headrace.compiler.runtime.httpclient import HttpClient
 
 PASSED_ON = ("content-type", "user-agent", "x-request-id", "x-correlation-id", "traceparent")
@@ -441,18 +442,21 @@ class HttpOutput(Output, kind="http", listed=10, elsewhere="http_client post res
             timeout_seconds=self.timeout_seconds,
             headers=credential,
         )
-        return HttpSink(client, is_single=self.body == "message")
+        return HttpSink(client, ctx.clock, is_single=self.body == "message")
 
 
 class HttpSink(AwaitingSink):
     """Sends batches one after the other over one session."""
 
-    def __init__(self, client: HttpClient, *, is_single: bool) -> None:
-        self._client = client
+    def __init__(self, client: HttpClient, clock: Clock, *, is_single: bool) -> None:
+        self._client, self._clock = client, clock
         self._is_single = is_single
 
     async def write(self, batch: Batch) -> None:
         """Send the batch, or its messages in order until one is refused."""
+        if len(batch) > LARGE_BATCH and not self._is_single:
+            await self._client.send(await encode_large(batch, self._clock))
+            return
         for body in batch if self._is_single else [batch]:
             await self._client.send(encode(body))
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 import gzip
 import re
 from asyncio import TimerHandle
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Batch
 from headrace.compiler.jsontext import encode, encode_lines
 from headrace.compiler.language.fields import Integer
 from headrace.compiler.language.records import Record, option
+from headrace.compiler.largejson import encode_large, encode_large_lines
 
 
 class Rotation(Record):
@@ -62,12 +64,22 @@ class PartFormat:
     end: bytes
     rows: Callable[[Batch], bytes]
     """Return the messages of one batch, at least one, as they stand in a part."""
+    large_rows: Callable[[Batch, Clock], Awaitable[bytes]]
+    """The same for a large batch."""
 
 
 FORMATS = {
-    "ndjson": PartFormat("ndjson", "application/x-ndjson", b"", b"", b"", encode_lines),
+    "ndjson": PartFormat(
+        "ndjson", "application/x-ndjson", b"", b"", b"", encode_lines, encode_large_lines
+    ),
     "json_array": PartFormat(
-        "json", "application/json", b"[", b",", b"]", lambda batch: encode(batch)[1:-1]
+        "json",
+        "application/json",
+        b"[",
+        b",",
+        b"]",
+        lambda batch: encode(batch)[1:-1],
+        partial(encode_large, begin=b"", end=b""),
     ),
 }
 """The formats by their word in a config."""

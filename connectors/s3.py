@@ -7,7 +7,7 @@ from asyncio import TimerHandle
 from collections.abc import Iterator
 from functools import partial
 
-from headrace.compiler.delivery import Batch
+from headrace.compiler.delivery import LARGE_BATCH, Batch
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.context import Context
@@ -288,16 +288,26 @@ class S3Sink(AwaitingSink):
         """Add the batch to the part at once, unless too much is held."""
         if not batch:
             return None
-        rows = self._form.rows(batch)
-        if not self._has_room(len(rows)):
-            return partial(self._add_later, rows, len(batch))
-        self._add(rows, len(batch))
-        return self._turns(len(rows))
+        if len(batch) > LARGE_BATCH:
+            return partial(self._take_large, batch)
+        return self._take(self._form.rows(batch), len(batch))
 
     async def write(self, batch: Batch) -> None:
         """Add the batch to the part as soon as there is room."""
         if (rest := self.begin(batch)) is not None:
             await rest()
+
+    async def _take_large(self, batch: Batch) -> None:
+        rows = await self._form.large_rows(batch, self._ctx.clock)
+        if (rest := self._take(rows, len(batch))) is not None:
+            await rest()
+
+    def _take(self, rows: bytes, messages: int) -> Rest | None:
+        """Add rows at once; return what does so later, or what gives uploads their turns."""
+        if not self._has_room(len(rows)):
+            return partial(self._add_later, rows, messages)
+        self._add(rows, messages)
+        return self._turns(len(rows))
 
     async def finish(self) -> None:
         """Close the part, and have everything uploaded or kept in the time there is."""

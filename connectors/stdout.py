@@ -16,12 +16,13 @@ from functools import cache, partial
 from queue import SimpleQueue
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.delivery import Batch
+from headrace.compiler.delivery import LARGE_BATCH, Batch
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import encode
 from headrace.compiler.language.context import Context
 from headrace.compiler.language.families import Output
+from headrace.compiler.largejson import encode_large
 
 _Push = Callable[[memoryview], int]
 """Writes as much as is taken at once and returns how much that was; 0: it would have to wait."""
@@ -52,22 +53,37 @@ class StdoutSink(AwaitingSink):
         """Print what is taken at once of the line; return the wait for the rest."""
         if not batch:
             return None
-        line = {
-            "ts": self._clock.timestamp()[:23] + "Z",
-            "pipeline": self._pipeline,
-            "count": len(batch),
-            "batch": batch,
-        }
-        try:
-            written = self._lines.begin(encode(line) + b"\n")
-        except OSError as cause:
-            raise _failed(cause) from cause
-        return None if written is None else partial(self._wait_for, written)
+        if len(batch) > LARGE_BATCH:
+            return partial(self._print_large, batch)
+        return self._print(self._line(len(batch), batch) + b"\n")
 
     async def write(self, batch: Batch) -> None:
         """Print one line."""
         if (rest := self.begin(batch)) is not None:
             await rest()
+
+    async def _print_large(self, batch: Batch) -> None:
+        head = self._line(len(batch), []).removesuffix(b"]}")
+        line = await encode_large(batch, self._clock, begin=head, end=b"]}\n")
+        if (rest := self._print(line)) is not None:
+            await rest()
+
+    def _line(self, count: int, batch: Batch) -> bytes:
+        return encode(
+            {
+                "ts": self._clock.timestamp()[:23] + "Z",
+                "pipeline": self._pipeline,
+                "count": count,
+                "batch": batch,
+            }
+        )
+
+    def _print(self, line: bytes) -> Rest | None:
+        try:
+            written = self._lines.begin(line)
+        except OSError as cause:
+            raise _failed(cause) from cause
+        return None if written is None else partial(self._wait_for, written)
 
     async def _wait_for(self, written: Future[None]) -> None:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from headrace.compiler.delivery import Batch, JsonValue
+from headrace.compiler.delivery import LARGE_BATCH, Batch, JsonValue
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import NotJson, encode
 from headrace.compiler.language.context import Context, Operator
@@ -16,6 +16,7 @@ from headrace.compiler.language.ground import Ground
 from headrace.compiler.language.records import option
 from headrace.compiler.language.templates import Fixed
 from headrace.compiler.language.urls import Address, HttpUrl
+from headrace.compiler.largejson import encode_large
 from headrace.compiler.runtime.httpclient import HttpClient
 
 MOST_REPLY_BYTES = 16 * 1024 * 1024
@@ -75,7 +76,9 @@ class HttpTransform(
         async def replace(batch: Batch) -> list[Batch]:
             if not batch:
                 return []
-            reply = await client.ask(encode(batch), MOST_REPLY_BYTES)
+            is_large = len(batch) > LARGE_BATCH
+            body = await encode_large(batch, ctx.clock) if is_large else encode(batch)
+            reply = await client.ask(body, MOST_REPLY_BYTES)
             return [answered] if (answered := self.batch_of(reply, ctx)) else []
 
         return ctx.lift_awaiting(replace)
