@@ -23,10 +23,11 @@ from tests.doubles import StubContext
 Reader = AsyncGenerator[Sequence[Arrival], None]
 
 
-def context(brokers: str, **options: Any) -> StubContext:
+def context(brokers: str, *, clock: Clock | None = None, **options: Any) -> StubContext:
     """Return a context with one connection, `plant`; ``options`` are more of that."""
     connection = KafkaConnection.load({"brokers": brokers, **options})
-    return StubContext(connections={"plant": connection}, secrets={"PASSWORD": "not-this-one"})
+    secrets = {"PASSWORD": "not-this-one"}
+    return StubContext(connections={"plant": connection}, secrets=secrets, clock=clock)
 
 
 def source(ctx: StubContext, topic: str, **options: Any) -> KafkaSource:

@@ -10,10 +10,9 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
-Record = tuple[bytes | None, bytes, Sequence[tuple[str, bytes]], int]
+Record = tuple[bytes | None, bytes, list[tuple[str, bytes]] | None, int]
 """Key, value, headers, and when it was made, in milliseconds."""
 
 TURNS = 3
@@ -24,13 +23,15 @@ They go along with what waits for the partition already: else every other batch 
 class Parcel:
     """A batch under way. ``done`` when each of its records is confirmed, or never will be."""
 
-    def __init__(self, records: Sequence[Record], begun: float) -> None:
+    def __init__(self, records: list[Record], begun: float) -> None:
         self.records = records
+        """Empty once they are with their partitions, if they are many."""
+        self.count = len(records)
         self.begun = begun
         self.confirmed = 0
         self.faults: list[Exception] = []
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._under_way = len(records)
+        self._under_way = self.count
 
     def settle(self, count: int, fault: Exception | None) -> None:
         """Take note that so many of its records are confirmed, or refused."""
@@ -57,19 +58,22 @@ class Wire:
 
     def __init__(self, builder: Any) -> None:
         self.builder = builder
-        self.records: list[tuple[Record, Parcel]] = []
+        # Two lists, not one of pairs: millions of those would wait here for the search for cycles.
+        self.records: list[Record] = []
+        self.parcels: list[Parcel] = []
 
     def append(self, record: Record, parcel: Parcel) -> bool:
         """Add a record; False when there is no room for it. There always is for the first."""
         key, value, headers, millis = record
         if self.builder.append(timestamp=millis, key=key, value=value, headers=headers) is None:
             return False
-        self.records.append((record, parcel))
+        self.records.append(record)
+        self.parcels.append(parcel)
         return True
 
     def settle(self, fault: Exception | None) -> None:
         """Tell each batch what became of its records."""
-        for parcel, some in groupby(self.records, itemgetter(1)):
+        for parcel, some in groupby(self.parcels):
             parcel.settle(sum(1 for _ in some), fault)
 
 
@@ -87,13 +91,13 @@ class Lane:
     def put(self, record: Record, parcel: Parcel) -> None:
         """Send a record, with what else goes there."""
         if not self._waiting or not self._waiting[-1].append(record, parcel):
-            self._waiting.append(self._wire([(record, parcel)]))
+            self._waiting.append(self._wire((record,), (parcel,)))
         if self.carrying is None:
             self.carrying = asyncio.ensure_future(self._carry())
 
-    def _wire(self, records: Sequence[tuple[Record, Parcel]]) -> Wire:
+    def _wire(self, records: Sequence[Record], parcels: Sequence[Parcel]) -> Wire:
         wire = Wire(self._producer.create_batch())
-        for record, parcel in records:
+        for record, parcel in zip(records, parcels, strict=True):
             wire.append(record, parcel)
         return wire
 
@@ -118,7 +122,10 @@ class Lane:
         except MessageSizeTooLargeError as cause:
             # The topic may take less at once than we send: only a record alone is really too large.
             if half := len(wire.records) // 2:
-                halves = [self._wire(wire.records[:half]), self._wire(wire.records[half:])]
+                halves = [
+                    self._wire(wire.records[some], wire.parcels[some])
+                    for some in (slice(half), slice(half, None))
+                ]
                 self._waiting.extendleft(reversed(halves))
                 return
             fault = cause

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
 from headrace.compiler import jsontext
-from headrace.compiler.delivery import Batch, JsonValue
+from headrace.compiler.delivery import LARGE_BATCH, Batch, JsonValue
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BatchFailed, BuildRefused, HeadraceError, Unreachable
 from headrace.compiler.language.context import Context
+from headrace.compiler.largejson import Turn, let_go, slices
 from headrace.compiler.lowering.paths import MISSING, DottedPath
 from headrace.connectors.drivers.kafka_clients import LOOK_SECONDS, Outage, close_producer, said
 from headrace.connectors.drivers.kafka_cluster import Cluster
@@ -61,6 +63,9 @@ class KafkaSink(AwaitingSink):
         self._parked: list[Parcel] = []
         self._starting: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
+        self._queue: deque[tuple[Batch, asyncio.Future[Parcel]]] = deque()
+        self._sending: asyncio.Task[None] | None = None
+        """Sends what is in the queue: a large batch, and those that came after it meanwhile."""
 
     async def start(self) -> None:
         """Reach the brokers, and see that they have the topic."""
@@ -90,8 +95,8 @@ class KafkaSink(AwaitingSink):
 
     async def finish(self) -> None:
         """Close. Whatever is not confirmed by now was given up."""
-        tasks = [each for each in (self._watching, self._starting) if each is not None]
-        await _end(tasks)
+        tasks = (self._watching, self._starting, self._sending)
+        await _end([each for each in tasks if each is not None])
         await self._close()
 
     async def _close(self) -> None:
@@ -107,17 +112,76 @@ class KafkaSink(AwaitingSink):
 
     def begin(self, batch: Batch) -> Rest:
         """Send the batch with what else waits for its partitions; return what waits for it."""
-        parcel = Parcel(self._records(batch), self._ctx.clock.monotonic())
+        if len(batch) > LARGE_BATCH or self._sending is not None:
+            return self._queued(batch)
+        parcel = self._parcel(self._records(batch))
+        if self._is_able:
+            self._post(parcel)
+        else:
+            self._park(parcel)
+        return partial(self._arrive, parcel)
+
+    def _queued(self, batch: Batch) -> Rest:
+        """Have a batch sent in turns, and those that come meanwhile behind it."""
+        sent: asyncio.Future[Parcel] = asyncio.get_running_loop().create_future()
+        self._queue.append((batch, sent))
+        if self._sending is None:
+            self._sending = asyncio.ensure_future(self._send_queued())
+
+        async def arrive() -> None:
+            await self._arrive(await sent)
+
+        return arrive
+
+    async def _send_queued(self) -> None:
+        try:
+            while self._queue:
+                batch, sent = self._queue.popleft()
+                if sent.done():  # who waited for it was cancelled
+                    continue
+                try:
+                    parcel = await self._send(batch)
+                except Exception as cause:
+                    if not sent.done():
+                        sent.set_exception(cause)
+                else:
+                    if not sent.done():
+                        sent.set_result(parcel)
+        finally:
+            self._sending = None
+
+    async def _send(self, batch: Batch) -> Parcel:
+        """Do for a batch of any size what `begin` does for one that is not large."""
+        records: list[Record] = []
+        turn = Turn(self._ctx.clock)
+        for some in slices(batch):
+            records += self._records(some)
+            await turn.end()
+        parcel = self._parcel(records)
+        if self._is_able:
+            await self._post_in_turns(parcel)
+        else:
+            self._park(parcel)
+        return parcel
+
+    def _parcel(self, records: list[Record]) -> Parcel:
+        """Return what is under way from now on."""
+        parcel = Parcel(records, self._ctx.clock.monotonic())
         self._under_way[parcel] = None
         if self._watching is None:
             self._watching = asyncio.ensure_future(self._watch())
-        if self._has_topic and not self._is_broken and self._starting is None:
-            self._post(parcel)
-        else:
-            self._parked.append(parcel)
-            if self._starting is None:
-                self._starting = asyncio.ensure_future(self._start_again())
-        return partial(self._arrive, parcel)
+        return parcel
+
+    @property
+    def _is_able(self) -> bool:
+        """Whether what is sent now may go to the partitions."""
+        return self._has_topic and not self._is_broken and self._starting is None
+
+    def _park(self, parcel: Parcel) -> None:
+        """Keep a batch until what does not work is made anew."""
+        self._parked.append(parcel)
+        if self._starting is None:
+            self._starting = asyncio.ensure_future(self._start_again())
 
     def _records(self, batch: Batch) -> list[Record]:
         millis = self._ctx.clock.millis()
@@ -125,10 +189,30 @@ class KafkaSink(AwaitingSink):
 
     def _post(self, parcel: Parcel) -> None:
         """Hand a batch to its partitions: what has no key, all to one."""
+        assert self._places  # who posts has looked
+        self._put(parcel.records, parcel, self._places.any())
+
+    async def _post_in_turns(self, parcel: Parcel) -> None:
+        """The same, slice by slice. Nobody else posts meanwhile, so the order stays."""
+        clock, anywhere = self._ctx.clock, -1
+        turn = Turn(clock)
+        for some in slices(parcel.records):
+            if parcel.done.done():  # given up
+                return
+            if not self._places:  # nor is the rest of it ever confirmed
+                parcel.give_up(TimeoutError())
+                return
+            if anywhere < 0:
+                anywhere = self._places.any()
+            self._put(some, parcel, anywhere)
+            parcel.begun = clock.monotonic()  # so long nobody else has kept it waiting
+            await turn.end()
+        await let_go(parcel.records, clock)
+
+    def _put(self, records: list[Record], parcel: Parcel, anywhere: int) -> None:
         places, lanes = self._places, self._lanes
-        assert places  # who posts has looked
-        anywhere = places.any()
-        for record in parcel.records:
+        assert places
+        for record in records:
             place = anywhere if record[0] is None else places.of(record[0])
             if place not in lanes:
                 lanes[place] = Lane(self._producer, self._topic, place)
@@ -161,8 +245,9 @@ class KafkaSink(AwaitingSink):
             for parcel in self._unparked():
                 parcel.give_up(fault)
         else:
-            for parcel in self._unparked():
-                self._post(parcel)
+            while self._parked:  # also by who came while a large one was posted
+                for parcel in self._unparked():
+                    await self._post_in_turns(parcel)
         finally:
             self._starting = None
 
@@ -208,7 +293,7 @@ class KafkaSink(AwaitingSink):
         rest = ""
         if parcel.confirmed:
             rest = "; some records of the batch were confirmed"
-            count = f"{parcel.confirmed} of {len(parcel.records)}"
+            count = f"{parcel.confirmed} of {parcel.count}"
             self._ctx.warn_once(f"of a batch that failed {count} records were confirmed")
         for cause in parcel.faults:
             if isinstance(cause, MessageSizeTooLargeError):
@@ -226,7 +311,9 @@ class KafkaSink(AwaitingSink):
         reason = self._outage.reason or f"'{self._topic}' did not confirm records: {what}"
         return Unreachable(reason + rest)
 
-    def _frame(self, message: JsonValue) -> tuple[bytes | None, bytes, list[tuple[str, bytes]]]:
+    def _frame(
+        self, message: JsonValue
+    ) -> tuple[bytes | None, bytes, list[tuple[str, bytes]] | None]:
         """Return key, value and headers of a message."""
         value = jsontext.encode(message)
         key = None if self._key is None else _text(self._key.read(message))
@@ -238,7 +325,7 @@ class KafkaSink(AwaitingSink):
                 size += len(text)
         if size > MOST_BYTES:
             raise BatchFailed(f"a record for '{self._topic}' has more than {MOST_BYTES:,} bytes")
-        return key, value, headers
+        return key, value, headers or None  # millions of lists are looked through for cycles
 
 
 async def _end(tasks: Iterable[asyncio.Task[None]]) -> None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from typing import Any
 
 import pytest
 
+from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import decode_exact, encode
-from headrace.connectors.drivers import kafka_sink
+from headrace.compiler.largejson import SLICE_MESSAGES
+from headrace.connectors.drivers import kafka_lanes, kafka_sink
+from tests.doubles import TickingClock
 from tests.kafka_sides import (
     context,
     create,
@@ -223,3 +228,95 @@ async def test_nothing_of_it_goes_on_when_it_is_finished(kafka: Kafka):
 
     await asyncio.sleep(0)
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@pytest.mark.parametrize("key", [None, "k"])
+async def test_what_comes_behind_a_large_batch_is_written_behind_it(
+    kafka: Kafka, key: str | None
+) -> None:
+    topic, ctx = f"behind-{key}", context(kafka.bootstrap, clock=TickingClock())
+    large = [{"n": n, "k": "same"} for n in range(3 * LARGE_BATCH)]
+    small = [[{"n": -n, "k": "same"}] for n in range(1, 6)]
+
+    async with started(sink(ctx, topic, key=key)) as it:
+        under_way = [
+            it.begin(batch)() for batch in (small[0], large, *small[1:3], large, *small[3:])
+        ]
+        await asyncio.gather(*under_way)
+        await it.write(small[0])
+
+    expected = [*small[0], *large, *small[1], *small[2], *large, *small[3], *small[4], *small[0]]
+    assert await values(kafka.bootstrap, topic) == [*map(encode, expected)]
+
+
+async def test_a_large_batch_with_a_message_that_is_none_fails_whole(kafka: Kafka) -> None:
+    ctx = context(kafka.bootstrap, clock=TickingClock())
+    large = [*range(3 * LARGE_BATCH)]
+
+    async with started(sink(ctx, "faulty")) as it:
+        under_way = [it.begin(each)() for each in ([*large, "\ud800"], [1], large)]
+        failed, *others = await asyncio.gather(*under_way, return_exceptions=True)
+
+    assert isinstance(failed, UnicodeEncodeError)
+    assert others == [None, None]
+    assert await values(kafka.bootstrap, "faulty") == [*map(encode, [1, *large])]
+
+
+async def test_others_have_their_turns_while_a_large_batch_is_framed_and_sent(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns, framed, put = 0, Counter[int](), Counter[int]()
+    ctx = context(kafka.bootstrap, clock=TickingClock())
+    real_frame, real_put = kafka_sink.KafkaSink._frame, kafka_lanes.Lane.put
+
+    def frame(*arguments: Any) -> Any:
+        framed[turns] += 1
+        return real_frame(*arguments)
+
+    def put_one(*arguments: Any) -> None:
+        put[turns] += 1
+        real_put(*arguments)
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(kafka_sink.KafkaSink, "_frame", frame)
+    monkeypatch.setattr(kafka_lanes.Lane, "put", put_one)
+    async with started(sink(ctx, "turns")) as it:
+        counting = asyncio.ensure_future(others())
+        await it.write([*range(3 * LARGE_BATCH)])
+        counting.cancel()
+
+    assert sum(framed.values()) == sum(put.values()) == 3 * LARGE_BATCH
+    assert max(framed.values()) <= 3 * SLICE_MESSAGES
+    assert max(put.values()) <= 3 * SLICE_MESSAGES
+
+
+async def test_a_large_batch_that_is_cancelled_before_its_turn_is_not_sent(kafka: Kafka) -> None:
+    ctx = context(kafka.bootstrap, clock=TickingClock())
+    large = [*range(3 * LARGE_BATCH)]
+
+    async with started(sink(ctx, "given-up")) as it:
+        first, second, third = (
+            asyncio.ensure_future(it.begin(each)()) for each in (large, large, [1])
+        )
+        await asyncio.sleep(0)
+        second.cancel()
+        await asyncio.gather(first, third)
+
+    assert await values(kafka.bootstrap, "given-up") == [*map(encode, [*large, 1])]
+
+
+async def test_a_large_batch_under_way_does_not_hold_up_the_end(kafka: Kafka) -> None:
+    ctx = context(kafka.bootstrap, clock=TickingClock())
+
+    async with started(sink(ctx, "ended")) as it:
+        writing = asyncio.ensure_future(it.write([*range(50 * LARGE_BATCH)]))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        writing.cancel()
+
+    assert len(await values(kafka.bootstrap, "ended")) < 50 * LARGE_BATCH
