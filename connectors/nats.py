@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from headrace.compiler.delivery import Batch
+from headrace.compiler.delivery import LARGE_BATCH, Batch
 from headrace.compiler.edges import Arrival, AwaitingSink, Source
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.compiler.jsontext import encode
@@ -18,6 +19,7 @@ from headrace.compiler.language.fields import ConnectionName, Integer, Name, Sec
 from headrace.compiler.language.records import option
 from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.templates import Fixed
+from headrace.compiler.largejson import encode_each, in_slices, let_go
 from headrace.connectors.arrivals import Arrivals
 from headrace.connectors.drivers.nats_urls import schemes, servers_in
 from headrace.connectors.tls import FILES, TlsConnection
@@ -318,17 +320,24 @@ class NatsSink(AwaitingSink):
 
     async def write(self, batch: Batch) -> None:
         """Publish all messages, then wait for the server's word on them."""
-        bodies = [*map(encode, batch)]
+        is_large = len(batch) > LARGE_BATCH
+        bodies = await encode_each(batch, self._ctx.clock) if is_large else [*map(encode, batch)]
         try:
             link = await self._linked()
         except BuildRefused as cause:  # it let us in before: worth waiting, as for any lost server
             raise Unreachable(str(cause)) from cause
-        self._check_sizes(bodies, link)
+        check = self._checking(len(bodies), link)
+        if is_large:
+            await in_slices(bodies, check, self._ctx.clock)
+        else:
+            check(bodies)
         try:
             await link.send(self._subject, bodies)
         except Unreachable:
             await self.finish()
             raise
+        if is_large:
+            await let_go(bodies, self._ctx.clock)
 
     async def finish(self) -> None:
         """Close the connection."""
@@ -342,13 +351,20 @@ class NatsSink(AwaitingSink):
             self._link = await self._dialer.dial()
         return self._link
 
-    def _check_sizes(self, bodies: Sequence[bytes], link: Link) -> None:
-        """Raise `BatchFailed` for a message that the server would hang up on."""
-        most = link.max_payload
-        for place, body in enumerate(bodies, 1):
-            if len(body) > most:
-                self._ctx.warn_once(f"message {place} of {len(bodies)} has {len(body):,} bytes")
-                raise BatchFailed(
-                    f"a message is larger than the {most:,} bytes that {link.server.where} takes:"
-                    " nothing of the batch was sent"
-                )
+    def _checking(self, count: int, link: Link) -> Callable[[list[bytes]], None]:
+        """Return what raises `BatchFailed` for a message that the server would hang up on.
+
+        It is handed the messages of one batch in order, so many in all.
+        """
+        most, places = link.max_payload, itertools.count(1)
+
+        def check(bodies: list[bytes]) -> None:
+            for body, place in zip(bodies, places, strict=False):
+                if len(body) > most:
+                    self._ctx.warn_once(f"message {place} of {count} has {len(body):,} bytes")
+                    raise BatchFailed(
+                        f"a message is larger than the {most:,} bytes that {link.server.where}"
+                        " takes: nothing of the batch was sent"
+                    )
+
+        return check

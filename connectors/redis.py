@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from typing import Any, ClassVar, NoReturn
 
-from headrace.compiler.delivery import Batch
+from headrace.compiler.delivery import LARGE_BATCH, Batch
 from headrace.compiler.edges import Arrival, AwaitingSink, Source
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.compiler.jsontext import encode
@@ -16,6 +16,7 @@ from headrace.compiler.language.fields import ConnectionName, Identifier, Intege
 from headrace.compiler.language.records import option
 from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.templates import Fixed
+from headrace.compiler.largejson import encode_each, let_go
 from headrace.connectors.drivers.redis_client import ErrorReply, RedisLink, RedisServer
 from headrace.connectors.drivers.redis_urls import URL_FORM, RedisUrl, objection
 from headrace.connectors.tls import FILES, TlsConnection
@@ -215,7 +216,10 @@ class RedisSink(AwaitingSink):
             Unreachable: the server does not answer, or not now.
             BatchFailed: it refuses one of the messages.
         """
-        bodies = [encode(message) for message in batch]
+        if len(batch) > LARGE_BATCH:
+            bodies = await encode_each(batch, self._ctx.clock)
+        else:
+            bodies = [encode(message) for message in batch]
         replies: list[Any] = []
         try:
             await self._publish(bodies, replies)
@@ -228,6 +232,8 @@ class RedisSink(AwaitingSink):
             raise Unreachable(str(refused)) from None
         if (refusal := _refusal(replies)) is not None:
             await self._fail(refusal, replies, len(batch))
+        if len(batch) > LARGE_BATCH:
+            await let_go(bodies, self._ctx.clock)
 
     async def finish(self) -> None:
         """Hang up."""
@@ -278,7 +284,9 @@ class RedisSink(AwaitingSink):
 
 
 def _refusal(replies: Sequence[Any]) -> ErrorReply | None:
-    return next((reply for reply in replies if type(reply) is ErrorReply), None)
+    """Return the first refusal: it is among the answers to the last portion, if there is one."""
+    last = replies[-PORTION_MESSAGES:]
+    return next((reply for reply in last if type(reply) is ErrorReply), None)
 
 
 def portions(bodies: Sequence[bytes]) -> Iterator[Sequence[bytes]]:

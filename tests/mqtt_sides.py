@@ -11,6 +11,7 @@ from typing import Any
 
 import aiomqtt
 
+from headrace.compiler.clock import Clock
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.runtime.engine import Engine, PipelineView
 from headrace.connectors.drivers.mqtt_sink import MqttSink
@@ -29,10 +30,15 @@ def connection(server: Mosquitto, **options: Any) -> MqttConnection:
 
 
 def context(
-    server: Mosquitto, *, secrets: Mapping[str, str] | None = None, **options: Any
+    server: Mosquitto,
+    *,
+    secrets: Mapping[str, str] | None = None,
+    clock: Clock | None = None,
+    **options: Any,
 ) -> StubContext:
     """Return what a component is handed whose connection `bus` is this server."""
-    return StubContext(connections={"bus": connection(server, **options)}, secrets=secrets or {})
+    connections = {"bus": connection(server, **options)}
+    return StubContext(connections=connections, secrets=secrets or {}, clock=clock)
 
 
 def source(ctx: StubContext, topic: str, **options: Any) -> MqttSource:

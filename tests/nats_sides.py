@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
+from headrace.compiler.clock import Clock
 from headrace.compiler.edges import Arrival
 from headrace.connectors.nats import NatsConnection, NatsInput, NatsOutput, NatsSink, NatsSource
 from tests.clients import PATIENCE
@@ -104,10 +105,11 @@ def halted(server: Nats) -> Iterator[None]:
 Reader = AsyncGenerator[Sequence[Arrival], None]
 
 
-def context(urls: Nats | str, **options: Any) -> StubContext:
+def context(urls: Nats | str, *, clock: Clock | None = None, **options: Any) -> StubContext:
     """Return a context that has a connection 'bus'."""
     text = urls if isinstance(urls, str) else urls.url
-    return StubContext(connections={"bus": NatsConnection.load({"urls": text, **options})})
+    connection = NatsConnection.load({"urls": text, **options})
+    return StubContext(connections={"bus": connection}, clock=clock)
 
 
 def source(ctx: StubContext, subject: str, **options: Any) -> NatsSource:

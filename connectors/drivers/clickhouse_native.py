@@ -19,10 +19,13 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
+from functools import partial
 from struct import error, pack
 from types import MappingProxyType
 from typing import Any
 
+from headrace.compiler.clock import Clock
+from headrace.compiler.largejson import in_slices
 from headrace.connectors.tables.rows import StoredColumn
 
 SCALE = 9
@@ -151,6 +154,19 @@ class Blocks:
             pieces += (
                 [pack_values(values)] if filler is None else _filled(pack_values, filler, values)
             )
+        return b"".join(pieces)
+
+    async def of_large(self, rows: Sequence[list[Any]], clock: Clock) -> bytes:
+        """Return the block of many rows. Others have their turns meanwhile."""
+        pieces = [self._count, varint(len(rows[0]))]
+        for (head, pack_values, filler), values in zip(self._columns, rows, strict=True):
+            pieces.append(head)
+            if filler is None:
+                pieces += await in_slices(values, pack_values, clock)
+            else:
+                filled = await in_slices(values, partial(_filled, pack_values, filler), clock)
+                pieces += [nulls for nulls, _ in filled]
+                pieces += [packed for _, packed in filled]
         return b"".join(pieces)
 
 

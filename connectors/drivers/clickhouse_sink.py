@@ -6,11 +6,13 @@ import secrets
 from collections.abc import Mapping
 from hashlib import blake2b
 
-from headrace.compiler.delivery import Batch
+from headrace.compiler.clock import Clock
+from headrace.compiler.delivery import LARGE_BATCH, Batch
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.compiler.language.context import Context
 from headrace.compiler.language.diagnostics import Fault, Path
+from headrace.compiler.largejson import Turn
 from headrace.connectors.drivers.clickhouse_answers import (
     ACCESS_DENIED,
     NOT_CONVERTED,
@@ -36,6 +38,8 @@ INSERT_SECONDS = 30.0
 """How long the server may take over a batch."""
 MOST_DESCRIBED = 16 * 1024 * 1024
 """Bytes that the description of a table may have."""
+HASHED_BYTES = 1024 * 1024
+"""What is hashed in one turn: a millisecond."""
 
 ALWAYS = {
     # The answer to an insert is to mean that it is stored.
@@ -85,16 +89,25 @@ class ClickHouseSink(AwaitingSink):
             Unreachable: the server does not answer, or not now.
             BatchFailed: a value does not fit, or the server refuses the batch.
         """
-        rows = self._rows(batch)
-        if not rows[0]:
+        block = await self._large(batch) if len(batch) > LARGE_BATCH else self._block(batch)
+        if block is None:
             return
-        block = self._blocks.block(rows)
         try:
             await self._insert(block)
         except Answer as said:
             raise self._failure(said) from None
         except BuildRefused as refused:  # since it was built: not for every batch anew
             raise Unreachable(str(refused)) from None
+
+    def _block(self, batch: Batch) -> bytes | None:
+        """Return what is to be inserted, if any row of a batch is left."""
+        rows = self._rows(batch)
+        return self._blocks.block(rows) if rows[0] else None
+
+    async def _large(self, batch: Batch) -> bytes | None:
+        """The same for a large batch, in turns with others."""
+        rows = await self._rows.of_large(batch)
+        return await self._blocks.of_large(rows, self._ctx.clock) if rows[0] else None
 
     async def finish(self) -> None:
         """Hang up."""
@@ -104,7 +117,9 @@ class ClickHouseSink(AwaitingSink):
         """Send a block; once more if the connection breaks and the server knows it again."""
         parameters = self._parameters
         if self._has_tokens:
-            parameters = {**parameters, "insert_deduplication_token": self._tokens.next(block)}
+            is_long, tokens = len(block) > HASHED_BYTES, self._tokens
+            token = await tokens.of_long(block, self._ctx.clock) if is_long else tokens.next(block)
+            parameters = {**parameters, "insert_deduplication_token": token}
         try:
             await self._sent(block, parameters)
         except Lost:
@@ -212,5 +227,16 @@ class Tokens:
 
     def next(self, block: bytes) -> str:
         """Return the token of a block that has not been sent yet."""
+        return self._token(blake2b(block, digest_size=16).hexdigest())
+
+    async def of_long(self, block: bytes, clock: Clock) -> str:
+        """The same, in turns with others."""
+        digest, turn = blake2b(digest_size=16), Turn(clock)
+        for start in range(0, len(block), HASHED_BYTES):
+            digest.update(memoryview(block)[start : start + HASHED_BYTES])
+            await turn.end()
+        return self._token(digest.hexdigest())
+
+    def _token(self, digest: str) -> str:
         self._count += 1
-        return f"{blake2b(block, digest_size=16).hexdigest()}-{self._run}-{self._count}"
+        return f"{digest}-{self._run}-{self._count}"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from headrace.compiler.delivery import Batch
+from headrace.compiler.delivery import LARGE_BATCH, Batch
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.jsontext import encode
 from headrace.compiler.language.context import Context
+from headrace.compiler.largejson import SLICE_MESSAGES, Turn, encode_each, let_go
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.connectors.drivers.mqtt_access import CLOSED, Access
 from headrace.connectors.drivers.mqtt_client import QOS, Link
@@ -21,6 +22,8 @@ WRITE_SECONDS = 30.0
 """How long a batch of QoS 1 or 2 may take, over lost connections as well."""
 AT_ONCE = 1000
 """Messages handed to the client at once; packet ids are used again after 65,535."""
+MANY = 256
+"""Messages that are handed to it in one turn at most: it takes 25 µs for each."""
 
 
 class MqttSink(AwaitingSink):
@@ -71,9 +74,9 @@ class MqttSink(AwaitingSink):
         self._not_before = self._ctx.clock.monotonic() + self._backoff.next()
 
     def begin(self, batch: Batch) -> Rest | None:
-        """Publish with QoS 0 at once, while the broker takes what it is sent."""
+        """Publish with QoS 0 at once, while the broker takes what it is sent; not many messages."""
         link = self._link
-        if self._qos or link is None or link.is_full:
+        if self._qos or link is None or link.is_full or len(batch) > MANY:
             return partial(self.write, batch)
         self._publish(link, [encode(message) for message in batch])
         return None
@@ -83,8 +86,11 @@ class MqttSink(AwaitingSink):
 
     async def write(self, batch: Batch) -> None:
         """Publish the batch in order; with QoS 1 and 2 until all of it is confirmed."""
-        payloads = [encode(message) for message in batch]
+        is_large, clock = len(batch) > LARGE_BATCH, self._ctx.clock
+        payloads = await encode_each(batch, clock) if is_large else [*map(encode, batch)]
         await (self._deliver(payloads) if self._qos else self._send(payloads))
+        if is_large:
+            await let_go(payloads, clock)
 
     async def _send(self, payloads: list[bytes]) -> None:
         try:
@@ -94,22 +100,46 @@ class MqttSink(AwaitingSink):
         await link.drained()
         if link.is_lost:
             raise self._access.outage(CLOSED)
-        self._publish(link, payloads)
+        if len(payloads) <= MANY:
+            self._publish(link, payloads)
+            return
+        for start in range(0, len(payloads), AT_ONCE):
+            left = payloads[start : start + AT_ONCE]
+            await self._publish_in_turns(link, left)
+            if left:
+                raise self._access.outage(CLOSED)
+
+    async def _publish_in_turns(self, link: Link, left: list[bytes]) -> None:
+        """Publish while the broker takes it, and take from ``left`` what is published."""
+        turn = Turn(self._ctx.clock)
+        while left:
+            await link.drained()
+            if link.is_lost:
+                return
+            self._publish(link, left[:SLICE_MESSAGES])
+            del left[:SLICE_MESSAGES]
+            await turn.end()
 
     async def _deliver(self, payloads: list[bytes]) -> None:
-        left = payloads
+        left: list[bytes] = []
+        at, count = 0, len(payloads)
         try:
             async with self._ctx.clock.timeout(WRITE_SECONDS):
-                while left:
+                while left or at < count:
                     link = self._link or await self._reconnect()
-                    some, later = left[:AT_ONCE], left[AT_ONCE:]
-                    self._publish(link, some)
+                    before, at = at, min(at + AT_ONCE - len(left), count)
+                    left += payloads[before:at]
                     try:
+                        if len(left) > MANY:
+                            await self._publish_in_turns(link, left)
+                        else:
+                            self._publish(link, left)
+                            left = []
                         await link.confirmed()
                     finally:
-                        left = [*link.unconfirmed, *later]
+                        left = [*link.unconfirmed, *left]
         except TimeoutError:
-            raise await self._given_up(len(payloads), len(left)) from None
+            raise await self._given_up(count, len(left) + count - at) from None
 
     async def _reconnect(self) -> Link:
         """Try until the broker has let us in; every failure counts, and nothing is lost by it yet."""

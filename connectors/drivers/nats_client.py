@@ -19,8 +19,10 @@ from nats.aio.client import DEFAULT_BUFFER_SIZE, Client
 from nats.aio.transport import TcpTransport
 from nats.protocol.parser import AWAITING_MSG_PAYLOAD, Parser
 
+from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.compiler.language.context import Context
+from headrace.compiler.largejson import in_slices
 from headrace.connectors.drivers.nats_urls import EXPECTED, Server
 from headrace.connectors.refusal import CONNECT_SECONDS, turned_away
 from headrace.connectors.tls import handshake_fault
@@ -157,7 +159,7 @@ class Link(Client):
         if self.denied:
             raise turned_away(f"{self.server.where} does not permit it: {self.denied}")
 
-    async def send(self, subject: str, bodies: Sequence[bytes]) -> None:
+    async def send(self, subject: str, bodies: list[bytes]) -> None:
         """Publish messages, and wait until the server has dealt with all of them.
 
         Raises:
@@ -166,12 +168,25 @@ class Link(Client):
         """
         self.denied = ""
         head = f"PUB {subject} ".encode()
+
+        def lines(bodies: list[bytes]) -> bytes:
+            return b"".join([b"%b%d\r\n%b\r\n" % (head, len(body), body) for body in bodies])
+
         # All at once: `publish` takes longer over a message than everything else together.
-        lines = [b"%b%d\r\n%b\r\n" % (head, len(body), body) for body in bodies]
-        what = "the batch, so some of it may have been delivered"
-        await self._confirmed(what, self._send_command(b"".join(lines)))
+        if len(bodies) > LARGE_BATCH:
+            sending = self._send_commands(await in_slices(bodies, lines, self._ctx.clock))
+        else:
+            sending = self._send_command(lines(bodies))
+        await self._confirmed("the batch, so some of it may have been delivered", sending)
         if self.denied:
             raise BatchFailed(f"{self.server.where} does not permit it: {self.denied}")
+
+    async def _send_commands(self, commands: Sequence[bytes]) -> None:
+        """Send one after the other, as the server takes them: above 2 MiB the client waits for it."""
+        for each in commands:
+            if self.is_over:
+                return
+            await self._send_command(each)
 
     async def end(self) -> None:
         """Close at once, whether or not somebody is there: what counts has been confirmed."""

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from headrace.compiler.clock import Clock
 from headrace.compiler.jsontext import encode
+from headrace.compiler.largejson import in_slices
 
 Literal = Callable[[list[object]], str]
 
@@ -31,6 +33,12 @@ def strings(values: list[object]) -> str:
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
+
+
+async def of_large(write: Literal, values: list[object], clock: Clock) -> str:
+    """Return what ``write`` does of a long column. Others have their turns meanwhile."""
+    pieces = await in_slices(values, lambda some: write(some)[1:-1], clock)
+    return f"{{{','.join(pieces)}}}"
 
 
 def literal(type: str) -> Literal:

@@ -7,9 +7,12 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
+from headrace.compiler.clock import Clock
+from headrace.compiler.largejson import Turn, in_slices, slices
 from headrace.connectors.drivers.postgres_table import Table
 from headrace.connectors.drivers.postgres_types import Types
 
@@ -36,11 +39,31 @@ class Latest:
         kept = sorted(last.values())
         return [[column[row] for row in kept] for column in columns]
 
+    async def of_large(self, columns: list[list[Any]], clock: Clock) -> list[list[Any]]:
+        """The same for many rows. Others have their turns meanwhile."""
+        last: dict[Any, int] = {}
+        turn = Turn(clock)
+        for rows in slices([*range(len(columns[0]))]):
+            some = [column[rows[0] : rows[-1] + 1] for column in columns]
+            keys = zip(*(self._comparable(some, *each) for each in self._key), strict=True)
+            last.update(zip(keys, rows, strict=True))
+            await turn.end()
+        if len(last) == len(columns[0]):
+            return columns
+        kept = sorted(last.values())
+        return [await _picked(column, kept, clock) for column in columns]
+
     def _comparable(
         self, columns: Sequence[list[Any]], place: int, equal: Equal | None
     ) -> Sequence[Any]:
         column = columns[place]
         return column if equal is None else [equal(value) for value in column]
+
+
+async def _picked(column: list[Any], kept: list[int], clock: Clock) -> list[Any]:
+    """Return some rows of a column."""
+    pieces = await in_slices(kept, lambda rows: [column[row] for row in rows], clock)
+    return [*chain.from_iterable(pieces)]
 
 
 def _equal(kind: str, there: str) -> Equal | None:

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from headrace.compiler.delivery import Batch
+from headrace.compiler.delivery import LARGE_BATCH, Batch
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BatchFailed, BuildRefused, HeadraceError, Unreachable
 from headrace.compiler.language.context import Context
-from headrace.connectors.drivers.postgres_arrays import literal
+from headrace.connectors.drivers.postgres_arrays import literal, of_large
 from headrace.connectors.drivers.postgres_errors import (
     ends_session,
     is_loss,
@@ -82,17 +82,36 @@ class PostgresSink(AwaitingSink):
             Unreachable: the connection is lost, and so is the one made in its place.
             BatchFailed: a message does not fit, or the server refuses the batch.
         """
-        columns = self._rows(batch)
-        if not columns[0]:
+        arrays = await self._large(batch) if len(batch) > LARGE_BATCH else self._arrays(batch)
+        if not arrays:
             return
-        if self._latest is not None:
-            columns = self._latest(columns)
-        arrays = [write(column) for write, column in zip(self._literals, columns, strict=True)]
         link = self._idle.pop()  # there is one: no more are written at once
         try:
             await link.insert(arrays)
         finally:
             self._idle.append(link)
+
+    def _arrays(self, batch: Batch) -> Arrays:
+        """Return what is to be written; nothing for a batch of which no row is left."""
+        columns = self._rows(batch)
+        if not columns[0]:
+            return ()
+        if self._latest is not None:
+            columns = self._latest(columns)
+        return [write(column) for write, column in zip(self._literals, columns, strict=True)]
+
+    async def _large(self, batch: Batch) -> Arrays:
+        """The same for a large batch, in turns with others."""
+        clock = self._ctx.clock
+        columns = await self._rows.of_large(batch)
+        if not columns[0]:
+            return ()
+        if self._latest is not None:
+            columns = await self._latest.of_large(columns, clock)
+        return [
+            await of_large(write, column, clock)
+            for write, column in zip(self._literals, columns, strict=True)
+        ]
 
     async def finish(self) -> None:
         """Hang up."""

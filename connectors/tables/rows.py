@@ -25,6 +25,7 @@ from headrace.compiler.errors import BatchFailed
 from headrace.compiler.language.context import Context
 from headrace.compiler.language.diagnostics import shown
 from headrace.compiler.language.records import json_type
+from headrace.compiler.largejson import Turn, slices
 from headrace.compiler.lowering.code import compile_source, subscripts
 from headrace.compiler.lowering.paths import MISSING, DottedPath
 from headrace.connectors.tables.fitting import Bound, Cell, Misfit, Unusual
@@ -98,6 +99,16 @@ class Rows:
             return self.usually(batch)
         except Exception:  # reported by the plain way, if there is a fault at all
             return self.plainly(batch)
+
+    async def of_large(self, batch: Batch) -> list[list[Any]]:
+        """Return a large batch as columns. The same, but others have their turns meanwhile."""
+        columns: list[list[Any]] = [[] for _ in self._plain]
+        turn = Turn(self._ctx.clock)
+        for some in slices(batch):
+            for column, cells in zip(columns, self(some), strict=True):
+                column += cells
+            await turn.end()
+        return columns
 
     def usually(self, batch: Batch) -> list[list[Any]]:
         """Return the columns of a batch that is as most are; of another raise anything."""

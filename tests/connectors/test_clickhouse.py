@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from decimal import Context, Decimal
 from hashlib import blake2b
 
@@ -17,8 +18,9 @@ from headrace.connectors.drivers.clickhouse_sink import Tokens
 from headrace.connectors.drivers.clickhouse_table import Table, narrow
 from headrace.connectors.tables.rows import StoredColumn
 from tests.clickhouse_sides import connection, context, output
-from tests.doubles import StubContext, refusals
+from tests.doubles import StubContext, TickingClock, refusals
 from tests.services.clickhouse import Access
+from tests.virtual import virtual
 
 HERE = Access("http://127.0.0.1:8123", "writer", "open-sesame", "plant")
 FILED = {
@@ -278,3 +280,17 @@ def test_a_token_is_that_of_one_delivery():
     assert {each.partition("-")[0] for each in (first, second, other)} == {
         blake2b(b"a", digest_size=16).hexdigest()
     }
+
+
+@virtual
+async def test_the_block_and_the_token_of_many_rows_are_those_of_one_go():
+    columns = [StoredColumn(kind, kind, None) for kind in ("text", "integer", "timestamp", "uuid")]
+    uuid, moment = "61F0C404-5cb3-11e7-907b-a6006ad3dba0", datetime(2026, 3, 1, tzinfo=UTC)
+    rows = [[value, value, None] * 3000 for value in ("ü", -7, moment, uuid)]
+    made = Blocks(columns)
+
+    block = await made.of_large(rows, TickingClock())
+
+    assert block == made.block(rows)
+    tokens = [Tokens().next(block), await Tokens().of_long(block, TickingClock())]
+    assert len({each.partition("-")[0] for each in tokens}) == 1

@@ -18,8 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.compiler.decimals import Written
+from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import BatchFailed, Unreachable
 from tests.clickhouse_sides import EVERY, TYPES, N, context, named, output, said, started, wrote
+from tests.doubles import TickingClock
 from tests.services.clickhouse import Access
 
 
@@ -356,3 +358,17 @@ async def test_every_setting_is_one_that_the_server_knows(clickhouse: Access, ta
 
     assert await wrote(clickhouse, table, [{"n": 1}], N, settings=known) == [[1]]
     assert known.keys() == output("t", settings=known).settings.options().keys()
+
+
+async def test_a_large_batch_is_in_whole_or_not_at_all(clickhouse: Access, table: str):
+    s = {"name": "s", "type": "text"}
+    batch = [{"n": n, "s": "ü" if n % 7 else None} for n in range(3 * LARGE_BATCH)]
+
+    async with started(output(table, N, s), context(clickhouse, clock=TickingClock())) as it:
+        with pytest.raises(BatchFailed, match="column 'n': expected an integer, found a string"):
+            await it.write([*batch, {"n": "x"}])
+        await it.write(batch)
+        await it.write([{"n": -1}])
+
+    rows = clickhouse.rows(f"SELECT n, s FROM {table} ORDER BY n")
+    assert rows == [[-1, None], *([each["n"], each["s"]] for each in batch)]

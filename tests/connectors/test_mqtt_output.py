@@ -5,13 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from collections import Counter
 from contextlib import suppress
 from statistics import median
+from typing import Any
 
 import pytest
 
+from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import Unreachable
+from headrace.compiler.largejson import SLICE_MESSAGES
 from headrace.connectors.drivers import mqtt_client, mqtt_sink
+from tests.doubles import TickingClock
 from tests.mqtt_sides import (
     context,
     halted,
@@ -285,3 +290,49 @@ async def test_a_batch_that_is_given_up_leaves_no_connection(tmp_path):
             await opened.finish()
 
     assert writing.cancelled()
+
+
+@pytest.mark.parametrize("qos", [0, 1])
+async def test_many_messages_are_published_in_turns_with_others(
+    mosquitto: Mosquitto, qos: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic, turns, made = f"turns/{qos}", 0, Counter[int]()
+    batch, real = [{"n": n} for n in range(LARGE_BATCH + 500)], mqtt_client.Link.publish
+
+    def publish(link: Any, topic: str, payloads: Any, *arguments: Any, **options: Any) -> None:
+        made[turns] += len(payloads)
+        real(link, topic, payloads, *arguments, **options)
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(mqtt_client.Link, "publish", publish)
+    ctx = context(mosquitto, clock=TickingClock())
+    async with listening(mosquitto, topic, 0) as client:
+        async with started(sink(ctx, topic, qos=QOS[qos])) as opened:
+            counting = asyncio.ensure_future(others())
+            await write(opened, batch)
+            counting.cancel()
+            await write(opened, ["behind"])
+        messages = await heard(client, len(batch) + 1)
+
+    assert values(messages) == [*batch, "behind"]
+    assert max(made.values()) <= 3 * SLICE_MESSAGES
+
+
+@pytest.mark.parametrize("qos", [0, 1])
+async def test_of_many_messages_none_is_published_if_one_cannot_be(
+    mosquitto: Mosquitto, qos: int
+) -> None:
+    topic = f"none/{qos}"
+    async with listening(mosquitto, topic, 1) as client:
+        async with started(sink(context(mosquitto), topic, qos=QOS[qos])) as opened:
+            with pytest.raises(UnicodeEncodeError):
+                await write(opened, [*range(2 * LARGE_BATCH), "\ud800"])
+            await write(opened, ["behind"])
+        messages = await heard(client, 1)
+
+    assert values(messages) == ["behind"]

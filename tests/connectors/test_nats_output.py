@@ -7,10 +7,11 @@ from time import monotonic
 
 import pytest
 
+from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import BatchFailed, Unreachable
 from headrace.connectors.drivers import nats_client as driver
 from headrace.connectors.nats import NatsOutput
-from tests.doubles import refusals
+from tests.doubles import TickingClock, refusals
 from tests.nats_sides import context, halted, listening, peer, sink
 from tests.services.nats import Nats
 
@@ -190,3 +191,27 @@ async def test_a_user_who_is_taken_away_is_as_unreachable_as_any_lost_server(tmp
             cause = await failure(output, [3])
     assert isinstance(cause, Unreachable)
     assert str(cause) == f"{server.address} turns the connection away: Authorization Violation"
+
+
+async def test_what_comes_behind_a_large_batch_is_published_behind_it(nats_server: Nats) -> None:
+    ctx, large = context(nats_server, clock=TickingClock()), [*range(3 * LARGE_BATCH)]
+    async with peer(nats_server) as reader, sink(ctx, "large.a") as output:
+        await reader.subscribe("large.*")
+        await output.write(large)
+        await output.write([-1])
+
+        assert await reader.several(len(large) + 1) == [*large, -1]
+
+
+async def test_of_a_large_batch_with_a_message_that_is_too_large_nothing_is_sent(
+    nats_server: Nats,
+) -> None:
+    ctx, large = context(nats_server, clock=TickingClock()), [*range(3 * LARGE_BATCH)]
+    async with peer(nats_server) as reader, sink(ctx, "large.b") as output:
+        await reader.subscribe("large.b")
+        with pytest.raises(BatchFailed, match="nothing of the batch was sent"):
+            await output.write([*large, "x" * 2_000_000, *large])
+        await output.write([-1])
+
+        assert await reader.several(1) == [-1]
+    assert ctx.warnings == [f"message {len(large) + 1} of {2 * len(large) + 1} has 2,000,002 bytes"]

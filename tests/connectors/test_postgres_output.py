@@ -11,7 +11,9 @@ from uuid import UUID
 import pytest
 
 from headrace.compiler.decimals import exact
+from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import BatchFailed
+from tests.doubles import TickingClock
 from tests.postgres_sides import (
     column,
     context,
@@ -367,3 +369,36 @@ async def test_documents_that_are_not_equal_are_several_keys(postgres: Postgres)
         await it.write([{"k": key, "n": n} for n, key in enumerate(keys)])
 
     assert await found(postgres, f"select n from {table} order by n") == [*range(len(keys))]
+
+
+MANY = 3 * LARGE_BATCH
+
+
+async def test_a_large_batch_is_one_transaction(postgres: Postgres):
+    table, ctx = unused(), context(postgres, clock=TickingClock())
+    columns = [column("n", "integer", on_missing="skip_row"), column("s", "text")]
+    batch = [{"n": n, "s": 'a"\\ü' if n % 7 else None} for n in range(MANY)]
+
+    async with started(sink(ctx, table, columns)) as it:
+        with pytest.raises(BatchFailed, match="column 'n': expected an integer, found a string"):
+            await it.write([*batch, {"n": "x"}])
+        await it.write([*batch, {}])
+        await it.write([{"n": -1}])
+        await it.write([{}] * MANY)
+
+    rows = await found(
+        postgres, f"select row_to_json(t) from (select n, s from {table} order by id) t"
+    )
+    assert [json.loads(each) for each in rows] == [*batch, {"n": -1, "s": None}]
+    assert await found(postgres, f"select count(distinct xmin::text) from {table}") == [2]
+
+
+async def test_the_last_row_counts_of_a_large_batch_as_well(postgres: Postgres):
+    table, ctx = unused(), context(postgres, clock=TickingClock())
+    batch = [{"k": f"{n % 5000}", "n": n} for n in range(MANY)]
+
+    async with started(sink(ctx, table, KEYED, primary_key=["k"], on_conflict="update")) as it:
+        await it.write(batch)
+
+    last = {each["k"]: each["n"] for each in batch}
+    assert await found(postgres, f"select n from {table} order by n") == sorted(last.values())

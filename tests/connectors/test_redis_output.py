@@ -13,9 +13,11 @@ from time import monotonic
 import pytest
 import redis
 
+from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.connectors.drivers import redis_client
 from headrace.connectors.redis import PORTION_BYTES, PORTION_MESSAGES, portions
+from tests.doubles import TickingClock
 from tests.redis_sides import client, context, halted, listening, sink, started
 from tests.services.redis import Redis
 
@@ -284,3 +286,15 @@ async def test_the_log_says_what_is_known_of_a_batch_when_the_connection_breaks(
         " of the others nobody knows",
         warning,
     )
+
+
+async def test_what_comes_behind_a_large_batch_is_published_behind_it(redis_server: Redis):
+    ctx, large = context(redis_server, clock=TickingClock()), [*range(3 * LARGE_BATCH)]
+    with listening(redis_server, "turns") as published:
+        async with started(sink(redis_server, "turns", ctx)) as it:
+            with pytest.raises(UnicodeEncodeError):
+                await it.write([*large, "\ud800"])
+            await it.write(large)
+            await it.write([-1])
+
+        assert [int(each) for each in islice(published, len(large) + 1)] == [*large, -1]

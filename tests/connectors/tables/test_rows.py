@@ -16,7 +16,8 @@ from headrace.connectors.tables import cells
 from headrace.connectors.tables.cells import CELLS
 from headrace.connectors.tables.fitting import Bound
 from headrace.connectors.tables.rows import Rows, StoredColumn
-from tests.doubles import StubContext
+from tests.doubles import StubContext, TickingClock
+from tests.virtual import virtual
 
 OBJECTS = [{}, {"temp": None}]
 NO_OBJECTS = [None, 7, 7.5, True, "temp", ["temp"], []]
@@ -335,3 +336,27 @@ def test_a_table_that_is_there_may_take_less():
     assert failure(few, [{"n": 8}, {"n": 9}]) == "column 'n': expected a digit, found more"
     assert failure(few, [{"n": "8"}]) == "column 'n': expected an integer, found a string"
     assert made([{"n": 9}]) == [[9], [None]]
+
+
+# Large batches
+
+
+@virtual
+async def test_a_large_batch_becomes_the_same_columns():
+    made = rows(column("n", "integer", on_missing="skip_row"), column("temp", "float"), whole())
+    batch = [{"n": n, "temp": [None, 20.5, 21][n % 3]} if n % 7 else {} for n in range(9000)]
+
+    assert await made.of_large(batch) == made(batch)
+    assert await made.of_large([{}] * 9000) == [[], [], []]
+
+
+@virtual
+async def test_a_large_batch_fails_with_its_first_fault():
+    ctx = StubContext(clock=TickingClock())
+    made = rows(column("n", "integer"), column("temp", "float"), ctx=ctx)
+    batch = [{"n": 1}] * 5000 + [{"temp": "x"}, {"n": "x"}] + [{"n": 1}] * 5000
+
+    with pytest.raises(BatchFailed) as failed:
+        await made.of_large(batch)
+
+    assert str(failed.value) == failure(made, batch)
