@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from headrace.compiler.delivery import Batch, Delivery
+from headrace.compiler.delivery import Batch, Delivery, JsonValue
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.jsontext import encode
@@ -16,6 +17,7 @@ from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.families import Input
 from headrace.compiler.language.ids import generated_id
 from headrace.compiler.language.redaction import Hidden
+from headrace.compiler.largejson import are_small
 from headrace.compiler.runtime.ahead import read_ahead
 from headrace.compiler.runtime.building import missing, pump_over
 from headrace.compiler.runtime.context import World
@@ -78,6 +80,9 @@ class Taking:
         self._is_over = asyncio.Event()
         self._pump: Pump | None = None
         self._opening: asyncio.Task[None] | None = None
+        self._taking: asyncio.Task[None] | None = None
+        self._waiting: deque[Delivery] = deque()
+        self._is_complete = False
         self._subscription: DisposableBase | None = None
 
     async def read(self, seconds: float) -> Sample | Unbuilt | Unread:
@@ -115,6 +120,11 @@ class Taking:
             await asyncio.wait([self._opening])
         if self._subscription is not None:
             self._subscription.dispose()
+        if self._taking is not None:
+            self._taking.cancel()
+            await asyncio.wait([self._taking])
+        for delivery in self._waiting:
+            delivery.done()
         if self._pump is not None:
             await self._pump.finish()
             self._pump.discard()  # also when it has never read
@@ -149,21 +159,50 @@ class Taking:
             self._place.report(cause)
         else:
             self._subscription = pump.observable().subscribe(
-                self._take, on_completed=self._is_over.set
+                self._take, on_completed=self._completed
             )
 
     def _take(self, delivery: Delivery) -> None:
-        """Take what is wanted of a batch, as far as there is room for it in an answer."""
-        for message in delivery.batch[: self._left]:
-            self._left -= 1
-            size = len(encode(message))
-            if self._bytes + size > MOST_BYTES:
-                self._too_large += 1
-            else:
-                self._bytes += size
-                self._messages.append(message)
+        """Take what is wanted of a batch; of large messages one in each turn of the loop."""
+        if self._taking is None and are_small(delivery.batch[: self._left]):
+            for message in delivery.batch[: self._left]:
+                self._keep(message)
+            self._taken(delivery)
+            return
+        self._waiting.append(delivery)
+        if self._taking is None:
+            self._taking = asyncio.ensure_future(self._take_waiting())
+
+    async def _take_waiting(self) -> None:
+        while self._waiting:
+            delivery = self._waiting[0]
+            for message in delivery.batch[: self._left]:
+                self._keep(message)
+                await asyncio.sleep(0)
+            self._taken(self._waiting.popleft())
+        self._taking = None
+        if self._is_complete:
+            self._is_over.set()
+
+    def _keep(self, message: JsonValue) -> None:
+        """Keep a message, as far as there is room for it in an answer."""
+        self._left -= 1
+        size = len(encode(message))
+        if self._bytes + size > MOST_BYTES:
+            self._too_large += 1
+        else:
+            self._bytes += size
+            self._messages.append(message)
+
+    def _taken(self, delivery: Delivery) -> None:
         delivery.done()
         if not self._left:
+            self._is_over.set()
+
+    def _completed(self) -> None:
+        """Note that nothing more arrives; what has arrived is still taken."""
+        self._is_complete = True
+        if self._taking is None:
             self._is_over.set()
 
     def _broke_off(self, cause: BaseException) -> None:

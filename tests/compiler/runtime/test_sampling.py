@@ -155,6 +155,26 @@ async def test_an_input_that_ends_by_itself_is_not_waited_for():
 
 
 @virtual
+async def test_of_large_messages_one_is_taken_in_each_turn(monkeypatch: pytest.MonkeyPatch):
+    it, turns, sized = engine(), 0, []
+    large = ["x" * 600_000, *(["y" * 600_000] * 4)]
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(taking, "encode", lambda each: sized.append(turns) or b"")
+    counting = asyncio.ensure_future(others())
+    said = await taken(it, Told(it.clock, [batches(large, [6])], stays=False), most=6)
+    counting.cancel()
+
+    assert said.messages == [*large, 6]
+    assert len(set(sized)) == len(sized) == 6
+
+
+@virtual
 async def test_what_arrives_while_it_is_closed_is_not_shown():
     it = engine()
     source = Broker(it.clock, [[b"1"]], closes_in=1.0)
@@ -577,6 +597,27 @@ async def test_a_sample_holds_up_neither_the_pipeline_nor_its_acknowledgements(
     assert running(it, "above").in_flight == 0
     assert (await asking).messages == []
     assert caplog.records == []  # what it did not read is no loss
+    await it.close()
+
+
+@virtual
+async def test_a_sample_that_ends_while_it_takes_large_messages_gives_back_what_it_has(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    it, large = engine(), ["x" * 600_000] * 10
+    source = Told(it.clock, [0.5, batches(*[large] * 3)])
+    given = reads(source, acknowledges=True, ack="on_delivery")
+    await run(it, pipeline("above", [given]))
+    sampling: list[asyncio.Future[Any]] = []
+    monkeypatch.setattr(taking, "encode", lambda _: sampling[0].cancel() or b"")
+
+    sampling.append(asyncio.ensure_future(it.samples.take(peeking(), most=100, seconds=5)))
+    await asyncio.wait(sampling)
+    await it.clock.sleep(1)
+
+    assert sampling[0].cancelled()
+    assert len(source.acknowledged) == 3
+    assert running(it, "above").in_flight == 0
     await it.close()
 
 
