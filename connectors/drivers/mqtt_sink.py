@@ -87,7 +87,12 @@ class MqttSink(AwaitingSink):
         """Publish the batch in order; with QoS 1 and 2 until all of it is confirmed."""
         is_large, clock = len(batch) > LARGE_BATCH, self._ctx.clock
         payloads = await encode_each(batch, clock) if is_large else [*map(encode, batch)]
-        await (self._deliver(payloads) if self._qos else self._send(payloads))
+        try:
+            await (self._deliver(payloads) if self._qos else self._send(payloads))
+        except Exception:
+            if is_large:
+                await let_go(payloads, clock)
+            raise
         if is_large:
             await let_go(payloads, clock)
 
