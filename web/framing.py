@@ -8,22 +8,26 @@ Source: RFC 9112, 6.1, 6.3 and 7
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from headrace.compiler.language.diagnostics import shown
 
 _TAKEN = "send the body as it is, with 'Transfer-Encoding: chunked' alone or with a Content-Length"
 
 
-def refused_framing(headers: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, str] | None:
+def refused_framing(headers: Sequence[tuple[bytes, bytes]]) -> tuple[bytes, str] | None:
     """Return status line and text of the refusal of what a head says of its body; None: it is taken.
 
     Names of headers are in lower case. Where `chunked` is not the last coding nobody knows where the body
     ends: that is a bad request (400). Another one before it is not implemented (501).
     """
-    fields = [value for name, value in headers if name == b"transfer-encoding"]
-    if not fields:
-        return None
+    for name, _ in headers:
+        if name == b"transfer-encoding":
+            return _refused(value for name, value in headers if name == b"transfer-encoding")
+    return None  # most say how long they are
+
+
+def _refused(fields: Iterable[bytes]) -> tuple[bytes, str] | None:
     codings = [word for each in b",".join(fields).split(b",") if (word := each.strip(b" \t"))]
     is_last = bool(codings) and codings[-1].lower() == b"chunked"
     if is_last and len(codings) == 1:
