@@ -17,7 +17,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
 
 JsonValue = Any
 """JSON as decoded: None, bool, int, float, str, list or dict."""
@@ -31,10 +33,10 @@ PART = 256
 """Messages of a large batch that are worked on before somebody looks whether the slice is over."""
 
 
-def parts(messages: Iterable[JsonValue]) -> Iterator[Batch]:
-    """Yield many messages in parts of `PART`."""
-    rest = iter(messages)
-    while part := [*islice(rest, PART)]:
+def parts(items: Iterable[T], size: int | None = None) -> Iterator[list[T]]:
+    """Yield many messages, or something else, in parts of ``size``, or of `PART`."""
+    rest = iter(items)
+    while part := [*islice(rest, size or PART)]:
         yield part
 
 

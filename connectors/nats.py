@@ -19,7 +19,7 @@ from headrace.compiler.language.fields import ConnectionName, Integer, Name, Sec
 from headrace.compiler.language.records import option
 from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.templates import Fixed
-from headrace.compiler.largejson import encode_each, in_slices, let_go
+from headrace.compiler.largejson import encode_each, in_slices
 from headrace.connectors.arrivals import Arrivals
 from headrace.connectors.drivers.nats_urls import schemes, servers_in
 from headrace.connectors.tls import FILES, TlsConnection
@@ -336,8 +336,6 @@ class NatsSink(AwaitingSink):
         except Unreachable:
             await self.finish()
             raise
-        if is_large:
-            await let_go(bodies, self._ctx.clock)
 
     async def finish(self) -> None:
         """Close the connection."""

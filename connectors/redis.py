@@ -16,7 +16,7 @@ from headrace.compiler.language.fields import ConnectionName, Identifier, Intege
 from headrace.compiler.language.records import option
 from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.templates import Fixed
-from headrace.compiler.largejson import encode_each, let_go
+from headrace.compiler.largejson import encode_each
 from headrace.connectors.drivers.redis_client import ErrorReply, RedisLink, RedisServer
 from headrace.connectors.drivers.redis_urls import URL_FORM, RedisUrl, objection
 from headrace.connectors.tls import FILES, TlsConnection
@@ -232,8 +232,6 @@ class RedisSink(AwaitingSink):
             raise Unreachable(str(refused)) from None
         if (refusal := _refusal(replies)) is not None:
             await self._fail(refusal, replies, len(batch))
-        if len(batch) > LARGE_BATCH:
-            await let_go(bodies, self._ctx.clock)
 
     async def finish(self) -> None:
         """Hang up."""

@@ -14,7 +14,7 @@ from headrace.compiler.language.fieldflow import Demand, FieldUse, Passing
 from headrace.compiler.language.fields import Choice, DottedPath, Name
 from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.structures import ListOf, RecordOf
-from headrace.compiler.largejson import LargeBatch
+from headrace.compiler.largejson import LargeList
 from headrace.compiler.lowering.paths import MISSING
 from headrace.compiler.lowering.paths import DottedPath as At
 from headrace.operators.accumulation import accumulate
@@ -198,7 +198,7 @@ class Reducer(
                 yield None
         elif batch:
             groups[()] = batch
-        results: Batch = LargeBatch() if len(batch) > LARGE_BATCH else []
+        results: Batch = LargeList() if len(batch) > LARGE_BATCH else []
         for messages in groups.values():
             results.append((yield from self._result(messages)))
         if results:

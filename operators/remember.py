@@ -18,7 +18,7 @@ from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.states import no_state
 from headrace.compiler.language.structures import ListOf, RecordOf
 from headrace.compiler.language.variants import VariantOf
-from headrace.compiler.largejson import LargeBatch
+from headrace.compiler.largejson import LargeList
 from headrace.compiler.lowering.code import GiveUp, subscripts
 from headrace.compiler.lowering.paths import MISSING
 from headrace.compiler.lowering.paths import DottedPath as Path
@@ -133,7 +133,7 @@ class Remember(Fusible, kind="remember", listed=6, elsewhere="cache put save sto
 
         def remembered(batch: Batch) -> Iterator[Batch | None]:
             is_large = len(batch) > LARGE_BATCH
-            turns: list[tuple[str, Values]] = LargeBatch() if is_large else []
+            turns: list[tuple[str, Values]] = LargeList() if is_large else []
             for part in parts(batch):
                 turns += writes(part)
                 yield None
@@ -249,7 +249,7 @@ def _merging(
     bucket: Bucket, found: Callable[[Any], Values], kept: dict[str, Any]
 ) -> Iterator[None]:
     """Write what is kept of a large batch, last key first, in slices."""
-    turns: list[tuple[str, Values]] = LargeBatch()
+    turns: list[tuple[str, Values]] = LargeList()
     for part in parts(reversed(kept.items())):
         turns += [(under, found(each)) for under, each in part]
         yield

@@ -24,7 +24,7 @@ from headrace.compiler.language.inputbuffers import InputBuffer
 from headrace.compiler.language.readings import Reading
 from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.variants import VariantOf
-from headrace.compiler.largejson import LargeBatch
+from headrace.compiler.largejson import LargeList
 
 if TYPE_CHECKING:
     from headrace.compiler.lowering.code import Code
@@ -253,7 +253,7 @@ class PerMessage(Fusible):
         step = self.step(ctx)
 
         def paced(batch: Batch) -> Iterator[Batch | None]:
-            made = LargeBatch()
+            made: Batch = LargeList()
             for part in parts(batch):
                 for some in step(part):
                     made += some

@@ -14,7 +14,7 @@ from headrace.compiler.jsontext import Decoding
 from headrace.compiler.largejson.beginning import are_small, beginning
 from headrace.compiler.largejson.cutting import SLICE, Cutting
 from headrace.compiler.largejson.growing import Growing
-from headrace.compiler.largejson.letting_go import DecodedBatch, LargeBatch
+from headrace.compiler.largejson.letting_go import DecodedBatch, LargeList
 from headrace.compiler.largejson.numbers import Text
 from headrace.compiler.largejson.writing import (
     SLICE_MESSAGES,
@@ -24,8 +24,6 @@ from headrace.compiler.largejson.writing import (
     encode_large,
     encode_large_lines,
     in_slices,
-    let_go,
-    slices,
 )
 
 LARGE = 256 * 1024
@@ -57,7 +55,7 @@ __all__ = [
     "SLICE_MESSAGES",
     "TURN_SECONDS",
     "DecodedBatch",
-    "LargeBatch",
+    "LargeList",
     "Turn",
     "are_small",
     "beginning",
@@ -66,6 +64,4 @@ __all__ = [
     "encode_large",
     "encode_large_lines",
     "in_slices",
-    "let_go",
-    "slices",
 ]

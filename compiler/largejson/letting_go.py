@@ -10,10 +10,12 @@ import asyncio
 import gc
 import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import JsonValue
+
+T = TypeVar("T")
 
 MANY_CONTAINERS = 100_000
 """Lists and objects of one text from which on the search for cycles among everything waits until
@@ -73,8 +75,8 @@ _HELD_BY_US = 3
 """References that the interpreter counts: the tuple's, a name's, and that of the count itself."""
 
 
-class LargeBatch(list[JsonValue]):
-    """A batch that is cut down in slices when nobody holds it any more."""
+class LargeList(list[T]):
+    """A list of many items that is cut down in slices when nobody holds it any more."""
 
     __slots__ = ("_loop",)
 
@@ -102,7 +104,7 @@ class LargeBatch(list[JsonValue]):
         """Be let go of in one go: nobody has turns any more."""
 
 
-class DecodedBatch(LargeBatch):
+class DecodedBatch(LargeList[JsonValue]):
     """A large batch as it was decoded.
 
     ``slices`` are the numbers of messages that were decoded together, ``built`` are the large lists and

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TypeVar
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.delivery import Batch
+from headrace.compiler.delivery import Batch, parts
 from headrace.compiler.jsontext import encode, encode_lines
+from headrace.compiler.largejson.letting_go import LargeList
 
 SLICE_MESSAGES = 64
 """Messages that are worked on without a look at the time."""
@@ -16,17 +17,8 @@ TURN_SECONDS = 0.002
 """How long a batch is worked on before others have their turn. Less would leave it behind all the others,
 each of which works as long."""
 
-LET_GO = 4096
-"""Items that are let go of without a look at the time."""
-
 T = TypeVar("T")
 M = TypeVar("M")
-
-
-def slices(items: list[T]) -> Iterator[list[T]]:
-    """Yield all items, some at a time, in order."""
-    for start in range(0, len(items), SLICE_MESSAGES):
-        yield items[start : start + SLICE_MESSAGES]
 
 
 class Turn:
@@ -53,7 +45,7 @@ class Turn:
 async def in_slices(items: list[T], work: Callable[[list[T]], M], clock: Clock) -> list[M]:
     """Return what ``work`` makes of each slice, in order. Raises what it does."""
     made, turn = [], Turn(clock)
-    for some in slices(items):
+    for some in parts(items, SLICE_MESSAGES):
         made.append(work(some))
         await turn.end()
     return made
@@ -88,7 +80,7 @@ async def _joined(
     pieces: list[bytes] = []
     texts: list[bytes] = []
     turn = Turn(clock)
-    for some in slices(batch):
+    for some in parts(batch, SLICE_MESSAGES):
         texts += between, written(some)
         between = again
         if turn.is_over:  # few large pieces: those of one number each take a while to join
@@ -102,17 +94,9 @@ async def _joined(
 
 async def encode_each(batch: Batch, clock: Clock) -> list[bytes]:
     """Return what `encode` makes of each message. Raises what it does."""
-    made: list[bytes] = []
+    made: list[bytes] = LargeList()
     turn = Turn(clock)
-    for some in slices(batch):
+    for some in parts(batch, SLICE_MESSAGES):
         made += map(encode, some)
         await turn.end()
     return made
-
-
-async def let_go(items: list[T], clock: Clock) -> None:
-    """Empty a list of many items that nobody needs any more: to free millions takes half a second."""
-    turn = Turn(clock)
-    while items:
-        del items[-LET_GO:]
-        await turn.end()

@@ -47,7 +47,7 @@ from typing import Any, NamedTuple
 from headrace.compiler.decimals import Written
 from headrace.compiler.delivery import Batch, parts
 from headrace.compiler.language.context import PacedStep
-from headrace.compiler.largejson import LargeBatch
+from headrace.compiler.largejson import LargeList
 from headrace.compiler.lowering.paths import DottedPath
 
 MOST_LINES = 10_000
@@ -68,7 +68,7 @@ class GiveUp(Exception):
 # Found in the function's own globals, a name costs one check instead of two.
 _GLOBALS: dict[str, Any] = {
     kind.__name__: kind for kind in (GiveUp, Written, bool, dict, float, int, list, str)
-} | {"parts": parts, "large": LargeBatch}
+} | {"parts": parts, "large": LargeList}
 
 
 class Code:

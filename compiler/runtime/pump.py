@@ -33,7 +33,7 @@ from headrace.compiler.delivery import (
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.errors import BatchFailed, BuildRefused, Ended
 from headrace.compiler.jsontext import UNSEEN, Decoding, NotJson
-from headrace.compiler.largejson import LargeBatch
+from headrace.compiler.largejson import LargeList
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.envelope import Enclose
@@ -320,7 +320,8 @@ class Pump:
     async def _put_on_in_slices(self, batch: Batch, origin: Any) -> Batch:
         """Put the envelope on a large batch; others have their turns meanwhile."""
         assert self._enclose is not None
-        about, enclosed = self._enclose.metadata(origin), LargeBatch()
+        about = self._enclose.metadata(origin)
+        enclosed: Batch = LargeList()
         for part in parts(batch):
             enclosed += self._enclose.put_on(part, about)
             if self._clock.monotonic() > self._turn.ends:

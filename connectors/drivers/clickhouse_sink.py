@@ -12,7 +12,7 @@ from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.compiler.language.context import Context
 from headrace.compiler.language.diagnostics import Fault, Path
-from headrace.compiler.largejson import Turn, let_go
+from headrace.compiler.largejson import Turn
 from headrace.connectors.drivers.clickhouse_answers import (
     ACCESS_DENIED,
     NOT_CONVERTED,
@@ -106,11 +106,8 @@ class ClickHouseSink(AwaitingSink):
 
     async def _large(self, batch: Batch) -> bytes | None:
         """The same for a large batch, in turns with others."""
-        rows, clock = await self._rows.of_large(batch), self._ctx.clock
-        block = await self._blocks.of_large(rows, clock) if rows[0] else None
-        for column in rows:
-            await let_go(column, clock)
-        return block
+        rows = await self._rows.of_large(batch)
+        return await self._blocks.of_large(rows, self._ctx.clock) if rows[0] else None
 
     async def finish(self) -> None:
         """Hang up."""

@@ -9,11 +9,11 @@ from functools import partial
 from typing import Any
 
 from headrace.compiler import jsontext
-from headrace.compiler.delivery import LARGE_BATCH, Batch, JsonValue
+from headrace.compiler.delivery import LARGE_BATCH, Batch, JsonValue, parts
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BatchFailed, BuildRefused, HeadraceError, Unreachable
 from headrace.compiler.language.context import Context
-from headrace.compiler.largejson import Turn, let_go, slices
+from headrace.compiler.largejson import SLICE_MESSAGES, LargeList, Turn
 from headrace.compiler.lowering.paths import MISSING, DottedPath
 from headrace.connectors.drivers.kafka_clients import LOOK_SECONDS, Outage, close_producer, said
 from headrace.connectors.drivers.kafka_cluster import Cluster
@@ -152,9 +152,9 @@ class KafkaSink(AwaitingSink):
 
     async def _send(self, batch: Batch) -> Parcel:
         """Do for a batch of any size what `begin` does for one that is not large."""
-        records: list[Record] = []
+        records: list[Record] = LargeList()
         turn = Turn(self._ctx.clock)
-        for some in slices(batch):
+        for some in parts(batch, SLICE_MESSAGES):
             records += self._records(some)
             await turn.end()
         parcel = self._parcel(records)
@@ -196,7 +196,7 @@ class KafkaSink(AwaitingSink):
         """The same, slice by slice. Nobody else posts meanwhile, so the order stays."""
         clock, anywhere = self._ctx.clock, -1
         turn = Turn(clock)
-        for some in slices(parcel.records):
+        for some in parts(parcel.records, SLICE_MESSAGES):
             if parcel.done.done():  # given up
                 return
             if not self._places:  # nor is the rest of it ever confirmed
@@ -207,7 +207,7 @@ class KafkaSink(AwaitingSink):
             self._put(some, parcel, anywhere)
             parcel.begun = clock.monotonic()  # so long nobody else has kept it waiting
             await turn.end()
-        await let_go(parcel.records, clock)
+        parcel.records = []  # the partitions have them
 
     def _put(self, records: list[Record], parcel: Parcel, anywhere: int) -> None:
         places, lanes = self._places, self._lanes

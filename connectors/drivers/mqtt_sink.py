@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from headrace.compiler.delivery import LARGE_BATCH, Batch
+from headrace.compiler.delivery import LARGE_BATCH, Batch, parts
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.jsontext import encode
 from headrace.compiler.language.context import Context
-from headrace.compiler.largejson import Turn, encode_each, let_go, slices
+from headrace.compiler.largejson import SLICE_MESSAGES, Turn, encode_each
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.connectors.drivers.mqtt_access import CLOSED, Access
 from headrace.connectors.drivers.mqtt_client import QOS, Link
@@ -85,16 +85,11 @@ class MqttSink(AwaitingSink):
 
     async def write(self, batch: Batch) -> None:
         """Publish the batch in order; with QoS 1 and 2 until all of it is confirmed."""
-        is_large, clock = len(batch) > LARGE_BATCH, self._ctx.clock
-        payloads = await encode_each(batch, clock) if is_large else [*map(encode, batch)]
-        try:
-            await (self._deliver(payloads) if self._qos else self._send(payloads))
-        except Exception:
-            if is_large:
-                await let_go(payloads, clock)
-            raise
-        if is_large:
-            await let_go(payloads, clock)
+        if len(batch) > LARGE_BATCH:
+            payloads = await encode_each(batch, self._ctx.clock)
+        else:
+            payloads = [encode(message) for message in batch]
+        await (self._deliver(payloads) if self._qos else self._send(payloads))
 
     async def _send(self, payloads: list[bytes]) -> None:
         try:
@@ -108,7 +103,7 @@ class MqttSink(AwaitingSink):
             self._publish(link, payloads)
             return
         turn = Turn(self._ctx.clock)
-        for some in slices(payloads):
+        for some in parts(payloads, SLICE_MESSAGES):
             await link.drained()
             if link.is_lost:
                 raise self._access.outage(CLOSED)

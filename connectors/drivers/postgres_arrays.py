@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.jsontext import encode
-from headrace.compiler.largejson import in_slices, let_go
+from headrace.compiler.largejson import in_slices
 
 Literal = Callable[[list[object]], str]
 
@@ -36,9 +36,8 @@ def _quoted(text: str) -> str:
 
 
 async def of_large(write: Literal, values: list[object], clock: Clock) -> str:
-    """Return what ``write`` does of a long column, and empty that. Others have their turns meanwhile."""
+    """Return what ``write`` does of a long column. Others have their turns meanwhile."""
     pieces = await in_slices(values, lambda some: write(some)[1:-1], clock)
-    await let_go(values, clock)
     return f"{{{','.join(pieces)}}}"
 
 

@@ -12,7 +12,8 @@ from types import MappingProxyType
 from typing import Any
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.largejson import Turn, in_slices, slices
+from headrace.compiler.delivery import parts
+from headrace.compiler.largejson import SLICE_MESSAGES, Turn, in_slices
 from headrace.connectors.drivers.postgres_table import Table
 from headrace.connectors.drivers.postgres_types import Types
 
@@ -43,7 +44,7 @@ class Latest:
         """The same for many rows. Others have their turns meanwhile."""
         last: dict[Any, int] = {}
         turn = Turn(clock)
-        for rows in slices([*range(len(columns[0]))]):
+        for rows in parts(range(len(columns[0])), SLICE_MESSAGES):
             some = [column[rows[0] : rows[-1] + 1] for column in columns]
             keys = zip(*(self._comparable(some, *each) for each in self._key), strict=True)
             last.update(zip(keys, rows, strict=True))

@@ -108,10 +108,7 @@ class PostgresSink(AwaitingSink):
             return ()
         if self._latest is not None:
             columns = await self._latest.of_large(columns, clock)
-        return [
-            await of_large(write, column, clock)
-            for write, column in zip(self._literals, columns, strict=True)
-        ]
+        return [await of_large(write, columns.pop(0), clock) for write in self._literals]
 
     async def finish(self) -> None:
         """Hang up."""

@@ -20,12 +20,12 @@ from types import MappingProxyType
 from typing import Any
 
 from headrace.compiler.decimals import Written
-from headrace.compiler.delivery import Batch, JsonValue
+from headrace.compiler.delivery import Batch, JsonValue, parts
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.language.context import Context
 from headrace.compiler.language.diagnostics import shown
 from headrace.compiler.language.records import json_type
-from headrace.compiler.largejson import Turn, slices
+from headrace.compiler.largejson import SLICE_MESSAGES, LargeList, Turn
 from headrace.compiler.lowering.code import compile_source, subscripts
 from headrace.compiler.lowering.paths import MISSING, DottedPath
 from headrace.connectors.tables.fitting import Bound, Cell, Misfit, Unusual
@@ -102,9 +102,9 @@ class Rows:
 
     async def of_large(self, batch: Batch) -> list[list[Any]]:
         """Return a large batch as columns. The same, but others have their turns meanwhile."""
-        columns: list[list[Any]] = [[] for _ in self._plain]
+        columns: list[list[Any]] = [LargeList() for _ in self._plain]
         turn = Turn(self._ctx.clock)
-        for some in slices(batch):
+        for some in parts(batch, SLICE_MESSAGES):
             for column, cells in zip(columns, self(some), strict=True):
                 column += cells
             await turn.end()

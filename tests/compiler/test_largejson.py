@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from headrace.compiler.clock import Clock
 from headrace.compiler.decimals import Written
 from headrace.compiler.jsontext import Decoding, NotJson, decode
-from headrace.compiler.largejson import DecodedBatch, LargeBatch, cutting, decode_large, growing
+from headrace.compiler.largejson import DecodedBatch, LargeList, cutting, decode_large, growing
 from headrace.compiler.largejson.cutting import SLICE, WINDOW, Cutting
 from headrace.compiler.largejson.letting_go import MANY_CONTAINERS, MESSAGES_AT_ONCE
 from tests.virtual import virtual
@@ -331,7 +331,7 @@ async def test_what_is_made_of_a_large_batch_is_cut_down_a_slice_at_a_time_as_we
         def __del__(self) -> None:
             Message.there -= 1
 
-    batch = LargeBatch()
+    batch = LargeList()
     for _ in range(3 * MESSAGES_AT_ONCE):
         batch.append(Message())
 

@@ -18,7 +18,6 @@ from headrace.compiler.largejson import (
     encode_large,
     encode_large_lines,
     in_slices,
-    let_go,
     writing,
 )
 from tests.doubles import TickingClock
@@ -98,21 +97,3 @@ async def test_what_is_made_of_slices_is_in_order() -> None:
 
     assert [each for some in made for each in some] == items
     assert {len(some) for some in made[:-1]} == {SLICE_MESSAGES}
-
-
-@virtual
-async def test_what_is_let_go_of_is_gone_slice_by_slice() -> None:
-    items = [*range(100_000)]
-    left = []
-
-    async def look() -> None:
-        while items:
-            left.append(len(items))
-            await asyncio.sleep(0)
-
-    looking = asyncio.ensure_future(look())
-    await let_go(items, TickingClock())
-    await looking
-
-    assert items == []
-    assert len(left) > 5
