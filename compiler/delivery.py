@@ -29,6 +29,16 @@ Batch = list[JsonValue]
 LARGE_BATCH = 2_048
 """Messages of a batch above which it is worked on in slices, between which others have their turn:
 up to there a pass takes some milliseconds."""
+
+
+def is_large(batch: Batch) -> bool:
+    """Return whether a batch is worked on in slices: it has many messages, or comes from a large text.
+
+    What comes from one, or is made of such a batch, is a list of a kind of its own (`largejson.LargeList`).
+    """
+    return len(batch) > LARGE_BATCH or batch.__class__ is not list
+
+
 PART = 256
 """Messages of a large batch that are worked on before somebody looks whether the slice is over."""
 

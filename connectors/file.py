@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 
 from headrace.compiler.datadir import DataDir
-from headrace.compiler.delivery import LARGE_BATCH, Batch
+from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BatchFailed, OutsideRoot
 from headrace.compiler.language.context import Context
@@ -220,7 +220,7 @@ class FileSink(AwaitingSink):
 
     def begin(self, batch: Batch) -> Rest | None:
         """Append the batch at once, unless the disk does not keep up, or the batch is large."""
-        if len(self._closing) >= CLOSING or len(batch) > LARGE_BATCH:
+        if len(self._closing) >= CLOSING or is_large(batch):
             return partial(self.write, batch)
         if batch:
             self._append(self._form.rows(batch), len(batch))
@@ -230,7 +230,7 @@ class FileSink(AwaitingSink):
         """Append the batch as soon as the disk keeps up."""
         while len(self._closing) >= CLOSING:
             await asyncio.wait(self._closing, return_when=asyncio.FIRST_COMPLETED)
-        if len(batch) > LARGE_BATCH:
+        if is_large(batch):
             self._append(await self._form.large_rows(batch, self._ctx.clock), len(batch))
         elif batch:
             self._append(self._form.rows(batch), len(batch))

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.delivery import LARGE_BATCH, Batch
+from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import Arrival, AwaitingSink, Source
 from headrace.compiler.errors import BuildRefused, UnresolvedSecret
 from headrace.compiler.jsontext import Decoding, encode
@@ -454,7 +454,7 @@ class HttpSink(AwaitingSink):
 
     async def write(self, batch: Batch) -> None:
         """Send the batch, or its messages in order until one is refused."""
-        if len(batch) > LARGE_BATCH and not self._is_single:
+        if is_large(batch) and not self._is_single:
             await self._client.send(await encode_large(batch, self._clock))
             return
         for body in batch if self._is_single else [batch]:

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from headrace.compiler.delivery import LARGE_BATCH, Batch
+from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import Arrival, AwaitingSink, Source
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.compiler.jsontext import encode
@@ -320,14 +320,14 @@ class NatsSink(AwaitingSink):
 
     async def write(self, batch: Batch) -> None:
         """Publish all messages, then wait for the server's word on them."""
-        is_large = len(batch) > LARGE_BATCH
-        bodies = await encode_each(batch, self._ctx.clock) if is_large else [*map(encode, batch)]
+        is_sliced = is_large(batch)
+        bodies = await encode_each(batch, self._ctx.clock) if is_sliced else [*map(encode, batch)]
         try:
             link = await self._linked()
         except BuildRefused as cause:  # it let us in before: worth waiting, as for any lost server
             raise Unreachable(str(cause)) from cause
         check = self._checking(len(bodies), link)
-        if is_large:
+        if is_sliced:
             await in_slices(bodies, check, self._ctx.clock)
         else:
             check(bodies)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from typing import Any, ClassVar, NoReturn
 
-from headrace.compiler.delivery import LARGE_BATCH, Batch
+from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import Arrival, AwaitingSink, Source
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.compiler.jsontext import encode
@@ -216,7 +216,7 @@ class RedisSink(AwaitingSink):
             Unreachable: the server does not answer, or not now.
             BatchFailed: it refuses one of the messages.
         """
-        if len(batch) > LARGE_BATCH:
+        if is_large(batch):
             bodies = await encode_each(batch, self._ctx.clock)
         else:
             bodies = [encode(message) for message in batch]

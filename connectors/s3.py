@@ -7,7 +7,7 @@ from asyncio import TimerHandle
 from collections.abc import Iterator
 from functools import partial
 
-from headrace.compiler.delivery import LARGE_BATCH, Batch
+from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.context import Context
@@ -288,7 +288,7 @@ class S3Sink(AwaitingSink):
         """Add the batch to the part at once, unless too much is held."""
         if not batch:
             return None
-        if len(batch) > LARGE_BATCH:
+        if is_large(batch):
             return partial(self._take_large, batch)
         return self._take(self._form.rows(batch), len(batch))
 

@@ -16,7 +16,7 @@ from functools import cache, partial
 from queue import SimpleQueue
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.delivery import LARGE_BATCH, Batch
+from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import encode
@@ -53,7 +53,7 @@ class StdoutSink(AwaitingSink):
         """Print what is taken at once of the line; return the wait for the rest."""
         if not batch:
             return None
-        if len(batch) > LARGE_BATCH:
+        if is_large(batch):
             return partial(self._print_large, batch)
         return self._print(self._line(len(batch), batch) + b"\n")
 

@@ -140,7 +140,7 @@ class Buffer(Transform, kind="buffer", listed=1, elsewhere="batch batcher hold w
 
         operator = holding(let_go, self.seconds, ctx, None if gate is None else gate.watch)
         # Through an open gate a batch goes as it came, so it is not divided before.
-        return operator if gate is not None and size is None else ctx.in_parts(operator)
+        return operator if gate is not None else ctx.in_parts(operator)
 
     def fills_at(self, ctx: Context) -> int | None:
         """Return how many leave together; while the gate is open, any number."""

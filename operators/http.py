@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from headrace.compiler.delivery import LARGE_BATCH, Batch, JsonValue
+from headrace.compiler.delivery import Batch, JsonValue, is_large
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import NotJson, encode
 from headrace.compiler.language.context import Context, Operator
@@ -76,8 +76,8 @@ class HttpTransform(
         async def replace(batch: Batch) -> list[Batch]:
             if not batch:
                 return []
-            is_large = len(batch) > LARGE_BATCH
-            body = await encode_large(batch, ctx.clock) if is_large else encode(batch)
+            is_sliced = is_large(batch)
+            body = await encode_large(batch, ctx.clock) if is_sliced else encode(batch)
             reply = await client.ask(body, MOST_REPLY_BYTES)
             return [answered] if (answered := self.batch_of(reply, ctx)) else []
 

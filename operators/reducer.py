@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from headrace.compiler.delivery import LARGE_BATCH, Batch, JsonValue, parts
+from headrace.compiler.delivery import Batch, JsonValue, is_large, parts
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.language.context import Context, PacedStep, Step
 from headrace.compiler.language.diagnostics import Fault
@@ -198,7 +198,7 @@ class Reducer(
                 yield None
         elif batch:
             groups[()] = batch
-        results: Batch = LargeList() if len(batch) > LARGE_BATCH else []
+        results: Batch = LargeList() if is_large(batch) else []
         for messages in groups.values():
             results.append((yield from self._result(messages)))
         if results:

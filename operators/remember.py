@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headrace.compiler.buckets import Bucket
-from headrace.compiler.delivery import LARGE_BATCH, Batch, JsonValue, parts
+from headrace.compiler.delivery import Batch, JsonValue, is_large, parts
 from headrace.compiler.language.context import Context, PacedStep, Step
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.families import Fusible, Origins
@@ -132,12 +132,12 @@ class Remember(Fusible, kind="remember", listed=6, elsewhere="cache put save sto
                         yield under, written
 
         def remembered(batch: Batch) -> Iterator[Batch | None]:
-            is_large = len(batch) > LARGE_BATCH
-            turns: list[tuple[str, Values]] = LargeList() if is_large else []
+            is_sliced = is_large(batch)
+            turns: list[tuple[str, Values]] = LargeList() if is_sliced else []
             for part in parts(batch):
                 turns += writes(part)
                 yield None
-            if is_large:
+            if is_sliced:
                 yield from bucket.merging(turns)
             else:
                 self._write(turns, bucket)

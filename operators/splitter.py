@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from headrace.compiler.delivery import Batch, JsonValue
+from headrace.compiler.delivery import LARGE_BATCH, Batch, JsonValue
 from headrace.compiler.language.context import Context, PacedStep, Step
 from headrace.compiler.language.families import Origins, Transform
 from headrace.compiler.language.fieldflow import FieldUse, Passing
 from headrace.compiler.language.fields import Integer
 from headrace.compiler.language.records import option
+from headrace.compiler.largejson import LargeList
 
 
 class Splitter(Transform, kind="splitter", listed=3, elsewhere="chunk chunks split"):
@@ -46,7 +47,9 @@ class Splitter(Transform, kind="splitter", listed=3, elsewhere="chunk chunks spl
 
         def paced(batch: Batch) -> Iterator[Batch]:
             for start in self._starts(batch):
-                yield batch[start : start + self.out_size]
+                chunk: Batch = LargeList() if self.out_size > LARGE_BATCH else []
+                chunk += batch[start : start + self.out_size]
+                yield chunk
 
         return paced
 

@@ -12,17 +12,23 @@ from collections.abc import Iterable, Sequence
 
 from headrace.compiler.language.diagnostics import shown
 
+_SIZED = "send the body with a Content-Length"
 _TAKEN = "send the body as it is, with 'Transfer-Encoding: chunked' alone or with a Content-Length"
 
 
-def refused_framing(headers: Sequence[tuple[bytes, bytes]]) -> tuple[bytes, str] | None:
+def refused_framing(
+    headers: Sequence[tuple[bytes, bytes]], version: str
+) -> tuple[bytes, str] | None:
     """Return status line and text of the refusal of what a head says of its body; None: it is taken.
 
-    Names of headers are in lower case. Where `chunked` is not the last coding nobody knows where the body
-    ends: that is a bad request (400). Another one before it is not implemented (501).
+    Names of headers are in lower case, ``version`` is that of HTTP: ``1.1``. Where `chunked` is not the
+    last coding, or the version knows none, nobody knows where the body ends: that is a bad request (400).
+    Another one before it is not implemented (501).
     """
     for name, _ in headers:
         if name == b"transfer-encoding":
+            if version < "1.1":
+                return b"400 Bad Request", f"HTTP/{version} has no transfer codings: {_SIZED}"
             return _refused(value for name, value in headers if name == b"transfer-encoding")
     return None  # most say how long they are
 

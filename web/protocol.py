@@ -98,7 +98,9 @@ class Protocol(HttpToolsProtocol):
             NotTaken: it is refused here. What the parser says of that comes too late to be told.
         """
         if not self.parser.should_upgrade():
-            if (refused := refused_framing(self.headers)) is not None:
+            if (
+                refused := refused_framing(self.headers, self.parser.get_http_version())
+            ) is not None:
                 self._refuse(*refused)
                 raise NotTaken
             super().on_headers_complete()

@@ -17,6 +17,7 @@ from headrace.compiler.largejson.growing import Growing
 from headrace.compiler.largejson.letting_go import DecodedBatch, LargeList
 from headrace.compiler.largejson.numbers import Text
 from headrace.compiler.largejson.writing import (
+    ENCODED,
     SLICE_MESSAGES,
     TURN_SECONDS,
     Turn,
@@ -50,6 +51,7 @@ async def decode_large(text: Text, decoding: Decoding) -> DecodedBatch:
 
 
 __all__ = [
+    "ENCODED",
     "LARGE",
     "SLICE",
     "SLICE_MESSAGES",

@@ -10,6 +10,7 @@ import asyncio
 import gc
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 from headrace.compiler.clock import Clock
@@ -75,6 +76,13 @@ _HELD_BY_US = 3
 """References that the interpreter counts: the tuple's, a name's, and that of the count itself."""
 
 
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the loop that runs here, if one does."""
+    with suppress(RuntimeError):
+        return asyncio.get_running_loop()
+    return None
+
+
 class LargeList(list[T]):
     """A list of many items that is cut down in slices when nobody holds it any more."""
 
@@ -82,16 +90,18 @@ class LargeList(list[T]):
 
     def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
         super().__init__()
-        self._loop = loop or asyncio.get_running_loop()
+        self._loop = loop or running_loop()
 
     def __del__(self) -> None:
         """Come back to life, for the last time, to be cut down. From any thread."""
-        if self._loop.is_closed():
-            self._abandoned()
-        else:
-            self._loop.call_soon_threadsafe(self._go_on)
+        if self._loop is not None:
+            with suppress(RuntimeError):  # it is closed
+                self._loop.call_soon_threadsafe(self._go_on)
+                return
+        self._abandoned()
 
     def _go_on(self) -> None:
+        assert self._loop is not None
         if self._shorten():
             self._loop.call_soon(self._go_on)
 

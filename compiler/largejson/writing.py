@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from typing import TypeVar
+from weakref import WeakSet
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Batch, parts
@@ -12,23 +13,32 @@ from headrace.compiler.jsontext import encode, encode_lines
 from headrace.compiler.largejson.letting_go import LargeList
 
 SLICE_MESSAGES = 64
-"""Messages that are worked on without a look at the time."""
+"""Values that are worked on without a look at the time."""
+ENCODED = 4
+"""Messages that are encoded without one: each may be as large as a post."""
 TURN_SECONDS = 0.002
 """How long a batch is worked on before others have their turn. Less would leave it behind all the others,
 each of which works as long."""
+SHORTEST_SECONDS = 0.0001
+"""How long at least, however many there are."""
 
 T = TypeVar("T")
 M = TypeVar("M")
 
 
 class Turn:
-    """The time until others have theirs."""
+    """The time until others have theirs. All who have one share it: each may be one of many outputs."""
 
-    __slots__ = ("_clock", "_ends")
+    __slots__ = ("__weakref__", "_clock", "_ends")
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._ends = clock.monotonic() + TURN_SECONDS
+        _TURNS.add(self)
+        self._begin()
+
+    def _begin(self) -> None:
+        seconds = max(TURN_SECONDS / len(_TURNS), SHORTEST_SECONDS)
+        self._ends = self._clock.monotonic() + seconds
 
     @property
     def is_over(self) -> bool:
@@ -39,7 +49,10 @@ class Turn:
         """Let others run if it is time. Call it after each slice."""
         if self.is_over:
             await asyncio.sleep(0)
-            self._ends = self._clock.monotonic() + TURN_SECONDS
+            self._begin()
+
+
+_TURNS: WeakSet[Turn] = WeakSet()
 
 
 async def in_slices(items: list[T], work: Callable[[list[T]], M], clock: Clock) -> list[M]:
@@ -80,7 +93,7 @@ async def _joined(
     pieces: list[bytes] = []
     texts: list[bytes] = []
     turn = Turn(clock)
-    for some in parts(batch, SLICE_MESSAGES):
+    for some in parts(batch, ENCODED):
         texts += between, written(some)
         between = again
         if turn.is_over:  # few large pieces: those of one number each take a while to join
@@ -96,7 +109,7 @@ async def encode_each(batch: Batch, clock: Clock) -> list[bytes]:
     """Return what `encode` makes of each message. Raises what it does."""
     made: list[bytes] = LargeList()
     turn = Turn(clock)
-    for some in parts(batch, SLICE_MESSAGES):
+    for some in parts(batch, ENCODED):
         made += map(encode, some)
         await turn.end()
     return made

@@ -14,7 +14,17 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from headrace.compiler.delivery import Batch, Debt, Delivery, Shared, Window, together
+from headrace.compiler.delivery import (
+    LARGE_BATCH,
+    Batch,
+    Debt,
+    Delivery,
+    JsonValue,
+    Shared,
+    Window,
+    together,
+)
+from headrace.compiler.largejson import LargeList
 
 if TYPE_CHECKING:
     from reactivex import Observable
@@ -94,6 +104,13 @@ class Holding:
         self._segments.clear()
 
     def _oldest(self, size: int) -> Batch:
+        if size > LARGE_BATCH:  # somebody frees all of it at once, and it is the last to hold it
+            batch = LargeList[JsonValue]()
+            batch += self._cut(size)
+            return batch
+        return self._cut(size)
+
+    def _cut(self, size: int) -> Batch:
         start, end = self._start, self._start + size
         if end == len(self._messages):
             batch = self._messages[start:] if start else self._messages

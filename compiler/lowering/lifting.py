@@ -26,6 +26,7 @@ from headrace.compiler.lowering.lines import (
     Pacing,
     PausingLine,
     Report,
+    Slices,
     hand_on,
     in_line,
 )
@@ -140,13 +141,13 @@ def _straight(delivery: Delivery, emit: Emit) -> None:
     emit(delivery)
 
 
-def awaiting(step: AwaitingStep, report: Report) -> Operator:
+def awaiting(step: AwaitingStep, report: Report, slices: Slices | None = None) -> Operator:
     """Return the operator that awaits ``step`` for one batch at a time, in order.
 
     What waits before it is bounded by the windows of the inputs. Completion is handed on after the last
     waiting batch; disposal ends the running one.
     """
-    return in_line(lambda observer: AwaitingLine(step, report, observer))
+    return in_line(lambda observer: AwaitingLine(step, report, slices, observer))
 
 
 def pausing(step: PausingStep, report: Report, pacing: Pacing) -> Operator:

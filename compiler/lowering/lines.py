@@ -2,6 +2,10 @@
 
 A line costs nothing while its step is done at once. What comes while one delivery is worked on waits;
 completion is handed on after the last of them, and disposal ends the running one.
+
+A pass is all of one delivery's way: who works in slices keeps the next delivery out of every line of its
+pipeline that it has been through itself. So `recall` sees what the `remember` behind it has written of the
+delivery before, as where nobody pauses.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from reactivex.disposable import CompositeDisposable, Disposable
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import LARGE_BATCH, Batch, Delivery
+from headrace.compiler.errors import BatchFailed
 from headrace.compiler.language.context import (
     AwaitingStep,
     Operator,
@@ -48,12 +53,14 @@ class Slices:
     for one of them and not for all.
     """
 
-    __slots__ = ("_all", "_last", "paused")
+    __slots__ = ("_all", "_last", "lines", "paused")
 
     def __init__(self, all: Slices | None = None) -> None:
         self._all = all
         self._last: asyncio.Future[None] | None = None
         self.paused = 0
+        self.lines: list[Line] = []
+        """Those of one pipeline, the last one first: a chain is subscribed from its end."""
 
     @property
     def seconds(self) -> float:
@@ -74,6 +81,10 @@ class Slices:
         finally:
             if not mine.done():  # the one behind was cancelled, and this with it
                 mine.set_result(None)
+
+    def abandon(self) -> int:
+        """Report what has not gone through all lines; return how many messages those are."""
+        return sum(line.abandon() for line in self.lines)
 
     def begin(self) -> None:
         """Count one more."""
@@ -122,6 +133,7 @@ class Line:
         self._report = report
         self._observer = observer
         self._queue: deque[Delivery] = deque()
+        self._current: Delivery | None = None
         self._work: asyncio.Future[None] | None = None
         self._is_completed = False
 
@@ -141,18 +153,36 @@ class Line:
         if self._work is None:
             self._observer.on_completed()
 
+    def abandon(self) -> int:
+        """Report what has not gone through, for its time is over; return how many messages those are."""
+        lost = [self._left(each) for each in (self._current, *self._queue) if each is not None]
+        for _ in filter(None, lost):
+            self._report(BatchFailed("stopped before everything that was accepted went through"))
+        self._current = None
+        self._queue.clear()
+        return sum(lost)
+
+    def _left(self, delivery: Delivery) -> int:
+        """Return how many messages of a delivery have not gone through."""
+        return len(delivery.batch)
+
     def cancel(self) -> None:
         """Work on nothing any more."""
-        if self._work is not None:
-            self._work.cancel()
+        self._queue.clear()
+        work, self._work = self._work, None
+        if work is not None:
+            work.cancel()
 
     async def _through(self) -> None:
         while self._queue:
+            self._current = self._queue.popleft()
             try:
-                await self._work_on(self._queue.popleft())
+                await self._work_on(self._current)
             except Exception as cause:  # steps and sinks report their own: an operator is broken
                 self._observer.on_error(cause)
                 return
+            finally:
+                self._current = None
         self._work = None
         if self._is_completed:
             self._observer.on_completed()
@@ -170,10 +200,16 @@ class AwaitingLine(Line):
     """Deliveries for each of which somebody is waited for."""
 
     def __init__(
-        self, step: AwaitingStep, report: Report, observer: ObserverBase[Delivery]
+        self,
+        step: AwaitingStep,
+        report: Report,
+        slices: Slices | None,
+        observer: ObserverBase[Delivery],
     ) -> None:
         super().__init__(report, observer)
         self._step = step
+        if slices is not None:
+            slices.lines.append(self)
 
     async def _work_on(self, delivery: Delivery) -> None:
         try:
@@ -190,27 +226,46 @@ class _SlicedLine(Line):
     def __init__(self, report: Report, pacing: Pacing, observer: ObserverBase[Delivery]) -> None:
         super().__init__(report, observer)
         self._clock, self._slices, self._large = pacing.clock, pacing.slices, pacing.large
+        self._place = len(self._slices.lines)
+        self._slices.lines.append(self)
         self._is_counted = False
+        self._busy = 0
+        """How many work in this line and those behind it."""
         self._ends = 0.0
 
     def take(self, delivery: Delivery) -> None:
-        if self._work is None:
-            self._is_counted = True
-            self._slices.begin()
+        self._begin()
         super().take(delivery)
 
     def cancel(self) -> None:
         super().cancel()
         self._rest()
 
+    def _begin(self) -> None:
+        if not self._is_counted:
+            self._is_counted = True
+            self._slices.begin()
+            self._count(1)
+
     def _rest(self) -> None:
         if self._is_counted:
             self._is_counted = False
             self._slices.end()
+            self._count(-1)
+
+    def _count(self, more: int) -> None:
+        for line in self._slices.lines[self._place :]:
+            if isinstance(line, _SlicedLine):
+                line._busy += more
 
     async def _through(self) -> None:
         await super()._through()
         self._rest()
+
+    async def _behind(self) -> None:
+        """Wait until nobody works in the lines behind this one: the delivery before is through."""
+        while self._busy > 1:
+            await self._clock.sleep(0)
 
     async def _slice(self) -> float:
         """Return what is left of the slice; when it is over, of the next one."""
@@ -234,7 +289,7 @@ class PausingLine(_SlicedLine):
         self._paused: Paused | None = None
 
     def take(self, delivery: Delivery) -> None:
-        if self._work is not None:
+        if self._busy:
             super().take(delivery)
             return
         try:
@@ -254,6 +309,7 @@ class PausingLine(_SlicedLine):
         super().cancel()
 
     async def _work_on(self, delivery: Delivery) -> None:
+        await self._behind()
         try:
             batches = await self._in_slices(delivery.batch)
         except Exception as cause:
@@ -289,21 +345,28 @@ class PacedLine(_SlicedLine):
     ) -> None:
         super().__init__(report, pacing, observer)
         self._pass_on, self._paced, self._emit = pass_on, paced, observer.on_next
+        self._handed_on = 0
 
     def entrance(self) -> Emit:
         pass_on, emit, large = self._pass_on, self._emit, self._large  # this is on every pass
 
         def take(delivery: Delivery) -> None:
-            if self._work is None and len(delivery.batch) <= large:
+            if not self._busy and len(delivery.batch) <= large and delivery.batch.__class__ is list:
                 pass_on(delivery, emit)
             else:
                 self.take(delivery)
 
         return take
 
+    def _left(self, delivery: Delivery) -> int:
+        left = len(delivery.batch)
+        return max(left - self._handed_on, 0) if delivery is self._current else left
+
     async def _work_on(self, delivery: Delivery) -> None:
+        await self._behind()
         await self._slice()
-        if len(delivery.batch) <= self._large:
+        self._handed_on = 0
+        if len(delivery.batch) <= self._large and delivery.batch.__class__ is list:
             self._pass_on(delivery, self._emit)
             return
         delivery.open()
@@ -317,6 +380,7 @@ class PacedLine(_SlicedLine):
                 self._report(cause)
                 break
             if part:
+                self._handed_on += len(part)
                 self._emit(delivery.part(part))
                 del part  # it may be all there is, and is not ours any more
             await self._slice()

@@ -217,7 +217,7 @@ class Place:
 
     def lift_awaiting(self, step: AwaitingStep) -> Operator:
         self._parts.awaits = True
-        return awaiting(step, self.report)
+        return awaiting(step, self.report, self.pacing.slices)
 
     def lift_pausing(self, step: PausingStep) -> Operator:
         return pausing(step, self.report, self.pacing)

@@ -364,6 +364,7 @@ class Pipeline:
             pump.discard()
 
     async def _force(self) -> None:
+        self.lost += self.parts.slices.abandon()
         if self._subscription is not None:
             self._subscription.dispose()
         if self._ending is not None:

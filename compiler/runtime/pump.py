@@ -23,11 +23,11 @@ from reactivex.disposable import Disposable
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import (
-    LARGE_BATCH,
     Acknowledgement,
     Batch,
     Delivery,
     Window,
+    is_large,
     parts,
 )
 from headrace.compiler.edges import Arrival, Source
@@ -243,7 +243,7 @@ class Pump:
                 if window.used >= window.size:
                     await window.room()
                     turn.begin()
-                if self._encloses_batches and len(batch) > LARGE_BATCH:
+                if self._encloses_batches and is_large(batch):
                     batch = await self._put_on_in_slices(batch, origins[0])
             except asyncio.CancelledError:
                 self._unsent = 0 if self._on_delivery else 1 + sum(1 for _ in rest)
@@ -275,8 +275,8 @@ class Pump:
 
     def _enclosed(self, arrivals: Sequence[Arrival]) -> Iterator[tuple[Batch, Sequence[Any]]]:
         for batch, origin in arrivals:
-            is_large = len(batch) > LARGE_BATCH  # those have theirs put on in slices
-            yield batch if is_large else self._put_on(batch, origin), (origin,)
+            is_sliced = is_large(batch)  # those have theirs put on in slices
+            yield batch if is_sliced else self._put_on(batch, origin), (origin,)
 
     def _decoded(self, arrivals: Sequence[Arrival]) -> Iterator[tuple[Batch, Sequence[Any]]]:
         """Yield what payloads hold, coalesced up to `max_batch`, with their origins."""

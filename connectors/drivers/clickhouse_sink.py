@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.delivery import LARGE_BATCH, Batch
+from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.compiler.language.context import Context
@@ -89,7 +89,7 @@ class ClickHouseSink(AwaitingSink):
             Unreachable: the server does not answer, or not now.
             BatchFailed: a value does not fit, or the server refuses the batch.
         """
-        block = await self._large(batch) if len(batch) > LARGE_BATCH else self._block(batch)
+        block = await self._large(batch) if is_large(batch) else self._block(batch)
         if block is None:
             return
         try:

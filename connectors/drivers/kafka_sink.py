@@ -9,11 +9,11 @@ from functools import partial
 from typing import Any
 
 from headrace.compiler import jsontext
-from headrace.compiler.delivery import LARGE_BATCH, Batch, JsonValue, parts
+from headrace.compiler.delivery import Batch, JsonValue, is_large, parts
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BatchFailed, BuildRefused, HeadraceError, Unreachable
 from headrace.compiler.language.context import Context
-from headrace.compiler.largejson import SLICE_MESSAGES, LargeList, Turn
+from headrace.compiler.largejson import ENCODED, SLICE_MESSAGES, LargeList, Turn
 from headrace.compiler.lowering.paths import MISSING, DottedPath
 from headrace.connectors.drivers.kafka_clients import LOOK_SECONDS, Outage, close_producer, said
 from headrace.connectors.drivers.kafka_cluster import Cluster
@@ -112,7 +112,7 @@ class KafkaSink(AwaitingSink):
 
     def begin(self, batch: Batch) -> Rest:
         """Send the batch with what else waits for its partitions; return what waits for it."""
-        if len(batch) > LARGE_BATCH or self._sending is not None:
+        if is_large(batch) or self._sending is not None:
             return self._queued(batch)
         parcel = self._parcel(self._records(batch))
         if self._is_able:
@@ -154,7 +154,7 @@ class KafkaSink(AwaitingSink):
         """Do for a batch of any size what `begin` does for one that is not large."""
         records: list[Record] = LargeList()
         turn = Turn(self._ctx.clock)
-        for some in parts(batch, SLICE_MESSAGES):
+        for some in parts(batch, ENCODED):
             records += self._records(some)
             await turn.end()
         parcel = self._parcel(records)

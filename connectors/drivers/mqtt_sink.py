@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from headrace.compiler.delivery import LARGE_BATCH, Batch, parts
+from headrace.compiler.delivery import Batch, is_large, parts
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.jsontext import encode
@@ -85,7 +85,7 @@ class MqttSink(AwaitingSink):
 
     async def write(self, batch: Batch) -> None:
         """Publish the batch in order; with QoS 1 and 2 until all of it is confirmed."""
-        if len(batch) > LARGE_BATCH:
+        if is_large(batch):
             payloads = await encode_each(batch, self._ctx.clock)
         else:
             payloads = [encode(message) for message in batch]

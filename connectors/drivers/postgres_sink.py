@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from headrace.compiler.delivery import LARGE_BATCH, Batch
+from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BatchFailed, BuildRefused, HeadraceError, Unreachable
 from headrace.compiler.language.context import Context
@@ -82,7 +82,7 @@ class PostgresSink(AwaitingSink):
             Unreachable: the connection is lost, and so is the one made in its place.
             BatchFailed: a message does not fit, or the server refuses the batch.
         """
-        arrays = await self._large(batch) if len(batch) > LARGE_BATCH else self._arrays(batch)
+        arrays = await self._large(batch) if is_large(batch) else self._arrays(batch)
         if not arrays:
             return
         link = self._idle.pop()  # there is one: no more are written at once

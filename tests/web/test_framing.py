@@ -82,6 +82,16 @@ def test_chunked_alone_is_taken(server: Server, coding: bytes) -> None:
     assert [each[:3] for each in answers(server, sent + NEXT)] == [b"202", b"202"]
 
 
+def test_a_version_of_http_that_has_no_codings_is_told_so(server: Server) -> None:
+    sent = POST.replace(b"HTTP/1.1", b"HTTP/1.0") + b"Transfer-Encoding: chunked\r\n\r\n"
+
+    (told,) = answers(server, sent + chunks(b'{"n": 1}') + NEXT)
+
+    head, _, refusal = told.partition(b"\r\n\r\n")
+    assert head.startswith(b"400")
+    assert "HTTP/1.0 has no transfer codings" in json.loads(refusal)["error"]
+
+
 def test_a_coding_is_refused_beside_the_offer_of_another_protocol(server: Server) -> None:
     offer = b"Upgrade: h2c\r\nConnection: Upgrade\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"
 

@@ -7,8 +7,10 @@ import pytest
 from reactivex.subject import Subject
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.delivery import LARGE_BATCH, PART
+from headrace.compiler.delivery import LARGE_BATCH, PART, Delivery
 from headrace.compiler.errors import BatchFailed
+from headrace.compiler.largejson import DecodedBatch, LargeList
+from headrace.compiler.lowering.chain import lower
 from headrace.compiler.lowering.lifting import divided, fused, optimistic, per_batch
 from headrace.compiler.lowering.lines import Pacing, Slices
 from headrace.operators.buffer import Buffer
@@ -59,6 +61,16 @@ class Chain:
     @property
     def batches(self):
         return [delivery.batch for delivery in self.taken]
+
+
+class Stage:
+    """A context with an index, as the lowering wants it."""
+
+    def __init__(self, ctx):
+        self._ctx, self.index = ctx, 0
+
+    def __getattr__(self, name):
+        return getattr(self._ctx, name)
 
 
 def doubling(log=None):
@@ -287,3 +299,137 @@ async def test_a_filter_warns_of_one_message_among_many_and_drops_it():
 
     assert chain.batches == [messages[:1500] + messages[1501:]]
     assert ctx.warnings == ["dropped a message whose 't' is not a number"]
+
+
+# --- several lines of one pipeline
+
+
+def noting(log, name):
+    """Return a step that notes which batch it has seen, when it is through."""
+
+    def paced(batch):
+        for _ in range(0, len(batch), PART):
+            yield None
+        log.append((name, batch[0]))
+        yield batch
+
+    return paced
+
+
+def at_once_noting(log, name):
+    def step(batch):
+        log.append((name, batch[0]))
+        return [batch]
+
+    return step
+
+
+@virtual
+async def test_a_batch_is_through_all_lines_before_the_next_enters_the_first():
+    chain, log = Chain(), []
+    first, second = (
+        per_batch(at_once_noting(log, name), chain.report, chain.pacing, noting(log, name))
+        for name in ("recalled", "remembered")
+    )
+    chain.runs(lambda source: source.pipe(first, second))
+
+    chain.send(["large", *LARGE], ["small"], ["next", *LARGE], ["last"])
+    await chain.settles()
+
+    expected = ["large", "small", "next", "last"]
+    assert log == [(name, each) for each in expected for name in ("recalled", "remembered")]
+    assert [batch[0] for batch in chain.batches] == expected
+
+
+@virtual
+async def test_what_is_let_go_behind_a_line_waits_for_nobody_before_it():
+    chain, other, log = Chain(), Chain(), []
+    chain.pacing = other.pacing
+    behind = per_batch(
+        at_once_noting(log, "behind"), chain.report, chain.pacing, noting(log, "behind")
+    )
+    before = per_batch(
+        at_once_noting(log, "before"), chain.report, chain.pacing, noting(log, "before")
+    )
+    other.runs(behind)  # subscribed first, as the end of a chain is
+    chain.runs(before)
+
+    chain.send(LARGE)
+    other.send(["from a timer"])
+
+    assert log == [("behind", "from a timer")]
+
+
+@virtual
+async def test_what_has_not_gone_through_in_time_is_reported_and_counted():
+    chain, log = Chain(), []
+    subscription = chain.runs(per_batch(at_once, chain.report, chain.pacing, doubling(log)))
+
+    chain.send(LARGE, [1, 2, 3])
+    while len(log) < 3:
+        await chain.clock.sleep(0)
+    lost = chain.pacing.slices.abandon()
+    subscription.dispose()
+
+    assert lost == len(LARGE) + 3
+    assert chain.failures == ["stopped before everything that was accepted went through"] * 2
+    assert chain.pacing.slices.abandon() == 0
+
+
+@virtual
+async def test_of_a_batch_that_is_cut_only_what_is_left_is_lost():
+    chain = Chain()
+    ctx = StubContext(clock=chain.clock)
+    chain.runs(Splitter(out_size=1000).operator(ctx))
+
+    chain.send([*LARGE, *LARGE, *LARGE])
+    while len(chain.taken) < 4:
+        await chain.clock.sleep(0)
+
+    assert ctx.pacing.slices.abandon() == 3 * len(LARGE) - 4000
+
+
+# --- what is large
+
+
+@virtual
+async def test_few_messages_of_a_large_text_are_worked_on_in_slices_as_well():
+    chain, log = Chain(), []
+    chain.runs(per_batch(at_once, chain.report, chain.pacing, doubling(log)))
+    few = DecodedBatch(0, asyncio.get_running_loop())
+    few += [1, 2]
+
+    chain.source.on_next(Delivery(few, chain.broker.window))
+    assert chain.batches == []
+    await chain.settles()
+
+    assert (chain.batches, log) == ([[2, 4]], [1])
+
+
+@virtual
+async def test_what_is_made_of_a_large_batch_lets_go_of_itself():
+    chain = Chain()
+    ctx = StubContext(clock=chain.clock)
+    hot = Filter.load({"Numeric": {"field": "t", "operator": "greater_than", "value": -1}})
+    operators = lower([(hot, Stage(ctx))], [])
+    chain.runs(lambda source: source.pipe(*operators))
+
+    chain.send([{"t": each} for each in LARGE])
+    while ctx.pacing.slices.paused:
+        await chain.clock.sleep(0)
+
+    assert type(chain.batches[0]) is LargeList
+
+
+@pytest.mark.parametrize("size", [100, LARGE_BATCH + 1])
+@virtual
+async def test_what_a_buffer_releases_lets_go_of_itself_if_it_is_much(size):
+    chain = Chain()
+    ctx = StubContext(clock=chain.clock)
+    chain.runs(Buffer(size=size).operator(ctx))
+
+    for message in range(size):
+        chain.send([message])
+
+    assert chain.batches == [[*range(size)]]
+    assert type(chain.batches[0]) is (LargeList if size > LARGE_BATCH else list)
