@@ -1,5 +1,6 @@
 """Redaction: what a driver says of a secret, and what is shown of it."""
 
+import gc
 import html
 import json
 import re
@@ -130,11 +131,13 @@ def steps(work: Callable[[], object]) -> int:
         return traced
 
     before = sys.gettrace()
+    gc.disable()  # what other tests have left would be finalized in between
     sys.settrace(traced)
     try:
         work()
     finally:
         sys.settrace(before)
+        gc.enable()
     return count
 
 
