@@ -97,6 +97,24 @@ class Window:
             await self._waiter
 
 
+class Flow:
+    """The flow of a batch of which somebody wants to know when it has left the chain."""
+
+    __slots__ = ("_left", "_window")
+
+    def __init__(self, window: Window, left: Callable[[], None]) -> None:
+        self._window, self._left = window, left
+
+    def close(self) -> None:
+        """Give it back to the window, and tell."""
+        self._window.close()
+        self._left()
+
+    def windows(self) -> tuple[Window]:
+        """Return the window."""
+        return (self._window,)
+
+
 class Shared:
     """One debt owed by several: settled when all of them have closed their part."""
 

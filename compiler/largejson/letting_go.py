@@ -11,6 +11,7 @@ import gc
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from headrace.compiler.clock import Clock
@@ -76,6 +77,20 @@ _HELD_BY_US = 3
 """References that the interpreter counts: the tuple's, a name's, and that of the count itself."""
 
 
+class _There:
+    """How many of those are there that a large batch is kept for: itself, and who has its messages."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 1
+
+    def less(self, gone: Callable[[], None]) -> None:
+        self.count -= 1
+        if not self.count:
+            gone()
+
+
 def running_loop() -> asyncio.AbstractEventLoop | None:
     """Return the loop that runs here, if one does."""
     with suppress(RuntimeError):
@@ -118,17 +133,24 @@ class DecodedBatch(LargeList[JsonValue]):
     """A large batch as it was decoded.
 
     ``slices`` are the numbers of messages that were decoded together, ``built`` are the large lists and
-    objects in them, outer ones first. ``gone`` is called when nothing of it is left here.
+    objects in them, outer ones first. ``gone`` is called when nothing of it is left here, and nobody has
+    its messages `under_way`.
     """
 
-    __slots__ = ("_put_off", "built", "gone", "slices")
+    __slots__ = ("_put_off", "_there", "built", "gone", "slices")
 
     def __init__(self, containers: int, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
         self.slices: list[int] = []
         self.built: list[Built] = []
         self.gone: Callable[[], None] = _nothing
+        self._there = _There()
         self._put_off = _PutOff(loop) if containers > MANY_CONTAINERS else None
+
+    def under_way(self) -> Callable[[], None]:
+        """Count as there until what is returned is called: others may go on with its messages."""
+        self._there.count += 1
+        return partial(self._there.less, self.gone)
 
     def _shorten(self) -> bool:
         if self.slices:
@@ -137,7 +159,7 @@ class DecodedBatch(LargeList[JsonValue]):
             self._shorten_built()
         else:
             self._abandoned()
-            self.gone()
+            self._there.less(self.gone)
             return False
         return True
 

@@ -25,7 +25,9 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import (
     Acknowledgement,
     Batch,
+    Debt,
     Delivery,
+    Flow,
     Window,
     is_large,
     parts,
@@ -33,7 +35,7 @@ from headrace.compiler.delivery import (
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.errors import BatchFailed, BuildRefused, Ended
 from headrace.compiler.jsontext import UNSEEN, Decoding, NotJson
-from headrace.compiler.largejson import LargeList
+from headrace.compiler.largejson import DecodedBatch, LargeList
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.envelope import Enclose
@@ -239,6 +241,9 @@ class Pump:
         window, turn, monotonic = self.window, self._turn, self._clock.monotonic
         rest = iter(self._batches(arrivals))
         for batch, origins in rest:
+            flow: Debt = window
+            if batch.__class__ is DecodedBatch:
+                flow = Flow(window, batch.under_way())
             try:
                 if window.used >= window.size:
                     await window.room()
@@ -253,7 +258,7 @@ class Pump:
                 continue
             window.take()
             try:
-                emit(Delivery(batch, window, custody))
+                emit(Delivery(batch, flow, custody))
             except Exception as cause:  # steps and sinks report their own: an operator is broken
                 self._broke(cause)
                 raise Ended("the chain broke") from cause

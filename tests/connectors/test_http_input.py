@@ -17,6 +17,7 @@ from headrace.compiler.runtime.engine import Engine
 from headrace.connectors.http import HttpInput, Posts
 from headrace.connectors.pipeline import PipelineInput
 from headrace.operators.buffer import Buffer
+from headrace.operators.filter import Filter
 from headrace.operators.splitter import Splitter
 from tests.doubles import StubContext, refusals
 from tests.stand_ins import Kept, Slow, does, pipeline, run, takes
@@ -588,6 +589,28 @@ async def settled() -> None:
     """Let what was let go of be cut down."""
     for _ in range(200):
         await asyncio.sleep(0)
+
+
+async def test_a_large_post_counts_until_its_messages_are_written_whatever_was_made_of_them() -> (
+    None
+):
+    class Hanging(AwaitingSink):
+        async def write(self, batch) -> None:
+            await released.wait()
+
+    it, released = Engine(Clock(asyncio.get_running_loop())), asyncio.Event()
+    hot = Filter.load({"Numeric": {"field": "n", "operator": "greater_than", "value": 0}})
+    await run(it, pipeline("p", [HttpInput.load(BOUND)], [hot], [takes(Hanging())]))
+    ingress = it.ingress("p")
+    assert ingress.offer(await large_post(), None, LENGTH)
+    await settled()
+
+    while_written = ingress.has_room_for(1)
+    released.set()
+    await settled()
+
+    assert (while_written, ingress.has_room_for(LENGTH)) == (False, True)
+    await it.close()
 
 
 class Watched(list):
