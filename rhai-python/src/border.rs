@@ -5,6 +5,8 @@
 //! changed, the original gives the key order. A tag is a hint and no more: what leaves is compared
 //! with what came in, item by item.
 
+use std::time::Instant;
+
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -16,8 +18,17 @@ use crate::limits::Sizes;
 use crate::refusal::Refusal;
 use crate::view::{Field, View};
 
+pub mod departing;
+pub mod entering;
+
 /// Values that cross together. A change of stacks for each would cost some 40 ns.
 pub const MOST_TOGETHER: usize = 32;
+
+/// Items of one value that are converted in one go; one that has more is `Entering`.
+const MOST_AT_ONCE: usize = 4_096;
+
+/// Originals that are let go of between two looks at the clock.
+const FORGOTTEN_AT_ONCE: usize = 1_024;
 
 /// A Python object takes some times what it says.
 const KEPT_PER_BYTE: usize = 4;
@@ -41,6 +52,8 @@ pub struct Border {
     /// Places in `origins` of the values that were converted in part.
     partials: Vec<usize>,
     sizes: Sizes,
+    /// Items that may still be converted in this go.
+    room: usize,
 }
 
 impl Border {
@@ -50,25 +63,55 @@ impl Border {
             .try_for_each(|origin| visit.call(origin))
     }
 
-    /// Forget the values of runs that are over.
-    pub fn clear(&mut self) {
-        self.origins.clear();
+    /// Forget the values of runs that are over (true), or as many of them as the slice has time for (false).
+    pub fn forget(&mut self, slice_end: Option<Instant>) -> bool {
         self.partials.clear();
+        while self.origins.len() > FORGOTTEN_AT_ONCE {
+            self.origins
+                .truncate(self.origins.len() - FORGOTTEN_AT_ONCE);
+            if is_over(slice_end) {
+                return false;
+            }
+        }
+        self.origins.clear();
+        true
     }
 
-    /// The value of a run, and its size. `view` names the fields the script can reach, when that is known.
+    /// Forget what was converted of a value that turned out to be too large for one go.
+    fn begin_again(&mut self, origins: usize, partials: usize) {
+        self.origins.truncate(origins);
+        self.partials.truncate(partials);
+        self.sizes = Sizes::default();
+        self.room = usize::MAX;
+    }
+
+    /// The size of the value that came in last.
+    pub fn sizes(&self) -> Sizes {
+        self.sizes
+    }
+
+    /// The value of a run, of the size that is in `sizes` then; None if it is too large to be converted in one go.
+    /// `view` names the fields the script can reach, when that is known.
     pub fn enter(
         &mut self,
         value: &Bound<'_, PyAny>,
         view: &View,
         levels: usize,
-    ) -> Entered<(Dynamic, Sizes)> {
+    ) -> Entered<Option<Dynamic>> {
+        let (origins, partials) = (self.origins.len(), self.partials.len());
         self.sizes = Sizes::default();
+        self.room = MOST_AT_ONCE;
         let entered = match (view.fields(), value.cast_exact::<PyDict>()) {
-            (Some(fields), Ok(dict)) => self.enter_fields(dict, fields, levels)?,
-            _ => self.put(value, levels)?,
+            (Some(fields), Ok(dict)) => self.enter_fields(dict, fields, levels),
+            _ => self.put(value, levels),
         };
-        Ok((entered, self.sizes))
+        match entered {
+            Err(refusal) if refusal.large => {
+                self.begin_again(origins, partials);
+                Ok(None)
+            }
+            entered => entered.map(Some),
+        }
     }
 
     fn enter_fields(
@@ -158,6 +201,7 @@ impl Border {
 
     fn put_dict(&mut self, dict: &Bound<'_, PyDict>, levels: usize) -> Entered<Dynamic> {
         let levels = deeper(levels)?;
+        self.make_room(dict.len())?;
         let tag = self.tag(dict);
         let mut map = Map::new();
         for (key, item) in dict.iter() {
@@ -175,6 +219,7 @@ impl Border {
 
     fn put_list(&mut self, list: &Bound<'_, PyList>, levels: usize) -> Entered<Dynamic> {
         let levels = deeper(levels)?;
+        self.make_room(list.len())?;
         let tag = self.tag(list);
         let mut array = Array::with_capacity(list.len());
         for (index, item) in list.iter().enumerate() {
@@ -187,6 +232,12 @@ impl Border {
         let mut array = Dynamic::from_array(array);
         array.set_tag(tag);
         Ok(array)
+    }
+
+    fn make_room(&mut self, items: usize) -> Entered<()> {
+        let room = self.room.checked_sub(items);
+        self.room = room.ok_or_else(Refusal::large)?;
+        Ok(())
     }
 
     /// Subclasses, and numbers of other kinds.
@@ -213,6 +264,7 @@ impl Border {
     ) -> Entered<(Dynamic, usize)> {
         let origins = self.origins.len();
         self.sizes = Sizes::default();
+        self.room = usize::MAX;
         let answer = self.put(value, levels)?;
         let kept = match self.origins.len() > origins {
             true => self.sizes.bytes * KEPT_PER_BYTE,
@@ -252,7 +304,10 @@ impl Border {
 
     /// The size of the whole value, of which the engine saw a part.
     pub fn whole_size(&self, py: Python<'_>, index: usize, levels: usize) -> usize {
-        let mut apart = Self::default();
+        let mut apart = Self {
+            room: usize::MAX,
+            ..Self::default()
+        };
         if let Some(origin) = self.partials.get(index) {
             // What cannot enter leaves as it came; its size counts up to there.
             let _ = apart.put(self.origins[*origin].bind(py), levels);
@@ -458,6 +513,11 @@ impl Border {
         }
         Ok(())
     }
+}
+
+/// Whether a slice that ends then is over.
+pub fn is_over(slice_end: Option<Instant>) -> bool {
+    slice_end.is_some_and(|end| Instant::now() >= end)
 }
 
 fn take_text<'py>(

@@ -9,7 +9,9 @@ use pyo3::types::{PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use rhai::{AST, Dynamic, Module};
 
-use crate::border::{Border, MOST_TOGETHER};
+use crate::border::departing::Departing;
+use crate::border::entering::Entering;
+use crate::border::{Border, MOST_TOGETHER, is_over};
 use crate::failure::{Failure, Kind, raised};
 use crate::gauge::gauge;
 use crate::limits::{Ending, Limits};
@@ -21,6 +23,12 @@ use crate::view::View;
 /// Values that cross together may be so large together; one alone may be larger. Large ones gain nothing by company,
 /// and push each other out of the processor's cache.
 const MOST_BYTES_TOGETHER: usize = 4 << 10;
+
+/// Items of a large value that cross between two looks at the clock.
+const ITEMS_PER_LOOK: usize = 256;
+
+/// Emitted values that leave between two looks at the clock: more than the values that mostly run together.
+const VALUES_PER_LOOK: usize = 64;
 
 /// Exceptions of host functions that are kept for the case that the run fails for one of them.
 const MOST_RAISED: usize = 8;
@@ -35,10 +43,15 @@ pub struct Callables {
 pub struct Driver {
     machine: Machine,
     border: Border,
+    /// The value that is converted, if it is too large for one go; and the one that leaves.
+    entering: Option<Entering>,
+    departing: Option<Departing>,
     callables: Arc<Callables>,
     /// What host functions raised last, by number.
     raised: Vec<(usize, PyErr)>,
     numbered: usize,
+    /// The machine is dropping what a failed value left.
+    is_dropping: bool,
     /// What a host function raised that is no `Exception`: it ends the run, and comes out as it is.
     pub interrupt: Option<PyErr>,
 }
@@ -48,9 +61,12 @@ impl Driver {
         Ok(Self {
             machine: Machine::new(program, run)?,
             border: Border::default(),
+            entering: None,
+            departing: None,
             callables,
             raised: Vec::new(),
             numbered: 0,
+            is_dropping: false,
             interrupt: None,
         })
     }
@@ -61,7 +77,14 @@ impl Driver {
 
     /// The Python objects it holds, but for what the script calls.
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.border.traverse(visit)
+        self.border.traverse(visit)?;
+        if let Some(entering) = &self.entering {
+            entering.traverse(visit)?;
+        }
+        if let Some(departing) = &self.departing {
+            departing.traverse(visit)?;
+        }
+        Ok(())
     }
 
     pub fn finish(&mut self) -> Option<Box<Program>> {
@@ -152,16 +175,22 @@ impl Driver {
             .call1(arguments)
     }
 
-    /// Convert values from `first` on, as many as go together, and tell how many. An error if the first cannot enter;
-    /// where another cannot, the ones before it run first.
+    /// Convert values from `first` on, as many as go together, and tell how many; None if the slice is over before.
+    /// An error if the first cannot enter; where another cannot, the ones before it run first.
     pub fn take_in(
         &mut self,
         py: Python<'_>,
         values: &Bound<'_, PyList>,
         first: usize,
         view: &View,
-    ) -> PyResult<usize> {
-        self.border.clear();
+        slice_end: Option<Instant>,
+    ) -> PyResult<Option<usize>> {
+        if self.entering.is_some() {
+            return self.take_in_large(py, values, first, slice_end);
+        }
+        if !self.border.forget(slice_end) {
+            return Ok(None);
+        }
         let run = &self.machine.run;
         run.begun.set(0);
         let mut inputs = run.inputs.borrow_mut();
@@ -169,25 +198,71 @@ impl Driver {
         for index in first..values.len().min(first + MOST_TOGETHER) {
             let value = values.get_item(index)?;
             match self.border.enter(&value, view, run.limits.nesting) {
-                Ok((entered, sizes)) => {
+                Ok(Some(entered)) => {
+                    let sizes = self.border.sizes();
                     bytes += sizes.bytes;
-                    inputs.push(Input {
-                        value: entered,
-                        sizes,
-                        values: value.cast::<PyList>().map_or(0, |list| list.len()),
-                    });
+                    inputs.push(Input::new(entered, sizes, &value));
+                }
+                Ok(None) if inputs.is_empty() => {
+                    drop(inputs);
+                    let entering =
+                        Entering::new(&mut self.border, &value, view, run.limits.nesting);
+                    self.entering =
+                        Some(entering.map_err(|refusal| refused(py, &refusal, &run.limits))?);
+                    return self.take_in_large(py, values, first, slice_end);
                 }
                 Err(refusal) if inputs.is_empty() => {
                     return Err(refused(py, &refusal, &run.limits));
                 }
-                Err(_) => break,
+                _ => break,
             }
             if bytes > MOST_BYTES_TOGETHER {
                 break;
             }
         }
         inputs.reverse();
-        Ok(inputs.len())
+        Ok(Some(inputs.len()))
+    }
+
+    /// Go on with the one value that is converted.
+    fn take_in_large(
+        &mut self,
+        py: Python<'_>,
+        values: &Bound<'_, PyList>,
+        first: usize,
+        slice_end: Option<Instant>,
+    ) -> PyResult<Option<usize>> {
+        let run = &self.machine.run;
+        let Some(entering) = &mut self.entering else {
+            return Ok(None);
+        };
+        let entered = loop {
+            match entering.go_on(py, &mut self.border, ITEMS_PER_LOOK) {
+                Ok(Some(entered)) => break entered,
+                Ok(None) if is_over(slice_end) => return Ok(None),
+                Ok(None) => {}
+                Err(refusal) => return Err(refused(py, &refusal, &run.limits)),
+            }
+        };
+        self.entering = None;
+        let value = values.get_item(first)?;
+        let input = Input::new(entered, self.border.sizes(), &value);
+        run.inputs.borrow_mut().push(input);
+        Ok(Some(1))
+    }
+
+    /// Drop what is left of runs that will not go on (true), or as much of it as the slice has time for (false).
+    pub fn forget(&mut self, py: Python<'_>, slice_end: Option<Instant>) -> bool {
+        let dropped = match self.entering.take() {
+            Some(entering) => {
+                let made = entering.into_made();
+                self.answered(py, Command::Drop(made), slice_end)
+            }
+            None if self.is_dropping => self.go_on(py, slice_end),
+            None => Event::Dropped,
+        };
+        self.is_dropping = matches!(dropped, Event::Paused);
+        !self.is_dropping && self.border.forget(slice_end)
     }
 
     /// Run the values that were taken in, up to the end of the last or of the slice.
@@ -199,14 +274,8 @@ impl Driver {
         self.answered(py, Command::Go, slice_end)
     }
 
-    /// What a run left: its notes are told, what it emitted is added to `out`.
-    pub fn settle(
-        &mut self,
-        py: Python<'_>,
-        done: Result<(), Box<Failure>>,
-        view: &View,
-        out: &Bound<'_, PyList>,
-    ) -> PyResult<()> {
+    /// What a run left: its notes are told, and what it emitted may `leave`.
+    pub fn settle(&mut self, py: Python<'_>, done: Result<(), Box<Failure>>) -> PyResult<()> {
         if let Some(interrupt) = self.interrupt.take() {
             return Err(interrupt);
         }
@@ -223,10 +292,45 @@ impl Driver {
         if let Err(failure) = done {
             return Err(told(py, *failure, raised));
         }
-        run.emitted
-            .borrow_mut()
-            .drain(..)
-            .try_for_each(|value| out.append(self.border.leave(py, &value, view)?))
+        run.emitted.borrow_mut().reverse();
+        Ok(())
+    }
+
+    /// Add to `out` what was emitted: all of it (true), or as much as the slice has time for (false).
+    pub fn leave(
+        &mut self,
+        py: Python<'_>,
+        view: &View,
+        out: &Bound<'_, PyList>,
+        slice_end: Option<Instant>,
+    ) -> PyResult<bool> {
+        let run = &self.machine.run;
+        let mut left = 0;
+        loop {
+            if let Some(departing) = &mut self.departing {
+                match departing.go_on(py, &self.border, view, ITEMS_PER_LOOK)? {
+                    Some(value) => out.append(value)?,
+                    None if is_over(slice_end) => return Ok(false),
+                    None => continue,
+                }
+                self.departing = None;
+            }
+            let Some(value) = run.emitted.borrow_mut().pop() else {
+                return Ok(true);
+            };
+            let value = match value.is_array() {
+                true => Departing::new(&self.border, py, value),
+                false => Err(value),
+            };
+            match value {
+                Ok(departing) => self.departing = Some(departing),
+                Err(value) => out.append(self.border.leave(py, &value, view)?)?,
+            }
+            left += 1;
+            if left % VALUES_PER_LOOK == 0 && is_over(slice_end) {
+                return Ok(false);
+            }
+        }
     }
 }
 

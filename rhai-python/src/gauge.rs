@@ -2,7 +2,8 @@
 //!
 //! The engine counts operations and nothing else, and a native function may take any amount of
 //! memory before the engine looks again. So the allocator of this library counts what is held, and
-//! hurries the meter, which makes the next operation look (`run`).
+//! hurries the meter, which makes the next operation look (`run`). Where none comes for long, because a large value
+//! is copied or dropped, the allocator itself lets the run pause.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -133,7 +134,11 @@ impl Gauge {
             // Nobody counts here; begin again before the number overflows.
             true => self.credit.set(isize::MAX),
             // SAFETY: not null while the machine that owns the run is resumed, which is where we are.
-            false => unsafe { &*run }.meter.hurry(),
+            false => {
+                let run = unsafe { &*run };
+                run.meter.hurry();
+                run.breathe(self.credit.get());
+            }
         }
     }
 }
@@ -141,7 +146,8 @@ impl Gauge {
 /// The system's allocator, counted.
 pub struct Counting;
 
-// SAFETY: every call is handed to the system's allocator unchanged; counting neither allocates nor unwinds.
+// SAFETY: every call is handed to the system's allocator unchanged; counting neither allocates nor unwinds. Where it
+// pauses the run, it goes on as after any call; what is in the middle of something then is on the run's stack alone.
 unsafe impl GlobalAlloc for Counting {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

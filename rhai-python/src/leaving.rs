@@ -10,6 +10,9 @@ use crate::limits::{Ending, Sizes};
 use crate::refusal::Refusal;
 use crate::run::{Outcome, Run, over, spend};
 
+/// Work on so many items is counted at once.
+const ITEMS_PER_LOOK: usize = 1_024;
+
 /// Why a value cannot leave.
 enum Refused {
     Form(Box<Refusal>),
@@ -61,8 +64,11 @@ fn look(value: &Dynamic, levels: usize, sizes: &mut Sizes) -> Result<(), Refused
 
 fn look_into_map(map: &Map, levels: usize, sizes: &mut Sizes) -> Result<(), Refused> {
     let levels = deeper(levels)?;
-    spend(map.len() * 2).map_err(Refused::Over)?;
-    for (key, item) in map {
+    for (index, (key, item)) in map.iter().enumerate() {
+        if index % ITEMS_PER_LOOK == 0 {
+            let items = ITEMS_PER_LOOK.min(map.len() - index);
+            spend(items * 2).map_err(Refused::Over)?;
+        }
         sizes.entry(key);
         look(item, levels, sizes)
             .map_err(|refused| refused.map(|refusal| refusal.under_key(key)))?;
@@ -72,8 +78,11 @@ fn look_into_map(map: &Map, levels: usize, sizes: &mut Sizes) -> Result<(), Refu
 
 fn look_into_array(array: &Array, levels: usize, sizes: &mut Sizes) -> Result<(), Refused> {
     let levels = deeper(levels)?;
-    spend(array.len()).map_err(Refused::Over)?;
     for (index, item) in array.iter().enumerate() {
+        if index % ITEMS_PER_LOOK == 0 {
+            let items = ITEMS_PER_LOOK.min(array.len() - index);
+            spend(items).map_err(Refused::Over)?;
+        }
         sizes.element();
         look(item, levels, sizes)
             .map_err(|refused| refused.map(|refusal| refusal.under_index(index)))?;

@@ -31,6 +31,8 @@ pub enum Command {
     Parse { source: Box<str>, script: bool },
     /// Evaluate a module's body.
     Load(Box<AST>),
+    /// Drop values, of which there may be many.
+    Drop(Box<[Dynamic]>),
     /// After a pause.
     Go,
     /// After a host function call: the call, with its answer.
@@ -47,6 +49,7 @@ pub enum Event {
     Done(Result<(), Box<Failure>>),
     Parsed(Result<Box<AST>, Box<Failure>>),
     Loaded(Result<Box<Module>, Box<Failure>>),
+    Dropped,
     /// The slice is over.
     Paused,
     /// The script calls a host function.
@@ -88,6 +91,7 @@ pub struct Machine {
 
 impl Machine {
     pub fn new(program: Box<Program>, run: Run) -> io::Result<Self> {
+        keeping_constants(); // made here: nothing may pause while it is
         let stack = Stack::take(&program.limits)?;
         let run = Rc::new(run);
         let inside = Rc::clone(&run);
@@ -102,6 +106,10 @@ impl Machine {
                         Event::Parsed(program.parse(&inside, &source, script))
                     }
                     Command::Load(ast) => Event::Loaded(program.load(&inside, &ast)),
+                    Command::Drop(values) => {
+                        drop(values);
+                        Event::Dropped
+                    }
                     _ => return program,
                 };
                 command = yielder.suspend(event);
@@ -215,7 +223,12 @@ impl Program {
             // None, or a constant of that name, in the first run or after a script that made one.
             None => {
                 self.scope.rewind(0);
-                self.scope.push_dynamic(self.variable.clone(), input);
+                self.scope
+                    .push_dynamic(self.variable.clone(), Dynamic::UNIT);
+                // Not pushed itself: the engine would look through all of it.
+                if let Some(variable) = self.scope.get_mut(&self.variable) {
+                    *variable = input;
+                }
             }
         }
     }

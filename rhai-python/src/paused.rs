@@ -24,7 +24,11 @@ pub struct Batch {
     /// The first of the values that are running, or run next; and how many are.
     index: usize,
     running: usize,
+    /// What the ones that ran emitted is on its way out.
+    is_leaving: bool,
     emitted: Py<PyList>,
+    /// Raised once what is left of the runs is dropped.
+    failed: Option<PyErr>,
 }
 
 impl Batch {
@@ -41,6 +45,8 @@ impl Batch {
             values: values.clone().unbind(),
             index: 0,
             running: 0,
+            is_leaving: false,
+            failed: None,
             emitted: PyList::empty(values.py()).unbind(),
         }
     }
@@ -51,30 +57,65 @@ impl Batch {
 
     /// Run until all are over (true) or the slice is (false). After an error there is nothing left to run.
     pub fn advance(&mut self, py: Python<'_>, slice_end: Option<Instant>) -> PyResult<bool> {
-        let emitted = self.emitted.bind(py).clone();
         loop {
-            let driver = self.driver.get()?;
-            let event = match self.running {
-                0 => {
-                    let values = self.values.bind(py);
-                    let taken = driver.take_in(py, values, self.index, &self.view);
-                    self.running = taken.map_err(|refused| at(py, refused, self.index))?;
-                    if self.running == 0 {
-                        return Ok(true);
-                    }
-                    driver.begin(py, slice_end)
+            if self.failed.is_none() {
+                match self.go_on(py, slice_end) {
+                    Ok(Step::Over) => return Ok(true),
+                    Ok(Step::Paused) => return Ok(false),
+                    Ok(Step::Made) => {}
+                    Err(error) => self.failed = Some(error),
                 }
-                _ => driver.go_on(py, slice_end),
-            };
-            let Event::Done(done) = event else {
+            } else if !self.driver.get()?.forget(py, slice_end) {
                 return Ok(false);
-            };
-            let failing = self.index + driver.run().begun.get() - 1;
-            let settled = driver.settle(py, done, &self.view, &emitted);
-            settled.map_err(|error| at(py, error, failing))?;
-            self.index += std::mem::take(&mut self.running);
+            } else if let Some(error) = self.failed.take() {
+                return Err(error);
+            }
         }
     }
+
+    /// Take values in, run them, or hand out what they emitted.
+    fn go_on(&mut self, py: Python<'_>, slice_end: Option<Instant>) -> PyResult<Step> {
+        let driver = self.driver.get()?;
+        if self.is_leaving {
+            let emitted = self.emitted.bind(py);
+            let left = driver.leave(py, &self.view, emitted, slice_end);
+            if !left.map_err(|error| at(py, error, self.index + driver.run().begun.get() - 1))? {
+                return Ok(Step::Paused);
+            }
+            self.is_leaving = false;
+            self.index += std::mem::take(&mut self.running);
+            return Ok(Step::Made);
+        }
+        let event = match self.running {
+            0 => {
+                let values = self.values.bind(py);
+                let taken = driver.take_in(py, values, self.index, &self.view, slice_end);
+                match taken.map_err(|refused| at(py, refused, self.index))? {
+                    None => return Ok(Step::Paused),
+                    Some(0) => return Ok(Step::Over),
+                    Some(taken) => self.running = taken,
+                }
+                driver.begin(py, slice_end)
+            }
+            _ => driver.go_on(py, slice_end),
+        };
+        let Event::Done(done) = event else {
+            return Ok(Step::Paused);
+        };
+        let failing = self.index + driver.run().begun.get() - 1;
+        let settled = driver.settle(py, done);
+        settled.map_err(|error| at(py, error, failing))?;
+        self.is_leaving = true;
+        Ok(Step::Made)
+    }
+}
+
+/// How far a batch has come.
+enum Step {
+    /// There is more to do at once.
+    Made,
+    Paused,
+    Over,
 }
 
 /// Note for which value of the list an error is.

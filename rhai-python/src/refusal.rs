@@ -5,6 +5,8 @@ pub struct Refusal {
     what: String,
     path: Vec<Step>,
     pub deep: bool,
+    /// It is no refusal: the value has too many items to be converted in one go.
+    pub large: bool,
 }
 
 enum Step {
@@ -18,6 +20,7 @@ impl Refusal {
             what: what.into(),
             path: Vec::new(),
             deep: false,
+            large: false,
         })
     }
 
@@ -26,6 +29,13 @@ impl Refusal {
         Box::new(Self {
             deep: true,
             ..*Self::new("a value nested too deep")
+        })
+    }
+
+    pub fn large() -> Box<Self> {
+        Box::new(Self {
+            large: true,
+            ..*Self::new("a large value")
         })
     }
 

@@ -4,9 +4,12 @@ use std::cell::{Cell, RefCell};
 use std::panic;
 use std::ptr;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use corosensei::Yielder;
+use pyo3::prelude::*;
+use pyo3::types::PyList;
 use rhai::{Dynamic, EvalAltResult, Position};
 
 use crate::captures::Cells;
@@ -23,6 +26,10 @@ pub const STRIDE: i64 = 32;
 
 /// If so many operations took longer than this, they are slow ones, and the clock is read at each.
 const SLOW: Duration = Duration::from_micros(250);
+
+/// So much work, in 64ths of an operation, is done by a native function between two looks of the allocator at the clock:
+/// some 10 µs.
+const BREATH: isize = 1_024;
 
 /// Formatting more than this could not be stopped (see `Run::end`).
 const MOST_FORMATTED: usize = 64 << 20;
@@ -50,6 +57,16 @@ pub struct Input {
     pub sizes: Sizes,
     /// How many values it is, where `emit` takes lists.
     pub values: usize,
+}
+
+impl Input {
+    pub fn new(entered: Dynamic, sizes: Sizes, value: &Bound<'_, PyAny>) -> Self {
+        Self {
+            value: entered,
+            sizes,
+            values: value.cast::<PyList>().map_or(0, |list| list.len()),
+        }
+    }
 }
 
 pub struct Run {
@@ -95,6 +112,8 @@ pub struct Run {
     room: Cell<isize>,
     credit: Cell<isize>,
     largest: Cell<usize>,
+    /// With no more credit than this, the allocator looks at the clock.
+    breath: Cell<isize>,
 }
 
 impl Run {
@@ -129,6 +148,7 @@ impl Run {
             room: Cell::new(0),
             credit: Cell::new(0),
             largest: Cell::new(0),
+            breath: Cell::new(-BREATH),
             limits,
         }
     }
@@ -277,7 +297,37 @@ impl Run {
         let stride = self.stride.get();
         self.looked.set(now);
         self.meter.look_after(stride);
+        self.breath.set(-BREATH);
         gauge(|gauge| gauge.credit.set(stride as isize * OPERATION));
+    }
+
+    /// Pause, if the slice is over, in the middle of a native function that takes or gives back many blocks of memory: where a
+    /// large value is copied or dropped, the engine counts nothing.
+    ///
+    /// Called by the allocator, so it must not unwind, and ends nothing: the next operation does. While the stack is
+    /// unwound nobody else may be on the processor, who would be taken for panicking as well.
+    pub fn breathe(&self, credit: isize) {
+        if credit > self.breath.get() {
+            return;
+        }
+        self.breath.set(credit - BREATH);
+        let Some(end) = self.slice_end.get() else {
+            return;
+        };
+        let since = Instant::now();
+        if since < end || thread::panicking() {
+            return;
+        }
+        let closed = matches!(self.suspend(Event::Paused), Command::Close);
+        let now = Instant::now();
+        if let Some(deadline) = self.deadline.get() {
+            self.deadline.set(Some(deadline + (now - since)));
+        }
+        self.looked.set(now);
+        if closed {
+            self.ended.set(Some(Ending::Closed));
+            self.meter.stop();
+        }
     }
 
     /// Set aside until somebody resumes; that time is not the run's.

@@ -64,10 +64,14 @@ pub fn evaluation_seconds(
 fn converted(script: &Script, values: &Bound<'_, PyList>) -> PyResult<Vec<Input>> {
     let mut border = Border::default();
     let entered = values.iter().map(|value| {
-        border.clear();
-        border
-            .enter(&value, &script.view, script.home.limits.nesting)
-            .map_err(|refusal| PyValueError::new_err(refusal.tell("enter")))
+        border.forget(None);
+        let entered = border.enter(&value, &script.view, script.home.limits.nesting);
+        match entered.map_err(|refusal| PyValueError::new_err(refusal.tell("enter")))? {
+            Some(entered) => Ok((entered, border.sizes())),
+            None => Err(PyValueError::new_err(
+                "a value of too many items to be measured",
+            )),
+        }
     });
     entered.collect()
 }
