@@ -31,6 +31,8 @@ A_LITTLE = 1024
 """What may be added to a key that is beyond that: a count, the time."""
 LARGEST_BYTES = 16 * 2**20
 """What a key may have for all that."""
+MESSAGES = 256
+"""Messages of a batch that are encoded at once to count their bytes."""
 CACHED = 200
 """Characters of a path that is kept for the next message: those of configs are shorter."""
 
@@ -144,14 +146,14 @@ class ScriptHost:
             raise CallRefused(f"'remember' takes a map, not {kind(names)}")
         known = bucket.get(key) or {}
         size = len(encode({**known, **names}))
-        if size > MOST_BYTES and size > self._most_beside(known):
+        if size > MOST_BYTES and not self._may_grow(known, size):
             raise CallRefused(f"'remember' keeps at most {MOST_BYTES} bytes of JSON under one key")
         bucket.merge({key: names})
 
-    def _most_beside(self, known: Values) -> int:
-        """Return how much may be under a key that has so much, with what came in."""
+    def _may_grow(self, known: Values, size: int) -> bool:
+        """Return whether so much may be under a key that has so much, with what came in."""
         there = max(MOST_BYTES, len(encode(known)) + A_LITTLE)
-        return min(there + len(encode(self.given)), LARGEST_BYTES)
+        return size <= LARGEST_BYTES and (size <= there or has_bytes(self.given, size - there))
 
     def _state(self, function: str, key: JsonValue) -> Bucket:
         if not self._is_compiled:
@@ -193,6 +195,16 @@ class ScriptHost:
     def place(self, line: int | None, module: str | None) -> str:
         """Return what a place in it is called."""
         return self.name(module) if line is None else f"{self.name(module)} line {line}"
+
+
+def has_bytes(batch: Batch, size: int) -> bool:
+    """Return whether a batch has so many bytes as JSON; no more of it is encoded than it takes to know."""
+    count = 1 if batch else 2  # of each part a bracket is left out, which stands for a comma
+    for first in range(0, len(batch), MESSAGES):
+        if count >= size:
+            break
+        count += len(encode(batch[first : first + MESSAGES])) - 1
+    return count >= size
 
 
 def field(value: JsonValue, path: JsonValue) -> JsonValue:

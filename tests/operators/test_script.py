@@ -16,11 +16,12 @@ from typing import Any
 
 import pytest
 
+from headrace.compiler import jsontext
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.states import PipelineState
 from headrace.operators import scripthost
 from headrace.operators.script import Script
-from headrace.operators.scripthost import ScriptHost
+from headrace.operators.scripthost import ScriptHost, has_bytes
 from headrace.operators.scripting import (
     LIMITS,
     OPERATIONS,
@@ -581,6 +582,36 @@ def test_what_came_in_can_be_remembered_whatever_its_size() -> None:
 
     assert found.failures == []
     assert found.state["k"] == {"last": large, "n": 1}
+
+
+def test_a_large_batch_is_encoded_no_further_than_what_is_remembered_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counted = 0
+
+    def encode(value: Any) -> bytes:
+        nonlocal counted
+        text = jsontext.encode(value)
+        counted += len(text)
+        return text
+
+    monkeypatch.setattr(scripthost, "encode", encode)
+    large = {"text": "a" * 300_000}
+    batch = [large, *[{"n": n} for n in range(500_000)]]
+
+    found = outcome('remember("k", #{ last: batch[0] }); emit([1])', batch, scope="batch")
+
+    assert found.failures == []
+    assert counted < 1_000_000
+
+
+@pytest.mark.parametrize("messages", [0, 1, 255, 256, 257, 1_000])
+def test_the_bytes_of_a_batch_are_counted_as_its_json_has_them(messages: int) -> None:
+    batch = [{"n": n} for n in range(messages)]
+    size = len(jsontext.encode(batch))
+
+    assert has_bytes(batch, size)
+    assert not has_bytes(batch, size + 1)
 
 
 def test_what_is_remembered_cannot_grow_by_holding_itself() -> None:
