@@ -112,6 +112,8 @@ pub struct Run {
     room: Cell<isize>,
     credit: Cell<isize>,
     largest: Cell<usize>,
+    /// Whether a large value came in: only then the allocator may pause it (see `breathe`).
+    pub breathes: Cell<bool>,
     /// With no more credit than this, the allocator looks at the clock.
     breath: Cell<isize>,
 }
@@ -148,6 +150,7 @@ impl Run {
             room: Cell::new(0),
             credit: Cell::new(0),
             largest: Cell::new(0),
+            breathes: Cell::new(false),
             breath: Cell::new(-BREATH),
             limits,
         }
@@ -302,12 +305,12 @@ impl Run {
     }
 
     /// Pause, if the slice is over, in the middle of a native function that takes or gives back many blocks of memory: where a
-    /// large value is copied or dropped, the engine counts nothing.
+    /// large value is copied or dropped, the engine counts nothing. Not in the runs of small values, which have none to copy.
     ///
     /// Called by the allocator, so it must not unwind, and ends nothing: the next operation does. While the stack is
     /// unwound nobody else may be on the processor, who would be taken for panicking as well.
     pub fn breathe(&self, credit: isize) {
-        if credit > self.breath.get() {
+        if credit > self.breath.get() || !self.breathes.get() {
             return;
         }
         self.breath.set(credit - BREATH);
