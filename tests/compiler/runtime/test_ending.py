@@ -205,3 +205,27 @@ def test_posts_that_nobody_works_off_in_time_are_counted():
         assert sum(each.count for each in failures.signatures()) == 50
 
     run_virtual(main)
+
+
+def test_what_transforms_have_not_worked_through_in_time_is_counted_and_not_acknowledged():
+    async def main():
+        it = engine()
+
+        async def hanging(batch):
+            await it.clock.sleep(1e9)
+
+        source = Told(it.clock, [batches([1, 2], [3])])
+        given = reads(source, acknowledges=True, ack="on_delivery")
+        waits = does(hanging, Awaiting)
+        await run(it, pipeline("p", [given], [waits], [takes(Kept())]))
+        stopped, inside = running(it, "p"), it._graph.pipelines["p"]
+        await it.clock.sleep(1)
+
+        await it.dispose("p")
+
+        assert {each.message: each.count for each in stopped.failures.signatures()} == {
+            "stopped before everything that was accepted went through": 2
+        }
+        assert (inside.lost, source.acknowledged) == (3, [])
+
+    run_virtual(main)
