@@ -67,9 +67,10 @@ async def lock_out(client: Client, table: str) -> list[int]:
 
 
 async def create(client: Client, table: str) -> list[int]:
-    """Make a table that its role may write to."""
-    await client.execute(f"create table {table} (n bigint not null, temp float8)")
-    await client.execute(f"grant insert on {table} to {table}")
+    """Make a table that its role may write to, from its first moment."""
+    async with client.transaction():
+        await client.execute(f"create table {table} (n bigint not null, temp float8)")
+        await client.execute(f"grant insert on {table} to {table}")
     return []
 
 
