@@ -39,8 +39,9 @@ def is_large(batch: Batch) -> bool:
     return len(batch) > LARGE_BATCH or batch.__class__ is not list
 
 
-PART = 256
-"""Messages of a large batch that are worked on before somebody looks whether the slice is over."""
+PART = 32
+"""Messages of a large batch that are worked on before somebody looks whether the slice is over: each
+may be as large as a post."""
 
 
 def parts(items: Iterable[T], size: int | None = None) -> Iterator[list[T]]:

@@ -17,7 +17,7 @@ from headrace.compiler.largejson.growing import Growing
 from headrace.compiler.largejson.letting_go import DecodedBatch, LargeList
 from headrace.compiler.largejson.numbers import Text
 from headrace.compiler.largejson.writing import (
-    ENCODED,
+    ENCODED_AT_ONCE,
     SLICE_MESSAGES,
     TURN_SECONDS,
     Turn,
@@ -51,7 +51,7 @@ async def decode_large(text: Text, decoding: Decoding) -> DecodedBatch:
 
 
 __all__ = [
-    "ENCODED",
+    "ENCODED_AT_ONCE",
     "LARGE",
     "SLICE",
     "SLICE_MESSAGES",

@@ -14,7 +14,7 @@ from headrace.compiler.largejson.letting_go import LargeList
 
 SLICE_MESSAGES = 64
 """Values that are worked on without a look at the time."""
-ENCODED = 4
+ENCODED_AT_ONCE = 4
 """Messages that are encoded without one: each may be as large as a post."""
 TURN_SECONDS = 0.002
 """How long a batch is worked on before others have their turn. Less would leave it behind all the others,
@@ -93,7 +93,7 @@ async def _joined(
     pieces: list[bytes] = []
     texts: list[bytes] = []
     turn = Turn(clock)
-    for some in parts(batch, ENCODED):
+    for some in parts(batch, ENCODED_AT_ONCE):
         texts += between, written(some)
         between = again
         if turn.is_over:  # few large pieces: those of one number each take a while to join
@@ -109,7 +109,7 @@ async def encode_each(batch: Batch, clock: Clock) -> list[bytes]:
     """Return what `encode` makes of each message. Raises what it does."""
     made: list[bytes] = LargeList()
     turn = Turn(clock)
-    for some in parts(batch, ENCODED):
+    for some in parts(batch, ENCODED_AT_ONCE):
         made += map(encode, some)
         await turn.end()
     return made

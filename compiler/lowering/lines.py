@@ -29,6 +29,7 @@ from headrace.compiler.language.context import (
     Paused,
     PausingStep,
 )
+from headrace.compiler.largejson import TURN_SECONDS
 
 Report = Callable[[BaseException], None]
 """Told what a component raised; counts and reports it under that component."""
@@ -36,7 +37,7 @@ Emit = Callable[[Delivery], None]
 PassOn = Callable[[Delivery, Emit], None]
 """Does with a delivery what is done at once, and hands on what becomes of it."""
 
-SLICE_SECONDS = 0.002
+SLICE_SECONDS = TURN_SECONDS
 """What one of the steps that take long may work before the others have their turn.
 
 Twice what the pumps have (`runtime/turns.py`): one turn of everybody stays far below the 20 ms that a

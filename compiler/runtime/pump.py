@@ -241,9 +241,7 @@ class Pump:
         window, turn, monotonic = self.window, self._turn, self._clock.monotonic
         rest = iter(self._batches(arrivals))
         for batch, origins in rest:
-            flow: Debt = window
-            if batch.__class__ is DecodedBatch:
-                flow = Flow(window, batch.under_way())
+            arrived = batch
             try:
                 if window.used >= window.size:
                     await window.room()
@@ -257,6 +255,10 @@ class Pump:
             if not batch:
                 continue
             window.take()
+            flow: Debt = window
+            if arrived.__class__ is DecodedBatch:  # whatever is made of it counts as it does
+                flow = Flow(window, arrived.under_way())
+            del arrived
             try:
                 emit(Delivery(batch, flow, custody))
             except Exception as cause:  # steps and sinks report their own: an operator is broken

@@ -13,7 +13,7 @@ from headrace.compiler.delivery import Batch, JsonValue, is_large, parts
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BatchFailed, BuildRefused, HeadraceError, Unreachable
 from headrace.compiler.language.context import Context
-from headrace.compiler.largejson import ENCODED, SLICE_MESSAGES, LargeList, Turn
+from headrace.compiler.largejson import ENCODED_AT_ONCE, SLICE_MESSAGES, LargeList, Turn
 from headrace.compiler.lowering.paths import MISSING, DottedPath
 from headrace.connectors.drivers.kafka_clients import LOOK_SECONDS, Outage, close_producer, said
 from headrace.connectors.drivers.kafka_cluster import Cluster
@@ -154,7 +154,7 @@ class KafkaSink(AwaitingSink):
         """Do for a batch of any size what `begin` does for one that is not large."""
         records: list[Record] = LargeList()
         turn = Turn(self._ctx.clock)
-        for some in parts(batch, ENCODED):
+        for some in parts(batch, ENCODED_AT_ONCE):
             records += self._records(some)
             await turn.end()
         parcel = self._parcel(records)

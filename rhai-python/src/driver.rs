@@ -207,7 +207,7 @@ impl Driver {
                     drop(inputs);
                     let entering =
                         Entering::new(&mut self.border, &value, view, run.limits.nesting);
-                    run.breathes.set(true);
+                    run.pauses_in_allocator.set(true);
                     self.entering =
                         Some(entering.map_err(|refusal| refused(py, &refusal, &run.limits))?);
                     return self.take_in_large(py, values, first, slice_end);

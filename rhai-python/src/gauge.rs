@@ -137,7 +137,7 @@ impl Gauge {
             false => {
                 let run = unsafe { &*run };
                 run.meter.hurry();
-                run.breathe(self.credit.get());
+                run.pause_in_allocator(self.credit.get());
             }
         }
     }

@@ -29,7 +29,7 @@ const SLOW: Duration = Duration::from_micros(250);
 
 /// So much work, in 64ths of an operation, is done by a native function between two looks of the allocator at the clock:
 /// some 10 µs.
-const BREATH: isize = 1_024;
+const WORK_BETWEEN_LOOKS: isize = 1_024;
 
 /// Formatting more than this could not be stopped (see `Run::end`).
 const MOST_FORMATTED: usize = 64 << 20;
@@ -112,10 +112,10 @@ pub struct Run {
     room: Cell<isize>,
     credit: Cell<isize>,
     largest: Cell<usize>,
-    /// Whether a large value came in: only then the allocator may pause it (see `breathe`).
-    pub breathes: Cell<bool>,
+    /// Whether a large value came in: only then the allocator may pause it (see `pause_in_allocator`).
+    pub pauses_in_allocator: Cell<bool>,
     /// With no more credit than this, the allocator looks at the clock.
-    breath: Cell<isize>,
+    next_look: Cell<isize>,
 }
 
 impl Run {
@@ -150,8 +150,8 @@ impl Run {
             room: Cell::new(0),
             credit: Cell::new(0),
             largest: Cell::new(0),
-            breathes: Cell::new(false),
-            breath: Cell::new(-BREATH),
+            pauses_in_allocator: Cell::new(false),
+            next_look: Cell::new(-WORK_BETWEEN_LOOKS),
             limits,
         }
     }
@@ -300,7 +300,7 @@ impl Run {
         let stride = self.stride.get();
         self.looked.set(now);
         self.meter.look_after(stride);
-        self.breath.set(-BREATH);
+        self.next_look.set(-WORK_BETWEEN_LOOKS);
         gauge(|gauge| gauge.credit.set(stride as isize * OPERATION));
     }
 
@@ -309,11 +309,11 @@ impl Run {
     ///
     /// Called by the allocator, so it must not unwind, and ends nothing: the next operation does. While the stack is
     /// unwound nobody else may be on the processor, who would be taken for panicking as well.
-    pub fn breathe(&self, credit: isize) {
-        if credit > self.breath.get() || !self.breathes.get() {
+    pub fn pause_in_allocator(&self, credit: isize) {
+        if credit > self.next_look.get() || !self.pauses_in_allocator.get() {
             return;
         }
-        self.breath.set(credit - BREATH);
+        self.next_look.set(credit - WORK_BETWEEN_LOOKS);
         let Some(end) = self.slice_end.get() else {
             return;
         };

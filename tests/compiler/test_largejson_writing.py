@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from headrace.compiler.clock import Clock
 from headrace.compiler.jsontext import encode, encode_lines
 from headrace.compiler.largejson import (
+    ENCODED_AT_ONCE,
     SLICE_MESSAGES,
     encode_each,
     encode_large,
@@ -32,7 +33,7 @@ WAYS = [encode_each, encode_large, encode_large_lines]
 
 
 def test_the_bytes_are_those_of_one_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "SLICE_MESSAGES", 3)
+    monkeypatch.setattr(writing, "ENCODED_AT_ONCE", 3)
 
     @settings(max_examples=100, deadline=None, database=None)
     @given(st.lists(VALUES, max_size=14), st.booleans())
@@ -77,7 +78,7 @@ async def test_others_have_their_turns_meanwhile(way: Any, monkeypatch: pytest.M
 
     ticking.cancel()
     assert sum(made.values()) == 10_000
-    assert max(made.values()) <= 3 * SLICE_MESSAGES
+    assert max(made.values()) <= 3 * ENCODED_AT_ONCE
 
 
 @pytest.mark.parametrize("way", WAYS)

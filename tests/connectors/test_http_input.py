@@ -613,6 +613,21 @@ async def test_a_large_post_counts_until_its_messages_are_written_whatever_was_m
     await it.close()
 
 
+async def test_a_large_post_of_which_the_envelope_leaves_nothing_counts_no_more() -> None:
+    it, kept = Engine(Clock(asyncio.get_running_loop())), Kept()
+    listens = HttpInput.load({**BOUND, "envelope": {"type": "merge"}})
+    await run(it, pipeline("p", [listens], [], [takes(kept)]))
+    ingress = it.ingress("p")
+    numbers = await decode_large(b"[" + b"1," * 5000 + b"1]", Decoding())
+    assert ingress.offer(numbers, None, LENGTH)
+    del numbers
+
+    await settled()
+
+    assert (ingress.has_room_for(LENGTH), kept.batches) == (True, [])
+    await it.close()
+
+
 class Watched(list):
     """A batch whose end can be seen."""
 

@@ -11,7 +11,7 @@ import pytest
 from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import decode_exact, encode
-from headrace.compiler.largejson import SLICE_MESSAGES
+from headrace.compiler.largejson import ENCODED_AT_ONCE, SLICE_MESSAGES
 from headrace.connectors.drivers import kafka_lanes, kafka_sink
 from tests.doubles import TickingClock
 from tests.kafka_sides import (
@@ -291,7 +291,7 @@ async def test_others_have_their_turns_while_a_large_batch_is_framed_and_sent(
         counting.cancel()
 
     assert sum(framed.values()) == sum(put.values()) == 3 * LARGE_BATCH
-    assert max(framed.values()) <= 3 * SLICE_MESSAGES
+    assert max(framed.values()) <= 3 * ENCODED_AT_ONCE
     assert max(put.values()) <= 3 * SLICE_MESSAGES
 
 

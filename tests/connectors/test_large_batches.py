@@ -15,7 +15,7 @@ import pytest
 from headrace.compiler.delivery import LARGE_BATCH, Delivery, Window
 from headrace.compiler.edges import Sink
 from headrace.compiler.jsontext import encode, encode_lines
-from headrace.compiler.largejson import SLICE_MESSAGES, writing
+from headrace.compiler.largejson import ENCODED_AT_ONCE, writing
 from headrace.compiler.runtime.outputs import Writer, writer
 from headrace.connectors.file import FileConnection, FileOutput
 from headrace.connectors.http import HttpOutput
@@ -101,7 +101,7 @@ async def test_a_large_batch_and_one_behind_it_are_files_as_small_ones_are(
     counting.cancel()
     assert content(tmp_path) == encode_lines([*SMALL, *LARGE, *SMALL])
     assert sum(turns.made.values()) == len(LARGE)
-    assert max(turns.made.values()) <= 3 * SLICE_MESSAGES
+    assert max(turns.made.values()) <= 3 * ENCODED_AT_ONCE
 
 
 @virtual
@@ -112,7 +112,7 @@ async def test_a_large_batch_is_part_of_an_array(tmp_path: Path, turns: Turns) -
 
     counting.cancel()
     assert content(tmp_path) == encode([*LARGE, *SMALL, *LARGE])
-    assert max(turns.made.values()) <= 3 * SLICE_MESSAGES
+    assert max(turns.made.values()) <= 3 * ENCODED_AT_ONCE
 
 
 @virtual
@@ -128,7 +128,7 @@ async def test_a_large_batch_is_one_line_of_standard_output(turns: Turns) -> Non
     os.close(descriptor)
     assert [json.loads(line)["count"] for line in lines] == [1, len(LARGE), 1]
     assert lines[1].endswith(b'"pipeline":"p1","count":20480,"batch":' + encode(LARGE) + b"}")
-    assert max(turns.made.values()) <= 3 * SLICE_MESSAGES
+    assert max(turns.made.values()) <= 3 * ENCODED_AT_ONCE
 
 
 @pytest.mark.parametrize("format", ["ndjson", "json_array"])
@@ -172,7 +172,7 @@ async def test_a_large_batch_is_one_request(turns: Turns) -> None:
 
         assert server.bodies() == [encode(LARGE), encode(SMALL)]
     counting.cancel()
-    assert max(turns.made.values()) <= 3 * SLICE_MESSAGES
+    assert max(turns.made.values()) <= 3 * ENCODED_AT_ONCE
 
 
 async def test_each_message_of_a_large_batch_is_a_request_if_that_is_wanted() -> None:

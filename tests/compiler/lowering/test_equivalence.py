@@ -5,7 +5,6 @@ So do both where every batch is a large one, which is worked on in slices.
 
 import asyncio
 from copy import deepcopy
-from itertools import count
 from unittest.mock import patch
 
 from hypothesis import example, given, settings
@@ -27,6 +26,7 @@ from headrace.operators.map import Map
 from headrace.operators.recall import Recall
 from headrace.operators.reducer import Reducer
 from headrace.operators.remember import Remember
+from tests.compiler.lowering.chains import Hurrying
 from tests.doubles import StubContext
 
 # Few keys, so that paths meet: the same field, one below the other, a literal key with a dot.
@@ -198,14 +198,6 @@ def batches_of(messages):
 arrivals = weighted(*map(batches_of, [alike, alike, alike, alike | other]))
 
 
-class Hurrying(Clock):
-    """A clock on which every slice is over as soon as somebody looks."""
-
-    def __init__(self, loop):
-        super().__init__(loop)
-        self.monotonic = count().__next__
-
-
 class Stage(StubContext):
     """The place of one transform: writes what it says into a log it shares with the others."""
 
@@ -271,7 +263,7 @@ def run_in_slices(transforms, batches, lowering):
 
 def in_slices():
     """Return the pacing for which every batch is large."""
-    return Pacing(Hurrying(asyncio.get_running_loop()), Slices(), large=0)
+    return Pacing(Hurrying(), Slices(), large=0)
 
 
 def run_with_state(transforms, batches, lowering, key, bounds, remembered, pacing=lambda: None):

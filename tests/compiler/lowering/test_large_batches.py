@@ -1,12 +1,10 @@
 """Large batches: worked on in slices, in order with what comes meanwhile, and settled as one."""
 
 import asyncio
-from itertools import count, pairwise
+from itertools import pairwise
 
 import pytest
-from reactivex.subject import Subject
 
-from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import LARGE_BATCH, PART, Delivery
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.largejson import DecodedBatch, LargeList
@@ -16,51 +14,25 @@ from headrace.compiler.lowering.lines import Pacing, Slices
 from headrace.operators.buffer import Buffer
 from headrace.operators.filter import Filter
 from headrace.operators.splitter import Splitter
+from tests.compiler.lowering.chains import Chain, Hurrying
 from tests.doubles import StubContext
-from tests.marbles import Broker
 from tests.virtual import virtual
 
 LARGE = [*range(LARGE_BATCH + 1)]
 
 
-class Hurrying(Clock):
-    """A clock on which every slice is over as soon as somebody looks."""
+class SlicedChain(Chain):
+    """The same for an operator that takes turns with others."""
 
     def __init__(self):
-        super().__init__(asyncio.get_running_loop())
-        self.monotonic = count().__next__
-
-
-class Chain:
-    """One operator between a source and an end that holds the deliveries until it is told."""
-
-    def __init__(self):
+        super().__init__()
         self.clock = Hurrying()
         self.pacing = Pacing(self.clock, Slices())
-        self.failures, self.taken, self.ended = [], [], []
-        self.broker = Broker()
-        self.source = Subject()
-
-    def report(self, cause):
-        self.failures.append(str(cause))
-
-    def runs(self, operator):
-        return self.source.pipe(operator).subscribe(
-            self.taken.append, self.ended.append, lambda: self.ended.append("completed")
-        )
-
-    def send(self, *batches):
-        for batch in batches:
-            self.source.on_next(self.broker.deliver(batch))
 
     async def settles(self):
         """Wait until nothing is worked on."""
         while self.pacing.slices.paused:
             await self.clock.sleep(0)
-
-    @property
-    def batches(self):
-        return [delivery.batch for delivery in self.taken]
 
 
 class Stage:
@@ -99,7 +71,7 @@ def at_once(batch):
 
 @virtual
 async def test_others_have_a_turn_after_each_part_and_the_result_is_one_batch():
-    chain, log = Chain(), []
+    chain, log = SlicedChain(), []
     chain.runs(per_batch(at_once, chain.report, chain.pacing, doubling(log)))
     loop = asyncio.get_running_loop()
 
@@ -120,7 +92,7 @@ async def test_others_have_a_turn_after_each_part_and_the_result_is_one_batch():
 
 @virtual
 async def test_a_batch_that_is_not_large_passes_at_once_and_makes_no_task():
-    chain = Chain()
+    chain = SlicedChain()
     chain.runs(per_batch(at_once, chain.report, chain.pacing, doubling()))
 
     chain.send(LARGE[:-1], [1])
@@ -131,7 +103,7 @@ async def test_a_batch_that_is_not_large_passes_at_once_and_makes_no_task():
 
 @virtual
 async def test_what_comes_meanwhile_waits_and_all_stays_in_order():
-    chain = Chain()
+    chain = SlicedChain()
     chain.runs(per_batch(at_once, chain.report, chain.pacing, doubling()))
 
     chain.send(LARGE, [1], LARGE, [2])
@@ -145,7 +117,7 @@ async def test_what_comes_meanwhile_waits_and_all_stays_in_order():
 
 @virtual
 async def test_one_that_fails_is_reported_once_and_settled_and_the_next_goes_on():
-    chain = Chain()
+    chain = SlicedChain()
     chain.runs(per_batch(at_once, chain.report, chain.pacing, doubling()))
 
     chain.send([*LARGE, "bad"], [1], ["bad"])
@@ -159,7 +131,7 @@ async def test_one_that_fails_is_reported_once_and_settled_and_the_next_goes_on(
 
 @virtual
 async def test_the_end_waits_for_the_last_part():
-    chain = Chain()
+    chain = SlicedChain()
     chain.runs(per_batch(at_once, chain.report, chain.pacing, doubling()))
 
     chain.send(LARGE)
@@ -172,7 +144,7 @@ async def test_the_end_waits_for_the_last_part():
 
 @virtual
 async def test_disposal_ends_it_and_nothing_is_acknowledged():
-    chain, log = Chain(), []
+    chain, log = SlicedChain(), []
     subscription = chain.runs(per_batch(at_once, chain.report, chain.pacing, doubling(log)))
 
     chain.send(LARGE, [1])
@@ -191,7 +163,7 @@ async def test_disposal_ends_it_and_nothing_is_acknowledged():
 
 @virtual
 async def test_what_breaks_behind_it_ends_the_stream():
-    chain = Chain()
+    chain = SlicedChain()
 
     def breaks(delivery):
         raise ZeroDivisionError("behind it")
@@ -199,8 +171,7 @@ async def test_what_breaks_behind_it_ends_the_stream():
     operator = per_batch(at_once, chain.report, chain.pacing, doubling())
     chain.source.pipe(operator).subscribe(breaks, chain.ended.append)
     chain.send(LARGE)
-    for _ in range(50):
-        await chain.clock.sleep(0)
+    await chain.settles()
 
     assert [str(error) for error in chain.ended] == ["behind it"]
     assert chain.failures == []
@@ -208,7 +179,7 @@ async def test_what_breaks_behind_it_ends_the_stream():
 
 @virtual
 async def test_the_parts_are_settled_together_whoever_is_last():
-    chain = Chain()
+    chain = SlicedChain()
     ctx = StubContext(clock=chain.clock)
     chain.runs(Splitter(out_size=1000).operator(ctx))
 
@@ -226,7 +197,7 @@ async def test_the_parts_are_settled_together_whoever_is_last():
 @pytest.mark.parametrize("size", [1, 100, 3000])
 @virtual
 async def test_a_buffer_takes_a_large_batch_part_after_part_and_hands_on_the_same(size):
-    chain = Chain()
+    chain = SlicedChain()
     ctx = StubContext(clock=chain.clock)
     chain.runs(Buffer(size=size).operator(ctx))
 
@@ -241,7 +212,7 @@ async def test_a_buffer_takes_a_large_batch_part_after_part_and_hands_on_the_sam
 
 @virtual
 async def test_what_is_divided_comes_in_parts_with_a_turn_between_them():
-    chain = Chain()
+    chain = SlicedChain()
     chain.runs(divided(lambda source: source, chain.report, chain.pacing))
 
     chain.send(LARGE, [1])
@@ -253,7 +224,7 @@ async def test_what_is_divided_comes_in_parts_with_a_turn_between_them():
 
 @virtual
 async def test_where_the_loop_raises_the_plain_steps_decide_and_own_the_fault():
-    chain, told = Chain(), []
+    chain, told = SlicedChain(), []
 
     def raises(batch):
         yield None
@@ -276,7 +247,7 @@ async def test_where_the_loop_raises_the_plain_steps_decide_and_own_the_fault():
 
 @virtual
 async def test_a_step_without_slices_takes_a_large_batch_at_once():
-    chain = Chain()
+    chain = SlicedChain()
     chain.runs(per_batch(at_once, chain.report, chain.pacing))
 
     chain.send(LARGE)
@@ -286,7 +257,7 @@ async def test_a_step_without_slices_takes_a_large_batch_at_once():
 
 @virtual
 async def test_a_filter_warns_of_one_message_among_many_and_drops_it():
-    chain = Chain()
+    chain = SlicedChain()
     ctx = StubContext(clock=chain.clock)
     hot = Filter.load({"Numeric": {"field": "t", "operator": "greater_than", "value": -1}})
     messages = [{"t": each} for each in LARGE]
@@ -326,7 +297,7 @@ def at_once_noting(log, name):
 
 @virtual
 async def test_a_batch_is_through_all_lines_before_the_next_enters_the_first():
-    chain, log = Chain(), []
+    chain, log = SlicedChain(), []
     first, second = (
         per_batch(at_once_noting(log, name), chain.report, chain.pacing, noting(log, name))
         for name in ("recalled", "remembered")
@@ -343,7 +314,7 @@ async def test_a_batch_is_through_all_lines_before_the_next_enters_the_first():
 
 @virtual
 async def test_what_is_let_go_behind_a_line_waits_for_nobody_before_it():
-    chain, other, log = Chain(), Chain(), []
+    chain, other, log = SlicedChain(), SlicedChain(), []
     chain.pacing = other.pacing
     behind = per_batch(
         at_once_noting(log, "behind"), chain.report, chain.pacing, noting(log, "behind")
@@ -362,7 +333,7 @@ async def test_what_is_let_go_behind_a_line_waits_for_nobody_before_it():
 
 @virtual
 async def test_what_has_not_gone_through_in_time_is_reported_and_counted():
-    chain, log = Chain(), []
+    chain, log = SlicedChain(), []
     subscription = chain.runs(per_batch(at_once, chain.report, chain.pacing, doubling(log)))
 
     chain.send(LARGE, [1, 2, 3])
@@ -378,7 +349,7 @@ async def test_what_has_not_gone_through_in_time_is_reported_and_counted():
 
 @virtual
 async def test_of_a_batch_that_is_cut_only_what_is_left_is_lost():
-    chain = Chain()
+    chain = SlicedChain()
     ctx = StubContext(clock=chain.clock)
     chain.runs(Splitter(out_size=1000).operator(ctx))
 
@@ -394,7 +365,7 @@ async def test_of_a_batch_that_is_cut_only_what_is_left_is_lost():
 
 @virtual
 async def test_few_messages_of_a_large_text_are_worked_on_in_slices_as_well():
-    chain, log = Chain(), []
+    chain, log = SlicedChain(), []
     chain.runs(per_batch(at_once, chain.report, chain.pacing, doubling(log)))
     few = DecodedBatch(0, asyncio.get_running_loop())
     few += [1, 2]
@@ -408,7 +379,7 @@ async def test_few_messages_of_a_large_text_are_worked_on_in_slices_as_well():
 
 @virtual
 async def test_what_is_made_of_a_large_batch_lets_go_of_itself():
-    chain = Chain()
+    chain = SlicedChain()
     ctx = StubContext(clock=chain.clock)
     hot = Filter.load({"Numeric": {"field": "t", "operator": "greater_than", "value": -1}})
     operators = lower([(hot, Stage(ctx))], [])
@@ -424,7 +395,7 @@ async def test_what_is_made_of_a_large_batch_lets_go_of_itself():
 @pytest.mark.parametrize("size", [100, LARGE_BATCH + 1])
 @virtual
 async def test_what_a_buffer_releases_lets_go_of_itself_if_it_is_much(size):
-    chain = Chain()
+    chain = SlicedChain()
     ctx = StubContext(clock=chain.clock)
     chain.runs(Buffer(size=size).operator(ctx))
 

@@ -3,46 +3,13 @@
 import asyncio
 
 import pytest
-from reactivex.subject import Subject
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.lowering.lifting import awaiting, fused, pausing, per_batch
 from headrace.compiler.lowering.lines import SHORTEST_SECONDS, SLICE_SECONDS, Pacing, Slices
-from tests.marbles import Broker
+from tests.compiler.lowering.chains import Chain
 from tests.virtual import virtual
-
-
-class Chain:
-    """One operator between a source and an end that holds the deliveries until it is told."""
-
-    def __init__(self):
-        self.failures = []
-        self.taken = []
-        self.ended = []
-        self.broker = Broker()
-        self.source = Subject()
-
-    def report(self, cause):
-        self.failures.append(str(cause))
-
-    def runs(self, operator):
-        """Subscribe; what ends the subscription is returned."""
-        return self.source.pipe(operator).subscribe(
-            self.taken.append, self.ended.append, lambda: self.ended.append("completed")
-        )
-
-    def send(self, *batches):
-        for batch in batches:
-            self.source.on_next(self.broker.deliver(batch))
-
-    @property
-    def batches(self):
-        return [delivery.batch for delivery in self.taken]
-
-    @property
-    def owed(self):
-        return self.broker.window.used
 
 
 @pytest.fixture
