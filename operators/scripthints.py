@@ -14,7 +14,7 @@ RETURNED = re.compile(r"(\breturn\b[^;]+;?|[\w)\]\"`])\s*\Z")
 """How a script ends whose last value is thought to count."""
 LAST = 1000
 """Characters at the end of a script that are looked at for that."""
-COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 
 WORDS = {
     "False": "false",

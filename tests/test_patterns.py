@@ -258,7 +258,7 @@ def attacks(use: Use) -> Iterator[tuple[str, str, str]]:
     longest = max(some, key=len, default="")
     for part in [*sorted({*written, *"a0 \n"} - {*"()?*+|^$<>=!"}), "\\\\", "/*"]:
         yield "", part, "\x00"
-    for example in {longest, *some}:
+    for example in dict.fromkeys([longest, *some]):
         for _ in range(6):
             start, end = sorted(dice.sample(range(len(example) + 1), 2)) if example else (0, 0)
             if start < end:

@@ -27,11 +27,15 @@ GARBAGE = [b"", b"{half", b"\xff\xfe", b"[" * 1000, b"nan", b'{"a":1}}', b"\x00"
 
 
 @asynccontextmanager
-async def engine(urls, *, secrets=None, **options):
-    """Give an engine with a connection 'bus'; it is closed in the end."""
-    bus = NatsConnection.load({"urls": urls, **options})
+async def engine(urls, *, out=None, secrets=None, **options):
+    """Give an engine with a connection 'bus', and with ``out`` another one; it is closed in the end."""
+    connections = {"bus": NatsConnection.load({"urls": urls, **options})}
+    if out is not None:
+        connections["out"] = NatsConnection.load({"urls": out})
     it = Engine(
-        Clock(asyncio.get_running_loop()), connections={"bus": bus}, secrets=Secrets(secrets or {})
+        Clock(asyncio.get_running_loop()),
+        connections=connections,
+        secrets=Secrets(secrets or {}),
     )
     try:
         yield it
@@ -198,27 +202,25 @@ def lost(server):
 
 async def test_the_batches_of_an_outage_are_one_failure_and_never_come_later(tmp_path):
     with Nats(tmp_path / "a") as source, Nats(tmp_path / "b") as target:
-        both = {"in": NatsConnection.load({"urls": source.url})}
-        both["out"] = NatsConnection.load({"urls": target.url})
-        it = Engine(Clock(asyncio.get_running_loop()), connections=both)
-        read = NatsInput(connection="in", subject="a")
-        await it.compile(pipeline("p", [read], [], [NatsOutput(connection="out", subject="b")]))
-        async with peer(source) as publisher:
-            target.kill()
-            key = ("output", f"{target.address} does not answer: connection refused")
-            await published_until(publisher, "a", lambda: failures(it).get(key, 0) > 20)
-            await until(lambda: running(it, "p").in_flight == 0)
-            target.start()
-            async with peer(target) as reader:
-                await reader.subscribe("b")
-                heard = asyncio.ensure_future(reader.next())
-                while not heard.done():
-                    publisher.publish("a", "new")
-                    await publisher.settle()
-                    await asyncio.sleep(0)
-                assert heard.result() == ("b", "new")
+        async with engine(source.url, out=target.url) as it:
+            writes_there = NatsOutput(connection="out", subject="b")
+            await it.compile(pipeline("p", [reads("a")], [], [writes_there]))
+            async with peer(source) as publisher:
+                target.kill()
+                key = ("output", f"{target.address} does not answer: connection refused")
+                count = await published_until(publisher, "a", lambda: failures(it).get(key, 0) > 20)
+                await until(lambda: running(it, "p").counters.inbound == count)
+                await until(lambda: running(it, "p").in_flight == 0)
+                target.start()
+                async with peer(target) as reader:
+                    await reader.subscribe("b")
+                    heard = asyncio.ensure_future(reader.next())
+                    while not heard.done():
+                        publisher.publish("a", "new")
+                        await publisher.settle()
+                        await asyncio.sleep(0)
+                    assert heard.result() == ("b", "new")
             assert len([key for key in failures(it) if "confirm" not in key[1]]) == 1
-        await it.close()
 
 
 async def test_of_several_servers_the_next_one_takes_over(tmp_path):
