@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from time import monotonic
 from typing import Any
 from uuid import uuid4
 
@@ -18,6 +17,7 @@ from tests.clients import HOST, PATIENCE
 from tests.doubles import StubContext
 from tests.peer import Peer, peer
 from tests.services.clickhouse import Access
+from tests.stopwatch import Stopwatch
 
 TYPES = [
     *("text", "integer", "bigint", "float", "decimal"),
@@ -105,10 +105,10 @@ def sink(
 
 async def fault(access: Access, **options: Any) -> HeadraceError:
     """Return why a sink does not start; it has to be known within 6 seconds."""
-    began = monotonic()
+    watch = Stopwatch()
     with pytest.raises(HeadraceError) as told:
         await sink(access, **options).start()
-    assert monotonic() - began < 6
+    assert watch.seconds < 6
     return told.value
 
 

@@ -21,11 +21,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from time import monotonic
 from types import MappingProxyType
 from typing import IO, Any
 
 from tests.clients import HOST, PATIENCE, Answer, Client, Events, Gone, messages_of
+from tests.stopwatch import Stopwatch
 
 COMMAND = Path(sys.executable).with_name("headrace")
 _ANNOUNCED = re.compile(r"headrace runs .* at http://\S+:(?P<port>\d+)")
@@ -111,11 +111,11 @@ class Lines:
 class Server:
     """A running `headrace serve`."""
 
-    def __init__(self, process: subprocess.Popen[bytes], started_at: float) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], started: Stopwatch) -> None:
         assert process.stdout is not None
         assert process.stderr is not None
         self.process = process
-        self.started_at = started_at
+        self._started = started
         self.out, self.err = Lines(process.stdout), Lines(process.stderr)
         self.port = 0
         self._clients: list[Client | Events] = []
@@ -126,8 +126,8 @@ class Server:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the process was started."""
-        return monotonic() - self.started_at
+        """Seconds since the process was started, without those in which the machine was busy."""
+        return self._started.seconds
 
     def client(self) -> Client:
         """Return a connection of its own."""
@@ -228,7 +228,7 @@ def serving(
         end_with_parent()
         setup()
 
-    started_at = monotonic()
+    started = Stopwatch()
     process = subprocess.Popen(
         [str(COMMAND), *command, *named, *listen, *options],
         cwd=folder,
@@ -239,7 +239,7 @@ def serving(
         start_new_session=True,
         preexec_fn=prepare,
     )
-    server = Server(process, started_at)
+    server = Server(process, started)
     try:
         server.wait_until_ready()
         yield server

@@ -11,7 +11,6 @@ import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import pytest
@@ -36,6 +35,7 @@ from tests.services.authority import Authority
 from tests.services.clickhouse import Access, ClickHouse
 from tests.services.server import free_port
 from tests.stand_ins import Told, batches, pipeline, reads, running
+from tests.stopwatch import Stopwatch
 
 pytestmark = pytest.mark.usefixtures("front_of_ours")
 
@@ -76,9 +76,9 @@ async def test_a_server_that_hangs_is_unreachable_and_holds_nobody_up(
             with halted(server):
                 with pytest.raises(Unreachable) as failed:
                     await it.write([{"n": 1}])
-                began = monotonic()
+                watch = Stopwatch()
                 await it.finish()
-                assert monotonic() - began < 1
+                assert watch.seconds < 1
 
     assert str(failed.value) == f"{server.address} does not answer within 0.1 s"
 
@@ -101,9 +101,9 @@ async def test_a_write_that_is_given_up_leaves_nothing_behind(guarded: ClickHous
             writing.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await writing
-            began = monotonic()
+            watch = Stopwatch()
             await it.finish()
-            assert monotonic() - began < 1.5
+            assert watch.seconds < 1.5
 
 
 async def test_an_outage_is_one_text_until_the_server_is_back(tmp_path: Path):
@@ -240,9 +240,9 @@ async def engine(server: ClickHouse) -> AsyncIterator[Engine]:
 
 async def until(it: Engine, holds: Callable[[], bool], seconds: float = PATIENCE) -> None:
     """Return when something holds, or fail."""
-    began = monotonic()
+    watch = Stopwatch()
     while not holds():
-        assert monotonic() - began < seconds, "it never happened"
+        assert watch.seconds < seconds, "it never happened"
         await it.clock.sleep(0.01)
 
 

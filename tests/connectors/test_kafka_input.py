@@ -26,6 +26,7 @@ from tests.kafka_sides import (
 )
 from tests.services.kafka import Kafka
 from tests.stand_ins import pipeline, running, takes
+from tests.stopwatch import Stopwatch
 
 NUMBERS = [b"%d" % number for number in range(100)]
 
@@ -329,9 +330,9 @@ async def test_a_deleted_pipeline_answers_soon_and_repeats_nothing(kafka: Kafka,
     async with engine(kafka.bootstrap) as it:
         await it.compile(pipeline("p", [config], [], [takes(first)]))
         await first.until(100)
-        begun = it.clock.monotonic()
+        watch = Stopwatch()
         await it.dispose("p")
-        assert it.clock.monotonic() - begun < 2
+        assert watch.seconds < 2
         await it.compile(pipeline("p", [config], [], [takes(second)]))
         await second.until(3000 - len(first.messages))
         assert running(it, "p").status == "running"

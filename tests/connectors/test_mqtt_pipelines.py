@@ -19,6 +19,7 @@ from tests.clients import PATIENCE
 from tests.mqtt_sides import connection, context, halted, sink, somebody, started, view
 from tests.services.mosquitto import Mosquitto
 from tests.stand_ins import Kept, pipeline, takes
+from tests.stopwatch import Stopwatch
 
 RELIABLE = {"qos": "at_least_once", "ack": "on_delivery"}
 
@@ -227,12 +228,12 @@ async def test_it_goes_on_within_three_seconds_of_the_brokers_return(tmp_path):
             await asyncio.to_thread(server.kill)
             await it.clock.sleep(5)
             await asyncio.to_thread(server.start)
-            back = it.clock.monotonic()
+            back = Stopwatch()
             async with somebody(server) as client:
                 while not kept.batches:
                     await client.publish("back", b"1")
                     await it.clock.sleep(0.05)
-            assert it.clock.monotonic() - back < 3
+            assert back.seconds < 3
             (failure,) = view(it).failures.signatures()
 
     assert failure.count >= 4
@@ -242,9 +243,9 @@ async def test_a_pipeline_is_deleted_at_once_while_the_broker_is_dead(mosquitto:
     async with running(mosquitto) as it:
         await it.compile(pipeline("p", [reads("dead", **RELIABLE)], [], [writes("dead/out")]))
         with halted(mosquitto):
-            began = it.clock.monotonic()
+            watch = Stopwatch()
             await it.dispose("p")
-            assert it.clock.monotonic() - began < 5
+            assert watch.seconds < 5
 
 
 async def test_a_deleted_pipeline_leaves_nothing_at_the_broker(mosquitto: Mosquitto):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from time import monotonic
 
 import pytest
 
@@ -18,6 +17,7 @@ from tests.clients import PATIENCE
 from tests.redis_sides import Reader, client, halted, listening, source, subscribed
 from tests.services.redis import Redis
 from tests.stand_ins import Kept, pipeline, running, takes
+from tests.stopwatch import Stopwatch
 
 BACK_SECONDS = 3.0
 """What may pass between the return of a server and the next message."""
@@ -46,11 +46,11 @@ def writing(connection: str) -> RedisOutput:
 
 async def until(it: Engine, holds: Callable[[], bool], seconds: float = PATIENCE) -> float:
     """Return after how many seconds something holds, or fail."""
-    began = monotonic()
+    watch = Stopwatch()
     while not holds():
-        assert monotonic() - began < seconds, "it never happened"
+        assert watch.seconds < seconds, "it never happened"
         await it.clock.sleep(0.01)
-    return monotonic() - began
+    return watch.seconds
 
 
 def failures(it: Engine, stage: str) -> dict[str, int]:
@@ -145,9 +145,9 @@ async def test_a_pipeline_ends_in_time_while_its_server_hangs(tmp_path):
             config = pipeline("p", [reading("cache")], [], [takes(kept), writing("cache")])
             await it.compile(config)
             with halted(server):
-                began = monotonic()
+                watch = Stopwatch()
                 await it.dispose("p")
-                assert monotonic() - began < 2
+                assert watch.seconds < 2
 
 
 async def test_a_reader_that_is_slow_is_dropped_by_the_server_and_told_of_it(tmp_path):

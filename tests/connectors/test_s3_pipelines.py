@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from headrace.compiler.errors import Unreachable
 from tests.s3_sides import context, objects, sink, started
 from tests.server import Server, serving
 from tests.services.s3 import BUCKET, KEY, S3, SECRET
+from tests.stopwatch import Stopwatch
 
 KIBIBYTE = "x" * 1024
 
@@ -86,11 +86,11 @@ def test_what_a_dead_store_does_not_get_is_kept_and_sent_at_the_next_start(
         store.kill()
         posted(server, [1, 2, 3])
         said(server, "does not answer: connection refused")
-        began = monotonic()
+        watch = Stopwatch()
 
         assert server.stop() == 0
 
-        took = monotonic() - began
+        took = watch.seconds
         told = said(server, r"not uploaded: (.*); kept in '(s3-unsent/plant-[0-9a-f]+)' of")
     assert told[1] == "2 parts with 3 messages (6 bytes)"
     assert len(list((tmp_path / "data" / told[2]).iterdir())) == 1
@@ -192,10 +192,10 @@ async def test_a_store_that_is_killed_under_load_gets_everything_and_soon_after_
         await asyncio.to_thread(store.kill)
         await load(300)
         await asyncio.to_thread(store.start)
-        back = monotonic()
+        back = Stopwatch()
         while "written to again" not in ctx.notes:
             await load(1)
-        took = monotonic() - back
+        took = back.seconds
         await load(100)
 
     last = next(numbers)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from time import monotonic
 
 import pytest
 
 from tests.server import Server, serving
+from tests.stopwatch import Stopwatch
 from tests.whole.arrived import Printed
 from tests.whole.aside import Aside
 from tests.whole.brokers.kinds.every import EVERY, KAFKA, MQTT
@@ -41,9 +41,9 @@ def writing(kind: Kind) -> Json:
 
 def deleted(server: Server, pipeline: str) -> tuple[int, float]:
     """Delete a pipeline; return the status of the answer and how long it took."""
-    began = monotonic()
+    watch = Stopwatch()
     answer = delete(server, pipeline)
-    return answer.status, monotonic() - began
+    return answer.status, watch.seconds
 
 
 @pytest.mark.parametrize("dies", [False, True], ids=["the broker lives", "the broker is dead"])

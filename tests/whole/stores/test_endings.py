@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from time import monotonic
 
 import pytest
 
 from tests.server import Server, serving
+from tests.stopwatch import Stopwatch
 from tests.whole.aside import Aside
 from tests.whole.figures import Figure
 from tests.whole.linking import delete, linked
@@ -139,9 +139,9 @@ def test_of_what_is_not_stored_in_time_the_log_tells(
     server = stores.serving(holding=False)
     with halted(stores.servers):
         post(server)
-        began = monotonic()
+        watch = Stopwatch()
         end(server)
-        took = monotonic() - began
+        took = watch.seconds
 
     figure("ended after", took)
     assert took < GRACE + PROMPT
