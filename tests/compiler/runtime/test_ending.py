@@ -5,10 +5,13 @@ from __future__ import annotations
 from reactivex import Observable
 
 from headrace.compiler.clock import run_virtual
+from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import (
     Ended,
 )
+from headrace.compiler.language.envelopes import Merge
 from headrace.compiler.language.inputbuffers import Static
+from headrace.compiler.runtime import turns
 from headrace.connectors.http import HttpInput
 from headrace.operators.buffer import Buffer
 from tests.stand_ins import (
@@ -227,5 +230,29 @@ def test_what_transforms_have_not_worked_through_in_time_is_counted_and_not_ackn
             "stopped before everything that was accepted went through": 2
         }
         assert (inside.lost, source.acknowledged) == (3, [])
+
+    run_virtual(main)
+
+
+def test_what_waits_in_the_middle_of_an_envelope_when_the_grace_is_over_is_counted(monkeypatch):
+    monkeypatch.setattr(turns, "TURN_SECONDS", -1.0)  # over before it began: each part waits
+
+    async def main():
+        it = engine()
+        await it.clock.sleep(1)  # the turn of a pump that has not had one is over as well
+        large, kept = [{"n": n} for n in range(LARGE_BATCH + 1)], Kept()
+        source = Told(it.clock, [batches(large, [{"n": -1}])])
+        given = reads(source, envelope=Merge())
+        await it.compile(pipeline("p", [given], [], [takes(kept)]))
+        stopped, inside = running(it, "p"), it._graph.pipelines["p"]
+        await it.clock.sleep(0)  # one part has its envelope
+
+        await inside.stop(0)
+
+        assert kept.batches == []
+        assert {each.message: each.count for each in stopped.failures.signatures()} == {
+            "stopped before everything that was accepted went through": 2
+        }
+        await it.close()
 
     run_virtual(main)
