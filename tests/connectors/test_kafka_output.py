@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from headrace.compiler.delivery import LARGE_BATCH
-from headrace.compiler.errors import BatchFailed
+from headrace.compiler.errors import BatchFailed, Unreachable
 from headrace.compiler.jsontext import decode_exact, encode
 from headrace.compiler.largejson import ENCODED_AT_ONCE, SLICE_MESSAGES
 from headrace.connectors.drivers import kafka_lanes, kafka_sink
+from headrace.connectors.drivers.kafka_lanes import Lane, Parcel
 from tests.doubles import TickingClock
 from tests.kafka_sides import (
     context,
@@ -308,6 +309,27 @@ async def test_a_large_batch_that_is_cancelled_before_its_turn_is_not_sent(kafka
         await asyncio.gather(first, third)
 
     assert await values(kafka.bootstrap, "given-up") == [*map(encode, [*large, 1])]
+
+
+async def test_a_large_batch_that_is_given_up_on_its_way_is_not_handed_on_any_further(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ctx, put = context(kafka.bootstrap, clock=TickingClock()), 0
+    real_put = kafka_lanes.Lane.put
+
+    def put_one(lane: Lane, record: Any, parcel: Parcel) -> None:
+        nonlocal put
+        put += 1
+        if put == 1_000:
+            parcel.give_up(TimeoutError())
+        real_put(lane, record, parcel)
+
+    monkeypatch.setattr(kafka_lanes.Lane, "put", put_one)
+    async with started(sink(ctx, "given-up-on-its-way")) as it:
+        with pytest.raises(Unreachable):
+            await it.write([*range(3 * LARGE_BATCH)])
+
+    assert put < 1_000 + SLICE_MESSAGES
 
 
 async def test_a_large_batch_under_way_does_not_hold_up_the_end(kafka: Kafka) -> None:

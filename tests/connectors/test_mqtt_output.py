@@ -177,7 +177,8 @@ async def test_a_broker_that_does_not_confirm_fails_the_batch_and_the_next_is_wr
     assert str(failed.value) == f"{server.address} does not confirm what is published"
 
 
-async def test_what_was_confirmed_of_a_batch_is_told(tmp_path, monkeypatch):
+@pytest.mark.parametrize("count", [3, 7])
+async def test_what_was_confirmed_of_a_batch_is_told(tmp_path, monkeypatch, count):
     monkeypatch.setattr(mqtt_sink, "WRITE_SECONDS", 0.5)
     monkeypatch.setattr(mqtt_sink, "AT_ONCE", 2)
     with Mosquitto(tmp_path) as server:
@@ -193,11 +194,11 @@ async def test_what_was_confirmed_of_a_batch_is_told(tmp_path, monkeypatch):
             stopped = halted(server)
             opened._link.publish = halting
             with pytest.raises(Unreachable) as failed:
-                await write(opened, [1, 2, 3])
+                await write(opened, [*range(1, count + 1)])
             stopped.__exit__(None, None, None)
 
     assert str(failed.value).endswith("; some messages of the batch are confirmed")
-    assert ctx.warnings == ["of a batch that is given up 2 of 3 messages are confirmed"]
+    assert ctx.warnings == [f"of a batch that is given up 2 of {count} messages are confirmed"]
 
 
 async def test_with_qos_0_a_lost_broker_is_told_and_found_again(tmp_path):
