@@ -30,6 +30,7 @@ from headrace.web.signin import passwords
 from headrace.web.signin.doors import Guarded
 from headrace.web.signin.verified import Verified
 from headrace.web.turns import TooManyBodies, Turns
+from tests.clients import PATIENCE
 from tests.web.exchange import Exchange
 from tests.web.signin.people import PASSWORDS, Issued, guarded
 
@@ -437,7 +438,7 @@ async def test_the_response(
     if case.status == 503 and case.operation == "ingestMessages":
         await case.exchange(application).run()  # nothing yields, so the queue stays full
     exchange = case.exchange(application)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await exchange.run()
 
     assert exchange.status == case.status, exchange.body

@@ -16,6 +16,7 @@ from headrace.compiler.runtime.engine import Engine
 from headrace.web.app import Application
 from headrace.web.openapi import described
 from headrace.web.service import Service
+from tests.clients import PATIENCE
 from tests.sampled import until
 from tests.web.exchange import Exchange
 
@@ -347,7 +348,7 @@ async def test_a_server_that_shuts_down_ends_its_samples(service: Service, engin
     await until(lambda: len(engine.samples._under_way) == 1)
 
     engine.hush()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE / 2):
         await asking
 
     assert exchange.status == 200

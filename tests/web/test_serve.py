@@ -19,6 +19,7 @@ from headrace.web.reading import Files, load
 from headrace.web.service import Service
 from headrace.web.signin.doors import Guarded
 from headrace.web.telling import Telling
+from tests.clients import PATIENCE
 from tests.web.signin.people import Issued, guarded
 
 
@@ -43,7 +44,7 @@ async def test_a_config_that_a_build_refuses_leaves_nothing_open_to_the_provider
     with socket.create_server(("127.0.0.1", 0)) as listener:
         starting = serve._run(loaded, loaded.program, components, listener, None, cast(Any, None))
         with pytest.raises(Refused):
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE):
                 await starting
 
     assert tokens.is_closed

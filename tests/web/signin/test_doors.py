@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,10 +16,12 @@ from headrace.web.access import Access
 from headrace.web.app import Application
 from headrace.web.reading import catalogue
 from headrace.web.service import Service
+from headrace.web.signin import passwords
 from headrace.web.signin.cookies import NAME
 from headrace.web.signin.doors import Guarded
 from headrace.web.signin.passwords import Crowded
 from headrace.web.signin.verified import Verified
+from tests.clients import PATIENCE
 from tests.web.exchange import Exchange
 from tests.web.signin.people import (
     ADMIN,
@@ -323,7 +326,7 @@ async def test_a_stream_ends_when_its_session_is_signed_out(house: House) -> Non
     of_header, going_on_too = await stream(house, basic(READER))
 
     assert (await house.ask("POST", "/api/auth/logout", session)).status == 204
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await ended
     assert of_session.messages[-1] == {"type": "http.response.body"}
     assert not going_on.done()
@@ -339,7 +342,7 @@ async def test_a_stream_ends_when_a_login_takes_the_place_of_its_session(house: 
 
     said = {"username": ADMIN, "password": PASSWORDS[ADMIN]}
     assert (await house.ask("POST", "/api/auth/login", session | JSON, said)).status == 200
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await ended
 
 
@@ -366,8 +369,15 @@ def test_a_stream_ends_with_its_session_and_with_its_token() -> None:
 
 
 async def test_who_cannot_be_verified_in_time_is_told_so_and_me_is_no_failure(
-    service: Service,
+    service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    goes_on, is_of = threading.Event(), passwords.is_of
+
+    def held(password: str, encoded: str) -> bool:
+        goes_on.wait(PATIENCE)
+        return is_of(password, encoded)
+
+    monkeypatch.setattr(passwords, "is_of", held)
     doors = guarded(service.clock, hashed={READER: made(PASSWORDS[READER])})
     house = House(service, doors)
     attack = [
@@ -379,6 +389,7 @@ async def test_who_cannot_be_verified_in_time_is_told_so_and_me_is_no_failure(
     assert await house.me(basic(READER, "another")) == NOBODY
     said = {"username": READER, "password": "another"}
     crowded = await house.ask("POST", "/api/auth/login", JSON, said)
+    goes_on.set()
     assert crowded.status == 503
     assert str(Crowded()) in crowded.json["error"]
     answers = await asyncio.gather(*attack)
