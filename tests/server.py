@@ -226,6 +226,8 @@ def serving(
 
     def prepare() -> None:
         end_with_parent()
+        # The tests may run where it is ignored (nohup), and the server would ignore it as well.
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         setup()
 
     started = Stopwatch()
