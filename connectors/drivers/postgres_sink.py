@@ -39,6 +39,9 @@ WRITE_SECONDS = 30.0
 """How long a batch may take before the server counts as gone."""
 STATEMENT_SECONDS = 25.0
 """How long the server may take over it, waiting for locks included: then it gives up and says so."""
+PAUSES = (0.1, 0.4)
+"""Seconds before a batch is written again that others were in the way of: they need time to go on, or
+who waits for whom is the same again."""
 GOODBYE_SECONDS = 1.0
 MOST_TOLD = 100
 """Refusals in different words that the log has more of, each once."""
@@ -166,13 +169,15 @@ class Link:
                 _check_size(arrays)
             if not (is_loss(cause) or is_rolled_back(cause)):
                 raise self._failure(cause) from None
-        for is_last in (False, True):
+            if not is_loss(cause):
+                await self._ctx.clock.sleep(PAUSES[0])
+        for pause in (PAUSES[1], None):
             try:
                 return await self._insert(arrays)
             except Exception as cause:
-                # Who waits for whom may be the same again, if the other one was slow to go on.
-                if is_last or not is_rolled_back(cause):
+                if pause is None or not is_rolled_back(cause):
                     raise self._failure(cause) from None
+                await self._ctx.clock.sleep(pause)
 
     async def close(self) -> None:
         """Hang up, in order if that is soon done."""
