@@ -29,6 +29,8 @@ SECRETS = {"RIGHT": RIGHT, "WRONG": WRONG, "KEY": KEY, "SECRET": SECRET}
 MOST_SECONDS = 6.0
 START_SECONDS = 12.0
 """What the command takes until it has every driver and connects, on a busy machine."""
+STARTS = 3
+"""Who does not answer within 5 s is no refusal: of thirty at once that may be one on a busy machine."""
 
 
 @dataclass(frozen=True)
@@ -231,14 +233,18 @@ def test_a_server_is_not_started_and_tells_every_refusal(
 ) -> None:
     options = linked(tmp_path, connections, SECRETS)
     config = str(written(tmp_path, [*map(using, REFUSALS)]))
-    watch = Stopwatch()
+    refused: list[str] = []
+    for _ in range(STARTS):
+        watch = Stopwatch()
 
-    ended = run(tmp_path, "serve", "--config", config, "--listen", f"{HOST}:0", *options)
+        ended = run(tmp_path, "serve", "--config", config, "--listen", f"{HOST}:0", *options)
 
-    took = watch.seconds
-    assert (ended.returncode, ended.stdout) == (1, "")
-    assert took < MOST_SECONDS + START_SECONDS
-    refused = [line for line in ended.stderr.splitlines() if "config.json:" in line]
+        took = watch.seconds
+        assert (ended.returncode, ended.stdout) == (1, "")
+        assert took < MOST_SECONDS + START_SECONDS
+        refused = [line for line in ended.stderr.splitlines() if "config.json:" in line]
+        if len(refused) == len(REFUSALS):
+            break
     for line, said in zip(refused, REFUSALS.values(), strict=True):
         assert re.search(said, line)
     assert all(secret not in ended.stderr for secret in SECRETS.values())
