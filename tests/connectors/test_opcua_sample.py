@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace.compiler.runtime.sampling.taking import Unread
 from headrace.connectors.opcua import OpcuaConnection, OpcuaInput
+from tests.clients import PATIENCE
 from tests.opcua_sides import SOON_MS, context, source, subscribed, values
 from tests.sampled import engine, failed, reading, shown, take, taken, until
 from tests.services.opcua import Opcua
@@ -58,10 +59,11 @@ async def test_it_has_a_session_of_its_own_and_the_server_keeps_no_subscription(
     # A server of its own: another one still has the subscriptions of clients that were cut off.
     with Opcua(tmp_path) as server:
         async with engine(plc=plc(server.url)) as it:
-            async with reading(it, nodes("Speed"), most=50, seconds=0.3) as asking:
+            async with reading(it, nodes("Speed"), most=50, seconds=PATIENCE) as asking:
                 name = server.tell("plant.asked[-3].SessionName")
                 assert name.startswith("headrace-sample-")
                 assert server.tell("len(plant.subscriptions())") == 1
+                it.hush()
                 await asking
 
             assert server.tell("len(plant.subscriptions())") == 0

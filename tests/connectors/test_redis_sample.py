@@ -9,6 +9,7 @@ import pytest
 
 from headrace.compiler.runtime.sampling.taking import Unread
 from headrace.connectors.redis import RedisConnection, RedisInput
+from tests.clients import PATIENCE
 from tests.redis_sides import client, halted, listening
 from tests.sampled import engine, failed, reading, shown, take, taken, until
 from tests.services.authority import Authority
@@ -45,11 +46,12 @@ async def test_others_get_everything_and_the_keys_stay_as_they_are(redis_server:
 async def test_nobody_is_subscribed_afterwards(redis_server: Redis):
     with client(redis_server) as it:
         async with engine(cache=cache(redis_server.url)) as ours:
-            async with reading(ours, channel("left"), seconds=0.3) as asking:
+            async with reading(ours, channel("left"), seconds=PATIENCE) as asking:
                 [ours_there] = [
                     each for each in it.client_list() if "headrace-sample-" in each["name"]
                 ]
                 assert dict(it.pubsub_numsub("left")) == {b"left": 1}
+                ours.hush()
                 assert (await asking).messages == []
 
             await until(lambda: dict(it.pubsub_numsub("left")) == {b"left": 0})
