@@ -9,7 +9,9 @@ from hiredis import Reader
 from redis.exceptions import InvalidResponse
 
 from headrace.compiler.errors import BuildRefused, Unreachable
+from headrace.connectors.drivers import redis_client
 from headrace.connectors.drivers.redis_frames import MOST_BYTES, BoundedReader, TooLarge
+from tests.clients import PATIENCE
 from tests.evil import evil
 from tests.redis_sides import context, sink, source
 
@@ -100,7 +102,8 @@ async def test_what_a_connection_had_read_is_gone_when_it_is_closed():
 
 
 @pytest.mark.parametrize("side", ["input", "output"])
-async def test_a_server_that_sends_without_end_is_left_alone_soon(side):
+async def test_a_server_that_sends_without_end_is_left_alone_soon(side, monkeypatch):
+    monkeypatch.setattr(redis_client, "REACH_SECONDS", PATIENCE)  # for 64 MiB on a busy machine
     async with evil(b"$4000000000\r\n", b"x" * 65536) as server:
         url = f"redis://{server.where}"
         with pytest.raises(Unreachable) as lost:
