@@ -19,8 +19,6 @@ LIMITS = (*SIZES, "max_operations", "time_limit", "max_calls", "max_emitted", "m
 GROUPS = {"a size": (*SIZES, "time_limit"), "anything": (*LIMITS, "RunError", "ok")}
 DEEP = {"recursion", "values nested another way", "values that hold themselves"}
 UNCOUNTED = {"max_operations": 10**12, "time_limit": 0.3}
-UNHURRIED = {**UNCOUNTED, "time_limit": 20}
-"""For what another limit is to stop: on a busy machine that may take a while."""
 
 
 def read(path):
@@ -44,8 +42,10 @@ ATTACKS = [
 
 
 def question(needs, stops):
-    uncounted = UNCOUNTED if "time_limit" in stops else UNHURRIED
-    asked = {"heard": "heard" in needs, "options": uncounted if "uncounted" in needs else {}}
+    options = dict(UNCOUNTED if "uncounted" in needs else {})
+    if "time_limit" not in stops:
+        options.pop("time_limit", None)
+    asked = {"heard": "heard" in needs, "options": options}
     for need in needs:
         if need.startswith("msg = "):
             asked["value"] = json.loads(need.removeprefix("msg = "))
