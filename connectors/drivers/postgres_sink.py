@@ -169,7 +169,7 @@ class Link:
                 _check_size(arrays)
             if not (is_loss(cause) or is_rolled_back(cause)):
                 raise self._failure(cause) from None
-            if not is_loss(cause):
+            if is_rolled_back(cause):
                 await self._ctx.clock.sleep(PAUSES[0])
         for pause in (PAUSES[1], None):
             try:

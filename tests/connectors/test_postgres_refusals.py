@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BatchFailed, Unreachable
 from headrace.connectors.drivers import postgres_sink
-from headrace.connectors.drivers.postgres_sink import PostgresSink
+from headrace.connectors.drivers.postgres_sink import PAUSES, PostgresSink
 from tests.postgres_sides import (
     column,
     context,
@@ -318,6 +319,38 @@ async def test_two_that_wait_for_each_other_both_write_in_the_end(postgres: Post
         await writing
 
     assert await found(postgres, f"select v from {table} order by v") == ["a", "b"]
+
+
+@pytest.mark.parametrize("lost", [2, 3])
+async def test_a_batch_that_loses_to_others_is_written_again_after_a_while_and_refused_in_the_end(
+    postgres: Postgres, lost: int
+):
+    table, ctx = unused(), context(postgres)
+    pauses: list[float] = []
+
+    class Noting(Clock):
+        async def sleep(self, seconds: float) -> None:
+            pauses.append(seconds)
+
+    ctx.clock = Noting(asyncio.get_running_loop())
+    await done(
+        postgres,
+        f"create table {table} (v text)",
+        f"create sequence {table}_tries",  # what is rolled back counts as well
+        f"create function {table}_lose() returns trigger language plpgsql as $$ begin"
+        f" if nextval('{table}_tries') <= {lost} then"
+        " raise exception 'deadlock detected' using errcode = '40P01'; end if; return new; end $$",
+        f"create trigger lose before insert on {table} execute function {table}_lose()",
+    )
+
+    async with started(sink(ctx, table, TEXT)) as it:
+        if lost == 2:
+            await it.write([{"v": "a"}])
+        else:
+            assert "deadlock detected" in await failure(it, {"v": "a"})
+
+    assert pauses == [*PAUSES]
+    assert await found(postgres, f"select v from {table}") == (["a"] if lost == 2 else [])
 
 
 async def test_a_batch_at_whose_size_the_server_hangs_up_is_refused(postgres, monkeypatch):
