@@ -307,7 +307,7 @@ class Engine:
         world.readings = await read_ahead(configs, world.connections, world.base, self.clock)
 
     def _make(self, id: str, config: PipelineConfig, world: World | None = None) -> Pipeline:
-        readers = partial(self._graph.readers, id)
+        readers = self._graph.outlets[id]
         return Pipeline(id, config, world or self._world, self._feed, self.history, readers)
 
 

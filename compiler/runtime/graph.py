@@ -13,8 +13,9 @@ from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.diagnostics import Diagnostic
 from headrace.compiler.language.digits import keeping_digits
 from headrace.compiler.language.rules import circle, missing_upstream
+from headrace.compiler.lowering.outlet import Outlet
 from headrace.compiler.runtime.inbox import Inbox
-from headrace.compiler.runtime.pipeline import Pipeline, Taker
+from headrace.compiler.runtime.pipeline import Pipeline
 
 InboxKind = Callable[[str, Callable[[Inbox], None]], Inbox]
 """Makes an inbox of an upstream; is given what detaches it."""
@@ -28,11 +29,8 @@ class Graph:
 
     def __init__(self) -> None:
         self.pipelines: dict[str, Pipeline] = {}
-        self._readers: defaultdict[str, list[Taker]] = defaultdict(list)
-
-    def readers(self, id: str) -> Sequence[Taker]:
-        """Return who takes what a pipeline hands on."""
-        return self._readers.get(id, ())
+        self.outlets: defaultdict[str, Outlet] = defaultdict(Outlet)
+        """By id, what inboxes subscribe to: whoever runs under the id hands on to them."""
 
     def attach(self, upstream: str, make: InboxKind = Inbox) -> Source:
         """Return a new inbox that what ``upstream`` hands on is put into from now on."""
@@ -52,13 +50,12 @@ class Graph:
 
     def join(self, inbox: Inbox) -> None:
         """Have an inbox take what its upstream hands on."""
-        self._readers[inbox.upstream].append(inbox.take)
-        self._rewire(inbox.upstream)
+        inbox.subscription = self.outlets[inbox.upstream].subscribe(inbox.take)
 
     def forget(self, id: str) -> None:
-        """Drop the list of an id that nobody runs under and nobody reads."""
-        if id not in self.pipelines and not self._readers.get(id):
-            self._readers.pop(id, None)
+        """Drop the outlet of an id that nobody runs under and nobody reads."""
+        if id not in self.pipelines and id in self.outlets and not self.outlets[id].is_observed:
+            del self.outlets[id]
 
     def remove(self, pipeline: Pipeline) -> None:
         """Have a pipeline run no more, unless another one runs under its id by now."""
@@ -101,15 +98,8 @@ class Graph:
         return []
 
     def _detach(self, inbox: Inbox) -> None:
-        readers = self._readers[inbox.upstream]
-        if inbox.take in readers:
-            readers.remove(inbox.take)
-            self._rewire(inbox.upstream)
+        inbox.subscription.dispose()
         self.forget(inbox.upstream)
-
-    def _rewire(self, upstream: str) -> None:
-        if running := self.pipelines.get(upstream):
-            running.rewire()
 
 
 async def upstream_first(

@@ -12,6 +12,9 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any, ClassVar
 
+from reactivex.abc import DisposableBase
+from reactivex.disposable import Disposable
+
 from headrace.compiler.delivery import Batch, Delivery
 from headrace.compiler.edges import Arrival, Source
 
@@ -27,6 +30,8 @@ class Inbox(Source):
 
     def __init__(self, upstream: str, detach: Callable[[Inbox], None]) -> None:
         self.upstream = upstream
+        self.subscription: DisposableBase = Disposable()
+        """To its upstream, once it has one."""
         self._detach = detach
         self._batches: deque[Batch] = deque()
         self._waiting: deque[Delivery] = deque()

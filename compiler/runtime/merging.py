@@ -1,4 +1,4 @@
-"""The head of a chain: all inputs merged, counted and shown.
+"""The two ends of a chain: inputs are merged, and what enters and leaves is counted and shown.
 
 Rx's own `merge` takes a lock per item because its sources may live on several threads. Ours live on
 one loop, and the head is passed by every batch, so it calls the chain directly.
@@ -13,6 +13,7 @@ from reactivex.abc import DisposableBase, ObserverBase, SchedulerBase
 from reactivex.disposable import CompositeDisposable
 
 from headrace.compiler.delivery import Delivery
+from headrace.compiler.lowering.outlet import OnNext, Outlet
 from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.watch import Watch
 
@@ -51,3 +52,15 @@ def entering(
         )
 
     return Observable(subscribe)
+
+
+def leaving(outlet: Outlet, counters: Counters, watch: Watch) -> OnNext:
+    """Return what observes a chain: what leaves it goes to ``outlet``."""
+
+    def on_next(delivery: Delivery) -> None:
+        counters.outbound += len(delivery.batch)
+        if watch.sees_output:
+            watch.left(delivery.batch)
+        outlet.on_next(delivery)
+
+    return on_next

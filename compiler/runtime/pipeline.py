@@ -9,35 +9,32 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from headrace.compiler.delivery import Delivery
+from reactivex.abc import DisposableBase
+from reactivex.disposable import CompositeDisposable
+
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.jsontext import encode
 from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.diagnostics import Diagnostic
 from headrace.compiler.language.redaction import Hidden
 from headrace.compiler.lowering.lines import Slices
+from headrace.compiler.lowering.outlet import Outlet
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.building import Builder
 from headrace.compiler.runtime.context import World
 from headrace.compiler.runtime.failures import Failures
 from headrace.compiler.runtime.feed import Feed
 from headrace.compiler.runtime.history import History, Life
-from headrace.compiler.runtime.merging import entering
+from headrace.compiler.runtime.merging import entering, leaving
 from headrace.compiler.runtime.parts import Parts
 from headrace.compiler.runtime.signatures import Stage
 from headrace.compiler.runtime.watch import Watch
 
-if TYPE_CHECKING:
-    from reactivex.abc import DisposableBase
-
 log = logging.getLogger("headrace.pipeline")
 
 Status = Literal["starting", "running", "stopped", "failed"]
-Taker = Callable[[Delivery], None]
-Readers = Callable[[], Sequence[Taker]]
 Refusal = tuple[Stage, int, BuildRefused]
 """Which component could not be opened, and why."""
 
@@ -48,7 +45,7 @@ FORGET_SECONDS = 0.5
 
 
 class Pipeline:
-    """A pipeline of the running graph. ``readers`` tells which inboxes read it now."""
+    """A pipeline of the running graph; the observers of ``readers`` take what it hands on as well."""
 
     def __init__(
         self,
@@ -57,7 +54,7 @@ class Pipeline:
         world: World,
         feed: Feed,
         history: History,
-        readers: Readers,
+        readers: Outlet,
     ) -> None:
         self.id = id
         self.config = config
@@ -72,7 +69,6 @@ class Pipeline:
         self._watch = Watch(id, feed, self.counters)
         self.failures = Failures(id, world.clock, self._watch.failed, history.signatures())
         self._readers = readers
-        self._takers: list[Taker] = []
         self._subscription: DisposableBase | None = None
         self._opening: asyncio.Task[list[Refusal]] | None = None
         self._refusals: list[Refusal] = []
@@ -242,31 +238,18 @@ class Pipeline:
         self.status = "running"
         self._watch.lasts = self.parts.lasts
         self._feed.join(self._watch)
-        self.rewire()
-        chain = entering(self.parts.inputs, self.counters, self._watch).pipe(*self.parts.operators)
-        self._subscription = chain.subscribe(
-            self._hand_on, self._broke, self._completed, scheduler=self._world.clock.scheduler
+        outlet, counters, watch = Outlet(), self.counters, self._watch
+        chain = entering(self.parts.inputs, counters, watch).pipe(*self.parts.operators)
+        self._subscription = CompositeDisposable(
+            *(outlet.subscribe(writer.take) for writer in self.parts.writers),
+            outlet.include(self._readers),
+            chain.subscribe(
+                leaving(outlet, counters, watch),
+                self._broke,
+                self._completed,
+                scheduler=self._world.clock.scheduler,
+            ),
         )
-
-    def rewire(self) -> None:
-        """Take up who reads this pipeline now."""
-        self._takers = [*(writer.take for writer in self.parts.writers), *self._readers()]
-
-    def _hand_on(self, delivery: Delivery) -> None:
-        """The end of the chain: count, show, and give every taker its share."""
-        self.counters.outbound += len(delivery.batch)
-        if self._watch.sees_output:
-            self._watch.left(delivery.batch)
-        takers = self._takers
-        if len(takers) == 1:
-            takers[0](delivery)
-            return
-        if not takers:
-            delivery.done()
-            return
-        delivery.share(len(takers))
-        for take in takers:
-            take(delivery)
 
     def _broke(self, cause: Exception) -> None:
         """An operator raised or ended the stream: a fault of ours, so it is logged whole."""
@@ -297,6 +280,8 @@ class Pipeline:
 
     async def _close(self) -> None:
         await asyncio.gather(*(each.finish() for each in self.parts.writers), self._disconnect())
+        if self._subscription is not None:
+            self._subscription.dispose()
         if self._is_deleted:
             await self._forget()
         closing, self.parts.closing = self.parts.closing, []

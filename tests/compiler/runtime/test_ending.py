@@ -170,7 +170,7 @@ def test_a_thousand_ids_that_come_and_go_leave_nothing_behind():
             await it.compile(pipeline(f"p{n}", [reads(Told(it.clock, []))]))
             await it.dispose(f"p{n}")
 
-        assert (it.pipelines(), len(it._graph._readers)) == ([], 0)
+        assert (it.pipelines(), len(it._graph.outlets)) == ([], 0)
 
     run_virtual(main)
 

@@ -412,8 +412,8 @@ async def test_nothing_is_left_of_a_hundred_reverts():
             held=n + 1,
         )
 
-    assert {*stage.it._graph._readers} == {"p"}
-    assert [len(readers) for readers in stage.it._graph._readers.values()] == [1]
+    outlets = stage.it._graph.outlets
+    assert {id: outlet.is_observed for id, outlet in outlets.items()} == {"p": True, "q99": False}
     assert [len(holders) for holders in stage.it._world.claims._holders.values()] == [1]
     assert len(asyncio.all_tasks()) < 10
     world = stage.pipeline("p")._world
@@ -451,7 +451,7 @@ async def test_a_file_without_pipelines_ends_everything():
     plan = await stage.revert()
 
     assert ([each.id for each in plan.removed], stage.it.pipelines()) == (["a", "c"], [])
-    assert not stage.it._graph._readers
+    assert not stage.it._graph.outlets
     with pytest.raises(UnknownPipeline):
         await stage.it.dispose("a")
     await stage.it.close()
