@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import TypeVar
+from collections.abc import Callable
 
+from reactivex import Observable
+
+from headrace.compiler.delivery import Delivery
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.config import PipelineConfig
@@ -15,20 +16,21 @@ from headrace.compiler.language.connections import (
     secret_faults,
 )
 from headrace.compiler.language.diagnostics import Diagnostic, Fault
-from headrace.compiler.language.families import Component, Input, Output, Transform
+from headrace.compiler.language.families import Component, Input, Output
 from headrace.compiler.language.settings import settings_of
 from headrace.compiler.language.states import undeclared
-from headrace.compiler.lowering.chain import Refusals, lower
+from headrace.compiler.lowering.assembling import assemble
+from headrace.compiler.lowering.merging import Watch
 from headrace.compiler.runtime.context import Place, World
 from headrace.compiler.runtime.envelope import enclosing
 from headrace.compiler.runtime.failures import Failures
 from headrace.compiler.runtime.inputbuffer import input_buffer
-from headrace.compiler.runtime.outputs import writer
+from headrace.compiler.runtime.outputs import Writer, writer
 from headrace.compiler.runtime.parts import Parts
 from headrace.compiler.runtime.pump import Pump
 from headrace.compiler.runtime.signatures import Stage
 
-_C = TypeVar("_C", bound=Component)
+_STAGES: dict[str, Stage] = {"inputs": "input", "transforms": "transform", "outputs": "output"}
 
 
 class Builder:
@@ -41,7 +43,9 @@ class Builder:
         world: World,
         failures: Failures,
         broke: Callable[[Exception], None],
+        watch: Watch,
     ) -> None:
+        self.counters, self.watch = parts.counters, watch
         self._config = config
         self._parts = parts
         self._world = world
@@ -55,11 +59,13 @@ class Builder:
         self.refused += self._without_bucket()
         if self.refused:
             return  # whatever uses it could only say the same again
-        self._build_transforms(self._sound("transforms", config.transforms))
-        for index, component in self._sound("inputs", config.inputs):
-            self._attempt("inputs", index, partial(self._build_input, component, index))
-        for index, output in self._sound("outputs", config.outputs):
-            self._attempt("outputs", index, partial(self._build_output, output, index))
+        self._parts.chain = assemble(config, self)
+        for index, output in enumerate(config.outputs):
+            if self.is_sound(output, "outputs", index):
+                try:
+                    self._parts.writers.append(self._writer(output, index))
+                except BuildRefused as cause:
+                    self.refuse("outputs", index, cause)
 
     def _without_bucket(self) -> list[Diagnostic]:
         """Return what is wrong with the bucket that the pipeline names."""
@@ -67,39 +73,27 @@ class Builder:
         found = [] if state is None else undeclared(settings_of(state), declared)
         return [self._config.diagnose(fault, ("state",)) for fault in found]
 
-    def _sound(self, family: str, components: Sequence[_C]) -> list[tuple[int, _C]]:
-        """Return the components whose connections and secrets are there, with their indices.
+    def is_sound(self, component: Component, family: str, index: int) -> bool:
+        """Return whether the connections and secrets of a component are there.
 
-        The others are told with the option that names what is missing; building them could only
-        say the same again, without the option.
+        They are told with the option that names what is missing; building could only say the same again,
+        without the option.
         """
-        sound = []
-        for index, component in enumerate(components):
-            faults = missing(component, self._world)
-            if not faults:
-                sound.append((index, component))
-            self.refused += [self._config.diagnose(fault, (family, index)) for fault in faults]
-        return sound
+        faults = missing(component, self._world)
+        self.refused += [self._config.diagnose(fault, (family, index)) for fault in faults]
+        return not faults
 
-    def _place(self, stage: Stage, index: int) -> Place:
-        return Place(self._world, self._parts, self._failures, stage, index)
+    def refuse(self, family: str, index: int, cause: BuildRefused) -> None:
+        """Take why a component cannot be built."""
+        self.refused.append(self._config.diagnose(cause.fault, (family, index)))
 
-    def _attempt(self, family: str, index: int, make: Callable[[], None]) -> None:
-        try:
-            make()
-        except BuildRefused as cause:
-            self.refused.append(self._config.diagnose(cause.fault, (family, index)))
+    def place(self, family: str, index: int) -> Place:
+        """Return the context of a component."""
+        return Place(self._world, self._parts, self._failures, _STAGES[family], index)
 
-    def _build_transforms(self, transforms: Sequence[tuple[int, Transform]]) -> None:
-        refusals: Refusals = []
-        stages = [(each, self._place("transform", index)) for index, each in transforms]
-        self._parts.operators = lower(stages, refusals)
-        self.refused += [
-            self._config.diagnose(cause.fault, ("transforms", index)) for index, cause in refusals
-        ]
-
-    def _build_input(self, component: Input, index: int) -> None:
-        place = self._place("input", index)
+    def arriving(self, component: Input, index: int) -> Observable[Delivery]:
+        """Return what an input delivers, through its own buffer."""
+        place = self.place("inputs", index)
         pump = pump_over(
             component.source(place),
             component,
@@ -113,14 +107,12 @@ class Builder:
         if component.buffer is not None:
             arriving = arriving.pipe(input_buffer(component.buffer, place))
         self._parts.pumps.append(pump)
-        self._parts.inputs.append(arriving)
+        return arriving
 
-    def _build_output(self, component: Output, index: int) -> None:
-        place = self._place("output", index)
+    def _writer(self, component: Output, index: int) -> Writer:
+        place = self.place("outputs", index)
         sink = component.open(place)
-        self._parts.writers.append(
-            writer(sink, place.report, self._world.clock, note=place.note, warn=place.warn)
-        )
+        return writer(sink, place.report, self._world.clock, note=place.note, warn=place.warn)
 
 
 def missing(component: Component, world: World) -> list[Fault]:

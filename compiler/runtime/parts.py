@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headrace.compiler.jsontext import Decoding
-from headrace.compiler.language.context import Ingress, Operator, Release
+from headrace.compiler.language.context import Ingress, Release
 from headrace.compiler.language.redaction import Hidden
 from headrace.compiler.lowering.lines import Slices
 from headrace.compiler.runtime.counters import Counters
@@ -40,8 +40,7 @@ class Parts:
     decoding: Decoding = field(default_factory=Decoding)
     footing: Footing = field(default_factory=Footing)
     pumps: list[Pump] = field(default_factory=list)
-    inputs: list[Observable[Delivery]] = field(default_factory=list)
-    operators: list[Operator] = field(default_factory=list)
+    chain: Observable[Delivery] | None = None
     awaits: bool = False
     """Whether a transform waits for somebody: then batches leave after their pass."""
     slices: Slices = field(default_factory=Slices)

@@ -20,6 +20,7 @@ from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.diagnostics import Diagnostic
 from headrace.compiler.language.redaction import Hidden
 from headrace.compiler.lowering.lines import Slices
+from headrace.compiler.lowering.merging import leaving
 from headrace.compiler.lowering.outlet import Outlet
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.building import Builder
@@ -27,7 +28,6 @@ from headrace.compiler.runtime.context import World
 from headrace.compiler.runtime.failures import Failures
 from headrace.compiler.runtime.feed import Feed
 from headrace.compiler.runtime.history import History, Life
-from headrace.compiler.runtime.merging import entering, leaving
 from headrace.compiler.runtime.parts import Parts
 from headrace.compiler.runtime.signatures import Stage
 from headrace.compiler.runtime.watch import Watch
@@ -101,7 +101,9 @@ class Pipeline:
 
     def build(self) -> list[Diagnostic]:
         """Make every component; return why it is refused, or nothing."""
-        builder = Builder(self.config, self.parts, self._world, self.failures, self._broke)
+        builder = Builder(
+            self.config, self.parts, self._world, self.failures, self._broke, self._watch
+        )
         builder.build()
         return builder.refused
 
@@ -238,13 +240,13 @@ class Pipeline:
         self.status = "running"
         self._watch.lasts = self.parts.lasts
         self._feed.join(self._watch)
-        outlet, counters, watch = Outlet(), self.counters, self._watch
-        chain = entering(self.parts.inputs, counters, watch).pipe(*self.parts.operators)
+        assert self.parts.chain is not None  # a pipeline that was refused never runs
+        outlet = Outlet()
         self._subscription = CompositeDisposable(
             *(outlet.subscribe(writer.take) for writer in self.parts.writers),
             outlet.include(self._readers),
-            chain.subscribe(
-                leaving(outlet, counters, watch),
+            self.parts.chain.subscribe(
+                leaving(outlet, self.counters, self._watch),
                 self._broke,
                 self._completed,
                 scheduler=self._world.clock.scheduler,

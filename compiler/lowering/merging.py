@@ -7,15 +7,39 @@ one loop, and the head is passed by every batch, so it calls the chain directly.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from reactivex import Observable
 from reactivex.abc import DisposableBase, ObserverBase, SchedulerBase
 from reactivex.disposable import CompositeDisposable
 
-from headrace.compiler.delivery import Delivery
+from headrace.compiler.delivery import Batch, Delivery
 from headrace.compiler.lowering.outlet import OnNext, Outlet
-from headrace.compiler.runtime.counters import Counters
-from headrace.compiler.runtime.watch import Watch
+
+
+class Counters(Protocol):
+    """What is counted on every pass."""
+
+    inbound: int
+    outbound: int
+
+
+class Watch(Protocol):
+    """Who is shown one pass in a while. The path asks two attributes, and nothing else."""
+
+    is_due: bool
+    """Whether the next pass is to be shown."""
+    sees_output: bool
+    """Whether what leaves now is."""
+
+    def entered(self, batch: Batch) -> None:
+        """Show a batch that comes in."""
+
+    def passed(self) -> None:
+        """Take note that the pass of that batch has returned."""
+
+    def left(self, batch: Batch) -> None:
+        """Show a batch that leaves."""
 
 
 def entering(
