@@ -39,7 +39,8 @@ from headrace.compiler.runtime.feed import Feed, Listener
 from headrace.compiler.runtime.gate import Gate
 from headrace.compiler.runtime.graph import Graph, upstream_first
 from headrace.compiler.runtime.history import History
-from headrace.compiler.runtime.pipeline import Pipeline, Status
+from headrace.compiler.runtime.lifecycle import Status
+from headrace.compiler.runtime.pipeline import Pipeline
 from headrace.compiler.runtime.plan import Plan
 from headrace.compiler.runtime.reverting import Ending, Reverting, Target
 from headrace.compiler.runtime.sampling.peek import Peek

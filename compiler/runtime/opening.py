@@ -1,0 +1,119 @@
+"""Bringing a pipeline up: its inputs connect and its sinks start, before anything is read."""
+
+from __future__ import annotations
+
+import asyncio
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.errors import BuildRefused
+from headrace.compiler.runtime.backoff import Backoff
+from headrace.compiler.runtime.parts import Parts
+from headrace.compiler.runtime.signatures import Stage
+
+Refusal = tuple[Stage, int, BuildRefused]
+"""Which component was turned down, and why."""
+
+
+class Opening:
+    """Opens the components of one pipeline. Who does not answer is no refusal: an input is tried for ever,
+    a sink by `bring_up`."""
+
+    def __init__(self, parts: Parts, clock: Clock) -> None:
+        self._parts = parts
+        self._clock = clock
+        self._task: asyncio.Task[list[Refusal]] | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every sink is up."""
+        return all(each.is_started for each in self._parts.writers)
+
+    async def open(self, seconds: float, *, is_awaited: bool) -> list[Refusal]:
+        """Connect the inputs and start the sinks, within ``seconds``; return who was turned down.
+
+        ``is_awaited``: somebody waits for the outcome, so sinks are tried as long as there is time. It
+        ends early, without refusals, when it is cancelled meanwhile.
+        """
+        self._task = asyncio.ensure_future(self._open(seconds, is_awaited=is_awaited))
+        try:
+            await asyncio.wait([self._task])
+        finally:
+            await self.cancel()
+        return [] if self._task.cancelled() else self._task.result()
+
+    async def bring_up(self) -> list[Refusal]:
+        """Start the sinks that are not up until they are, or one is turned down; return which."""
+        backoff = Backoff()
+        while not self.is_complete:
+            await self._clock.sleep(backoff.next())
+            if refused := await self._start_sinks():
+                return refused
+        return []
+
+    async def cancel(self) -> None:
+        """Have nothing opened any more."""
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def disconnect(self) -> None:
+        """Let go of the brokers of all inputs."""
+        await asyncio.gather(*(pump.finish() for pump in self._parts.pumps))
+
+    async def _open(self, seconds: float, *, is_awaited: bool) -> list[Refusal]:
+        connecting, starting = await asyncio.gather(
+            self._connect(seconds), self._start(seconds, is_awaited=is_awaited)
+        )
+        if not self.is_complete:  # nobody would read what arrives
+            await self.disconnect()
+        return [*connecting, *starting]
+
+    async def _connect(self, seconds: float) -> list[Refusal]:
+        tasks = [asyncio.ensure_future(pump.open()) for pump in self._parts.pumps]
+        if not tasks:
+            return []
+        try:
+            await asyncio.wait(tasks, timeout=seconds)
+        finally:
+            for task in tasks:
+                task.cancel()
+            said = await asyncio.gather(*tasks, return_exceptions=True)
+        return [
+            ("input", index, cause)
+            for index, cause in enumerate(said)
+            if isinstance(cause, BuildRefused)
+        ]
+
+    async def _start(self, seconds: float, *, is_awaited: bool) -> list[Refusal]:
+        clock, backoff = self._clock, Backoff()
+        ends = clock.monotonic() + seconds
+        refused = await self._start_sinks(seconds)
+        while is_awaited and not (refused or self.is_complete):
+            pause = backoff.next()
+            if clock.monotonic() + pause >= ends:
+                break
+            await clock.sleep(pause)
+            refused = await self._start_sinks(ends - clock.monotonic())
+        return refused
+
+    async def _start_sinks(self, seconds: float | None = None) -> list[Refusal]:
+        waiting = {
+            asyncio.ensure_future(each.start()): (index, each)
+            for index, each in enumerate(self._parts.writers)
+            if not each.is_started
+        }
+        if not waiting:
+            return []
+        try:
+            done, _ = await asyncio.wait(waiting, timeout=seconds)
+        finally:
+            for task in waiting:
+                task.cancel()
+        refused: list[Refusal] = []
+        for task, (index, writer) in waiting.items():
+            cause = task.exception() if task in done else None
+            if isinstance(cause, BuildRefused):
+                refused.append(("output", index, cause))
+            elif cause is not None:
+                writer.report(cause)
+        return refused
