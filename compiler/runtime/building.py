@@ -29,6 +29,7 @@ from headrace.compiler.runtime.outputs import Writer, writer
 from headrace.compiler.runtime.parts import Parts
 from headrace.compiler.runtime.pump import Pump
 from headrace.compiler.runtime.signatures import Stage
+from headrace.compiler.runtime.unpacking import Unpacking
 
 _STAGES: dict[str, Stage] = {"inputs": "input", "transforms": "transform", "outputs": "output"}
 
@@ -135,25 +136,29 @@ def pump_over(
     acknowledges: bool,
 ) -> Pump:
     """Return what reads ``source`` as an input is to be read, its envelope included."""
+    enclose = enclosing(
+        component.envelope,
+        source,
+        pipeline=place.pipeline,
+        kind=component.kind,
+        clock=world.clock,
+        warn_once=place.warn_once,
+    )
+    unpacking = Unpacking(
+        source,
+        parts.decoding,
+        enclose,
+        parts.counters,
+        world.clock,
+        place.warn_once,
+        with_origins=acknowledges,
+    )
     return Pump(
         source,
-        clock=world.clock,
-        turns=world.turns,
-        counters=parts.counters,
-        decoding=parts.decoding,
+        unpacking,
+        place,
+        world.turns,
+        broke,
         acknowledges=acknowledges,
         on_delivery=component.ack == "on_delivery",
-        enclose=enclosing(
-            component.envelope,
-            source,
-            pipeline=place.pipeline,
-            kind=component.kind,
-            clock=world.clock,
-            warn_once=place.warn_once,
-        ),
-        report=place.report,
-        broke=broke,
-        warn_once=place.warn_once,
-        note=place.note,
-        is_taken_over=lambda: place.is_taken_over,
     )

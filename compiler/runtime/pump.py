@@ -1,7 +1,7 @@
 """The pump: one task per input that turns what a source reads into deliveries.
 
-Reconnecting with backoff, decoding, skipping what cannot be read, coalescing, the envelope and the
-acknowledgement are here, once, and in no connector. Back-pressure is the window: at 16 batches on
+Reconnecting with backoff and the acknowledgement are here, what makes batches of what is read in
+`unpacking.py`, once, and in no connector. Back-pressure is the window: at 16 batches on
 their way, or 256 messages of a broker in smaller batches, the pump stops reading.
 
 A source that connects is read up to there while the pipeline is built, and lets go of its broker only
@@ -14,8 +14,8 @@ rest of the server: it takes turns (`turns.py`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import Any, Protocol
 
 from reactivex import Observable
 from reactivex.abc import DisposableBase, ObserverBase, SchedulerBase
@@ -30,16 +30,13 @@ from headrace.compiler.delivery import (
     Flow,
     Window,
     is_large,
-    parts,
 )
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.errors import BatchFailed, BuildRefused, Ended
-from headrace.compiler.jsontext import UNSEEN, Decoding, NotJson
-from headrace.compiler.largejson import DecodedBatch, LargeList
+from headrace.compiler.largejson import DecodedBatch
 from headrace.compiler.runtime.backoff import Backoff
-from headrace.compiler.runtime.counters import Counters
-from headrace.compiler.runtime.envelope import Enclose
 from headrace.compiler.runtime.turns import Turn, Turns
+from headrace.compiler.runtime.unpacking import Unpacking
 
 MESSAGES_UNDER_WAY = 256
 """What may be on its way of payloads that are coalesced to small batches: what confirms them takes about
@@ -48,39 +45,52 @@ SUSPENDED_SECONDS = 0.00005
 """A read that took longer than this has let others run; one that did not took a microsecond."""
 
 
+class Place(Protocol):
+    """Where an input stands: what it says is said under its name."""
+
+    clock: Clock
+
+    @property
+    def is_taken_over(self) -> bool:
+        """Whether another pipeline goes on with what this input claimed."""
+
+    def report(self, cause: BaseException) -> None:
+        """Count what was raised."""
+
+    def note(self, text: str) -> None:
+        """Log what is no failure."""
+
+
 class Pump:
     """Reads one source for as long as it lives."""
 
     def __init__(
         self,
         source: Source,
-        *,
-        clock: Clock,
+        unpacking: Unpacking,
+        place: Place,
         turns: Turns,
-        counters: Counters,
-        decoding: Decoding,
+        broke: Callable[[Exception], None],
+        *,
         acknowledges: bool,
         on_delivery: bool,
-        enclose: Enclose | None,
-        report: Callable[[BaseException], None],
-        broke: Callable[[Exception], None],
-        warn_once: Callable[[str], None],
-        note: Callable[[str], None],
-        is_taken_over: Callable[[], bool],
     ) -> None:
+        """Take what makes batches of what is read, and who is told when the chain behind is broken.
+
+        ``acknowledges``: the source is told of what arrived, with ``on_delivery`` when it has left the
+        outputs.
+        """
         self.window = Window()
-        self.report = report
+        self.report = place.report
         if source.is_raw:
             self.window.size = max(self.window.size, MESSAGES_UNDER_WAY // max(source.max_batch, 1))
         self._source = source
-        self._clock = clock
+        self._unpacking = unpacking
+        self._place = place
+        self._clock = place.clock
+        self._broke = broke
         self._acknowledges = acknowledges
         self._on_delivery = on_delivery
-        self._enclose = enclose
-        self._broke = broke
-        self._warn_once = warn_once
-        self._note = note
-        self._is_taken_over = is_taken_over
         self._reader: AsyncGenerator[Sequence[Arrival], None] | None = None
         self._backoff = Backoff()
         self._is_connected = self._is_down = False
@@ -90,11 +100,6 @@ class Pump:
         self._unsent = 0
         self._task: asyncio.Task[None] | None = None
         self._turn = Turn(turns)
-        self._counters = counters
-        self._decoding = decoding
-        self._batches: Callable[[Sequence[Arrival]], Iterable[tuple[Batch, Any]]]
-        self._batches = self._decoded if source.is_raw else self._as_they_came
-        self._encloses_batches = enclose is not None and not source.is_raw
 
     def observable(self) -> Observable[Delivery]:
         """Return the deliveries: cold until subscribed, and one subscriber only."""
@@ -141,7 +146,7 @@ class Pump:
 
     async def forget(self) -> None:
         """Have the broker keep nothing for this input, unless another one goes on with it."""
-        if not self._is_taken_over():
+        if not self._place.is_taken_over:
             await self._source.forget()
 
     def stop(self) -> None:
@@ -210,7 +215,7 @@ class Pump:
     def _reached(self) -> None:
         """Note that a life has begun."""
         if self._is_down:
-            self._note("connected again")
+            self._place.note("connected again")
         self._is_connected, self._is_down = True, False
         self._since = self._clock.monotonic()
 
@@ -239,15 +244,16 @@ class Pump:
     async def _hand_on(self, arrivals: Sequence[Arrival], emit: Callable[[Delivery], None]) -> None:
         """Send batch after batch down the chain, each as soon as the window has room."""
         window, turn, monotonic = self.window, self._turn, self._clock.monotonic
-        rest = iter(self._batches(arrivals))
+        unpacking = self._unpacking
+        rest = iter(unpacking.batches(arrivals))
         for batch, origins in rest:
             arrived = batch
             try:
                 if window.used >= window.size:
                     await window.room()
                     turn.begin()
-                if self._encloses_batches and is_large(batch):
-                    batch = await self._put_on_in_slices(batch, origins[0])
+                if unpacking.encloses_in_slices and is_large(batch):
+                    batch = await unpacking.enclosed_in_slices(batch, origins[0], turn)
             except asyncio.CancelledError:
                 self._unsent = 0 if self._on_delivery else 1 + sum(1 for _ in rest)
                 raise
@@ -273,66 +279,3 @@ class Pump:
             return Acknowledgement(lambda: self._source.acknowledge(origins))
         self._source.acknowledge(origins)
         return None
-
-    def _as_they_came(self, arrivals: Sequence[Arrival]) -> Iterable[tuple[Batch, Any]]:
-        """Return batches with their origins."""
-        if self._enclose is None and not self._acknowledges:
-            return arrivals  # nobody asks for origins
-        return self._enclosed(arrivals)
-
-    def _enclosed(self, arrivals: Sequence[Arrival]) -> Iterator[tuple[Batch, Sequence[Any]]]:
-        for batch, origin in arrivals:
-            is_sliced = is_large(batch)  # those have theirs put on in slices
-            yield batch if is_sliced else self._put_on(batch, origin), (origin,)
-
-    def _decoded(self, arrivals: Sequence[Arrival]) -> Iterator[tuple[Batch, Sequence[Any]]]:
-        """Yield what payloads hold, coalesced up to `max_batch`, with their origins."""
-        most = max(self._source.max_batch, 1)
-        for start in range(0, len(arrivals), most):
-            some = arrivals[start : start + most]
-            yield self._messages(some), [origin for _, origin in some]
-
-    def _messages(self, arrivals: Sequence[Arrival]) -> Batch:
-        """Return the messages of some payloads; one that is not JSON is skipped with a warning."""
-        if self._enclose is None:
-            decode_usual, decode = self._decoding.decode_usual, self._decoding.decode
-            try:
-                return [
-                    decode_usual(payload) if len(payload) <= UNSEEN else decode(payload)
-                    for payload, _ in arrivals
-                ]
-            except ValueError:
-                pass  # one of them is unusual; told below, if it has to be
-        return [message for payload, origin in arrivals for message in self._one(payload, origin)]
-
-    def _one(self, payload: bytes, origin: Any) -> Batch:
-        try:
-            message = self._decoding.decode(payload)
-        except NotJson as cause:
-            # Without the place of the fault: one warning for each kind, however many there are.
-            kind, _, _ = str(cause).partition(" (byte ")
-            self._warn_once(f"skipped a payload that is not JSON: {kind}")
-            self._counters.skipped += 1
-            return []
-        return self._put_on([message], origin)
-
-    def _put_on(self, batch: Batch, origin: Any) -> Batch:
-        """Put the envelope on, and count what it does not fit."""
-        if self._enclose is None:
-            return batch
-        enclosed = self._enclose.put_on(batch, self._enclose.metadata(origin))
-        self._counters.skipped += len(batch) - len(enclosed)
-        return enclosed
-
-    async def _put_on_in_slices(self, batch: Batch, origin: Any) -> Batch:
-        """Put the envelope on a large batch; others have their turns meanwhile."""
-        assert self._enclose is not None
-        about = self._enclose.metadata(origin)
-        enclosed: Batch = LargeList()
-        for part in parts(batch):
-            enclosed += self._enclose.put_on(part, about)
-            if self._clock.monotonic() > self._turn.ends:
-                await self._clock.sleep(0)
-                self._turn.begin()
-        self._counters.skipped += len(batch) - len(enclosed)
-        return enclosed
