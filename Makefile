@@ -58,8 +58,8 @@ check: .venv/.tests build/rooms ## format, lint, types, direction of imports, do
 docs: .venv/.runs ## write the generated pages of docs/ again
 	$(BIN)/python -m headrace.web.docs
 
-bench: .venv/.tests ## measure, and hold the figures against a hand-written limit
-	$(BIN)/python -m bench
+bench: .venv/.tests build/rooms ## measure against hand-written limits (AGAINST=commit for another commit, SCENARIOS="...")
+	$(BIN)/python -m bench$(if $(AGAINST),.against $(AGAINST)) $(SCENARIOS)
 
 clean: ## remove what the other verbs made here (compiled engines stay in the user's cache)
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -36,7 +36,7 @@ class Unpacking:
         """Take how messages are decoded and enclosed; ``with_origins``: somebody asks for them."""
         self.encloses_in_slices = enclose is not None and not source.is_raw
         """Whether a large batch still needs `enclosed_in_slices`."""
-        self._most = max(source.max_batch, 1)
+        self._source = source
         self._decoding = decoding
         self._enclose = enclose
         self._counters = counters
@@ -69,8 +69,9 @@ class Unpacking:
 
     def _decoded(self, arrivals: Sequence[Arrival]) -> Iterator[tuple[Batch, Sequence[Any]]]:
         """Yield what payloads hold, coalesced, with their origins."""
-        for start in range(0, len(arrivals), self._most):
-            some = arrivals[start : start + self._most]
+        most = max(self._source.max_batch, 1)
+        for start in range(0, len(arrivals), most):
+            some = arrivals[start : start + most]
             yield self._messages(some), [origin for _, origin in some]
 
     def _messages(self, arrivals: Sequence[Arrival]) -> Batch:
