@@ -14,9 +14,9 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import Arrival, InlineSink
 from headrace.compiler.runtime.engine import Engine
-from headrace.connectors.drivers.kafka_sink import KafkaSink
-from headrace.connectors.drivers.kafka_source import KafkaSource
 from headrace.connectors.kafka import KafkaConnection, KafkaInput, KafkaOutput
+from headrace.connectors.kafka.sink import KafkaSink
+from headrace.connectors.kafka.source import KafkaSource
 from tests.clients import PATIENCE
 from tests.doubles import StubContext
 

@@ -14,9 +14,9 @@ import aiomqtt
 from headrace.compiler.clock import Clock
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.runtime.engine import Engine, PipelineView
-from headrace.connectors.drivers.mqtt_sink import MqttSink
-from headrace.connectors.drivers.mqtt_source import MqttSource
 from headrace.connectors.mqtt import MqttConnection, MqttInput, MqttOutput
+from headrace.connectors.mqtt.sink import MqttSink
+from headrace.connectors.mqtt.source import MqttSource
 from tests.clients import PATIENCE
 from tests.doubles import StubContext
 from tests.services.mosquitto import Mosquitto

@@ -10,8 +10,8 @@ from typing import Any
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.edges import Arrival
-from headrace.connectors.drivers.opcua_source import OpcuaSource
 from headrace.connectors.opcua import OpcuaConnection, OpcuaInput
+from headrace.connectors.opcua.source import OpcuaSource
 from tests.clients import PATIENCE
 from tests.doubles import StubContext
 from tests.services.opcua import NodeOpcua, Opcua

@@ -11,8 +11,8 @@ from typing import Any
 import asyncpg
 
 from headrace.compiler.language.families import Connection
-from headrace.connectors.drivers.postgres_sink import PostgresSink
 from headrace.connectors.postgres import PostgresConnection, PostgresOutput
+from headrace.connectors.postgres.sink import PostgresSink
 from tests.clients import PATIENCE
 from tests.doubles import StubContext
 from tests.services.postgres import Postgres

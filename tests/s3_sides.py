@@ -14,9 +14,9 @@ from aiobotocore.session import get_session
 from headrace.compiler.clock import Clock
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import Unreachable
-from headrace.connectors.drivers.s3_numbers import Given, Numbers
-from headrace.connectors.drivers.s3_parts import Declined, Part, Taken
 from headrace.connectors.s3 import S3Connection, S3Output, S3Sink
+from headrace.connectors.s3.numbers import Given, Numbers
+from headrace.connectors.s3.parts import Declined, Part, Taken
 from tests.clients import HOST, PATIENCE
 from tests.doubles import StubContext
 from tests.services.authority import Authority

@@ -25,7 +25,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
 
-from headrace.connectors.drivers.clickhouse_answers import MOST_SAID
+from headrace.connectors.clickhouse.answers import MOST_SAID
 from headrace.operators import scriptwords
 from tests.test_style import REPOSITORY, ROOMS, python
 
@@ -41,7 +41,7 @@ ENDS = ("", "\x00", "!x", " \n~")
 UNSEEN = {
     # Of two counts in a constructor and of a name that a script has; both are tried by hand below.
     "connectors/tables/numbers.py": [r"(?:-?[0-9]{1,15}(?:\.[0-9]{1,15})?,)+"],
-    "connectors/drivers/postgres_types.py": [
+    "connectors/postgres/column_types.py": [
         r"\.[0-9]{3}[0-9]*[1-9]",
         r"[1-9][0-9]{0,3}(?![0-9])|\.[0-9]*[1-9]",
     ],
@@ -54,8 +54,8 @@ APPLIED = {"_ITEM": {"match"}, "_ITEMS": {"match"}, "_BLANKS": {"match", "fullma
 BOUNDED = {
     ("operators/scripthints.py", "_OWNER"): 100,  # `Halt.before`
     ("operators/scriptwords.py", "_SAID"): scriptwords.LONGEST,
-    ("connectors/drivers/clickhouse_answers.py", "_NAME"): 4 * MOST_SAID,
-    ("connectors/drivers/clickhouse_answers.py", "_NOISE"): 4 * MOST_SAID,  # `_MOST_READ`
+    ("connectors/clickhouse/answers.py", "_NAME"): 4 * MOST_SAID,
+    ("connectors/clickhouse/answers.py", "_NOISE"): 4 * MOST_SAID,  # `_MOST_READ`
 }
 """Patterns that do grow faster, and how long a text they see: they are tried with that."""
 MADE_UP = {

@@ -20,7 +20,8 @@ from headrace.compiler.errors import Unreachable
 from headrace.compiler.language.families import Input
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import Engine
-from headrace.connectors.drivers import clickhouse_server, clickhouse_sink
+from headrace.connectors.clickhouse import server as clickhouse_server
+from headrace.connectors.clickhouse import sink as clickhouse_sink
 from tests.clickhouse_sides import (
     N,
     Passage,

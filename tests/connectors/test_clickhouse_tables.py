@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 
 from headrace.compiler.errors import BatchFailed, BuildRefused
-from headrace.connectors.drivers.clickhouse_native import native_type
+from headrace.connectors.clickhouse.native import native_type
 from tests.clickhouse_sides import EVERY, N, context, named, output, said, started, wrote
 from tests.services.clickhouse import Access
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headrace.compiler.errors import Unreachable
-from headrace.connectors.drivers import kafka_clients
+from headrace.connectors.kafka import clients as kafka_clients
 from tests.kafka_hearsay import Hearsay, telling
 from tests.kafka_sides import context, engine, joined, sink, source
 from tests.services.kafka import Kafka

@@ -9,10 +9,11 @@ import pytest
 from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import Unreachable
-from headrace.connectors.drivers import kafka_member, kafka_source
-from headrace.connectors.drivers.kafka_member import COMMIT_SECONDS, TOMBSTONE
-from headrace.connectors.drivers.kafka_source import FETCH_BYTES, HEARTBEAT_SECONDS
 from headrace.connectors.kafka import KafkaInput
+from headrace.connectors.kafka import member as kafka_member
+from headrace.connectors.kafka import source as kafka_source
+from headrace.connectors.kafka.member import COMMIT_SECONDS, TOMBSTONE
+from headrace.connectors.kafka.source import FETCH_BYTES, HEARTBEAT_SECONDS
 from tests.kafka_sides import (
     Gathered,
     committed,
@@ -293,7 +294,7 @@ async def test_a_record_larger_than_what_is_fetched_at_once_arrives(kafka: Kafka
 
 
 async def test_partitions_that_are_added_are_read_from_their_beginning(kafka: Kafka, monkeypatch):
-    monkeypatch.setattr("headrace.connectors.drivers.kafka_cluster.METADATA_SECONDS", 1.0)
+    monkeypatch.setattr("headrace.connectors.kafka.cluster.METADATA_SECONDS", 1.0)
     kafka.create_topic("grown")
     async with joined(source(context(kafka.bootstrap), "grown")) as reader:
         await added(kafka, "grown", 2)

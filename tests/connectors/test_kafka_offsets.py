@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.connectors.drivers.kafka_offsets import Offsets
+from headrace.connectors.kafka.offsets import Offsets
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ import pytest
 from aiokafka import TopicPartition
 
 from headrace.compiler.errors import Unreachable
-from headrace.connectors.drivers import kafka_sink
 from headrace.connectors.kafka import KafkaInput, KafkaOutput
+from headrace.connectors.kafka import sink as kafka_sink
 from tests.kafka_sides import (
     Gathered,
     committed,
@@ -231,7 +231,7 @@ async def test_a_pipeline_waits_for_a_broker_that_comes_later(mortal: Kafka):
 async def test_a_member_that_was_away_longer_than_its_group_waits_comes_back(
     mortal: Kafka, monkeypatch
 ):
-    monkeypatch.setattr("headrace.connectors.drivers.kafka_source.SESSION_SECONDS", 6.0)
+    monkeypatch.setattr("headrace.connectors.kafka.source.SESSION_SECONDS", 6.0)
     ctx = context(mortal.bootstrap)
     mortal.create_topic("expired")
     it = source(ctx, "expired")

@@ -12,8 +12,9 @@ from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import BatchFailed, Unreachable
 from headrace.compiler.jsontext import decode_exact, encode
 from headrace.compiler.largejson import ENCODED_AT_ONCE, SLICE_MESSAGES
-from headrace.connectors.drivers import kafka_lanes, kafka_sink
-from headrace.connectors.drivers.kafka_lanes import Lane, Parcel
+from headrace.connectors.kafka import lanes as kafka_lanes
+from headrace.connectors.kafka import sink as kafka_sink
+from headrace.connectors.kafka.lanes import Lane, Parcel
 from tests.doubles import TickingClock
 from tests.kafka_sides import (
     context,

@@ -11,8 +11,8 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
 from headrace.compiler.errors import BuildRefused, Unreachable
-from headrace.connectors.drivers.kafka_layout import NoTopic
 from headrace.connectors.kafka import KafkaConnection
+from headrace.connectors.kafka.layout import NoTopic
 from tests.doubles import StubContext
 from tests.kafka_sides import joined, payloads, sink, source, started, values
 from tests.services.authority import Authority

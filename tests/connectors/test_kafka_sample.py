@@ -10,8 +10,8 @@ import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 
 from headrace.compiler.runtime.sampling.taking import Unread
-from headrace.connectors.drivers.kafka_member import TOMBSTONE
 from headrace.connectors.kafka import KafkaConnection, KafkaInput
+from headrace.connectors.kafka.member import TOMBSTONE
 from tests.kafka_sides import committed, joined, payloads, produce
 from tests.kafka_sides import context as context
 from tests.kafka_sides import source as member

@@ -15,9 +15,9 @@ import pytest
 import uvloop
 
 from headrace.compiler.errors import BuildRefused, Unreachable
-from headrace.connectors.drivers.mqtt_access import NONSENSE
-from headrace.connectors.drivers.mqtt_client import Link
 from headrace.connectors.mqtt import MqttConnection
+from headrace.connectors.mqtt.access import NONSENSE
+from headrace.connectors.mqtt.connection import Link
 from tests.clients import PATIENCE
 from tests.mqtt_sides import arrived, context, halted, payloads, sink, somebody, source, subscribed
 from tests.services.authority import Authority

@@ -12,8 +12,8 @@ from headrace.compiler.language.diagnostics import Diagnostic
 from headrace.compiler.language.documents import read
 from headrace.compiler.language.records import dumped
 from headrace.compiler.language.render import Style, render
-from headrace.connectors.drivers.mqtt_source import REMEDIES
 from headrace.connectors.mqtt import MqttInput
+from headrace.connectors.mqtt.source import REMEDIES
 from tests.compiler.language.components import plain
 from tests.doubles import refusals
 from tests.operators.gated import gated

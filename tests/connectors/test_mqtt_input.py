@@ -9,8 +9,9 @@ import uvloop
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import Unreachable
-from headrace.connectors.drivers import mqtt_client, mqtt_source
-from headrace.connectors.drivers.mqtt_access import Access
+from headrace.connectors.mqtt import connection as mqtt_client
+from headrace.connectors.mqtt import source as mqtt_source
+from headrace.connectors.mqtt.access import Access
 from tests.mqtt_sides import (
     arrived,
     context,

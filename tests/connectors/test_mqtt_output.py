@@ -14,7 +14,8 @@ import pytest
 from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.largejson import SLICE_MESSAGES
-from headrace.connectors.drivers import mqtt_client, mqtt_sink
+from headrace.connectors.mqtt import connection as mqtt_client
+from headrace.connectors.mqtt import sink as mqtt_sink
 from tests.doubles import TickingClock
 from tests.mqtt_sides import (
     context,

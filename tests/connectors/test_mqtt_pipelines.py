@@ -12,8 +12,8 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.engine import Engine
-from headrace.connectors.drivers.mqtt_source import IN_FLIGHT, LET_GO, starved
 from headrace.connectors.mqtt import MqttInput, MqttOutput
+from headrace.connectors.mqtt.source import IN_FLIGHT, LET_GO, starved
 from headrace.operators.buffer import Buffer
 from tests.clients import PATIENCE
 from tests.mqtt_sides import connection, context, halted, sink, somebody, started, view

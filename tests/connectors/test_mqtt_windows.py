@@ -9,8 +9,8 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.engine import Engine
-from headrace.connectors.drivers.mqtt_source import IN_FLIGHT, LET_GO, starved
 from headrace.connectors.mqtt import MqttInput
+from headrace.connectors.mqtt.source import IN_FLIGHT, LET_GO, starved
 from headrace.operators.buffer import Buffer
 from tests.mqtt_broker import LoopBroker
 from tests.stand_ins import Kept, Slow, pipeline, takes

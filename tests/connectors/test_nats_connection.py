@@ -9,8 +9,8 @@ import pytest
 
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.language.diagnostics import Fault
-from headrace.connectors.drivers.nats_urls import Server, servers_in
 from headrace.connectors.nats import NatsConnection
+from headrace.connectors.nats.urls import Server, servers_in
 from tests.doubles import StubContext, refusals
 from tests.nats_sides import context, listening, sink, source, subscribed
 from tests.services.authority import Authority
@@ -314,7 +314,7 @@ async def test_nobody_at_the_port_is_told_with_host_and_port(caplog):
 
 
 async def test_somebody_else_at_the_port_is_told(monkeypatch):
-    monkeypatch.setattr("headrace.connectors.drivers.nats_client.CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr("headrace.connectors.nats.connection.CONNECT_SECONDS", 0.2)
 
     async def mute(reader, writer):
         await reader.read()

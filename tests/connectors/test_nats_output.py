@@ -8,8 +8,8 @@ import pytest
 
 from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import BatchFailed, Unreachable
-from headrace.connectors.drivers import nats_client as driver
 from headrace.connectors.nats import NatsOutput
+from headrace.connectors.nats import connection as driver
 from tests.doubles import TickingClock, refusals
 from tests.nats_sides import context, halted, listening, peer, sink
 from tests.services.nats import Nats

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.ground import Ground
-from headrace.connectors.drivers.opcua_nodes import FORMS, NodeKey
-from headrace.connectors.drivers.opcua_security import Server
 from headrace.connectors.opcua import OpcuaConnection, OpcuaInput
+from headrace.connectors.opcua.nodes import FORMS, NodeKey
+from headrace.connectors.opcua.security import Server
 from tests.doubles import StubContext, refusals
 from tests.services.opcua import Identity
 

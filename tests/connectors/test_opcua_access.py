@@ -10,8 +10,8 @@ from asyncua import ua
 from asyncua.crypto.uacrypto import InvalidSignature  # type: ignore[attr-defined]
 
 from headrace.compiler.errors import BuildRefused, Unreachable
-from headrace.connectors.drivers.opcua_access import Access
-from headrace.connectors.drivers.opcua_security import Server
+from headrace.connectors.opcua.access import Access
+from headrace.connectors.opcua.security import Server
 from tests.doubles import StubContext
 from tests.nats_sides import listening
 from tests.opcua_sides import context, source

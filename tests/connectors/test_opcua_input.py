@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from headrace.compiler.errors import Unreachable
-from headrace.connectors.drivers import opcua_source, opcua_wire
+from headrace.connectors.opcua import source as opcua_source
+from headrace.connectors.opcua import wire as opcua_wire
 from tests.opcua_sides import batches, changes, context, source, subscribed, until, values
 from tests.services.opcua import Opcua
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import pytest
 
-from headrace.connectors.drivers import opcua_browse
+from headrace.connectors.opcua import browse as opcua_browse
 from tests.opcua_sides import changes, context, source, subscribed, until
 from tests.services.opcua import NodeOpcua
 

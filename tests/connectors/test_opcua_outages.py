@@ -14,8 +14,10 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import Engine
-from headrace.connectors.drivers import opcua_client, opcua_items, opcua_publishing
 from headrace.connectors.opcua import OpcuaConnection, OpcuaInput
+from headrace.connectors.opcua import connection as opcua_client
+from headrace.connectors.opcua import items as opcua_items
+from headrace.connectors.opcua import publishing as opcua_publishing
 from tests.clients import PATIENCE
 from tests.opcua_sides import SOON_MS, changes, context, source, subscribed, until, values
 from tests.services.opcua import Opcua

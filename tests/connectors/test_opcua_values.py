@@ -15,10 +15,10 @@ from asyncua.ua.ua_binary import struct_to_binary, variant_to_binary
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.connectors.drivers.opcua_changes import messages
-from headrace.connectors.drivers.opcua_nodes import Node, NodeKey
-from headrace.connectors.drivers.opcua_publishing import UNREADABLE
-from headrace.connectors.drivers.opcua_values import (
+from headrace.connectors.opcua.changes import messages
+from headrace.connectors.opcua.nodes import Node, NodeKey
+from headrace.connectors.opcua.publishing import UNREADABLE
+from headrace.connectors.opcua.values import (
     STATUSES,
     STRUCTURE,
     shortest,

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.compiler.errors import Unreachable
-from headrace.connectors.drivers.opcua_values import Malformed
-from headrace.connectors.drivers.opcua_wire import CHUNK_BYTES, SMALLEST_CHUNK, Chunks
+from headrace.connectors.opcua.values import Malformed
+from headrace.connectors.opcua.wire import CHUNK_BYTES, SMALLEST_CHUNK, Chunks
 from tests.nats_sides import listening
 from tests.opcua_sides import context, source
 

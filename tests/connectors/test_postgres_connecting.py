@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headrace.compiler.errors import BuildRefused, Unreachable
-from headrace.connectors.drivers import postgres_server
+from headrace.connectors.postgres import server as postgres_server
 from tests.clients import HOST
 from tests.doubles import StubContext
 from tests.postgres_sides import column, context, done, found, operator, sink, started, unused

@@ -14,7 +14,8 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.errors import Refused, Unreachable
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import Engine
-from headrace.connectors.drivers import postgres_server, postgres_sink
+from headrace.connectors.postgres import server as postgres_server
+from headrace.connectors.postgres import sink as postgres_sink
 from tests.clients import PATIENCE
 from tests.postgres_sides import (
     column,

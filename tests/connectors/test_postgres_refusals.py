@@ -9,8 +9,8 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BatchFailed, Unreachable
-from headrace.connectors.drivers import postgres_sink
-from headrace.connectors.drivers.postgres_sink import PAUSES, PostgresSink
+from headrace.connectors.postgres import sink as postgres_sink
+from headrace.connectors.postgres.sink import PAUSES, PostgresSink
 from tests.postgres_sides import (
     column,
     context,

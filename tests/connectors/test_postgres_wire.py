@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from headrace.connectors.drivers.postgres_wire import (
+from headrace.connectors.postgres.wire import (
     MOST_ANSWERED,
     MOST_AT_FIRST,
     MOST_ROUNDS,

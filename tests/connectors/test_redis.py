@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from headrace.compiler.errors import BuildRefused, HeadraceError, Unreachable
-from headrace.connectors.drivers import redis_client
-from headrace.connectors.drivers.redis_urls import RedisUrl, objection
 from headrace.connectors.redis import RedisConnection
+from headrace.connectors.redis import connection as redis_client
+from headrace.connectors.redis.urls import RedisUrl, objection
 from tests.doubles import StubContext, refusals
 from tests.redis_sides import context, halted, sink, source, started, subscribed
 from tests.services.authority import Authority

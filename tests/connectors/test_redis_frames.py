@@ -9,8 +9,8 @@ from hiredis import Reader
 from redis.exceptions import InvalidResponse
 
 from headrace.compiler.errors import BuildRefused, Unreachable
-from headrace.connectors.drivers import redis_client
-from headrace.connectors.drivers.redis_frames import MOST_BYTES, BoundedReader, TooLarge
+from headrace.connectors.redis import connection as redis_client
+from headrace.connectors.redis.frames import MOST_BYTES, BoundedReader, TooLarge
 from tests.clients import PATIENCE
 from tests.evil import evil
 from tests.redis_sides import context, sink, source

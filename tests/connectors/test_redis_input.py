@@ -9,7 +9,7 @@ import pytest
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.language.config import load_program
 from headrace.compiler.language.documents import read
-from headrace.connectors.drivers import redis_client
+from headrace.connectors.redis import connection as redis_client
 from headrace.web.reading import catalogue
 from tests.redis_sides import client, context, halted, payloads, source, subscribed
 from tests.services.redis import Redis

@@ -14,8 +14,8 @@ import redis
 
 from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
-from headrace.connectors.drivers import redis_client
 from headrace.connectors.redis import PORTION_BYTES, PORTION_MESSAGES, portions
+from headrace.connectors.redis import connection as redis_client
 from tests.doubles import TickingClock
 from tests.redis_sides import client, context, halted, listening, sink, started
 from tests.services.redis import Redis

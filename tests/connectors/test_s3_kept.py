@@ -13,9 +13,9 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.datadir import DataDir
-from headrace.connectors.drivers.s3_kept import Shelf
-from headrace.connectors.drivers.s3_parts import Content, Declined, Part
 from headrace.connectors.s3 import S3Sink
+from headrace.connectors.s3.kept import Shelf
+from headrace.connectors.s3.parts import Content, Declined, Part
 from tests.doubles import StubContext
 from tests.s3_sides import Shop, context, shopping
 from tests.virtual import virtual

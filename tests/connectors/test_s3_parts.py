@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import zstandard
 
-from headrace.connectors.drivers.s3_numbers import Given, Numbers, given_in
 from headrace.connectors.parts import PACKINGS
 from headrace.connectors.s3 import S3Sink
+from headrace.connectors.s3.numbers import Given, Numbers, given_in
 from tests.doubles import StubContext
 from tests.s3_sides import Shop, context, shopping
 from tests.virtual import virtual

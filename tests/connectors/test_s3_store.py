@@ -17,11 +17,11 @@ from aiohttp import web
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BuildRefused, HeadraceError, Unreachable
 from headrace.connectors import refusal
-from headrace.connectors.drivers import s3_store
-from headrace.connectors.drivers.s3_parts import Content, Declined, Part, Taken
-from headrace.connectors.drivers.s3_session import MOST_READ, Flowing
-from headrace.connectors.drivers.s3_store import S3Store
 from headrace.connectors.s3 import S3Connection
+from headrace.connectors.s3 import store as s3_store
+from headrace.connectors.s3.parts import Content, Declined, Part, Taken
+from headrace.connectors.s3.session import MOST_READ, Flowing
+from headrace.connectors.s3.store import S3Store
 from tests.clients import PATIENCE
 from tests.doubles import StubContext
 from tests.peer import Answer, Peer, announcing, peer, replies

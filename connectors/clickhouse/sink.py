@@ -1,0 +1,242 @@
+"""The ClickHouse output at work: makes the table, sends each batch as one insert."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from hashlib import blake2b
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.delivery import Batch, is_large
+from headrace.compiler.edges import AwaitingSink
+from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
+from headrace.compiler.language.context import Context
+from headrace.compiler.language.diagnostics import Fault, Path
+from headrace.compiler.largejson import Turn
+from headrace.connectors.clickhouse.answers import (
+    ACCESS_DENIED,
+    NOT_CONVERTED,
+    NOT_LET_IN,
+    UNKNOWN_DATABASE,
+    UNKNOWN_TABLE,
+    Answer,
+)
+from headrace.connectors.clickhouse.native import Blocks
+from headrace.connectors.clickhouse.server import ClickHouseServer, Lost
+from headrace.connectors.clickhouse.table import (
+    Table,
+    described,
+    finer,
+    has_other_types,
+    narrow,
+    unfit,
+)
+from headrace.connectors.tables.output import PAYLOAD
+from headrace.connectors.tables.rows import Rows
+
+INSERT_SECONDS = 30.0
+"""How long the server may take over a batch."""
+MOST_DESCRIBED = 16 * 1024 * 1024
+"""Bytes that the description of a table may have."""
+HASHED_BYTES = 1024 * 1024
+"""What is hashed in one turn: a millisecond."""
+
+ALWAYS = {
+    # The answer to an insert is to mean that it is stored.
+    "async_insert": "0",
+    # A NULL for a column that cannot be NULL is an error, not a zero.
+    "input_format_null_as_default": "0",
+}
+
+
+class ClickHouseSink(AwaitingSink):
+    """Sends batches one after the other over one connection."""
+
+    def __init__(
+        self,
+        server: ClickHouseServer,
+        database: str,
+        table: Table,
+        rows: Rows,
+        ctx: Context,
+        *,
+        creates: bool,
+        settings: Mapping[str, str],
+        has_tokens: bool,
+    ) -> None:
+        self._server, self._table, self._rows, self._ctx = server, table, rows, ctx
+        self._creates, self._has_tokens = creates, has_tokens
+        self._parameters = {"database": table.database or database, **ALWAYS, **settings}
+        self._insertion, self._blocks = table.insertion, Blocks(table.columns)
+        self._tokens = Tokens()
+        self._told: set[str] = set()
+
+    async def start(self) -> None:
+        """Sign in, create the table if that is wanted, and look whether it takes our rows."""
+        try:
+            await self._asked("SELECT 1", ("connection",), expected=b"1\n")
+            if self._creates:
+                await self._asked(self._table.creation, ("table",))
+            await self._look()
+        except BaseException:
+            await self.finish()
+            raise
+
+    async def write(self, batch: Batch) -> None:
+        """Insert a batch; nothing is sent for one of which no row is left.
+
+        Raises:
+            Unreachable: the server does not answer, or not now.
+            BatchFailed: a value does not fit, or the server refuses the batch.
+        """
+        block = await self._large(batch) if is_large(batch) else self._block(batch)
+        if block is None:
+            return
+        try:
+            await self._insert(block)
+        except Answer as said:
+            raise self._failure(said) from None
+        except BuildRefused as refused:  # since it was built: not for every batch anew
+            raise Unreachable(str(refused)) from None
+
+    def _block(self, batch: Batch) -> bytes | None:
+        """Return what is to be inserted, if any row of a batch is left."""
+        rows = self._rows(batch)
+        return self._blocks.block(rows) if rows[0] else None
+
+    async def _large(self, batch: Batch) -> bytes | None:
+        """The same for a large batch, in turns with others."""
+        rows = await self._rows.of_large(batch)
+        return await self._blocks.of_large(rows, self._ctx.clock) if rows[0] else None
+
+    async def finish(self) -> None:
+        """Hang up."""
+        await self._server.close()
+
+    async def _insert(self, block: bytes) -> None:
+        """Send a block; once more if the connection breaks and the server knows it again."""
+        parameters = self._parameters
+        if self._has_tokens:
+            is_long, tokens = len(block) > HASHED_BYTES, self._tokens
+            token = await tokens.of_long(block, self._ctx.clock) if is_long else tokens.next(block)
+            parameters = {**parameters, "insert_deduplication_token": token}
+        try:
+            await self._sent(block, parameters)
+        except Lost:
+            if not self._has_tokens:
+                raise
+            await self._sent(block, parameters)
+
+    async def _sent(self, block: bytes, parameters: Mapping[str, str]) -> None:
+        await self._server.ask(self._insertion, parameters, block, seconds=INSERT_SECONDS)
+
+    async def _asked(self, statement: str, path: Path, *, expected: bytes | None = None) -> None:
+        """Run a statement of the start; refuse the output with what the server says against it."""
+        try:
+            answered = await self._server.ask(statement, self._parameters)
+        except Answer as said:
+            raise self._refusal(said, path) from None
+        if expected is not None and answered != expected:
+            raise self._server.stranger()
+
+    async def _look(self) -> None:
+        """Look at the table as it is, unless that is forbidden.
+
+        Raises:
+            BuildRefused: there is none, it lacks a column, or has one of a type that nothing of ours
+                is converted to.
+        """
+        statement = f"DESCRIBE TABLE {self._table.quoted} FORMAT JSONCompactEachRow"
+        try:
+            answered = await self._server.ask(statement, self._parameters, most=MOST_DESCRIBED)
+        except Answer as said:
+            if said.code == ACCESS_DENIED:
+                return
+            raise self._refusal(said, ("table",)) from None
+        try:
+            found = described(answered)
+        except ValueError:
+            raise self._server.stranger() from None
+        if (fault := unfit(self._table, found)) is not None:
+            raise fault
+        self._blocks = Blocks(self._table.columns, finer(self._table, found))
+        if has_other_types(self._table, found):
+            await self._convert_nothing()
+        for remark in narrow(self._table, found):
+            self._ctx.warn(remark)
+
+    async def _convert_nothing(self) -> None:
+        """Insert a block without rows, for which the server says whether it converts its types.
+
+        Raises:
+            BuildRefused: it does not convert one of them.
+        """
+        nothing = self._blocks.block([[] for _ in self._table.columns])
+        try:
+            await self._server.ask(self._insertion, self._parameters, nothing)
+        except Answer as said:
+            if said.code in NOT_CONVERTED:
+                raise self._refusal(said, self._place(said)) from None
+
+    def _place(self, said: Answer) -> Path:
+        """Return where the type stands of the column that an answer is about."""
+        names = self._table.names
+        named = said.column(names)
+        if named is None or self._table.columns[0] is PAYLOAD:
+            return ("table",)
+        return ("columns", names.index(named), "type")
+
+    def _refusal(self, said: Answer, path: Path) -> Exception:
+        """Return what to raise for a no while the output is started."""
+        where, words = self._server.where, self._server.quoted(said.words)
+        if said.is_passing:
+            return Unreachable(f"{where} says '{said.title}'")
+        if said.code == UNKNOWN_DATABASE and self._table.database:
+            path = ("table",)
+        if said.code == UNKNOWN_TABLE and not self._creates:
+            message = f"{where} has no table '{self._table.name}'"
+            remedy: str | None = "a table, or 'create_table: true'"
+        else:
+            may_not = said.code == ACCESS_DENIED and self._creates
+            message = f"{where} says '{words}'"
+            remedy = "the right to create it, or 'create_table: false'" if may_not else None
+        return BuildRefused(Fault("turned-away", message, expected=remedy, path=path))
+
+    def _failure(self, said: Answer) -> Exception:
+        """Return what to raise for a batch that is refused, in words that are the same each time."""
+        signature = said.signature(self._table.names)
+        text = f"{self._server.where} says {signature}"
+        if said.is_passing or said.code in NOT_LET_IN:
+            return Unreachable(text)
+        if said.sentence and signature not in self._told:
+            self._told.add(signature)
+            self._ctx.warn(f"{text}: {self._server.quoted(said.sentence)} (told this once)")
+        return BatchFailed(text)
+
+
+class Tokens:
+    """What the server knows a batch by, if it is sent twice.
+
+    The same content is sent again on purpose as well, so a token is that of one delivery: its place
+    among those of this run is part of it.
+    """
+
+    def __init__(self) -> None:
+        self._run = secrets.token_hex(8)
+        self._count = 0
+
+    def next(self, block: bytes) -> str:
+        """Return the token of a block that has not been sent yet."""
+        return self._token(blake2b(block, digest_size=16).hexdigest())
+
+    async def of_long(self, block: bytes, clock: Clock) -> str:
+        """The same, in turns with others."""
+        digest, turn = blake2b(digest_size=16), Turn(clock)
+        for start in range(0, len(block), HASHED_BYTES):
+            digest.update(memoryview(block)[start : start + HASHED_BYTES])
+            await turn.end()
+        return self._token(digest.hexdigest())
+
+    def _token(self, digest: str) -> str:
+        self._count += 1
+        return f"{digest}-{self._run}-{self._count}"

@@ -1,0 +1,271 @@
+"""A Kafka cluster: where its brokers are, how they are reached, and why not.
+
+The driver says of every failed start only that it could not bootstrap. So a broker is asked before
+a client is made, over a connection that is closed again, and what went wrong there is known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from headrace.compiler.errors import BuildRefused, Unreachable
+from headrace.compiler.language.context import Context
+from headrace.connectors.kafka.addresses import Broker, spelt
+from headrace.connectors.kafka.layout import (
+    TOPIC_SECONDS,
+    Layout,
+    Missing,
+    advertised,
+    coordinator,
+    lay_out,
+)
+from headrace.connectors.refusal import turned_away
+from headrace.connectors.tls import tls_fault
+
+ANSWER_SECONDS = 2.0
+"""How long a broker may take to let somebody in. With what `tls_fault` takes, less than a build has."""
+REQUEST_SECONDS = 29.0
+"""How long the driver waits for an answer, and for a record to be confirmed."""
+METADATA_SECONDS = 30.0
+"""How soon new partitions of a topic are noticed."""
+
+MOST_KNOCKS = 3
+"""How many of the brokers that one advertises are tried while a client is made."""
+
+ADVERTISED = (
+    "the brokers advertise that address (if it is wrong, change their 'advertised.listeners')"
+)
+
+T = TypeVar("T")
+Talk = Callable[[Any], Awaitable[T]]
+"""Makes something of a connection."""
+
+
+@dataclass(frozen=True)
+class Credential:
+    """What a connection presents over SASL."""
+
+    mechanism: str
+    username: str = field(repr=False)
+    password: str = field(repr=False)
+
+
+class Cluster:
+    """The brokers of a connection, as one component reaches them."""
+
+    def __init__(
+        self,
+        addresses: Collection[Broker],
+        tls: ssl.SSLContext | None,
+        credential: Credential | None,
+        ctx: Context,
+        *,
+        makes_topics: bool = True,
+    ) -> None:
+        """Take where to begin, and whether a topic that is not there may be made for who asks for it."""
+        self._addresses = addresses
+        self._tls = tls
+        self._credential = credential
+        self._ctx = ctx
+        self._makes_topics = makes_topics
+        self._client_id = f"headrace-{ctx.pipeline}"
+
+    def options(self) -> dict[str, Any]:
+        """Return how every client of the driver is made; the credential is in it."""
+        from headrace.connectors.kafka.frames import bound
+
+        bound()
+        return {
+            "client_id": self._client_id,
+            "request_timeout_ms": int(REQUEST_SECONDS * 1000),
+            "metadata_max_age_ms": int(METADATA_SECONDS * 1000),
+            **self._security(),
+        }
+
+    def _security(self) -> dict[str, Any]:
+        layer = "PLAINTEXT" if self._tls is None else "SSL"
+        if self._credential is None:
+            return {"security_protocol": layer, "ssl_context": self._tls}
+        return {
+            "security_protocol": f"SASL_{layer}",
+            "ssl_context": self._tls,
+            "sasl_mechanism": self._credential.mechanism,
+            "sasl_plain_username": self._credential.username,
+            "sasl_plain_password": self._credential.password,
+        }
+
+    async def reach(self, topic: str, seconds: float = ANSWER_SECONDS) -> str:
+        """Return the address of a broker that lets us in and knows a topic: whoever is first.
+
+        The brokers that it knows of are where it says, or one of them is: a client goes there.
+
+        Raises:
+            BuildRefused: none does, and one says no.
+            Missing: they let us in, and the topic is not there (`NoTopic`), or nobody leads it.
+            Unreachable: none answers.
+        """
+        broker, _ = await self._first(self._ask(each, topic, seconds) for each in self._addresses)
+        return spelt(*broker)
+
+    async def examine(self, topic: str, group: str | None, seconds: float) -> None:
+        """Look whether all that a client needs is there: who leads the topic, who looks after a group.
+
+        Raises:
+            as `reach` does, and Unreachable for each that does not answer where it is said to be.
+        """
+        broker, layout = await self._first(
+            self._ask(each, topic, seconds) for each in self._addresses
+        )
+        with self._ctx.clock.outside():
+            if not {*layout.leaders} <= layout.brokers.keys():
+                raise Missing(f"a partition of '{topic}' has no leader")
+            needed = {*layout.places}
+            if group is not None:
+                needed.add(await self._talk(broker, seconds, lambda it: coordinator(it, group)))
+            # One after the other: the first that is missing is told, always the same.
+            for each in sorted(needed - {broker}):
+                await self._knock(each, seconds)
+
+    async def _first(self, asking: Iterable[Coroutine[Any, Any, T]]) -> T:
+        """Return what comes first of some attempts; raise the reason when none comes to anything."""
+        asked = [asyncio.ensure_future(each) for each in asking]
+        try:
+            with self._ctx.clock.outside():
+                for each in asyncio.as_completed(asked):
+                    try:
+                        return await each
+                    except (BuildRefused, Unreachable):
+                        continue  # looked at below, in the order of the list
+        finally:
+            for task in asked:
+                task.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
+        raise _reason([task.exception() for task in asked])
+
+    async def _ask(self, broker: Broker, topic: str, seconds: float) -> tuple[Broker, Layout]:
+        """Ask one broker for the topic, and see that others are where it says."""
+        where, clock, makes = spelt(*broker), self._ctx.clock, self._makes_topics
+        layout = await self._talk(
+            broker, seconds, lambda it: lay_out(it, where, topic, clock, makes=makes), TOPIC_SECONDS
+        )
+        others = [*dict.fromkeys(layout.brokers.values())]
+        if broker not in others:
+            await self._first(self._knock(each, seconds) for each in others[:MOST_KNOCKS])
+        return broker, layout
+
+    async def _knock(self, broker: Broker, seconds: float) -> None:
+        """See that a broker is where the brokers say."""
+        try:
+            await self._talk(advertised(broker), seconds, _nothing)
+        except Missing:
+            raise
+        except Unreachable as cause:
+            raise Unreachable(f"{cause}; {ADVERTISED}") from cause
+
+    async def _talk(self, broker: Broker, seconds: float, talk: Talk[T], more: float = 0.0) -> T:
+        """Return what is made of a connection to a broker.
+
+        Raises:
+            BuildRefused: it says no.
+            Unreachable: it does not answer.
+        """
+        from aiokafka.errors import KafkaError
+
+        try:
+            async with self._ctx.clock.timeout(seconds + more):
+                return await self._over(broker, seconds, talk)
+        except (OSError, TimeoutError, KafkaError) as cause:
+            raise await self._fault(*broker, cause) from cause
+
+    async def _over(self, broker: Broker, seconds: float, talk: Talk[T]) -> T:
+        """Return what is made of a connection of its own."""
+        from headrace.connectors.kafka.frames import BoundedConnection
+
+        connection = BoundedConnection(
+            *broker,
+            client_id=self._client_id,
+            request_timeout_ms=int(seconds * 1000),
+            **self._security(),
+        )
+        try:
+            async with self._ctx.clock.timeout(seconds):
+                await connection.connect()
+            return await talk(connection)
+        finally:
+            await _hang_up(connection)
+
+    async def _fault(self, host: str, port: int, cause: Exception) -> Exception:
+        """Return why a broker could not be talked to."""
+        from aiokafka import errors
+
+        from headrace.connectors.kafka.frames import nonsense
+
+        where = spelt(host, port)
+        match cause:
+            case errors.SaslAuthenticationFailed():
+                said = self._ctx.redact(str(cause.args[0] or "")) or "wrong user name or password"
+                return turned_away(f"{where} refuses the credential: {said}")
+            case errors.UnsupportedSaslMechanismError() if self._credential is not None:
+                return turned_away(f"{where} does not take {self._credential.mechanism}")
+            case errors.IllegalSaslStateError():
+                return turned_away(f"{where} takes no credential, and the connection has one")
+            case ConnectionRefusedError():
+                return Unreachable(f"{where} does not answer: connection refused")
+            case socket.gaierror():
+                return Unreachable(f"{where} does not answer: the host name cannot be resolved")
+        if fault := await tls_fault(host, port, self._tls, self._ctx.clock):
+            return turned_away(fault)
+        if what := nonsense(cause):
+            return Unreachable(f"{where} {what}")
+        if self._credential is None and (wanted := await self._wanted(host, port)):
+            mechanisms = ", ".join(wanted)
+            return turned_away(f"{where} asks for a credential: {mechanisms}", "'sasl_mechanism'")
+        return Unreachable(f"{where} does not answer")
+
+    async def _wanted(self, host: str, port: int) -> Collection[str]:
+        """Return the mechanisms by which a broker lets clients in; none if it asks for nothing."""
+        from aiokafka.errors import KafkaError
+        from aiokafka.protocol.admin import SaslHandShakeRequest
+
+        def shake(connection: Any) -> Awaitable[Any]:
+            answer: Awaitable[Any] = connection.send(SaslHandShakeRequest("PLAIN"))
+            return answer
+
+        try:
+            answer = await self._over((host, port), ANSWER_SECONDS / 4, shake)
+        except (OSError, TimeoutError, KafkaError):
+            return ()
+        return sorted(answer.enabled_mechanisms)
+
+
+async def _hang_up(connection: Any) -> None:
+    """Close a connection at once, also one that did not come up.
+
+    Over TLS the driver would wait for the other side to say goodbye as well.
+    """
+    protocol = connection._protocol
+    if protocol is None:
+        return  # there never was a socket
+    if protocol._transport is not None:
+        protocol._transport.abort()
+    await connection.close()
+
+
+async def _nothing(connection: Any) -> None:
+    """Make nothing of a connection: that there is one is enough."""
+
+
+def _reason(causes: Collection[BaseException | None]) -> BaseException:
+    """Return the one reason of all brokers; that one says no counts for more than silence."""
+    found = [cause for cause in causes if cause is not None]
+    for kind in (BuildRefused, Missing):
+        for cause in found:
+            if isinstance(cause, kind):
+                return cause
+    unexpected = [cause for cause in found if not isinstance(cause, Unreachable)]
+    return unexpected[0] if unexpected else Unreachable("; ".join(dict.fromkeys(map(str, found))))

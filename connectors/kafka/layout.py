@@ -1,0 +1,122 @@
+"""What one broker tells of its cluster: who else is there, and who leads a topic or looks after a group."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.errors import Unreachable
+from headrace.compiler.language.diagnostics import shown
+from headrace.connectors.kafka.addresses import Broker, is_address
+from headrace.connectors.refusal import turned_away
+
+TOPIC_SECONDS = 1.5
+"""How long a topic may take to be there that the broker makes when it is asked for."""
+ASK_SECONDS = 0.1
+"""How often a broker is asked for that topic."""
+
+
+class Missing(Unreachable):
+    """The brokers answer, and something is not there. It may come by itself."""
+
+
+class NoTopic(Missing):
+    """The brokers know no topic of that name, and make none."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the brokers are, and which of them lead the partitions of a topic."""
+
+    brokers: Mapping[int, Broker]
+    leaders: Collection[int]
+
+    @property
+    def places(self) -> Collection[Broker]:
+        """The addresses of the leaders, each once."""
+        return dict.fromkeys(self.brokers[each] for each in self.leaders if each in self.brokers)
+
+    @property
+    def lacks(self) -> str | None:
+        """What is missing altogether, after the name of whoever tells it; None: enough is there."""
+        if not self.brokers:
+            return "names no brokers"
+        if not self.leaders:
+            return "has no partition of it"
+        return None if self.places else "has a leader for no partition of it"
+
+
+async def lay_out(
+    connection: Any, where: str, topic: str, clock: Clock, *, makes: bool = True
+) -> Layout:
+    """Ask for a topic until it is there: who asks has it made, if that is allowed.
+
+    Unless it ``makes`` none: then a topic that is not there does not come.
+
+    Raises:
+        BuildRefused: the topic cannot be, or must not be seen.
+        NoTopic: it does not come.
+        Missing: it does, and nobody leads any of it.
+    """
+    from aiokafka.errors import NoError, UnknownTopicOrPartitionError, for_code
+    from aiokafka.protocol.metadata import MetadataRequest
+
+    ends = clock.monotonic() + TOPIC_SECONDS - ASK_SECONDS
+    while True:
+        answer = await connection.send(MetadataRequest([topic], makes))
+        code, leaders = _topic(answer, topic)
+        error = NoError if code is None else for_code(code)
+        if error is not NoError and not error.retriable:
+            raise turned_away(f"{where} refuses the topic '{topic}': {error.message}")
+        layout = Layout(_brokers(answer), leaders)
+        if code is not None and error is NoError and layout.lacks is None:
+            return layout
+        if not makes and error is UnknownTopicOrPartitionError:
+            raise NoTopic(f"{where} has no topic '{topic}'")
+        if clock.monotonic() > ends:
+            if code is None or error is not NoError:
+                raise NoTopic(f"{where} has no topic '{topic}', and makes none")
+            raise Missing(f"{where}, asked for the topic '{topic}', {layout.lacks}")
+        await clock.sleep(ASK_SECONDS)
+
+
+def _topic(answer: Any, topic: str) -> tuple[int | None, Collection[int]]:
+    """Return the error of a topic, and who leads its partitions; None when there is no word of it."""
+    for code, name, *_, partitions in answer.topics:
+        if name == topic:
+            return code, [leader for _, _, leader, *_ in partitions]
+    return None, ()
+
+
+def _brokers(answer: Any) -> Mapping[int, Broker]:
+    return {node: (host, port) for node, host, port, *_ in answer.brokers}
+
+
+async def coordinator(connection: Any, group: str) -> Broker:
+    """Ask where the broker is that looks after a group.
+
+    Raises:
+        Missing: there is none.
+    """
+    from aiokafka.errors import NoError, for_code
+    from aiokafka.protocol.coordination import FindCoordinatorRequest
+
+    answer = await connection.send(FindCoordinatorRequest(group, 0))
+    error = for_code(answer.error_code)
+    if error is not NoError:
+        raise Missing(f"no broker looks after the group '{group}': {error.message}")
+    return answer.host, answer.port
+
+
+def advertised(broker: Broker) -> Broker:
+    """Return an address that brokers tell.
+
+    Raises:
+        Missing: it is none.
+    """
+    host, port = broker
+    if not is_address(host, port):
+        raise Missing(f"the brokers advertise {shown(host)}, {port}, which is no address")
+    return broker

@@ -1,0 +1,216 @@
+"""A member of a consumer group, with the positions that it commits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from typing import Any
+
+from headrace.compiler.language.context import Context
+from headrace.connectors.kafka.clients import are_led, close_consumer, said
+from headrace.connectors.kafka.offsets import Offsets
+
+POLL_SECONDS = 0.25
+"""How long a reader waits for records before it looks around."""
+MOST_RECORDS = 1000
+"""Records that are taken from the driver at once: what is decoded and not in the pipeline yet."""
+PIN_SECONDS = 10.0
+"""How long it may take to learn where new partitions are read from."""
+GIVE_UP_SECONDS = 3.0
+"""How long partitions that are taken from us are kept, until what is out of them is finished."""
+COMMIT_SECONDS = 1.0
+"""How often positions are committed at most."""
+LAST_COMMIT_SECONDS = 0.5
+"""How long a commit may take that everybody waits for, and one before it."""
+
+TOMBSTONE = "skipped a tombstone: a record without a value holds no message"
+
+
+class Member:
+    """Joins, hands out records, commits what is finished, leaves.
+
+    The driver asks it when partitions come and go (`on_partitions_assigned`, `on_partitions_revoked`).
+    Others of the group wait meanwhile.
+    """
+
+    def __init__(
+        self, consumer: Any, ctx: Context, topic: str, known: frozenset[int] | None
+    ) -> None:
+        """Take a consumer that is not started.
+
+        ``known`` are the partitions that there were when we began to watch the topic: others are new,
+        so all that is in them is new as well. None: those that there are now.
+        """
+        self.known = known
+        self.offsets = Offsets()
+        self._consumer = consumer
+        self._ctx = ctx
+        self._topic = topic
+        self._pinned = asyncio.Event()
+        self._fault: Exception | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._committing: asyncio.Task[None] | None = None
+        self._joining = asyncio.ensure_future(self._join())
+
+    @property
+    def client(self) -> Any:
+        """The driver's connections."""
+        return self._consumer._client
+
+    @property
+    def partitions(self) -> Collection[Any]:
+        """What is ours, as the driver names it."""
+        assigned: Collection[Any] = self._consumer.assignment()
+        return assigned
+
+    async def joined(self, seconds: float) -> bool:
+        """Wait until it is fixed from where on records arrive; False when that takes longer.
+
+        Raises:
+            KafkaError: the group does not take us.
+        """
+        await asyncio.wait([self._joining], timeout=seconds)
+        if not self._joining.done():
+            return False
+        self._joining.result()
+        return True
+
+    async def _join(self) -> None:
+        from aiokafka.abc import ConsumerRebalanceListener
+
+        ConsumerRebalanceListener.register(Member)
+        self._consumer.subscribe([self._topic], listener=self)
+        await self._consumer.start()
+        await self._pinned.wait()
+
+    async def fetch(self) -> Sequence[Any]:
+        """Return what has arrived; nothing, if nothing does in a moment."""
+        if self._joining.done():
+            self._joining.result()
+        elif not await self.joined(POLL_SECONDS):
+            return ()
+        if self._fault is not None:
+            raise self._fault
+        try:
+            # While partitions are divided anew, the driver waits for that, however long it takes.
+            async with self._ctx.clock.timeout(2 * POLL_SECONDS):
+                fetched = await self._consumer.getmany(
+                    timeout_ms=int(POLL_SECONDS * 1000), max_records=MOST_RECORDS
+                )
+        except TimeoutError:
+            return ()
+        return [each for records in fetched.values() for each in self._handed_out(records)]
+
+    def _handed_out(self, records: Sequence[Any]) -> Sequence[Any]:
+        """Return those records of one partition that hold a message."""
+        kept = [record for record in records if record.value is not None]
+        first, last = records[0], records[-1]
+        self.offsets.hand_out(first.partition, kept, first.offset, last.offset + 1)
+        if len(kept) != len(records):
+            for _ in range(len(records) - len(kept)):
+                self._ctx.skip(TOMBSTONE)
+            self._commit_later()
+        return kept
+
+    def finish(self, records: Sequence[Any]) -> None:
+        """Take note that a batch is finished."""
+        self.offsets.finish(records)
+        if self._timer is None:
+            self._commit_later()
+
+    def _commit_later(self) -> None:
+        if self._timer is None:
+            self._timer = self._ctx.clock.call_later(COMMIT_SECONDS, self._commit_now)
+
+    def _commit_now(self) -> None:
+        self._timer = None
+        if self._committing is None or self._committing.done():
+            self._committing = asyncio.ensure_future(self._commit())
+        else:
+            self._commit_later()  # the last one still waits for the broker
+
+    async def _commit(self) -> None:
+        """Commit what is finished. What cannot be committed comes again."""
+        from aiokafka import TopicPartition
+        from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
+
+        due = self.offsets.due()
+        if not due:
+            return
+        try:
+            await self._consumer.commit(
+                {TopicPartition(self._topic, each): position for each, position in due.items()}
+            )
+        except (CommitFailedError, IllegalStateError):
+            pass  # the partitions are divided anew
+        except KafkaError as cause:
+            self._ctx.fail(f"positions could not be committed: {said(cause)}")
+        else:
+            self.offsets.commit(due)
+
+    async def _commit_at_last(self) -> None:
+        """Commit for the last time before partitions go, if that is possible in time."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._committing is not None:
+            # It may be of earlier positions. It is not cancelled: the driver would go on with it.
+            await asyncio.wait([self._committing], timeout=LAST_COMMIT_SECONDS)
+        if self._committing is None or self._committing.done():
+            self._committing = asyncio.ensure_future(self._commit())
+            await asyncio.wait([self._committing], timeout=LAST_COMMIT_SECONDS)
+
+    async def on_partitions_revoked(self, revoked: Collection[Any]) -> None:
+        """Finish what is out, for a while, and commit it before somebody else begins there."""
+        if not revoked:
+            return
+        with suppress(TimeoutError):
+            async with self._ctx.clock.timeout(GIVE_UP_SECONDS):
+                await self.offsets.settle()
+        await self._commit_at_last()
+        self.offsets.revoke()
+
+    async def on_partitions_assigned(self, assigned: Collection[Any]) -> None:
+        """Fix where each partition is read from, and commit it.
+
+        So nothing is lost either when we or our successor begin again before the first message.
+        """
+        try:
+            async with self._ctx.clock.timeout(PIN_SECONDS):
+                await self._pin(assigned)
+                await self._commit()
+        except Exception as cause:  # the driver would only log it
+            self._fault = cause
+        self._pinned.set()
+
+    async def _pin(self, assigned: Collection[Any]) -> None:
+        consumer = self._consumer
+        if self.known is None:
+            self.known = frozenset(consumer.partitions_for_topic(self._topic) or ())
+        positions = {}
+        for each in assigned:
+            # First, as the driver may be looking for it: what it finds would undo a `seek`.
+            positions[each.partition] = await consumer.position(each)
+            is_new = each.partition not in self.known
+            if is_new and await consumer.committed(each) is None:
+                first = (await consumer.beginning_offsets([each]))[each]
+                consumer.seek(each, first)
+                positions[each.partition] = first
+        self.offsets.assign(positions)
+
+    async def leave(self) -> None:
+        """Commit what is finished, leave the group, close; within a second, also without a broker."""
+        try:
+            if self._pinned.is_set() and are_led(self.client, self.partitions):
+                await self._commit_at_last()
+        finally:
+            self.offsets.revoke()
+            self._joining.cancel()
+            await asyncio.wait([self._joining])
+            if not self._joining.cancelled():
+                self._joining.exception()  # it was told, or nobody waits for it any more
+            await close_consumer(self._consumer)
+            if self._committing is not None:
+                self._committing.cancel()
+                await asyncio.wait([self._committing])

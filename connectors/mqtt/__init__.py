@@ -1,0 +1,321 @@
+"""MQTT 3.1.1: the connection both sides share, the input and the output."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from headrace.compiler.edges import AwaitingSink, Source
+from headrace.compiler.errors import BuildRefused
+from headrace.compiler.language.context import Context
+from headrace.compiler.language.diagnostics import Fault, Severity, shown
+from headrace.compiler.language.families import Input, Output
+from headrace.compiler.language.fields import (
+    Boolean,
+    Choice,
+    ConnectionName,
+    Integer,
+    Name,
+    SecretText,
+    refused,
+)
+from headrace.compiler.language.ground import Ground
+from headrace.compiler.language.holders import Holder
+from headrace.compiler.language.records import option
+from headrace.compiler.language.secrets import Secret
+from headrace.compiler.language.templates import Fixed
+from headrace.connectors.mqtt.access import Access
+from headrace.connectors.mqtt.connection import QOS
+from headrace.connectors.mqtt.sample import MqttSample
+from headrace.connectors.mqtt.sink import MqttSink
+from headrace.connectors.mqtt.source import IN_FLIGHT, REMEDIES, MqttSource
+from headrace.connectors.tls import TlsConnection
+
+OTHER_QOS = {word: str(number) for number, word in enumerate(QOS)}
+"""What the qualities of service are called elsewhere, by our word: their numbers."""
+
+LONGEST = 60_000
+"""Bytes of a topic. MQTT has room for 65,535, in which the client id, made of it and more, has to fit."""
+
+_NO_CHARACTERS = "".join(
+    chr(plane << 16 | last) for plane in range(17) for last in (0xFFFE, 0xFFFF)
+)
+_FORBIDDEN = re.compile(rf"[\x00-\x1f\x7f-\x9f\ufdd0-\ufdef{_NO_CHARACTERS}]")
+"""Control characters and non-characters: a broker may hang up on them, and Mosquitto does.
+
+Source: MQTT 3.1.1, section 1.5.3.
+"""
+
+PACKET_IDS = 65_535
+"""Messages that can be on their way at all: each has a packet id."""
+
+INNOCENT = {ord("+"): "*", ord("#"): "**"}
+"""What stands for wildcards in a client id: where its ACL has patterns, Mosquitto gives nothing, and says
+nothing, to a client that has one in its id."""
+
+
+class Topic(Name):
+    """The name of a topic: what messages are published to."""
+
+    @property
+    def expects(self) -> str:
+        """A topic."""
+        return "a topic, such as plant/press/3, without + and #"
+
+    def read(self, value: Any) -> str:
+        """Take a name that can be published to."""
+        topic: str = super().read(value)
+        if len(topic.encode()) > LONGEST:
+            raise self.illegal(topic, f"is too long: at most {LONGEST:,} bytes")
+        if _FORBIDDEN.search(topic):
+            raise self.illegal(topic, "holds a character that no topic may have")
+        self.check(topic)
+        return topic
+
+    def check(self, topic: str) -> None:
+        """Refuse wildcards."""
+        if "+" in topic or "#" in topic:
+            raise self.illegal(topic, "is a filter, and a message is published to one topic")
+
+    def illegal(self, topic: str, why: str) -> Exception:
+        """Return the error."""
+        return refused(
+            "not-a-subject",
+            f"{shown(topic)} {why}",
+            found=topic,
+            expected=self.expects,
+            hint=self.instead(topic),
+        )
+
+
+class TopicFilter(Topic):
+    """A topic, or a pattern of topics; a shared one begins with ``$share/<group>/``."""
+
+    @property
+    def expects(self) -> str:
+        """A filter."""
+        return "a topic or a filter: + for one level, # at the end for all that follow"
+
+    def check(self, topic: str) -> None:
+        """Refuse wildcards that are not a level of their own, and shares without a group."""
+        levels = topic.split("/")
+        if levels[0] == "$share":
+            if (
+                len(levels) < 3
+                or levels[1] == ""
+                or set("+#") & set(levels[1])
+                or levels[2:] == [""]
+            ):
+                raise self.illegal(topic, "is not $share/<group>/<filter>")
+            levels = levels[2:]
+        if "#" in "/".join(levels[:-1]) or ("#" in levels[-1] and levels[-1] != "#"):
+            raise self.illegal(topic, "has a # that is not the last level")
+        if any("+" in level and level != "+" for level in levels):
+            raise self.illegal(topic, "has a + that is not a level of its own")
+
+
+class MqttConnection(TlsConnection, kind="mqtt", listed=7):
+    """An MQTT broker, spoken to in MQTT 3.1.1 over TCP or TLS."""
+
+    host: str = option(
+        Name(),
+        "Name or address of the broker.",
+        elsewhere="address broker hostname server url urls",
+    )
+    port: int = option(Integer(max=65_535), "Its port; for TLS that is usually 8883.", default=1883)
+    username: Secret | None = option(
+        SecretText(), "User name; goes with a password.", default=None, elsewhere="login user"
+    )
+    password: Secret | None = option(
+        SecretText(), "Password of the user.", default=None, elsewhere="pass"
+    )
+
+    def examine(self, ground: Ground) -> Iterator[Fault]:
+        """Tell of half a credential."""
+        yield from super().examine(ground)
+        yield from self._halves(at="username" if self.password is None else "password")
+
+    def _halves(self, at: str) -> Iterator[Fault]:
+        """Yield what is wrong when one of user and password is given."""
+        given, missing = (
+            ("username", "password") if self.password is None else ("password", "username")
+        )
+        if (self.username is None) is not (self.password is None):
+            yield Fault(
+                "conflict",
+                f"the connection has a '{given}' and no '{missing}'",
+                expected="both of them, or neither",
+                path=(at,),
+            )
+
+    def access(self, ctx: Context) -> Access:
+        """Return how to get in, with the secrets resolved.
+
+        Raises:
+            BuildRefused: a secret does not resolve, a file is unusable, or half a credential is given.
+        """
+        for fault in self._halves(at="connection"):
+            raise BuildRefused(fault)
+        return Access(
+            self.host,
+            self.port,
+            username=None if self.username is None else ctx.resolve(self.username),
+            password=None if self.password is None else ctx.resolve(self.password),
+            tls=self.tls_context(ctx) if self.tls else None,
+            clock=ctx.clock,
+        )
+
+
+def _unshared(topic: str) -> str:
+    """Return the filter of a shared subscription; any other one as it is."""
+    return topic.split("/", 2)[2] if topic.startswith("$share/") else topic
+
+
+def _identified(ctx: Context, access: Access, topic: str, suffix: str = "") -> str:
+    """Return the client id, which is ours alone: a broker cuts off whoever had it before."""
+    pipeline = _FORBIDDEN.sub("_", ctx.pipeline)
+    identifier = f"headrace-{pipeline}-{topic}{suffix}".translate(INNOCENT)
+    ctx.claim(f"the client id '{identifier}' at {access.where}")
+    return identifier
+
+
+class MqttInput(Input, kind="mqtt", listed=6):
+    """Subscribe to an MQTT topic, or to all topics that a filter matches.
+
+    With ``ack: on_receipt`` the session is clean: what is published while the connection is down
+    never comes. With ``ack: on_delivery``, which needs a `qos` of at least ``at_least_once``, the
+    broker keeps the session: what is not acknowledged comes again after a lost connection, a restart
+    or a crash, and what is published meanwhile waits there. Deleting the pipeline ends the session.
+
+    A broker lets a client hold only so many messages unacknowledged, `in_flight`. With ``on_delivery`` a
+    buffer that holds messages for ten seconds may get no more than those in that time. One that has a
+    size alone, and would wait for ever, hands on what it holds when nothing has come for a second.
+
+    The client id is ``headrace-<pipeline>-<topic>``, with ``*`` for + and ``**`` for #.
+    """
+
+    drivers = ("aiomqtt",)
+    acknowledges = True
+    attaches: ClassVar = {
+        "connection": "Connection it was read from.",
+        "topic": "Topic it was published to.",
+        "qos": "Quality of service it came with: " + ", ".join(QOS) + ".",
+        "retain": "Whether the broker had kept it and sent it because we subscribed.",
+    }
+
+    connection: str = option(ConnectionName("mqtt"), "Connection to read from.")
+    topic: str = option(
+        TopicFilter(),
+        "Topic, or filter with + and #; ``$share/<group>/<filter>`` shares it.",
+        elsewhere="subscribe subscription topics",
+    )
+    max_batch: int = option(
+        Integer(),
+        "Most messages of a batch; only what has arrived is put together.",
+        default=1,
+        elsewhere="batch_size",
+    )
+    qos: str = option(
+        Choice(*QOS, elsewhere=OTHER_QOS),
+        "Quality of service to subscribe with.",
+        default="at_most_once",
+    )
+    in_flight: int = option(
+        Integer(min=1, max=PACKET_IDS),
+        "Messages that the broker lets a client have unacknowledged (Mosquitto: `max_inflight_messages`)."
+        " This tells us, and not the broker.",
+        default=IN_FLIGHT,
+        additive=True,
+    )
+
+    def rules(self) -> Iterator[Fault]:
+        """Refuse to acknowledge what the broker has forgotten."""
+        if self.ack == "on_delivery" and self.qos == "at_most_once":
+            yield Fault(
+                "conflict",
+                "with 'qos' at_most_once the broker forgets a message when it has sent it: there is"
+                " nothing to acknowledge on_delivery",
+                found='"at_most_once"',
+                expected="at_least_once or exactly_once",
+                path=("qos",),
+            )
+
+    def starved_by(self, holder: Holder) -> Fault | None:
+        """Tell of what holds more than the broker sends without an acknowledgement.
+
+        Whether more than the usual number is enough for a time depends on what is published, so whoever
+        has said that there is more is believed; a number that is waited for has to fit in any case.
+        """
+        is_told = self.in_flight > IN_FLIGHT and not holder.is_by_size_alone
+        is_enough = holder.most is not None and holder.most <= self.in_flight
+        if self.ack != "on_delivery" or is_told or is_enough:
+            return None
+        return Fault(
+            "starves-broker",
+            f"the broker sends {self.in_flight} messages ('in_flight') and no more until some are"
+            f" acknowledged, and {holder}",
+            found='"on_delivery"',
+            suggestion=REMEDIES,
+            path=("ack",),
+            severity=Severity.WARNING,
+        )
+
+    def claims(self) -> Iterator[str]:
+        """Two of one client id would cut each other off."""
+        yield f"the topic '{self.topic}' of '{self.connection}'"
+
+    def source(self, ctx: Context) -> Source:
+        """Resolve the credential and claim the client id. Connects when it is read."""
+        access = ctx.connection(MqttConnection, self.connection).access(ctx)
+        return MqttSource(self, access, _identified(ctx, access, self.topic), ctx)
+
+    def glimpse(self, ctx: Context) -> tuple[Source, Sequence[str]]:
+        """Build what subscribes as a client of its own, and shares with nobody."""
+        plain = replace(self, topic=_unshared(self.topic), ack="on_receipt")
+        access = ctx.connection(MqttConnection, self.connection).access(ctx)
+        identifier = _identified(ctx, access, plain.topic)
+        notes = [f"read with a client id of its own, '{identifier}', and a clean session"]
+        if self.ack == "on_delivery":
+            notes.append("what waits in the pipeline's session is not shown, and stays there")
+        if plain.topic != self.topic:
+            notes.append(
+                f"subscribed to '{plain.topic}' alone: a member of the group would take its messages"
+                " from the others"
+            )
+        return MqttSample(plain, access, identifier, ctx), notes
+
+
+class MqttOutput(Output, kind="mqtt", listed=8):
+    """Publish each message to an MQTT topic.
+
+    With QoS 1 and 2 a batch is written when the broker has confirmed every message, up to 50 being
+    on their way; when the connection is lost, those that are not confirmed are published again, for
+    up to 30 seconds, so some may come twice. With QoS 0 nobody knows what arrives.
+
+    The client id is ``headrace-<pipeline>-<topic>-out``.
+    """
+
+    drivers = ("aiomqtt",)
+
+    connection: str = option(ConnectionName("mqtt"), "Connection to publish to.")
+    topic: str = option(Topic(fixed=Fixed()), "Topic to publish to.", elsewhere="topics")
+    qos: str = option(
+        Choice(*QOS, elsewhere=OTHER_QOS), "Quality of service.", default="at_most_once"
+    )
+    retain: bool = option(
+        Boolean(),
+        "Whether the broker keeps the last message for who subscribes later.",
+        default=False,
+        elsewhere="retained",
+    )
+
+    def claims(self) -> Iterator[str]:
+        """Two of one client id would cut each other off."""
+        yield f"the topic '{self.topic}' of '{self.connection}'"
+
+    def open(self, ctx: Context) -> AwaitingSink:
+        """Resolve the credential and claim the client id. Connects when it is started."""
+        access = ctx.connection(MqttConnection, self.connection).access(ctx)
+        return MqttSink(self, access, _identified(ctx, access, self.topic, "-out"), ctx)

@@ -1,0 +1,352 @@
+"""OPC UA: the connection to a server, and the input that subscribes to variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from headrace.compiler.edges import Source
+from headrace.compiler.errors import BuildRefused
+from headrace.compiler.language.context import Context
+from headrace.compiler.language.diagnostics import Fault, shown
+from headrace.compiler.language.families import Connection, Input
+from headrace.compiler.language.fields import (
+    Choice,
+    ConnectionName,
+    Integer,
+    Name,
+    Number,
+    SecretText,
+    Text,
+    refused,
+)
+from headrace.compiler.language.ground import Ground
+from headrace.compiler.language.records import Record, option
+from headrace.compiler.language.secrets import Secret
+from headrace.compiler.language.structures import ListOf, RecordOf
+from headrace.connectors.opcua.nodes import FORMS, Node, NodeKey
+from headrace.connectors.opcua.urls import URL_FORM, dialled, objection
+from headrace.connectors.paths import FilePath
+
+if TYPE_CHECKING:
+    from headrace.connectors.opcua.security import Security, Server
+
+OF_POLICY = ("security_mode", "certificate", "private_key", "application_uri")
+"""Options that mean something with a security policy only."""
+
+MOST_MILLISECONDS = 86_400_000
+"""A day: longest interval that can be asked for."""
+
+
+class NodeIdText(Text):
+    """A node id in the server's own notation."""
+
+    @property
+    def expects(self) -> str:
+        """A node id."""
+        return FORMS
+
+    def read(self, value: Any) -> str:
+        """Take a node id that can be one."""
+        text: str = super().read(value)
+        try:
+            NodeKey.of(text)
+        except ValueError as wrong:
+            message = f"{shown(text)} is no node id: {wrong}"
+            raise refused("not-a-node", message, found=text, expected=FORMS) from None
+        return text
+
+
+class OpcuaConnection(Connection, kind="opcua", listed=9, elsewhere="opc opc_ua"):
+    """An OPC UA server, who we are to it, and how what is said is secured.
+
+    Without a security policy everything is readable on its way, values and all; a password is
+    encrypted nevertheless if the server offers that. With one, we show our certificate, which the
+    server has to be told to trust, and the server shows its own: which that may be is said by
+    `server_certificate`, without which any is taken.
+    """
+
+    endpoint: Secret = option(
+        SecretText(),
+        f"Url of the server: {URL_FORM}. It is dialled as it is written.",
+        elsewhere="address host server url",
+    )
+    username: Secret | None = option(
+        SecretText(),
+        "User name; goes with a password. Without both: anonymous.",
+        default=None,
+        elsewhere="login user",
+    )
+    password: Secret | None = option(
+        SecretText(), "Password of the user.", default=None, elsewhere="pass"
+    )
+    security_policy: str = option(
+        Choice("None", "Basic256Sha256", "Aes128_Sha256_RsaOaep", "Aes256_Sha256_RsaPss"),
+        "How messages are secured, of what the server offers.",
+        default="None",
+        additive=True,
+    )
+    security_mode: str | None = option(
+        Choice("Sign", "SignAndEncrypt"),
+        "Whether messages are signed only, or encrypted as well; `SignAndEncrypt` if it is left out.",
+        default=None,
+        additive=True,
+    )
+    certificate: str | None = option(
+        FilePath(),
+        "PEM or DER file with our certificate; a relative path starts at the directory of the config.",
+        default=None,
+        additive=True,
+        elsewhere="cert cert_file",
+    )
+    private_key: str | None = option(
+        FilePath(),
+        "PEM or DER file with its RSA key, without a password.",
+        default=None,
+        additive=True,
+        elsewhere="key key_file",
+    )
+    application_uri: str | None = option(
+        Name(),
+        "Name of our application, one of the URIs in the certificate; the first if it is left out.",
+        default=None,
+        additive=True,
+    )
+    server_certificate: str | None = option(
+        FilePath(),
+        "PEM or DER file with the only certificate that the server may show.",
+        default=None,
+        additive=True,
+    )
+
+    def rules(self) -> Iterator[Fault]:
+        """Refuse an endpoint that cannot be one, and options that miss others."""
+        if "${" not in self.endpoint.template and (wrong := objection(self.endpoint.template)):
+            yield _not_a_url(wrong, "endpoint")
+        if self.security_policy == "None":
+            for name in OF_POLICY:
+                if getattr(self, name) is not None:
+                    yield _conflict(
+                        name,
+                        f"'{name}' means nothing without a security policy",
+                        "a 'security_policy' beside it",
+                    )
+            if self.server_certificate is not None and self.username is None:
+                yield _conflict(
+                    "server_certificate",
+                    "'server_certificate' protects nothing: there is neither a security policy nor"
+                    " a password",
+                    "a 'security_policy' beside it",
+                )
+            return
+        for name in ("certificate", "private_key"):
+            if getattr(self, name) is None:
+                yield _conflict(
+                    "security_policy",
+                    f"the security policy {self.security_policy} needs a '{name}'",
+                    "'certificate' and 'private_key' beside it",
+                )
+
+    def examine(self, ground: Ground) -> Iterator[Fault]:
+        """Tell of half a credential."""
+        yield from self._halves(at="username" if self.password is None else "password")
+
+    def _halves(self, at: str) -> Iterator[Fault]:
+        """Yield what is wrong when one of user and password is given."""
+        if (self.username is None) is (self.password is None):
+            return
+        given, missing = ("username", "password")
+        if self.username is None:
+            given, missing = missing, given
+        message = f"the connection has a '{given}' and no '{missing}'"
+        yield _conflict(at, message, "both of them, or neither")
+
+    def server(self, ctx: Context) -> Server:
+        """Return the server, with the secrets resolved and the files read.
+
+        Raises:
+            BuildRefused: a secret does not resolve, a file is unusable, or half a credential is given.
+        """
+        from headrace.connectors.opcua.security import Server, pinned
+
+        for fault in self._halves(at="connection"):
+            raise BuildRefused(fault)
+        if wrong := objection(text := ctx.resolve(self.endpoint)):
+            raise BuildRefused(_not_a_url(wrong, "connection"))
+        url, where = dialled(text)
+        file = self.server_certificate
+        for each in (file, self.certificate, self.private_key):
+            if each is not None:
+                ctx.reads(each)
+        security = self._security(ctx)
+        if security is not None and file is None:
+            ctx.warn(
+                f"the certificate of {where} is not verified: name it as 'server_certificate' in the"
+                " connection, so that nobody else can pass for it"
+            )
+        return Server(
+            url,
+            where,
+            username=None if self.username is None else ctx.resolve(self.username),
+            password=None if self.password is None else ctx.resolve(self.password),
+            security=security,
+            certificate=None if file is None else pinned(ctx.base or Path(), file),
+        )
+
+    def _security(self, ctx: Context) -> Security | None:
+        from headrace.connectors.opcua.security import security
+
+        if self.certificate is None or self.private_key is None:
+            return None
+        return security(
+            self.security_policy,
+            self.security_mode or "SignAndEncrypt",
+            base=ctx.base or Path(),
+            certificate=self.certificate,
+            private_key=self.private_key,
+            application_uri=self.application_uri,
+            now=ctx.clock.now(),
+        )
+
+
+def _not_a_url(wrong: str, at: str) -> Fault:
+    return Fault(
+        "not-a-url", f"this is no url of an OPC UA server: {wrong}", None, URL_FORM, path=(at,)
+    )
+
+
+def _conflict(at: str, what: str, expected: str) -> Fault:
+    return Fault("conflict", what, expected=expected, path=(at,))
+
+
+class ListedNode(Record):
+    """A variable to subscribe to."""
+
+    node_id: str = option(
+        NodeIdText(), f"Node id as the server writes it: {FORMS}.", elsewhere="id node"
+    )
+    name: str | None = option(
+        Text(),
+        "What its messages call it; the node id if it is left out.",
+        default=None,
+        elsewhere="alias as label",
+    )
+
+
+class Browsing(Record):
+    """Where to look for variables."""
+
+    root: str = option(
+        NodeIdText(),
+        "Node to begin at, such as `i=85`, the folder of all objects.",
+        elsewhere="from node node_id start",
+    )
+    depth: int = option(
+        Integer(min=1),
+        "How many references away from it a variable may be.",
+        default=3,
+        elsewhere="levels max_depth",
+    )
+
+
+class OpcuaInput(Input, kind="opcua", listed=8, elsewhere="opc opc_ua"):
+    """Subscribe to variables of an OPC UA server: a message for every change of a value.
+
+    The first message of a node is its current value. A node that fails says so in a message with a
+    bad `status` and a null `value`; so does every node when the connection is lost, and again its
+    current value when it is back. What changes meanwhile does not arrive, and there is nothing to
+    acknowledge.
+
+    Nodes are listed, or found by browsing, which is done anew with every connection; a node that is
+    both keeps its listed name. A node that the server refuses is reported, and the others go on.
+
+    Changes that come faster than the pipeline takes them wait, up to 10,000 of them. Beyond that the
+    oldest are dropped, with a warning, and counted among the skipped messages.
+
+    Source: https://reference.opcfoundation.org/Core/Part4/v105/docs/5.13
+    """
+
+    drivers = ("asyncua",)
+    unacknowledged: ClassVar[str] = "a server forgets a value when the next one is there"
+    attaches: ClassVar = {"connection": "Name of the connection it was read from."}
+
+    connection: str = option(ConnectionName("opcua"), "Connection to read from.")
+    nodes: tuple[ListedNode, ...] = option(
+        ListOf(RecordOf(ListedNode), noun="opcua node"),
+        "Variables to subscribe to. One that is there twice is subscribed to once, under its first name.",
+        default=(),
+        elsewhere="node node_ids tags variables",
+    )
+    browse: Browsing | None = option(
+        RecordOf(Browsing),
+        "Subscribe to every variable under a node as well, through folders, objects and variables.",
+        default=None,
+    )
+    deadband: float | None = option(
+        Number(min=0, max=1e300),
+        "How far a number has to move from the one reported before, in its own unit; the server"
+        " compares. Nodes that hold no number always report.",
+        default=None,
+    )
+    max_batch: int = option(
+        Integer(),
+        "Most messages of a batch, of those that have arrived; it never waits for more. 0 is read"
+        " as 1.",
+        default=1,
+        elsewhere="batch_size",
+    )
+    publish_interval_ms: int = option(
+        Integer(max=MOST_MILLISECONDS),
+        "How often the server may send, in milliseconds; 0: as often as it can.",
+        default=1000,
+        elsewhere="interval interval_ms publishing_interval",
+    )
+    queue_size: int = option(
+        Integer(max=2**32 - 1),
+        "Most values of a node that the server keeps until it sends: the newest. 0 is read as 1.",
+        default=1,
+    )
+    sampling_interval_ms: int | None = option(
+        Integer(max=MOST_MILLISECONDS),
+        "How often the server looks at a node, in milliseconds; if it is left out, as often as it"
+        " sends.",
+        default=None,
+        elsewhere="sampling_interval",
+    )
+
+    def rules(self) -> Iterator[Fault]:
+        """Refuse an input that would read nothing."""
+        if not self.nodes and self.browse is None:
+            yield Fault("missing-key", "this reads no node", expected="'nodes', 'browse', or both")
+
+    def hands_on(self) -> Iterator[str]:
+        """Return the fields of every message."""
+        yield from ("node", "name", "value", "status", "source_timestamp", "server_timestamp")
+
+    def source(self, ctx: Context) -> Source:
+        """Look up the connection, with its files; the pump connects."""
+        from headrace.connectors.opcua.items import Watching
+        from headrace.connectors.opcua.source import OpcuaSource
+
+        server = ctx.connection(OpcuaConnection, self.connection).server(ctx)
+        browse = self.browse
+        watching = Watching(
+            nodes=self._listed(),
+            root=None if browse is None else NodeKey.of(browse.root),
+            depth=0 if browse is None else browse.depth,
+            publish_interval_ms=self.publish_interval_ms,
+            sampling_interval_ms=self.sampling_interval_ms,
+            queue_size=max(self.queue_size, 1),
+            deadband=float(self.deadband or 0),
+        )
+        return OpcuaSource(server, watching, self.connection, self.max_batch, ctx)
+
+    def _listed(self) -> list[Node]:
+        """Return the listed nodes, each once."""
+        found: dict[NodeKey, Node] = {}
+        for each in self.nodes:
+            key = NodeKey.of(each.node_id)
+            name = each.node_id if each.name is None else each.name
+            found.setdefault(key, Node(key, key.text, name))
+        return list(found.values())

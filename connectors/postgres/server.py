@@ -1,0 +1,163 @@
+"""A PostgreSQL server as one output meets it: connected to over the driver, its failures in words.
+
+Single connections of the driver and not its pool, which would reconnect by itself and have its own
+words for that. Nothing of the environment counts (``PGSSLMODE``, ``PGPASSFILE``, ``PGHOST``): what
+the driver would look up there it is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from headrace.compiler.errors import BuildRefused, Unreachable
+from headrace.compiler.language.context import Context
+from headrace.compiler.language.diagnostics import Fault, Path
+from headrace.connectors.postgres.errors import is_loss, reason, spoken
+from headrace.connectors.postgres.wire import ListeningLoop
+from headrace.connectors.refusal import CONNECT_SECONDS, Outage, quoted, turned_away, unanswered
+from headrace.connectors.tls import PROBE_SECONDS, handshake_fault
+
+if TYPE_CHECKING:
+    from asyncpg import Connection, PostgresError
+
+_ASKS_FOR_TLS = b"\x00\x00\x00\x08\x04\xd2\x16\x2f"
+"""The message of the protocol that is sent before anything else.
+
+Source: https://www.postgresql.org/docs/current/protocol-message-formats.html (SSLRequest)
+"""
+_NO_TLS = "rejected SSL upgrade"
+"""How the driver says that somebody there does not know what TLS is."""
+
+
+@dataclass
+class PostgresServer:
+    """Where a server is and how to get in, the secrets resolved."""
+
+    host: str
+    port: int
+    database: str
+    user: str
+    password: str = field(repr=False)
+    tls: ssl.SSLContext | None
+    ctx: Context
+
+    def __post_init__(self) -> None:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        self.where = f"{host}:{self.port}"
+        self._outage = Outage(self.where)
+
+    async def connect(self) -> Connection:
+        """Return a new connection, signed in.
+
+        Raises:
+            BuildRefused: the server says no, or TLS as configured cannot work.
+            Unreachable: it does not answer, or not now.
+        """
+        import asyncpg
+
+        clock = self.ctx.clock
+        loop = ListeningLoop(asyncio.get_running_loop(), tls=self.tls is not None)
+        try:
+            with clock.outside():
+                async with clock.timeout(CONNECT_SECONDS):
+                    connection = await self._connected(loop)
+        except asyncpg.PostgresError as cause:
+            if loop.strange is not None:
+                raise turned_away(f"{self.where} {loop.strange}") from None
+            if (said := spoken(cause)) is not None:
+                raise self.refusal(said) from None
+            with clock.outside():
+                fault = await self._tls_fault()
+            raise turned_away(fault) if fault else self.lost(cause) from None
+        except (asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, ValueError) as cause:
+            raise self._not_connected(cause) from None
+        self._outage.over()
+        return connection
+
+    def refusal(self, cause: PostgresError, path: Path = ("connection",)) -> Exception:
+        """Return what to raise for an error that stands in the way of everything else.
+
+        ``path`` leads to what of the output it is about.
+        """
+        if is_loss(cause):
+            return self.lost(cause)
+        message = f"{self.where} says '{self.quoted(str(cause.args[0]))}'"
+        return BuildRefused(Fault("turned-away", message, path=path))
+
+    def lost(self, cause: Exception) -> Unreachable:
+        """Return what to raise when a connection has broken, or nothing comes over it any more."""
+        if (said := spoken(cause)) is not None:
+            return self._outage.of(f"says '{self.quoted(reason(said))}'")
+        hangs = isinstance(cause, TimeoutError)
+        return self._outage.of("does not answer any more" if hangs else "closed the connection")
+
+    def quoted(self, said: str) -> str:
+        """Return what the server says without secrets, and no more of it than people read."""
+        return quoted(said, self.ctx.redact)
+
+    async def _connected(self, loop: ListeningLoop) -> Connection:
+        """Return a connection. Raises what the driver does."""
+        import asyncpg
+
+        return await asyncpg.connect(
+            host=[self.host],
+            port=[self.port],
+            database=self.database,
+            user=self.user,
+            password=self.password,
+            ssl=self.tls or False,
+            timeout=None,
+            loop=loop,
+            statement_cache_size=0,
+            server_settings={
+                "application_name": f"headrace-{self.ctx.pipeline}",
+                "TimeZone": "UTC",  # for columns that are there already and know no offset
+            },
+            # What it would otherwise ask the environment for.
+            direct_tls=False,
+            target_session_attrs="any",
+            krbsrvname="postgres",
+            gsslib="gssapi",
+        )
+
+    def _not_connected(self, cause: Exception) -> Exception:
+        """Return what to raise for a connection that did not come about."""
+        if isinstance(cause, ssl.SSLError) and not isinstance(cause, ssl.SSLEOFError):
+            return turned_away(handshake_fault(self.where, cause))
+        if isinstance(cause, ConnectionError) and _NO_TLS in str(cause):
+            return turned_away(f"{self.where} does not speak TLS")
+        if isinstance(cause, TimeoutError):
+            return self._outage.of("does not answer")
+        if isinstance(cause, ConnectionResetError | ConnectionAbortedError | BrokenPipeError):
+            return self.lost(cause)
+        if isinstance(cause, OSError):
+            return self._outage.of(f"does not answer: {unanswered(cause)}")
+        if isinstance(cause, UnicodeError):  # it is longer than a name can be
+            return self._outage.of("does not answer: the host name cannot be resolved")
+        # The driver and the server do not understand each other, for one in how to sign in.
+        return turned_away(f"{self.where}: {self.quoted(str(cause))}")
+
+    async def _tls_fault(self) -> str | None:
+        """Return what a server that only hangs up has against our certificate, if it is that.
+
+        It says so after the handshake, but not to who goes on talking. So a handshake is all there is.
+        """
+        if self.tls is None:
+            return None
+        with suppress(OSError):
+            async with self.ctx.clock.timeout(PROBE_SECONDS):
+                reader, writer = await asyncio.open_connection(self.host, self.port)
+                try:
+                    writer.write(_ASKS_FOR_TLS)
+                    if await reader.read(1) == b"S":
+                        await writer.start_tls(self.tls, server_hostname=self.host)
+                        await reader.read(1)
+                except ssl.SSLError as told:
+                    return handshake_fault(self.where, told)
+                finally:
+                    writer.transport.abort()
+        return None

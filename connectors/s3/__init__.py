@@ -1,0 +1,399 @@
+"""S3 and what speaks its protocol: the connection that names a bucket, and the output that fills it."""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import TimerHandle
+from collections.abc import Iterator
+from functools import partial
+
+from headrace.compiler.delivery import Batch, is_large
+from headrace.compiler.edges import AwaitingSink, Rest
+from headrace.compiler.errors import BuildRefused
+from headrace.compiler.language.context import Context
+from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.families import Connection, Output
+from headrace.compiler.language.fields import Boolean, Choice, ConnectionName, Integer, SecretText
+from headrace.compiler.language.ground import Ground
+from headrace.compiler.language.records import option
+from headrace.compiler.language.secrets import Secret
+from headrace.compiler.language.structures import RecordOf
+from headrace.compiler.language.templates import Fixed
+from headrace.compiler.language.urls import Address, HttpUrl
+from headrace.connectors.parts import FORMATS, OTHER_FORMATS, PACKINGS, Rotation, part_name
+from headrace.connectors.paths import FilePath
+from headrace.connectors.s3.account import Account
+from headrace.connectors.s3.kept import Shelf
+from headrace.connectors.s3.names import (
+    Bucket,
+    Partition,
+    Prefix,
+    Region,
+    folder_of,
+    key_faults,
+    partition_of,
+)
+from headrace.connectors.s3.numbers import Numbers, given_in
+from headrace.connectors.s3.outbox import Outbox
+from headrace.connectors.s3.parts import OpenPart, Store
+from headrace.connectors.tls import TlsFiles
+
+MIB = 1024 * 1024
+LEAST_READ = 64 * MIB
+"""Bytes that a part of an earlier run may have, however little this one may hold."""
+PATIENCE_SECONDS = 2.0
+"""How long a batch waits for room before that is told."""
+
+
+class S3Connection(Connection, kind="s3", listed=6, elsewhere="aws_s3 minio"):
+    """A bucket of S3, or of a store that speaks its protocol.
+
+    Keys, region and endpoint are those that stand here and no others: nothing is taken from the
+    environment, from files in the home directory, or from the machine it runs on, and no proxy is
+    used. Certificates are always verified.
+    """
+
+    bucket: str = option(
+        Bucket(), "Name of the bucket, which has to exist.", elsewhere="bucket_name name"
+    )
+    access_key_id: Secret = option(
+        SecretText(), "Id of the access key.", elsewhere="access_key aws_access_key_id key_id"
+    )
+    secret_access_key: Secret = option(
+        SecretText(),
+        "The secret of the access key.",
+        elsewhere="aws_secret_access_key secret secret_key",
+    )
+    region: str = option(
+        Region(), "Region of the bucket.", default="us-east-1", elsewhere="aws_region"
+    )
+    endpoint: Address | None = option(
+        HttpUrl(),
+        "Url of another store, in whose paths the bucket is named; absent, that of AWS in the region.",
+        default=None,
+        elsewhere="endpoint_url host url",
+    )
+    allow_http: bool = option(
+        Boolean(), "Whether the endpoint may be one without TLS.", default=False
+    )
+    ca_file: str | None = option(
+        FilePath(),
+        "PEM file with the authorities to trust, instead of the system's; a relative path starts at"
+        " the directory of the config.",
+        default=None,
+        additive=True,
+    )
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is made without TLS."""
+        return self.endpoint is not None and self.endpoint.text.lower().startswith("http://")
+
+    def rules(self) -> Iterator[Fault]:
+        """Refuse an endpoint that says more than where the store is, and a file nothing would read."""
+        if self.endpoint is not None and self.endpoint.user is not None:
+            yield Fault(
+                "conflict",
+                "the endpoint has user info, and the keys have options of their own",
+                expected="a url without '...@'",
+                path=("endpoint",),
+            )
+        if self.endpoint is not None and "?" in self.endpoint.text:
+            yield Fault(
+                "not-a-url",
+                "the endpoint has a query, and so has every request",
+                expected="a url without '?'",
+                path=("endpoint",),
+            )
+        if self.ca_file is not None and self.is_plain:
+            yield Fault(
+                "conflict",
+                "'ca_file' means nothing without TLS",
+                expected="an endpoint that begins with https://",
+                path=("ca_file",),
+            )
+
+    def examine(self, ground: Ground) -> Iterator[Fault]:
+        """Tell of an endpoint that nobody has allowed."""
+        yield from super().examine(ground)
+        yield from self._unallowed(at="endpoint")
+
+    def _unallowed(self, at: str) -> Iterator[Fault]:
+        if self.is_plain and not self.allow_http:
+            yield Fault(
+                "conflict",
+                f"the endpoint '{self.endpoint}' is one without TLS",
+                found=str(self.endpoint),
+                expected="an https:// url, or 'allow_http: true'",
+                path=(at,),
+            )
+
+    def readings(self) -> Iterator[TlsFiles]:
+        """Yield what TLS is made of."""
+        if not self.is_plain:
+            yield TlsFiles(self.ca_file)
+
+    def account(self, ctx: Context) -> Account:
+        """Return who asks, and where, with the secrets resolved.
+
+        Raises:
+            BuildRefused: a key does not resolve, or to nothing, a file is unusable, or the endpoint is
+                not allowed.
+        """
+        for fault in self._unallowed(at="connection"):
+            raise BuildRefused(fault)
+        return Account(
+            bucket=self.bucket,
+            region=self.region,
+            endpoint=None if self.endpoint is None else self.endpoint.text.rstrip("/"),
+            access_key_id=_key(ctx, self.access_key_id, "access_key_id"),
+            secret_access_key=_key(ctx, self.secret_access_key, "secret_access_key"),
+            tls=None if self.is_plain else ctx.read(TlsFiles(self.ca_file)),
+        )
+
+
+def _key(ctx: Context, secret: Secret, name: str) -> str:
+    value = ctx.resolve(secret)
+    if not value:
+        fault = Fault("empty-credential", f"'{name}' resolves to nothing", path=("connection",))
+        raise BuildRefused(fault)
+    if not value.isascii() or not value.isprintable() or " " in value:
+        message = f"'{name}' resolves to what no key is: it holds a blank or another such character"
+        raise BuildRefused(Fault("illegal-header", message, path=("connection",)))
+    return value
+
+
+class S3Output(Output, kind="s3", listed=3, elsewhere="aws_s3 minio"):
+    """Write messages to objects in a bucket, one part after the other.
+
+    A part is filled in memory and uploaded whole when `rotate` closes it, and when the pipeline ends.
+    It is named for the moment it was opened and numbered within the run, below the prefix:
+    ``readings/2026-03-01T08-00-00Z-000001.ndjson``. A name that is taken, or that another output of
+    this server gives out, is passed over. A run without messages leaves no object.
+
+    A part that cannot be uploaded is tried again until it is, while the next ones fill; one that the
+    store refuses, and not the others, holds up none of them. When `max_buffered_bytes` are held, the
+    pipeline waits. So a batch counts as written when it is in a part: what is not uploaded yet is
+    lost when the process is killed. What cannot be uploaded when the pipeline ends is kept below
+    ``--data-dir``, and sent when an output with the same bucket and prefix starts; without that
+    directory it is lost, and the log says how much that is.
+    """
+
+    drivers = ("headrace.connectors.s3.store",)
+
+    connection: str = option(ConnectionName("s3"), "Connection that names the bucket.")
+    prefix: str = option(
+        Prefix(fixed=Fixed(by_time="put it in 'partition', as in 'partition: year=%Y/month=%m'")),
+        "What the keys of the objects begin with; may be empty. Slashes around it say nothing.",
+        elsewhere="folder key_prefix path",
+    )
+    rotate: Rotation = option(
+        RecordOf(Rotation),
+        "When a part is closed and uploaded: at least one of the two.",
+        elsewhere="batch roll rotation",
+    )
+    format: str = option(
+        Choice(*FORMATS, elsewhere=OTHER_FORMATS),
+        "How messages are written: one a line, or as one array per part.",
+        default="ndjson",
+        elsewhere="codec encoding",
+    )
+    compression: str = option(
+        Choice(
+            "none",
+            *PACKINGS,
+            elsewhere={"none": "false no off", "gzip": "gz true", "zstd": "zst zstandard"},
+        ),
+        "How parts are compressed; their names end in `.gz` or `.zst` then.",
+        default="none",
+        additive=True,
+    )
+    partition: str | None = option(
+        Partition(),
+        "Steps between the prefix and the name, for the UTC time at which a part is opened, such as"
+        " `year=%Y/month=%m/day=%d`; the others are `%j`, `%H` and `%M`.",
+        default=None,
+        additive=True,
+        elsewhere="partition_by",
+    )
+    max_buffered_bytes: int = option(
+        Integer(min=MIB, max=64 * 1024 * MIB),
+        "Most that parts may hold in memory together; one is closed when it holds half of that.",
+        default=64 * MIB,
+        additive=True,
+    )
+
+    def rules(self) -> Iterator[Fault]:
+        """Refuse parts that nothing would ever upload, and keys that are too long."""
+        if self.rotate.is_endless:
+            yield Fault(
+                "no-trigger",
+                "nothing says when a part is uploaded",
+                expected="'interval_secs' or 'max_rows', or both",
+                path=("rotate",),
+            )
+        yield from key_faults(self.prefix, self.partition)
+
+    def open(self, ctx: Context) -> AwaitingSink:
+        """Resolve the keys. Asks for nothing yet."""
+        from headrace.connectors.s3.store import S3Store
+
+        connection = ctx.connection(S3Connection, self.connection)
+        account = connection.account(ctx)
+        shelf = None
+        if ctx.data_dir is not None:
+            most = max(self.max_buffered_bytes, LEAST_READ)
+            shelf = Shelf(ctx.data_dir, account.endpoint, account.bucket, self.prefix, most)
+        numbers = Numbers(given_in(account.endpoint, account.bucket))
+        return S3Sink(self, ctx, S3Store(account, ctx), shelf, numbers)
+
+
+TURN_BYTES = 128 * 1024
+"""How much goes into a part before uploads have their turns: about as much as they send in them."""
+UPLOAD_TURNS = 2
+"""Of the loop: what a connection takes to send what it has, and to get more."""
+
+
+class S3Sink(AwaitingSink):
+    """Fills one part after the other, and hands them to the outbox.
+
+    A batch is encoded once, in the pass; it waits only while too much is held.
+    """
+
+    def __init__(
+        self,
+        config: S3Output,
+        ctx: Context,
+        store: Store,
+        shelf: Shelf | None,
+        numbers: Numbers,
+    ) -> None:
+        """Take where parts go, where they are kept else, and their numbers."""
+        self._config, self._ctx, self._store, self._shelf = config, ctx, store, shelf
+        self._form = FORMATS[config.format]
+        self._bound = config.max_buffered_bytes
+        self._numbers = numbers
+        self._outbox: Outbox | None = None
+        self._part: OpenPart | None = None
+        self._timer: TimerHandle | None = None
+        self._filled = 0
+
+    async def start(self) -> None:
+        """Ask for the bucket; send what an earlier run could not."""
+        await self._store.open(folder_of(self._config.prefix, ""))
+        self._outbox = Outbox(self._store, self._shelf, self._numbers, self._ctx)
+        await self._outbox.add_kept()
+
+    def begin(self, batch: Batch) -> Rest | None:
+        """Add the batch to the part at once, unless too much is held."""
+        if not batch:
+            return None
+        if is_large(batch):
+            return partial(self._take_large, batch)
+        return self._take(self._form.rows(batch), len(batch))
+
+    async def write(self, batch: Batch) -> None:
+        """Add the batch to the part as soon as there is room."""
+        if (rest := self.begin(batch)) is not None:
+            await rest()
+
+    async def _take_large(self, batch: Batch) -> None:
+        rows = await self._form.large_rows(batch, self._ctx.clock)
+        if (rest := self._take(rows, len(batch))) is not None:
+            await rest()
+
+    def _take(self, rows: bytes, messages: int) -> Rest | None:
+        """Add rows at once; return what does so later, or what gives uploads their turns."""
+        if not self._has_room(len(rows)):
+            return partial(self._add_later, rows, messages)
+        self._add(rows, messages)
+        return self._turns(len(rows))
+
+    async def finish(self) -> None:
+        """Close the part, and have everything uploaded or kept in the time there is."""
+        assert self._outbox is not None
+        if self._part is not None:
+            self._close()
+        try:
+            await self._outbox.finish()
+        finally:
+            await self._outbox.stop()
+            await self._store.close()
+
+    def _turns(self, size: int) -> Rest | None:
+        """Let uploads have their turns now and then: a part is filled faster than one is sent."""
+        assert self._outbox is not None
+        self._filled += size
+        if self._filled < TURN_BYTES or not self._outbox.is_sending:
+            return None
+        self._filled = 0
+        return give_way
+
+    def _has_room(self, size: int) -> bool:
+        """Return whether so much may be held as well; a batch that is too large for that, alone."""
+        assert self._outbox is not None
+        held = self._outbox.held + (0 if self._part is None else self._part.size)
+        return held == 0 or held + size <= self._bound
+
+    async def _add_later(self, rows: bytes, messages: int) -> None:
+        """Wait for room, and say so if it takes long."""
+        assert self._outbox is not None
+        clock, is_told = self._ctx.clock, False
+
+        def tell() -> None:
+            nonlocal is_told
+            is_told = True
+            self._ctx.warn(f"{self._bound:,} bytes wait to be uploaded, so the pipeline waits")
+
+        telling = clock.call_later(PATIENCE_SECONDS, tell)
+        try:
+            while not self._has_room(len(rows)):
+                if self._part is not None and not self._outbox.is_busy:
+                    self._close()
+                await self._outbox.news()
+        finally:
+            telling.cancel()
+        if is_told:
+            self._ctx.note("there is room for parts again")
+        self._add(rows, messages)
+
+    def _add(self, rows: bytes, messages: int) -> None:
+        """Add rows to the part, and close it when it is full."""
+        part = self._part or self._open()
+        part.append(rows, messages)
+        if self._config.rotate.is_full(part.messages):
+            self._close()
+        elif 2 * part.size > self._bound:
+            self._ctx.warn_once(
+                f"parts are closed before 'rotate' says so: 'max_buffered_bytes' is {self._bound:,},"
+                " and one of them may hold half of that"
+            )
+            self._close()
+
+    def _open(self) -> OpenPart:
+        """Open the next part; its time runs from now."""
+        config, opened = self._config, self._ctx.clock.now()
+        packing = PACKINGS.get(config.compression)
+        extension = (
+            f"{self._form.extension}.{packing.extension}" if packing else self._form.extension
+        )
+        folder = folder_of(config.prefix, partition_of(config.partition, opened))
+        key = self._numbers.numbered(folder + part_name(opened, 0, extension))
+        self._part = OpenPart(key, self._form, config.compression)
+        self._timer = config.rotate.timer(self._ctx.clock, self._close)
+        return self._part
+
+    def _close(self) -> None:
+        """Have the part uploaded."""
+        assert self._part is not None
+        assert self._outbox is not None
+        part, self._part = self._part, None
+        if self._timer is not None:
+            self._timer.cancel()
+        self._outbox.add(part.closed())
+
+
+async def give_way() -> None:
+    """Wait while uploads have their turns."""
+    for _ in range(UPLOAD_TURNS):
+        await asyncio.sleep(0)

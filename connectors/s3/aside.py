@@ -1,0 +1,149 @@
+"""Parts that hold up no others: those of an earlier run, and those that were refused."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import count
+
+from headrace.compiler.errors import Unreachable
+from headrace.compiler.language.context import Context
+from headrace.compiler.runtime.backoff import Backoff
+from headrace.connectors.s3.parts import Part
+
+AT_ONCE = 4
+"""Parts that are sent at a time: a store may take its time to refuse one."""
+MOST_BYTES = 64 * 1024 * 1024
+"""How much is read from the disk for that, unless a single part has more."""
+PAUSE_SECONDS = 0.25
+"""Between a few parts that are refused again: however many there are, the store is not kept busy."""
+
+
+@dataclass(order=True)
+class Turn:
+    """A part, and when it is tried next."""
+
+    due: float
+    number: int
+    part: Part = field(compare=False)
+    is_refused: bool = field(compare=False)
+    backoff: Backoff = field(compare=False, default_factory=Backoff)
+
+
+class Aside:
+    """Sends parts, a few at a time; one that is not taken waits on a backoff of its own."""
+
+    def __init__(
+        self,
+        send: Callable[[Part], Awaitable[None]],
+        failed: Callable[[Part, Exception], None],
+        ctx: Context,
+    ) -> None:
+        """Take what sends a part, and what tells that it was not taken."""
+        self._send, self._failed, self._ctx = send, failed, ctx
+        self._turns: list[Turn] = []
+        self._trying: dict[asyncio.Task[None], int] = {}
+        self._numbers = count()
+        self._pauses = Backoff()
+        self._resumes = 0.0
+        self._is_out = self._is_ending = False
+        self._called = asyncio.Event()
+        self._work: asyncio.Task[None] | None = None
+
+    def works(self) -> list[asyncio.Task[None]]:
+        """Return what sends, as long as there is something to send."""
+        return [*self._trying, *([] if self._work is None else [self._work])]
+
+    def add(self, part: Part, *, is_refused: bool) -> None:
+        """Have a part sent: after a while if it was refused just now, and else at once."""
+        turn = Turn(self._ctx.clock.monotonic(), next(self._numbers), part, is_refused)
+        if is_refused:
+            self._postpone(turn)
+        else:
+            self._push(turn)
+
+    def end(self) -> None:
+        """Try everything once more, now; what is refused then is not tried again."""
+        self._is_ending = True
+        self._pauses.reset()
+        self._resumes = 0.0
+        self._called.set()
+
+    def _postpone(self, turn: Turn) -> None:
+        turn.due = self._ctx.clock.monotonic() + turn.backoff.next()
+        if not (self._is_ending and turn.is_refused):
+            self._push(turn)
+
+    def _push(self, turn: Turn) -> None:
+        heappush(self._turns, turn)
+        self._called.set()
+        if self._work is None:
+            self._work = asyncio.ensure_future(self._send_all())
+
+    async def _send_all(self) -> None:
+        try:
+            while self._turns or self._trying:
+                if (seconds := self._seconds()) is None or seconds > 0:
+                    await self._wait(seconds)
+                else:
+                    self._begin(heappop(self._turns))
+        finally:
+            self._work = None
+
+    def _seconds(self) -> float | None:
+        """Return how long it is until the next try; None as long as those that go on are enough."""
+        if not self._turns or len(self._trying) >= (1 if self._is_out else AT_ONCE):
+            return None
+        turn = self._turns[0]
+        if self._trying and sum(self._trying.values()) + turn.part.length > MOST_BYTES:
+            return None
+        due = self._resumes if self._is_ending else max(self._resumes, turn.due)
+        return due - self._ctx.clock.monotonic()
+
+    def _begin(self, turn: Turn) -> None:
+        task = asyncio.ensure_future(self._try(turn))
+        self._trying[task] = turn.part.length
+        task.add_done_callback(self._tried)
+
+    def _tried(self, task: asyncio.Task[None]) -> None:
+        del self._trying[task]
+        self._called.set()
+
+    async def _try(self, turn: Turn) -> None:
+        try:
+            await self._send(turn.part)
+        except Exception as cause:
+            self._failed(turn.part, cause)
+            self._pause(turn, is_out=isinstance(cause, Unreachable))
+            self._postpone(turn)
+        else:
+            self._succeeded(turn)
+
+    def _pause(self, turn: Turn, *, is_out: bool) -> None:
+        """Try nothing for a while, if the store takes nothing, or not this part again."""
+        now = self._ctx.clock.monotonic()
+        if is_out:
+            self._is_out = True
+            if self._resumes <= now:
+                self._resumes = now + self._pauses.next()
+        elif turn.is_refused and not self._is_ending:
+            self._resumes = max(self._resumes, now + PAUSE_SECONDS)
+        turn.is_refused = turn.is_refused or not is_out
+
+    def _succeeded(self, turn: Turn) -> None:
+        if turn.is_refused:
+            self._ctx.note("a part that was set aside is uploaded now")
+        elif self._is_out:
+            self._ctx.note("written to again")
+        self._is_out = False
+        self._pauses.reset()
+
+    async def _wait(self, seconds: float | None) -> None:
+        """Wait, but no longer than until something changes."""
+        self._called.clear()
+        with suppress(TimeoutError):
+            async with self._ctx.clock.timeout(seconds):
+                await self._called.wait()

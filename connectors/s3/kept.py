@@ -1,0 +1,269 @@
+"""Parts that were not uploaded when their pipeline ended, on the disk until an output sends them.
+
+What one end leaves is one file: for each part a line of JSON that tells about it, and its bytes. Who
+sends the parts of a file has it locked, crosses out what is sent, and removes it when that is all.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+
+import msgspec
+
+from headrace.compiler.datadir import DataDir
+from headrace.connectors.folders import NEW_FILE, Folder, write_whole
+from headrace.connectors.parts import PACKINGS
+from headrace.connectors.s3.names import LONGEST_KEY, holds_control
+from headrace.connectors.s3.parts import Content, Part
+
+FOLDER = "s3-unsent"
+"""The directory below ``--data-dir``."""
+UNFINISHED = ".tmp"
+KEPT_FILE = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""How a file is opened: what waits for somebody else, as a pipe does, would hold up a thread for ever."""
+CROSSED_OUT = b"-"
+"""Stands in the place of the first brace before a part that is in the store."""
+LONGEST_LINE = 8 * 1024
+"""Bytes of what stands before a part: key and upload are the longest of it, and have limits."""
+
+
+class Told(msgspec.Struct, forbid_unknown_fields=True):
+    """What stands before the bytes of a part."""
+
+    key: str
+    media_type: str
+    messages: int
+    token: str
+    packing: str
+    size: int
+    upload: tuple[str, str] | None = None
+
+    @property
+    def is_of_ours(self) -> bool:
+        """Whether an output may have said this."""
+        texts = (self.key, self.media_type, self.token, *(self.upload or ()))
+        return (
+            self.size >= 0
+            and self.messages >= 0
+            and self.packing in ("none", *PACKINGS)
+            and 0 < len(self.key.encode()) <= LONGEST_KEY
+            and not any(map(holds_control, texts))
+        )
+
+
+class Unfit(ValueError):
+    """A file that cannot be sent, and why."""
+
+
+class Shelf:
+    """Where one output keeps its parts: by store, bucket and prefix, whatever pipeline it is in."""
+
+    def __init__(
+        self, data_dir: DataDir, endpoint: str | None, bucket: str, prefix: str, most: int
+    ) -> None:
+        """Take how many bytes a part may have that is read."""
+        self._most = most
+        said = msgspec.json.encode([endpoint, bucket, prefix])
+        steps = (FOLDER, f"{bucket}-{hashlib.sha256(said).hexdigest()[:16]}")
+        self._folder = Folder(data_dir, steps)
+
+    def keep(self, parts: Sequence[Part], now: datetime) -> Kept:
+        """Put parts on the disk, all of them or none; for a thread.
+
+        Raises:
+            OSError: they are not there.
+        """
+        name = f"{now:%Y-%m-%dT%H-%M-%SZ}-{parts[0].token}.parts"
+        with _opened(self._folder) as folder:
+            file = os.open(name + UNFINISHED, NEW_FILE, 0o600, dir_fd=folder)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX)  # nobody sends it before this process has ended
+                _write(file, parts)
+                os.fsync(file)
+                os.rename(name + UNFINISHED, name, src_dir_fd=folder, dst_dir_fd=folder)
+                os.fsync(folder)
+            except BaseException:
+                os.close(file)
+                with suppress(OSError):
+                    os.unlink(name + UNFINISHED, dir_fd=folder)
+                raise
+        return Kept(self._folder, name, file)
+
+    def parts(self) -> tuple[list[Part], list[str]]:
+        """Return what lies there and nobody else is sending, the oldest first; for a thread.
+
+        And why some of it cannot be sent, in words.
+        """
+        found: list[Part] = []
+        wrong: list[str] = []
+        try:
+            with _opened(self._folder, is_made=False) as folder:
+                for name in sorted(os.listdir(folder)):
+                    try:
+                        found += self._found(folder, name)
+                    except (OSError, ValueError) as cause:
+                        wrong.append(f"'{name}' in '{self.place}': {reason(cause)}")
+        except FileNotFoundError:
+            pass
+        except OSError as cause:
+            wrong.append(f"what may lie in '{self.place}': {reason(cause)}")
+        return found, wrong
+
+    @property
+    def place(self) -> str:
+        """Where it is, below ``--data-dir``."""
+        return "/".join(self._folder.steps)
+
+    def _found(self, folder: int, name: str) -> list[Part]:
+        if not stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            raise Unfit("it is no file")
+        kept = Kept(self._folder, name, os.open(name, KEPT_FILE, dir_fd=folder))
+        try:
+            if not kept.lock():  # another output sends it
+                kept.close()
+            elif name.endswith(UNFINISHED):  # whoever wrote it was killed
+                kept.remove()
+            else:
+                return kept.parts(self._most)
+        except BaseException:
+            kept.close()
+            raise
+        return []
+
+
+class Kept:
+    """A file of parts, locked."""
+
+    def __init__(self, folder: Folder, name: str, file: int) -> None:
+        self._folder, self._name, self._file = folder, name, file
+        self._places: dict[str, tuple[int, int, Told]] = {}
+
+    @property
+    def place(self) -> str:
+        """What it is called, in words for the log."""
+        return f"'{self._name}' in '{'/'.join(self._folder.steps)}'"
+
+    def lock(self) -> bool:
+        """Have it for oneself, until it is closed; return whether nobody else has it."""
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def parts(self, most: int) -> list[Part]:
+        """Return its parts; their bytes, no more than so many each, stay there until they are wanted.
+
+        Raises:
+            OSError, ValueError: it holds something else.
+        """
+        about = os.fstat(self._file)
+        if not stat.S_ISREG(about.st_mode):  # it was another a moment ago
+            raise Unfit("it is no file")
+        offset, end = 0, about.st_size
+        while offset < end:
+            told, start, is_sent = _read_line(self._file, offset)
+            if told.size > most:
+                raise Unfit(
+                    f"a part in it has {told.size:,} bytes, and {most:,} are the most to read"
+                )
+            if not is_sent:
+                self._places[told.token] = (offset, start, told)
+            offset = start + told.size
+        if offset != end or not end:
+            raise ValueError
+        if not self._places:
+            self.remove()
+        return [self._part(told) for _, _, told in self._places.values()]
+
+    def _part(self, told: Told) -> Part:
+        return Part(
+            key=told.key,
+            media_type=told.media_type,
+            messages=told.messages,
+            length=told.size,
+            content=None,
+            token=told.token,
+            upload=told.upload,
+            source=self,
+        )
+
+    def content(self, part: Part) -> Content:
+        """Return the bytes of a part; for a thread."""
+        _, start, told = self._places[part.token]
+        return Content(_read(self._file, told.size, start), told.packing)
+
+    def sent(self, part: Part) -> None:
+        """Note that a part is in the store; with the last of them the file goes."""
+        offset, _, _ = self._places.pop(part.token)
+        with suppress(OSError):  # it is found in the store, then
+            os.pwrite(self._file, CROSSED_OUT, offset)
+        if not self._places:
+            self.remove()
+
+    def remove(self) -> None:
+        """Remove the file."""
+        with suppress(OSError), _opened(self._folder, is_made=False) as folder:
+            os.unlink(self._name, dir_fd=folder)
+        self.close()
+
+    def close(self) -> None:
+        """Leave the file to whoever sends it next."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+@contextmanager
+def _opened(folder: Folder, *, is_made: bool = True) -> Iterator[int]:
+    descriptor = folder.open(is_made=is_made)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _write(file: int, parts: Sequence[Part]) -> None:
+    offset = 0
+    for part in parts:
+        assert part.content is not None
+        body, packing = part.content
+        told = Told(
+            part.key, part.media_type, part.messages, part.token, packing, len(body), part.upload
+        )
+        offset = write_whole(file, msgspec.json.encode(told) + b"\n", offset)
+        offset = write_whole(file, body, offset)
+
+
+def _read_line(file: int, offset: int) -> tuple[Told, int, bool]:
+    """Return what is told about the part that begins there, where its bytes do, and if it is sent."""
+    line, end, _ = os.pread(file, LONGEST_LINE, offset).partition(b"\n")
+    is_sent = line.startswith(CROSSED_OUT)
+    told = msgspec.json.decode(b"{" + line[1:] if is_sent else line, type=Told)
+    if not end or not told.is_of_ours:
+        raise ValueError
+    return told, offset + len(line) + 1, is_sent
+
+
+def _read(file: int, size: int, offset: int) -> bytes:
+    body = bytearray(size)
+    rest = memoryview(body)
+    while rest:
+        if not (count := os.preadv(file, [rest], offset)):
+            raise ValueError
+        rest, offset = rest[count:], offset + count
+    return bytes(body)
+
+
+def reason(cause: BaseException) -> str:
+    """Return why parts cannot be read, or not be written, in words."""
+    if isinstance(cause, Unfit):
+        return str(cause)
+    number = cause.errno if isinstance(cause, OSError) else None
+    return os.strerror(number).lower() if number else "it holds no parts"
