@@ -31,7 +31,7 @@ endif
 export MATURIN_NO_INSTALL_RUST := 1
 
 .DEFAULT_GOAL := help
-.PHONY: run year test services check docs bench clean help
+.PHONY: run year test services services-install check docs bench clean help
 
 run: .venv/.runs ## start the server on an example (CONFIG=path for another)
 	@exec $(BIN)/headrace serve --config $(CONFIG)
@@ -44,6 +44,9 @@ test: .venv/.tests ## run the tests (PYTEST="..." for other arguments)
 
 services: .venv/.tests ## start the servers of the tests on free ports, until Ctrl-C
 	@exec $(BIN)/python -m tests.services
+
+services-install: ## install the servers of the tests that no Python package brings along (Debian, as root)
+	@bash scripts/services.sh
 
 check: export MYPYPATH := build/rooms:rhai-python/python:scripts
 check: .venv/.tests build/rooms ## format, lint, types, direction of imports, docs up to date
@@ -68,7 +71,7 @@ clean: ## remove what the other verbs made here (compiled engines stay in the us
 		2>/dev/null || true
 
 help: ## list the verbs
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 23
 
 $(BIN)/uv:
 	@test -n "$(PYTHON)" || { echo "headrace needs Python 3.11 or newer; name one with PYTHON=" >&2; exit 1; }

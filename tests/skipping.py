@@ -17,6 +17,8 @@ from typing import TypeVar
 
 import pytest
 
+from tests.services.programs import WANTED
+
 IN_CI = os.environ.get("CI") == "true"
 NO_ENGINE = "the script engine is not installed: it is compiled with Rust 1.85 or newer"
 
@@ -79,8 +81,18 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many tests were skipped for which reason."""
+    """Say how many tests were skipped for which reason, and for want of which servers."""
     skipped = terminalreporter.getreports("skipped")
     reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
+    wanted: Counter[str] = Counter()
     for reason, count in reasons.most_common():
-        terminalreporter.write_line(f"{count} skipped: {reason}")
+        if (missing := WANTED.search(reason)) is not None:
+            wanted[missing["program"]] += count
+        else:
+            terminalreporter.write_line(f"{count} skipped: {reason}")
+    if wanted:
+        programs = ", ".join(f"{program} ({count})" for program, count in sorted(wanted.items()))
+        terminalreporter.write_line(
+            f"{wanted.total()} skipped for want of {programs};"
+            " 'make services-install' installs what is missing (Debian, as root)"
+        )

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
+
+WANTED = re.compile(r"there is no '(?P<program>[^']+)' on this machine")
+"""How the reason of a skip begins that `make services-install` mends."""
 
 
 class Missing(pytest.skip.Exception):

@@ -205,6 +205,10 @@ def test_a_skip_is_a_failure_in_ci(ci: str, outcome: str, tmp_path: Path) -> Non
 
     assert outcome in done.stdout
     assert "there is no 'redis-server' on this machine" in done.stdout
+    told = (
+        "1 skipped for want of redis-server (1); 'make services-install' installs what is missing"
+    )
+    assert (told in done.stdout) == (not ci)
 
 
 def test_a_program_of_this_environment_comes_first() -> None:
