@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.config import load_program
-from headrace.compiler.language.connections import filed, load_connections
+from headrace.compiler.language.connections import ConnectionsFile
 from headrace.compiler.language.documents import Document, read
 from headrace.compiler.language.editors import config_schema, connections_schema
 from headrace.compiler.language.families import Component
@@ -93,8 +93,9 @@ def test_the_config_of_a_page_loads_without_a_word(component: type[Component]) -
 
     connections, said = {}, []
     if CONNECTIONS in files:
-        built, said = load_connections(files[CONNECTIONS], known())
-        connections = filed(files[CONNECTIONS], known())
+        filing = ConnectionsFile(files[CONNECTIONS], known())
+        built, said = filing.load()
+        connections = filing.filed()
         assert built is not None
     program, more = load_program(files[CONFIG], known(), connections=connections)
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from headrace.compiler.language.catalogue import Catalogue, scan
 from headrace.compiler.language.config import Program, load_program
 from headrace.compiler.language.connections import (
+    ConnectionsFile,
     Filed,
     companion,
-    filed,
     load_connections,
     load_secrets,
 )
@@ -238,14 +238,15 @@ def _load_connections(
     document = _read(file, loaded, connections_of)
     if document is None:
         return None
-    connections, said = connections_of(document)
+    filing = ConnectionsFile(document, catalogue)
+    connections, said = filing.load(secrets, ground)
     loaded.diagnostics += said
     loaded.connections = connections or {}
     loaded.filed_at = {
         name: place(document.file, document.position((name,), on_key=True))
         for name in loaded.connections
     }
-    return filed(document, catalogue)
+    return filing.filed()
 
 
 def _read_config(files: Files, loaded: Loaded, judge: Judge) -> Document | None:

@@ -51,16 +51,33 @@ def load_connections(
     secrets: Secrets | None = None,
     ground: Ground = _ANY_GROUND,
 ) -> tuple[dict[str, Connection] | None, list[Diagnostic]]:
-    """Read the connections by name, and tell all that is wrong with any of them.
+    """Read the connections by name, and tell all that is wrong with any of them (`ConnectionsFile`)."""
+    return ConnectionsFile(document, catalogue).load(secrets, ground)
 
-    With ``secrets``, references that nothing answers are warned of.
-    """
-    parts, said = _filed(document, catalogue)
-    for part in parts.values():
-        said += _judged(part, secrets, ground)
-    built = {name: part.built for name, part in parts.items()}
-    connections = {name: each for name, each in built.items() if isinstance(each, Connection)}
-    return None if is_refused(said) else connections, in_file_order(said)
+
+class ConnectionsFile:
+    """A file of connections, read once: what is filed, and what is wrong with it."""
+
+    def __init__(self, document: Document, catalogue: Catalogue) -> None:
+        self._parts, self._said = _filed(document, catalogue)
+
+    def filed(self) -> dict[str, Filed]:
+        """Return what is filed under each name, also where it has faults: enough to check names."""
+        return {name: part.built or part.component for name, part in self._parts.items()}
+
+    def load(
+        self, secrets: Secrets | None = None, ground: Ground = _ANY_GROUND
+    ) -> tuple[dict[str, Connection] | None, list[Diagnostic]]:
+        """Return the connections by name unless one is refused, and all that is wrong with any of them.
+
+        With ``secrets``, references that nothing answers are warned of.
+        """
+        said = [*self._said]
+        for part in self._parts.values():
+            said += _judged(part, secrets, ground)
+        built = {name: part.built for name, part in self._parts.items()}
+        connections = {name: each for name, each in built.items() if isinstance(each, Connection)}
+        return None if is_refused(said) else connections, in_file_order(said)
 
 
 class Filing(Record):
@@ -91,12 +108,6 @@ def load_connection(
     if filing is None or not isinstance(part.built, Connection) or is_refused(said):
         return None, in_file_order(said)
     return (filing.id, part.built), in_file_order(said)
-
-
-def filed(document: Document, catalogue: Catalogue) -> dict[str, Filed]:
-    """Return what is filed under each name, also where it has faults: enough to check names."""
-    parts, _ = _filed(document, catalogue)
-    return {name: part.built or part.component for name, part in parts.items()}
 
 
 def load_secrets(document: Document) -> tuple[dict[str, str] | None, list[Diagnostic]]:

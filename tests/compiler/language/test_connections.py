@@ -7,10 +7,10 @@ import pytest
 
 from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.connections import (
+    ConnectionsFile,
     companion,
     connection_fault,
     connection_faults,
-    filed,
     load_connection,
     load_connections,
     load_secrets,
@@ -170,10 +170,8 @@ def test_everything_that_is_wrong_with_one_connection_is_told(text, faults):
 
 
 def test_what_is_filed_is_known_although_it_has_faults():
-    known = filed(
-        written("{yard: {type: well}, brook: {type: mill, host: c}, barn: {type: wel}, loft: 3}"),
-        CATALOGUE,
-    )
+    text = "{yard: {type: well}, brook: {type: mill, host: c}, barn: {type: wel}, loft: 3}"
+    known = ConnectionsFile(written(text), CATALOGUE).filed()
 
     assert {name: each.kind for name, each in known.items()} == {
         "yard": "well",
@@ -229,7 +227,7 @@ def test_with_none_of_the_kind_filed_there_is_none_to_name():
 
 
 def test_a_connection_whose_kind_is_unknown_is_not_held_against_its_readers():
-    known = filed(written("{yard: {type: wel}}"), CATALOGUE)
+    known = ConnectionsFile(written("{yard: {type: wel}}"), CATALOGUE).filed()
 
     assert [*connection_faults(Bucket(connection="yard"), known)] == []
 
