@@ -17,7 +17,7 @@ from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.families import Connection
 from headrace.compiler.language.readings import Reading
-from headrace.compiler.runtime.footing import digest
+from headrace.compiler.runtime.dependencies import digest
 
 
 @dataclass(frozen=True, slots=True)

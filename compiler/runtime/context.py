@@ -138,25 +138,25 @@ class Place:
         found = self._world.buckets.get(name)
         if found is None:
             raise BuildRefused(undeclared_bucket(name, self._world.buckets.names()))
-        self._parts.footing.buckets[name] = found
+        self._parts.dependencies.buckets[name] = found
         return found
 
     def connection(self, kind: type[_C], name: str) -> _C:
         found = self._world.connections.get(name)
         if isinstance(found, kind):
-            self._parts.footing.connections[name] = found
+            self._parts.dependencies.connections[name] = found
             return found
         fault = connection_fault(name, kind.kind, self._world.connections)
         assert fault is not None
         raise UnknownConnection(fault, name, kind.kind, self._world.connections)
 
     def reads(self, file: str) -> None:
-        self._parts.footing.read(file, (self.base or Path()) / file)
+        self._parts.dependencies.read(file, (self.base or Path()) / file)
 
     def read(self, reading: Reading[_R]) -> _R:
         base = self.base or Path()
         read = self._world.readings.get(reading) or read_now(reading, base)
-        self._parts.footing.files.update(read.files)
+        self._parts.dependencies.files.update(read.files)
         if read.refused is not None:
             raise BuildRefused(read.refused)
         made: _R = read.made

@@ -250,8 +250,8 @@ class Engine:
 
     def files(self) -> set[Path]:
         """Return the files that what runs was built from."""
-        footings = (each.parts.footing for each in self._pipelines.values())
-        return {path for footing in footings for path, _ in footing.files.values()}
+        built_on = (each.parts.dependencies for each in self._pipelines.values())
+        return {path for each in built_on for path, _ in each.files.values()}
 
     def ingress(self, pipeline: str) -> Ingress | None:
         """Return the way in of a pipeline over the API; None when it has no `http` input.

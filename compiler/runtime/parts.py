@@ -11,7 +11,7 @@ from headrace.compiler.language.context import Ingress, Release
 from headrace.compiler.language.redaction import Hidden
 from headrace.compiler.lowering.lines import Slices
 from headrace.compiler.runtime.counters import Counters
-from headrace.compiler.runtime.footing import Footing
+from headrace.compiler.runtime.dependencies import Dependencies
 from headrace.compiler.runtime.outputs import Writer
 from headrace.compiler.runtime.pump import Pump
 
@@ -38,7 +38,7 @@ class Parts:
     state: PipelineState | None = None
     counters: Counters = field(default_factory=Counters)
     decoding: Decoding = field(default_factory=Decoding)
-    footing: Footing = field(default_factory=Footing)
+    dependencies: Dependencies = field(default_factory=Dependencies)
     pumps: list[Pump] = field(default_factory=list)
     chain: Observable[Delivery] | None = None
     awaits: bool = False

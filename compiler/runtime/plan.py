@@ -12,7 +12,7 @@ from headrace.compiler.language.config import PipelineConfig, Program
 from headrace.compiler.language.diagnostics import path_text
 from headrace.compiler.language.families import Connection
 from headrace.compiler.language.ids import generated_id
-from headrace.compiler.runtime.footing import Digest, Footing, digest
+from headrace.compiler.runtime.dependencies import Dependencies, Digest, digest
 from headrace.compiler.runtime.pipeline import Pipeline
 
 MOST_NAMED = 10
@@ -99,7 +99,7 @@ class Standing:
 
     id: str
     config: PipelineConfig
-    footing: Footing
+    dependencies: Dependencies
     is_settled: bool
     has_failed: bool
 
@@ -109,7 +109,7 @@ class Standing:
         return cls(
             pipeline.id,
             pipeline.config,
-            pipeline.parts.footing,
+            pipeline.parts.dependencies,
             pipeline.is_settled,
             pipeline.status == "failed",
         )
@@ -192,7 +192,7 @@ def _reasons(
     if standing.has_failed:
         yield "it has failed"
     yield from map(path_text, differing(standing.config, config))
-    yield from standing.footing.changes(connections, buckets, held)
+    yield from standing.dependencies.changes(connections, buckets, held)
 
 
 def plan_of(

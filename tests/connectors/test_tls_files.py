@@ -17,8 +17,8 @@ from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.families import Connection
 from headrace.compiler.language.readings import MOST_BYTES
 from headrace.compiler.runtime.ahead import read_ahead
+from headrace.compiler.runtime.dependencies import digest
 from headrace.compiler.runtime.engine import Engine
-from headrace.compiler.runtime.footing import digest
 from headrace.connectors.clickhouse import ClickHouseConnection, ClickHouseOutput
 from headrace.connectors.dummy import DummyInput
 from headrace.connectors.kafka import KafkaConnection, KafkaOutput

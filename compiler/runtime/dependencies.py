@@ -22,7 +22,7 @@ Digest = Callable[[Path], str]
 
 
 @dataclass(slots=True)
-class Footing:
+class Dependencies:
     """By name; files as a config names them, each with where it is and the digest of what it held."""
 
     connections: dict[str, Connection] = field(default_factory=dict)
