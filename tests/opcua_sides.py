@@ -11,6 +11,7 @@ from typing import Any
 from headrace.compiler.clock import Clock
 from headrace.compiler.edges import Arrival
 from headrace.connectors.opcua import OpcuaConnection, OpcuaInput
+from headrace.connectors.opcua.connection import Limits
 from headrace.connectors.opcua.source import OpcuaSource
 from tests.clients import PATIENCE
 from tests.doubles import StubContext
@@ -35,7 +36,9 @@ def context(
     return StubContext(connections={"plc": filed}, secrets=secrets, base=base)
 
 
-def source(ctx: StubContext, *nodes: str | Message, **options: Any) -> OpcuaSource:
+def source(
+    ctx: StubContext, *nodes: str | Message, limits: Limits | None = None, **options: Any
+) -> OpcuaSource:
     """Return a built input of nodes; a plain text is a node in namespace 2."""
     listed = [{"node_id": f"ns=2;s={each}"} if isinstance(each, str) else each for each in nodes]
     document = {
@@ -45,7 +48,7 @@ def source(ctx: StubContext, *nodes: str | Message, **options: Any) -> OpcuaSour
         "publish_interval_ms": SOON_MS,
         **options,
     }
-    built = OpcuaInput.load(document).source(ctx)
+    built = OpcuaInput.load(document).source(ctx, limits)
     assert isinstance(built, OpcuaSource)
     return built
 

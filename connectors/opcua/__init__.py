@@ -30,6 +30,7 @@ from headrace.connectors.opcua.urls import URL_FORM, dialled, objection
 from headrace.connectors.paths import FilePath
 
 if TYPE_CHECKING:
+    from headrace.connectors.opcua.connection import Limits
     from headrace.connectors.opcua.security import Security, Server
 
 OF_POLICY = ("security_mode", "certificate", "private_key", "application_uri")
@@ -324,10 +325,11 @@ class OpcuaInput(Input, kind="opcua", listed=8, elsewhere="opc opc_ua"):
         """Return the fields of every message."""
         yield from ("node", "name", "value", "status", "source_timestamp", "server_timestamp")
 
-    def source(self, ctx: Context) -> Source:
+    def source(self, ctx: Context, limits: Limits | None = None) -> Source:
         """Look up the connection, with its files; the pump connects."""
-        from headrace.connectors.opcua.items import Watching
+        from headrace.connectors.opcua.connection import Limits
         from headrace.connectors.opcua.source import OpcuaSource
+        from headrace.connectors.opcua.subscription import Watching
 
         server = ctx.connection(OpcuaConnection, self.connection).server(ctx)
         browse = self.browse
@@ -340,7 +342,9 @@ class OpcuaInput(Input, kind="opcua", listed=8, elsewhere="opc opc_ua"):
             queue_size=max(self.queue_size, 1),
             deadband=float(self.deadband or 0),
         )
-        return OpcuaSource(server, watching, self.connection, self.max_batch, ctx)
+        return OpcuaSource(
+            server, watching, self.connection, self.max_batch, ctx, limits or Limits()
+        )
 
     def _listed(self) -> list[Node]:
         """Return the listed nodes, each once."""

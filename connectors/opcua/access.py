@@ -48,6 +48,10 @@ class Shortfall(Exception):
     """What a server lacks or does wrong: its text comes behind the name of the server."""
 
 
+class SubscriptionEnded(Exception):
+    """The server has ended a subscription; the text is the status that it gave."""
+
+
 class Access:
     """What is to be agreed on with a server, for one component."""
 
@@ -209,3 +213,14 @@ def reason(cause: Exception) -> str:
         why = os.strerror(number).lower() if number > 0 else "the host name cannot be resolved"
         return f"does not answer: {why}"
     return "does not answer as an OPC UA server does"
+
+
+def ended(cause: Exception) -> str:
+    """Return how a connection ended that was there, as what comes behind the name of the server."""
+    if isinstance(cause, SubscriptionEnded):
+        return f"ended the subscription ({cause})"
+    if isinstance(cause, UaStatusCodeError):
+        return f"ended the session ({named(cause)})"
+    if isinstance(cause, TimeoutError):
+        return "does not answer any more"
+    return "hung up" if isinstance(cause, OSError) else "sent what cannot be read"

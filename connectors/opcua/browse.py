@@ -9,18 +9,12 @@ from asyncua.ua.object_ids import ObjectIds
 from asyncua.ua.status_codes import StatusCodes
 
 from headrace.connectors.opcua.access import Shortfall
-from headrace.connectors.opcua.connection import KINDS, Link, node_id
+from headrace.connectors.opcua.connection import Link
 from headrace.connectors.opcua.nodes import Node, NodeKey
-from headrace.connectors.opcua.values import STATUSES
+from headrace.connectors.opcua.values import STATUSES, node_id, node_key
 
-_LETTERS = {kind: letter for letter, kind in KINDS.items()} | {
-    ua.NodeIdType.TwoByte: "i",
-    ua.NodeIdType.FourByte: "i",
-}
 MOST_NODES = 50
-MOST_REFERENCES = 100
-"""Of a node that come at once, and nodes: the client library takes 30 microseconds for each reference of
-an answer, and nothing else happens meanwhile. The others are asked for after them."""
+"""That are asked about at once."""
 _NO_ROOM = StatusCodes.BadNoContinuationPoints
 _HIERARCHICAL = node_id(NodeKey(0, "i", ObjectIds.HierarchicalReferences))
 
@@ -84,7 +78,8 @@ class Browse:
         ]
         return await self._link.session.browse(
             ua.BrowseParameters(
-                RequestedMaxReferencesPerNode=ua.Counter(MOST_REFERENCES), NodesToBrowse=wanted
+                RequestedMaxReferencesPerNode=ua.Counter(self._link.limits.references),
+                NodesToBrowse=wanted,
             )
         )
 
@@ -101,7 +96,7 @@ class Browse:
         where = reference.NodeId
         if getattr(where, "ServerIndex", 0) or getattr(where, "NamespaceUri", None):
             return  # a node of another server
-        key = NodeKey(where.NamespaceIndex, _LETTERS[where.NodeIdType], where.Identifier)
+        key = node_key(where)
         if key in self._seen:
             return
         self._seen.add(key)

@@ -1,17 +1,20 @@
-"""The `opcua` input at work: one life of a subscription after the other."""
+"""The `opcua` input at work: one connection with its subscription after the other."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from headrace.compiler.edges import Arrival, Source
-from headrace.compiler.errors import Unreachable
+from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.language.context import Context
-from headrace.connectors.opcua.items import Watching
-from headrace.connectors.opcua.life import Change, Life
+from headrace.connectors.opcua.access import Access, ended, reason
+from headrace.connectors.opcua.browse import Browse
+from headrace.connectors.opcua.connection import Limits, Link
+from headrace.connectors.opcua.nodes import Node
 from headrace.connectors.opcua.security import Server
+from headrace.connectors.opcua.subscription import Subscription, Watching
 from headrace.connectors.refusal import CONNECT_SECONDS, Outage
 
 PATIENT_SECONDS = 30.0
@@ -20,11 +23,18 @@ MOST_WAITING = 10_000
 """Changes that may wait to be read into the pipeline."""
 PORTION = 500
 """Of them that are handed over at once, so that the others still count as waiting."""
+MOST_NAMED = 10
+"""Nodes that a line of the log names."""
+LOST = "BadConnectionClosed"
+"""The status of every node when the connection is lost."""
 
 DROPPED = (
     "dropped a change: they arrive faster than they are worked off, and of"
     f" {MOST_WAITING:,} that wait the oldest makes room for the newest"
 )
+
+Change = dict[str, Any]
+"""A message of this input."""
 
 
 class Changes:
@@ -78,11 +88,17 @@ class OpcuaSource(Source):
     connects: ClassVar[bool] = True
 
     def __init__(
-        self, server: Server, watching: Watching, connection: str, max_batch: int, ctx: Context
+        self,
+        server: Server,
+        watching: Watching,
+        connection: str,
+        max_batch: int,
+        ctx: Context,
+        limits: Limits,
     ) -> None:
         self.max_batch = max(max_batch, 1)
-        self._server, self._watching, self._ctx = server, watching, ctx
-        self._connection = connection
+        self._access, self._watching, self._ctx = Access(server, ctx), watching, ctx
+        self._connection, self._limits = connection, limits
         self._outage = Outage(server.where)
         self._changes: Changes | None = None
         self._seconds = CONNECT_SECONDS
@@ -92,22 +108,92 @@ class OpcuaSource(Source):
         """Subscribe, and yield the changes; when it is to stop, what has arrived by then.
 
         When the connection is lost, every node says so before that is raised.
+
+        Raises:
+            BuildRefused: the server says no.
+            Unreachable: it does not answer, or not so that it could be read, or no more.
         """
         changes = Changes(self._ctx.skip)
-        life = Life(self._server, self._watching, self._outage, self._ctx)
-        seconds, self._seconds = self._seconds, PATIENT_SECONDS
-        await life.begin(changes.put, changes.break_off, seconds)
+        link = Link(self._access, self._limits)
+        publishing: asyncio.Task[None] | None = None
         try:
+            nodes, subscription = await self._subscribed(link, changes)
+            publishing = asyncio.create_task(self._publish(subscription, changes))
             self._changes = changes
             yield ()
-            while len(changes) or not self._is_stopping:
-                yield self._batches(await changes.take())
-        except Unreachable:
-            yield self._batches(life.lost())
-            raise
+            try:
+                while len(changes) or not self._is_stopping:
+                    yield self._batches(await changes.take())
+            except Unreachable:
+                yield self._batches(list(_without_value(nodes, LOST)))
+                raise
         finally:
             self._changes = None
-            await life.end()
+            if publishing is not None:
+                publishing.cancel()
+            await link.end()
+
+    async def _subscribed(self, link: Link, changes: Changes) -> tuple[list[Node], Subscription]:
+        """Connect and subscribe; return the nodes that are watched, and what is heard of them."""
+        seconds, self._seconds = self._seconds, PATIENT_SECONDS
+        clock, watching = self._ctx.clock, self._watching
+        try:
+            with clock.outside():
+                async with clock.timeout(seconds):
+                    await link.open(lambda cause: self._lost(changes, cause))
+                    nodes = {node.key: node for node in watching.nodes}
+                    if watching.root is not None:
+                        for node in await Browse(link).variables(watching.root, watching.depth):
+                            nodes.setdefault(node.key, node)
+                    wanted = list(nodes.values())
+                    subscription = Subscription(link, watching, wanted, changes.put)
+                    refused = await subscription.create()
+        except BuildRefused:
+            raise
+        except Exception as cause:
+            await link.end()
+            refusal = self._access.refusal(cause) or await self._explained(cause)
+            raise refusal or self._outage.of(reason(cause)) from None
+        self._outage.over()
+        for status, some in refused.items():
+            self._tell(status, some)
+            changes.put(list(_without_value(some, status)))
+        without = {node.key for some in refused.values() for node in some}
+        return [node for node in wanted if node.key not in without], subscription
+
+    async def _publish(self, subscription: Subscription, changes: Changes) -> None:
+        try:
+            await subscription.publish()
+        except Exception as cause:
+            self._lost(changes, cause)
+
+    def _lost(self, changes: Changes, cause: Exception) -> None:
+        changes.break_off(
+            self._outage.of(f"{ended(cause)}: what changes until it is back does not arrive")
+        )
+
+    def _tell(self, status: str, refused: Sequence[Node]) -> None:
+        names = ", ".join(f"'{node.text}'" for node in refused[:MOST_NAMED])
+        more = len(refused) - MOST_NAMED
+        self._ctx.warn_once(
+            f"{self._access.where} refuses nodes ({status}): {names}"
+            + (f" and {more:,} more" if more > 0 else "")
+        )
+
+    async def _explained(self, cause: Exception) -> BuildRefused | None:
+        """Ask a server that just hung up, or said nothing clear, whether it has what we want."""
+        if isinstance(cause, OSError) and not isinstance(cause, ConnectionError):
+            return None
+        clock = self._ctx.clock
+        try:
+            with clock.outside():
+                async with clock.timeout(self._limits.explain_seconds):
+                    self._access.endpoint(await Link(self._access, self._limits).endpoints())
+        except BuildRefused as refused:
+            return refused
+        except Exception:  # it tells nothing: what it did before is what is known
+            return None
+        return None
 
     def _batches(self, changes: Sequence[Change]) -> list[Arrival]:
         most = self.max_batch
@@ -131,3 +217,17 @@ class OpcuaSource(Source):
         """Return how many batches have arrived that nobody will read."""
         waiting = 0 if self._changes is None else len(self._changes)
         return -(-waiting // self.max_batch)
+
+
+def _without_value(nodes: Iterable[Node], status: str) -> Iterable[Change]:
+    return (
+        {
+            "node": node.text,
+            "name": node.name,
+            "value": None,
+            "status": status,
+            "source_timestamp": None,
+            "server_timestamp": None,
+        }
+        for node in nodes
+    )

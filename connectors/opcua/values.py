@@ -1,38 +1,33 @@
-"""Values as a server sends them (the binary encoding of OPC UA), read as messages have them.
+"""Changes as a server tells of them, read into messages.
 
-Source: https://reference.opcfoundation.org/Core/Part6/v105/docs/5.2
+Numbers, times and statuses are read from their octets: a notification holds a thousand of them, and the
+client library makes ten objects of each. All other values are read by the library, and then written as
+messages have them. A structure is passed over unread, so that one that the library cannot read takes no
+other change with it.
+
+Source: https://reference.opcfoundation.org/Core/Part6/v105/docs/5.2 (DataValue: 5.2.2.17)
 """
 
 from __future__ import annotations
 
 import base64
 import struct
-from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from math import isfinite, prod
 from typing import Any, Final
 from uuid import UUID
 
+from asyncua import ua
+from asyncua.common.utils import Buffer
 from asyncua.ua.status_codes import code_to_name_doc
-from asyncua.ua.uaerrors import UaError
+from asyncua.ua.ua_binary import nodeid_from_binary, variant_from_binary
 
-from headrace.connectors.opcua.nodes import NodeKey
+from headrace.connectors.opcua.nodes import Node, NodeKey
 
-Reader = Callable[[bytes, int], tuple[Any, int]]
-"""Reads a value at a place; returns it and the place behind it."""
-
-
-class Malformed(UaError):
-    """What a server sent cannot be read. One of the client library's errors, so that it passes them on."""
-
-
-class _Structure:
-    """The value that no message can hold."""
-
-
-STRUCTURE: Final = _Structure()
-
+STRUCTURE: Final = object()
+"""The value that no message can hold."""
 MOST_STATUSES = 10_000
 """That are remembered."""
 MOST_DIMENSIONS = 32
@@ -40,14 +35,55 @@ MOST_DIMENSIONS = 32
 
 TICKS = 10_000_000
 """Of 100 ns in a second: the unit of a timestamp, counted from the year 1601."""
-_ORIGIN = datetime(1601, 1, 1)  # noqa: DTZ001 - only ever written as text
-_FIRST = int((datetime(1602, 1, 1) - _ORIGIN).total_seconds()) * TICKS  # noqa: DTZ001
-_LAST = int((datetime(9999, 1, 1) - _ORIGIN).total_seconds()) * TICKS  # noqa: DTZ001
+_ORIGIN = datetime(1601, 1, 1, tzinfo=UTC)
+_FIRST = int((datetime(1602, 1, 1, tzinfo=UTC) - _ORIGIN).total_seconds()) * TICKS
+_LAST = int((datetime(9999, 1, 1, tzinfo=UTC) - _ORIGIN).total_seconds()) * TICKS
+
+
+_KINDS = {
+    "i": ua.NodeIdType.Numeric,
+    "s": ua.NodeIdType.String,
+    "g": ua.NodeIdType.Guid,
+    "b": ua.NodeIdType.ByteString,
+}
+_LETTERS = {kind: letter for letter, kind in _KINDS.items()} | {
+    ua.NodeIdType.TwoByte: "i",
+    ua.NodeIdType.FourByte: "i",
+}
+
+
+def node_id(key: NodeKey) -> ua.NodeId:
+    """Return a node id as the client library has it."""
+    identifier: Any = key.identifier
+    return ua.NodeId(identifier, ua.Int16(key.namespace), _KINDS[key.kind])
+
+
+def node_key(found: ua.NodeId) -> NodeKey:
+    """Return a node id of the client library as we have it."""
+    identifier: Any = found.Identifier
+    return NodeKey(found.NamespaceIndex, _LETTERS[found.NodeIdType], identifier)
+
+
+class Statuses(dict[int, tuple[str, bool]]):
+    """Status codes with their name and whether they are bad: learnt as they come.
+
+    The lower half of a code says nothing of the quality (that a queue overflowed, for one).
+    """
+
+    def __missing__(self, code: int) -> tuple[str, bool]:
+        known = code_to_name_doc.get(code & 0xFFFF_0000)
+        found = (known[0] if known else f"0x{code:08X}", code >= 0x8000_0000)
+        if len(self) < MOST_STATUSES:
+            self[code] = found
+        return found
+
+
+STATUSES = Statuses()
 
 
 @lru_cache(4096)
 def _second(seconds: int) -> str:
-    return (_ORIGIN + timedelta(seconds=seconds)).isoformat()
+    return (_ORIGIN + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()
 
 
 def timestamp(ticks: int) -> str | None:
@@ -69,7 +105,6 @@ def timestamp(ticks: int) -> str | None:
     )
 
 
-_i32, _u16, _u32 = (struct.Struct(form).unpack_from for form in ("<i", "<H", "<I"))
 _f32 = struct.Struct("<f")
 _SMALLEST_PRECISE = 2.0**-126
 
@@ -95,194 +130,124 @@ def _status(code: int) -> str:
     return STATUSES[code][0]
 
 
-FIXED: Mapping[int, tuple[str, int]] = {
-    1: ("?", 1),
-    2: ("b", 1),
-    3: ("B", 1),
-    4: ("h", 2),
-    5: ("H", 2),
-    6: ("i", 4),
-    7: ("I", 4),
-    8: ("q", 8),
-    9: ("Q", 8),
-    10: ("f", 4),
-    11: ("d", 8),
-    13: ("q", 8),
-    19: ("I", 4),
+_FIXED: Mapping[int, tuple[str, Callable[[Any], Any] | None]] = {
+    1: ("<?", None),
+    2: ("<b", None),
+    3: ("<B", None),
+    4: ("<h", None),
+    5: ("<H", None),
+    6: ("<i", None),
+    7: ("<I", None),
+    8: ("<q", None),
+    9: ("<Q", None),
+    10: ("<f", shortest),
+    11: ("<d", _finite),
+    13: ("<q", timestamp),
+    19: ("<I", _status),
 }
-"""Types of a fixed size: how `struct` calls each, and its bytes."""
-
-MADE: Mapping[int, Callable[[Any], Any]] = {
-    10: shortest,
-    11: _finite,
-    13: timestamp,
-    19: _status,
+"""Types of a fixed size: how `struct` calls each, and what is made of it."""
+_READ = {
+    kind: (struct.Struct(form).unpack_from, struct.calcsize(form), make)
+    for kind, (form, make) in _FIXED.items()
 }
-"""What is made of a value of a fixed size; of the others nothing."""
+_DOUBLE = 11
+_ARRAY = 0x80
+_DIMENSIONS = 0x40
+_STRUCTURES = 22
+
+_head, _double, _i32, _u32, _i64 = (
+    struct.Struct(form).unpack_from for form in ("<IB", "<d", "<i", "<I", "<q")
+)
 
 
-def octets(data: bytes, at: int) -> tuple[bytes | None, int]:
-    """Read a ByteString."""
-    (length,) = _i32(data, at)
+def messages(
+    data: bytes, at: int, nodes: Sequence[Node], skip: Callable[[Node], None]
+) -> list[dict[str, Any]]:
+    """Return what a DataChangeNotification tells, a message for each change.
+
+    Client handles are places in ``nodes``. ``skip`` is told of each change whose value is a
+    structure, which becomes no message. What cannot be read raises one of many errors.
+    """
+    found = []
+    (count,) = _i32(data, at)
     at += 4
-    if length < 0:
-        return None, at
-    if at + length > len(data):
-        raise Malformed
-    return data[at : at + length], at + length
-
-
-def string(data: bytes, at: int) -> tuple[str | None, int]:
-    """Read a String; what is not UTF-8 in it becomes a replacement character."""
-    found, at = octets(data, at)
-    return None if found is None else found.decode("utf-8", "replace"), at
-
-
-def _base64(data: bytes, at: int) -> tuple[str | None, int]:
-    found, at = octets(data, at)
-    return None if found is None else base64.b64encode(found).decode(), at
-
-
-def _guid(data: bytes, at: int) -> tuple[str, int]:
-    return str(UUID(bytes_le=data[at : at + 16])), at + 16
-
-
-def node_key(data: bytes, at: int) -> tuple[NodeKey, int]:
-    """Read a NodeId."""
-    form = data[at] & 0x3F
-    if form == 0:
-        return NodeKey(0, "i", data[at + 1]), at + 2
-    if form == 1:
-        return NodeKey(data[at + 1], "i", _u16(data, at + 2)[0]), at + 4
-    (namespace,) = _u16(data, at + 1)
-    at += 3
-    if form == 2:
-        return NodeKey(namespace, "i", _u32(data, at)[0]), at + 4
-    if form == 4:
-        return NodeKey(namespace, "g", UUID(bytes_le=data[at : at + 16])), at + 16
-    if form == 3:
-        text, at = string(data, at)
-        return NodeKey(namespace, "s", text or ""), at
-    if form == 5:
-        opaque, at = octets(data, at)
-        return NodeKey(namespace, "b", opaque or b""), at
-    raise Malformed
-
-
-def _node(data: bytes, at: int) -> tuple[str, int]:
-    """Read a NodeId or an ExpandedNodeId as text."""
-    flags = data[at]
-    key, at = node_key(data, at)
-    text = key.text
-    if flags & 0x80:
-        uri, at = string(data, at)
-        text = f"nsu={uri};{key._replace(namespace=0).text}"
-    if flags & 0x40:
-        text = f"svr={_u32(data, at)[0]};{text}"
-        at += 4
-    return text, at
-
-
-def _qualified_name(data: bytes, at: int) -> tuple[str, int]:
-    (namespace,) = _u16(data, at)
-    name, at = string(data, at + 2)
-    return f"{namespace}:{name or ''}" if namespace else name or "", at
-
-
-def _localized_text(data: bytes, at: int) -> tuple[str | None, int]:
-    mask, text = data[at], None
-    at += 1
-    if mask & 1:
-        _, at = string(data, at)
-    if mask & 2:
-        text, at = string(data, at)
-    return text, at
-
-
-def extension_object(data: bytes, at: int) -> tuple[NodeKey, int, int]:
-    """Read where the body of an ExtensionObject begins and ends, and of what type it is."""
-    key, at = node_key(data, at)
-    has_body = data[at]
-    at += 1
-    if not has_body:
-        return key, at, at
-    (length,) = _i32(data, at)
-    at += 4
-    if length < -1 or at + length > len(data):
-        raise Malformed
-    return key, at, at + max(length, 0)
-
-
-def _structure(data: bytes, at: int) -> tuple[_Structure | None, int]:
-    key, begin, end = extension_object(data, at)
-    return None if begin == end and not key.identifier else STRUCTURE, end
-
-
-def _diagnostic_info(data: bytes, at: int) -> tuple[_Structure, int]:
-    mask = data[at]
-    at += 1 + 4 * (mask & 0x0F).bit_count()
-    if mask & 0x10:
-        _, at = octets(data, at)
-    at += 4 * bool(mask & 0x20)
-    if mask & 0x40:
-        _, at = _diagnostic_info(data, at)
-    return STRUCTURE, at
-
-
-def _data_value(data: bytes, at: int) -> tuple[Any, int]:
-    """Read a DataValue that is itself a value: what it holds, unless it is bad."""
-    mask, value, code = data[at], None, 0
-    at += 1
-    if mask & 0x01:
-        value, at = variant(data, at)
-    if mask & 0x02:
-        (code,) = _u32(data, at)
-        at += 4
-    at += 8 * bool(mask & 0x04) + 2 * bool(mask & 0x10)
-    at += 8 * bool(mask & 0x08) + 2 * bool(mask & 0x20)
-    return None if STATUSES[code][1] else value, at
+    for _ in range(count):
+        handle, mask = _head(data, at)
+        at += 5
+        value: Any = None
+        source = server = None
+        status, is_bad = "Good", False
+        if mask & 0x01:
+            kind = data[at]
+            if kind == _DOUBLE:
+                (value,) = _double(data, at + 1)
+                at += 9
+                if not isfinite(value):
+                    value = None
+            else:
+                value, at = variant(data, at)
+        if mask & 0x02:
+            status, is_bad = STATUSES[_u32(data, at)[0]]
+            at += 4
+        if mask & 0x04:
+            (ticks,) = _i64(data, at)
+            source = timestamp(ticks)
+            at += 10 if mask & 0x10 else 8
+        if mask & 0x08:
+            (ticks,) = _i64(data, at)
+            server = timestamp(ticks)
+            at += 10 if mask & 0x20 else 8
+        node = nodes[handle]
+        if is_bad:
+            value = None
+        elif value is STRUCTURE:
+            skip(node)
+            continue
+        found.append(
+            {
+                "node": node.text,
+                "name": node.name,
+                "value": value,
+                "status": status,
+                "source_timestamp": source,
+                "server_timestamp": server,
+            }
+        )
+    return found
 
 
 def variant(data: bytes, at: int) -> tuple[Any, int]:
-    """Read a value of any type; `STRUCTURE` if there is one in it."""
+    """Read a value of any type at a place; return it, `STRUCTURE` if there is one in it, and its end."""
     kind = data[at]
-    at += 1
-    if kind & 0x80:
-        values, at = _array(kind & 0x3F, data, at)
-        if kind & 0x40:
-            dimensions, at = _array(6, data, at)
-            values = _shaped(values, dimensions)
-        return values, at
-    if kind == 0:
-        return None, at
-    if kind in FIXED:
-        form, size = FIXED[kind]
-        (value,) = struct.unpack_from(f"<{form}", data, at)
-        return (MADE[kind](value) if kind in MADE else value), at + size
-    return _READERS.get(kind, _base64)(data, at)
+    if kind in _READ:
+        unpack, size, make = _READ[kind]
+        (value,) = unpack(data, at + 1)
+        return value if make is None else make(value), at + 1 + size
+    if kind == _STRUCTURES:
+        key, begin, end = extension_object(data, at + 1)
+        return None if key.is_null() and begin == end else STRUCTURE, end
+    if kind == _ARRAY | _STRUCTURES:
+        (count,) = _i32(data, at + 1)
+        at += 5
+        for _ in range(count):
+            _, _, at = extension_object(data, at)
+        return STRUCTURE if count > 0 else [] if count == 0 else None, at
+    if kind & _DIMENSIONS:
+        values, end = variant(bytes([kind ^ _DIMENSIONS]) + data[at + 1 :], 0)
+        end += at
+        (count,) = _i32(data, end)
+        dimensions = struct.unpack_from(f"<{count}i", data, end + 4)
+        return _shaped(values, dimensions), end + 4 + 4 * count
+    rest = Buffer(data, at)
+    found = variant_from_binary(rest)
+    return written(found.Value, found.VariantType), rest.cur_pos
 
 
-def _array(kind: int, data: bytes, at: int) -> tuple[Any, int]:
-    """Read an array: a list; None for null; `STRUCTURE` if there is one in it."""
-    (length,) = _i32(data, at)
-    at += 4
-    if length < 0:
-        return None, at
-    if kind == 0 or length > len(data) - at:  # each of the others takes a byte at least
-        raise Malformed
-    if kind in FIXED:
-        form, size = FIXED[kind]
-        values = list(struct.unpack_from(f"<{length}{form}", data, at))
-        return ([*map(MADE[kind], values)] if kind in MADE else values), at + length * size
-    values, read = [], _READERS.get(kind, _base64)
-    for _ in range(length):
-        value, at = read(data, at)
-        values.append(value)
-    return (STRUCTURE if any(value is STRUCTURE for value in values) else values), at
+def _shaped(values: Any, dimensions: Sequence[int]) -> Any:
+    """Return an array of several dimensions as lists in lists; flat, if the numbers do not fit.
 
-
-def _shaped(values: Any, dimensions: Any) -> Any:
-    """Return an array of several dimensions as lists in lists; flat, if the numbers do not fit."""
+    The library makes up what is missing then, and reads no more than a million elements.
+    """
     if not isinstance(values, list) or not dimensions or min(dimensions) < 1:
         return values
     if len(dimensions) > MOST_DIMENSIONS or prod(dimensions) != len(values):
@@ -292,35 +257,78 @@ def _shaped(values: Any, dimensions: Any) -> Any:
     return values
 
 
-_READERS: Mapping[int, Reader] = {
-    12: string,
-    14: _guid,
-    15: _base64,
-    16: string,
-    17: _node,
-    18: _node,
-    20: _qualified_name,
-    21: _localized_text,
-    22: _structure,
-    23: _data_value,
-    24: variant,
-    25: _diagnostic_info,
+def extension_object(data: bytes, at: int) -> tuple[ua.NodeId, int, int]:
+    """Return of what type an ExtensionObject at a place is, and where its body begins and ends."""
+    rest = Buffer(data, at)
+    key = nodeid_from_binary(rest)
+    begin = rest.cur_pos + 1
+    if not data[begin - 1]:
+        return key, begin, begin
+    (length,) = _i32(data, begin)
+    begin += 4
+    if begin + length > len(data):
+        raise ValueError("a body behind the end")
+    return key, begin, begin + max(length, 0)
+
+
+def written(value: Any, kind: ua.VariantType) -> Any:
+    """Return a value of the library as messages have it, an array element by element."""
+    if value is None:
+        return None
+    if isinstance(value, list):
+        made = [written(each, kind) for each in value]
+        return STRUCTURE if any(each is STRUCTURE for each in made) else made
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float):
+        return shortest(value) if kind is ua.VariantType.Float else _finite(value)
+    if isinstance(value, str):
+        # What is not UTF-8 has become halves of pairs that no text may hold.
+        return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    writes = _WRITES.get(type(value))
+    return STRUCTURE if writes is None else writes(value)
+
+
+def _datetime(value: datetime) -> str | None:
+    return timestamp((value - _ORIGIN) // timedelta(microseconds=1) * 10)
+
+
+def _data_value(value: ua.DataValue) -> Any:
+    """Return what a value in a value holds, unless it is bad."""
+    is_bad = value.StatusCode is not None and STATUSES[value.StatusCode.value][1]
+    return None if is_bad or value.Value is None else _variant(value.Value)
+
+
+def _variant(value: ua.Variant) -> Any:
+    return written(value.Value, value.VariantType)
+
+
+def _node(value: ua.NodeId) -> str:
+    return node_key(value).text
+
+
+def _expanded_node(value: ua.ExpandedNodeId) -> str:
+    _, kind, identifier = key = node_key(value)
+    uri, server = value.NamespaceUri, value.ServerIndex
+    text = key.text if uri is None else f"nsu={uri};{NodeKey(0, kind, identifier).text}"
+    return f"svr={server};{text}" if server else text
+
+
+def _qualified_name(value: ua.QualifiedName) -> str:
+    name = value.Name or ""
+    return f"{value.NamespaceIndex}:{name}" if value.NamespaceIndex else name
+
+
+_WRITES: Mapping[type, Callable[[Any], Any]] = {
+    bytes: lambda value: base64.b64encode(value).decode(),
+    datetime: _datetime,
+    UUID: str,
+    ua.NodeId: _node,
+    ua.ExpandedNodeId: _expanded_node,
+    ua.XmlElement: lambda value: written(value.Value, ua.VariantType.String),
+    ua.StatusCode: lambda value: _status(value.value),
+    ua.QualifiedName: _qualified_name,
+    ua.LocalizedText: lambda value: written(value.Text, ua.VariantType.String),
+    ua.Variant: _variant,
+    ua.DataValue: _data_value,
 }
-"""Types without a fixed size. Those that are still to be invented are to be read as ByteStrings."""
-
-
-class Statuses(dict[int, tuple[str, bool]]):
-    """Status codes with their name and whether they are bad: learnt as they come.
-
-    The lower half of a code says nothing of the quality (that a queue overflowed, for one).
-    """
-
-    def __missing__(self, code: int) -> tuple[str, bool]:
-        known = code_to_name_doc.get(code & 0xFFFF_0000)
-        found = (known[0] if known else f"0x{code:08X}", code >= 0x8000_0000)
-        if len(self) < MOST_STATUSES:
-            self[code] = found
-        return found
-
-
-STATUSES = Statuses()

@@ -8,7 +8,7 @@ import pytest
 
 from headrace.compiler.errors import Unreachable
 from headrace.connectors.opcua import source as opcua_source
-from headrace.connectors.opcua import wire as opcua_wire
+from headrace.connectors.opcua.connection import Limits
 from tests.opcua_sides import batches, changes, context, source, subscribed, until, values
 from tests.services.opcua import Opcua
 
@@ -335,11 +335,11 @@ async def test_a_value_of_many_chunks_arrives_whole(opcua_server: Opcua):
     assert array == [1.5] * 50_000
 
 
-async def test_a_message_that_is_too_large_ends_the_connection(opcua_server, monkeypatch):
-    monkeypatch.setattr(opcua_wire, "MOST_BYTES", 100_000)
+async def test_a_message_that_is_too_large_ends_the_connection(opcua_server):
     await told(opcua_server, "add('Huge', 'x' * 200_000)")
+    built = source(context(opcua_server), "Huge", limits=Limits(message_bytes=100_000))
 
-    async with subscribed(source(context(opcua_server), "Huge")) as reader:
+    async with subscribed(built) as reader:
         assert (await changes(reader, 1))[0]["status"] == "BadConnectionClosed"
         with pytest.raises(Unreachable, match=r"ended the session \(BadRequestTooLarge\)"):
             await anext(reader)

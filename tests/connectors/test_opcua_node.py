@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import pytest
 
-from headrace.connectors.opcua import browse as opcua_browse
+from headrace.connectors.opcua.connection import Limits
 from tests.opcua_sides import changes, context, source, subscribed, until
 from tests.services.opcua import NodeOpcua
 
@@ -116,11 +116,11 @@ async def test_a_server_that_takes_few_nodes_at_a_time_is_asked_for_few(server: 
 
 
 @pytest.mark.parametrize("most", [1, 4, 29])
-async def test_references_that_come_in_pieces_are_put_together(server, monkeypatch, most):
-    monkeypatch.setattr(opcua_browse, "MOST_REFERENCES", most)
+async def test_references_that_come_in_pieces_are_put_together(server, most):
     browse = {"root": "ns=1;s=Device", "depth": 2}
 
-    async with subscribed(source(context(server), browse=browse)) as reader:
+    built = source(context(server), browse=browse, limits=Limits(references=most))
+    async with subscribed(built) as reader:
         found = await changes(reader, 30)
 
     assert len({each["node"] for each in found}) == 30

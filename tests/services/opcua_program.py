@@ -173,13 +173,6 @@ class Plant:
         for transport in self.server.iserver.asyncio_transports:
             transport.write(octets)
 
-    def take_back(self) -> None:
-        """Tell all clients that an answer will not come after all."""
-        for client in self.clients():
-            processor = client.processor
-            octets = processor._connection.message_to_binary(bytes(8), request_id=1)
-            processor._transport.write(octets.replace(b"MSGF", b"MSGA", 1))
-
     def forget(self) -> None:
         """Know no session any more, for whoever reads in one."""
 
@@ -263,17 +256,6 @@ class Plant:
     def garble(self) -> None:
         """Send the next notification without its end."""
         self._distort(lambda response: struct_to_binary(response)[:-30])
-
-    def crowd(self, parts: int, changes: int) -> None:
-        """Send the next notification with so many parts, of which each tells of so many changes."""
-
-        def crowded(response: Any) -> bytes:
-            told = response.Parameters.NotificationMessage
-            items = told.NotificationData[0].MonitoredItems[:1] * changes
-            told.NotificationData = [ua.DataChangeNotification(MonitoredItems=items)] * parts
-            return struct_to_binary(response)
-
-        self._distort(crowded)
 
     def _distort(self, encoded: Any) -> None:
         """Have the next notification encoded in another way."""
