@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -26,12 +27,20 @@ from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.structures import ListOf, RecordOf
 from headrace.connectors.opcua.nodes import FORMS, Node, NodeKey
-from headrace.connectors.opcua.urls import URL_FORM, dialled, objection
 from headrace.connectors.paths import FilePath
 
 if TYPE_CHECKING:
     from headrace.connectors.opcua.connection import Limits
     from headrace.connectors.opcua.security import Security, Server
+
+URL_FORM = "opc.tcp://host:port/path; port 4840 if it is left out"
+PORT = 4840
+
+_SCHEME = "opc.tcp://"
+_URL = re.compile(
+    r"opc\.tcp://(?P<host>\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]|[^:@/?#\[\]\s]+)"
+    r"(?::(?P<port>[0-9]{1,5}))?(?P<path>/[^?#\s]*)?"
+)
 
 OF_POLICY = ("security_mode", "certificate", "private_key", "application_uri")
 """Options that mean something with a security policy only."""
@@ -209,6 +218,28 @@ class OpcuaConnection(Connection, kind="opcua", listed=9, elsewhere="opc opc_ua"
             application_uri=self.application_uri,
             now=ctx.clock.now(),
         )
+
+
+def objection(text: str) -> str | None:
+    """Return what is wrong with a url, without any of it: it may hold a secret."""
+    if not text.startswith(_SCHEME):
+        return f"it does not begin with {_SCHEME}"
+    parts = _URL.fullmatch(text)
+    if parts is None:
+        if "@" in text:
+            return "it holds an '@': the user and the password are keys of their own"
+        return "its host or its port is malformed, or something else than a path follows"
+    if parts["port"] is not None and not 0 < int(parts["port"]) < 65536:
+        return "its port is not a number from 1 to 65535"
+    return None
+
+
+def dialled(text: str) -> tuple[str, str]:
+    """Return a url to which there is no `objection` with its port, and its host and port."""
+    parts = _URL.fullmatch(text)
+    assert parts is not None
+    where = f"{parts['host']}:{parts['port'] or PORT}"
+    return f"{_SCHEME}{where}{parts['path'] or ''}", where
 
 
 def _not_a_url(wrong: str, at: str) -> Fault:

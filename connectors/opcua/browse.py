@@ -8,10 +8,10 @@ from asyncua import ua
 from asyncua.ua.object_ids import ObjectIds
 from asyncua.ua.status_codes import StatusCodes
 
-from headrace.connectors.opcua.access import Shortfall
-from headrace.connectors.opcua.connection import Link
+from headrace.connectors.opcua.connection import OpcuaClient
+from headrace.connectors.opcua.login import Shortfall
 from headrace.connectors.opcua.nodes import Node, NodeKey
-from headrace.connectors.opcua.values import STATUSES, node_id, node_key
+from headrace.connectors.opcua.notifications import STATUSES, node_id, node_key
 
 MOST_NODES = 50
 """That are asked about at once."""
@@ -22,8 +22,8 @@ _HIERARCHICAL = node_id(NodeKey(0, "i", ObjectIds.HierarchicalReferences))
 class Browse:
     """One walk through the address space of a server, breadth first."""
 
-    def __init__(self, link: Link) -> None:
-        self._link = link
+    def __init__(self, client: OpcuaClient) -> None:
+        self._client = client
         self._seen = set[NodeKey]()
         self._found = dict[NodeKey, Node]()
         self._said = "Good"
@@ -48,7 +48,7 @@ class Browse:
         """Note the variables right below some nodes; return all nodes there that are new."""
         found, rest = list[NodeKey](), list(level)
         while rest:
-            results = await self._link.in_portions(rest, self._asked, MOST_NODES)
+            results = await self._client.in_portions(rest, self._asked, MOST_NODES)
             # A server remembers only so many answers that it has begun: of the others ask again.
             again = [
                 key
@@ -76,9 +76,9 @@ class Browse:
             )
             for key in keys
         ]
-        return await self._link.session.browse(
+        return await self._client.session.browse(
             ua.BrowseParameters(
-                RequestedMaxReferencesPerNode=ua.Counter(self._link.limits.references),
+                RequestedMaxReferencesPerNode=ua.Counter(self._client.limits.references),
                 NodesToBrowse=wanted,
             )
         )
@@ -88,7 +88,7 @@ class Browse:
         references = list(result.References or ())
         while result.ContinuationPoint:
             rest = ua.BrowseNextParameters(False, [result.ContinuationPoint])
-            (result,) = await self._link.session.browse_next(rest)
+            (result,) = await self._client.session.browse_next(rest)
             references += result.References or ()
         return references
 

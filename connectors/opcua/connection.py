@@ -24,7 +24,7 @@ from asyncua.ua.ua_binary import nodeid_from_binary, struct_from_binary
 from asyncua.ua.uaerrors import BadSecurityChecksFailed, BadTooManyOperations, UaError
 
 from headrace.compiler.clock import Clock
-from headrace.connectors.opcua.access import Access, Shortfall
+from headrace.connectors.opcua.login import Login, Shortfall
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -109,18 +109,18 @@ class _Transport(UaClient):
             self.dialled.transport.abort()
 
 
-class Link(Client):
+class OpcuaClient(Client):
     """A connection with a session, as long as both live."""
 
     uaclient: _Transport
     security_policy: Any
 
-    def __init__(self, access: Access, limits: Limits) -> None:
+    def __init__(self, login: Login, limits: Limits) -> None:
         super().__init__(
-            access.server.url, limits.dial_seconds, watchdog_intervall=limits.probe_seconds
+            login.server.url, limits.dial_seconds, watchdog_intervall=limits.probe_seconds
         )
-        self.access, self.clock, self.limits = access, access.ctx.clock, limits
-        self.uaclient = _Transport(f"headrace-{access.ctx.pipeline}", limits, self.clock)
+        self.login, self.clock, self.limits = login, login.ctx.clock, limits
+        self.uaclient = _Transport(f"headrace-{login.ctx.pipeline}", limits, self.clock)
         self.nodes = Shortcuts(self.uaclient.session)
         self.name = self.description = "headrace"
         self.application_uri = self.product_uri = APPLICATION
@@ -147,15 +147,15 @@ class Link(Client):
             lost(cause)
 
         self.connection_lost_callback = gone
-        security = self.access.server.security
+        security = self.login.server.security
         if security is not None:
-            shown = self.access.endpoint(await self.endpoints()).ServerCertificate
+            shown = self.login.endpoint(await self.endpoints()).ServerCertificate
             if not shown:
                 raise Shortfall("shows no certificate")
             self.application_uri = security.application_uri
-            self.security_policy = self.access.policy(shown)
+            self.security_policy = self.login.policy(shown)
             self.uaclient.set_security(self.security_policy)
-            self.access.check_server(self.security_policy.peer_certificate)
+            self.login.check_server(self.security_policy.peer_certificate)
         await self.connect()
 
     async def endpoints(self) -> list[ua.EndpointDescription]:
@@ -179,10 +179,10 @@ class Link(Client):
         """Create the session, and see to it that this is the server and that it lets us in."""
         created = await super().create_session()
         channel = self.security_policy
-        self.access.check_server(channel.peer_certificate)
+        self.login.check_server(channel.peer_certificate)
         endpoint = self.find_endpoint(created.ServerEndpoints, channel.Mode, channel.URI)
         self.identities = endpoint.UserIdentityTokens or ()
-        user, password = self.access.credential(self.identities)
+        user, password = self.login.credential(self.identities)
         if user is not None and password is not None:
             self.set_user(user)
             self.set_password(password)
@@ -191,7 +191,7 @@ class Link(Client):
     def server_policy(self, token_type: ua.UserTokenType) -> ua.UserTokenPolicy:
         """Return how an identity is told, encrypted if the server can do so in any way."""
         channel = self.security_policy
-        return self.access.token_policy(
+        return self.login.token_policy(
             self.identities, token_type, channel.URI, channel.peer_certificate
         )
 

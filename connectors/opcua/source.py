@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.language.context import Context
-from headrace.connectors.opcua.access import Access, ended, reason
 from headrace.connectors.opcua.browse import Browse
-from headrace.connectors.opcua.connection import Limits, Link
+from headrace.connectors.opcua.connection import Limits, OpcuaClient
+from headrace.connectors.opcua.login import Login, ended, reason
 from headrace.connectors.opcua.nodes import Node
 from headrace.connectors.opcua.security import Server
 from headrace.connectors.opcua.subscription import Subscription, Watching
@@ -97,7 +97,7 @@ class OpcuaSource(Source):
         limits: Limits,
     ) -> None:
         self.max_batch = max(max_batch, 1)
-        self._access, self._watching, self._ctx = Access(server, ctx), watching, ctx
+        self._login, self._watching, self._ctx = Login(server, ctx), watching, ctx
         self._connection, self._limits = connection, limits
         self._outage = Outage(server.where)
         self._changes: Changes | None = None
@@ -114,10 +114,10 @@ class OpcuaSource(Source):
             Unreachable: it does not answer, or not so that it could be read, or no more.
         """
         changes = Changes(self._ctx.skip)
-        link = Link(self._access, self._limits)
+        client = OpcuaClient(self._login, self._limits)
         publishing: asyncio.Task[None] | None = None
         try:
-            nodes, subscription = await self._subscribed(link, changes)
+            nodes, subscription = await self._subscribed(client, changes)
             publishing = asyncio.create_task(self._publish(subscription, changes))
             self._changes = changes
             yield ()
@@ -131,28 +131,30 @@ class OpcuaSource(Source):
             self._changes = None
             if publishing is not None:
                 publishing.cancel()
-            await link.end()
+            await client.end()
 
-    async def _subscribed(self, link: Link, changes: Changes) -> tuple[list[Node], Subscription]:
+    async def _subscribed(
+        self, client: OpcuaClient, changes: Changes
+    ) -> tuple[list[Node], Subscription]:
         """Connect and subscribe; return the nodes that are watched, and what is heard of them."""
         seconds, self._seconds = self._seconds, PATIENT_SECONDS
         clock, watching = self._ctx.clock, self._watching
         try:
             with clock.outside():
                 async with clock.timeout(seconds):
-                    await link.open(lambda cause: self._lost(changes, cause))
+                    await client.open(lambda cause: self._lost(changes, cause))
                     nodes = {node.key: node for node in watching.nodes}
                     if watching.root is not None:
-                        for node in await Browse(link).variables(watching.root, watching.depth):
+                        for node in await Browse(client).variables(watching.root, watching.depth):
                             nodes.setdefault(node.key, node)
                     wanted = list(nodes.values())
-                    subscription = Subscription(link, watching, wanted, changes.put)
+                    subscription = Subscription(client, watching, wanted, changes.put)
                     refused = await subscription.create()
         except BuildRefused:
             raise
         except Exception as cause:
-            await link.end()
-            refusal = self._access.refusal(cause) or await self._explained(cause)
+            await client.end()
+            refusal = self._login.refusal(cause) or await self._explained(cause)
             raise refusal or self._outage.of(reason(cause)) from None
         self._outage.over()
         for status, some in refused.items():
@@ -176,7 +178,7 @@ class OpcuaSource(Source):
         names = ", ".join(f"'{node.text}'" for node in refused[:MOST_NAMED])
         more = len(refused) - MOST_NAMED
         self._ctx.warn_once(
-            f"{self._access.where} refuses nodes ({status}): {names}"
+            f"{self._login.where} refuses nodes ({status}): {names}"
             + (f" and {more:,} more" if more > 0 else "")
         )
 
@@ -188,7 +190,7 @@ class OpcuaSource(Source):
         try:
             with clock.outside():
                 async with clock.timeout(self._limits.explain_seconds):
-                    self._access.endpoint(await Link(self._access, self._limits).endpoints())
+                    self._login.endpoint(await OpcuaClient(self._login, self._limits).endpoints())
         except BuildRefused as refused:
             return refused
         except Exception:  # it tells nothing: what it did before is what is known

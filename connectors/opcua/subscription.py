@@ -18,10 +18,10 @@ from asyncua.ua.status_codes import StatusCodes
 from asyncua.ua.ua_binary import struct_from_binary
 from asyncua.ua.uaerrors import BadRequestTimeout, BadTimeout, UaStatusCodeError
 
-from headrace.connectors.opcua.access import SubscriptionEnded
-from headrace.connectors.opcua.connection import Link
+from headrace.connectors.opcua.connection import OpcuaClient
+from headrace.connectors.opcua.login import SubscriptionEnded
 from headrace.connectors.opcua.nodes import Node, NodeKey
-from headrace.connectors.opcua.values import STATUSES, extension_object, messages, node_id
+from headrace.connectors.opcua.notifications import STATUSES, extension_object, messages, node_id
 
 KEEP_ALIVES = 10
 """Publishing intervals after which a server that has no news says so."""
@@ -72,13 +72,13 @@ class Subscription:
 
     def __init__(
         self,
-        link: Link,
+        client: OpcuaClient,
         watching: Watching,
         nodes: Sequence[Node],
         take: Callable[[list[dict[str, Any]]], None],
     ) -> None:
-        self._link, self._watching, self._nodes, self._take = link, watching, nodes, take
-        self._ctx = link.access.ctx
+        self._client, self._watching, self._nodes, self._take = client, watching, nodes, take
+        self._ctx = client.login.ctx
         self._number = 0
         self._patience = 0.0
         self._done = list[ua.SubscriptionAcknowledgement]()
@@ -93,7 +93,7 @@ class Subscription:
         places = range(len(self._nodes))
         filtered = set[int]()
         if self._watching.deadband:
-            values = await self._link.in_portions(self._nodes, self._read)
+            values = await self._client.in_portions(self._nodes, self._read)
             filtered = {place for place in places if _may_be_a_number(values[place])}
         statuses = await self._create_items(places, filtered)
         again = [place for place in places if statuses[place] in _UNFILTERED]
@@ -114,24 +114,24 @@ class Subscription:
             RequestedMaxKeepAliveCount=KEEP_ALIVES,
             MaxNotificationsPerPublish=MOST_CHANGES,
         )
-        created = struct_from_binary(ua.CreateSubscriptionResult, await self._link.ask(request))
+        created = struct_from_binary(ua.CreateSubscriptionResult, await self._client.ask(request))
         self._number = created.SubscriptionId
         keep_alives = created.RevisedMaxKeepAliveCount or KEEP_ALIVES
         announced = keep_alives * created.RevisedPublishingInterval / 1000
-        self._patience = announced + self._link.limits.keep_alive_seconds
+        self._patience = announced + self._client.limits.keep_alive_seconds
 
     async def _create_items(self, places: Sequence[int], filtered: set[int]) -> list[int]:
         async def asked(some: Sequence[int]) -> Sequence[ua.MonitoredItemCreateResult]:
             wanted = [self._item(place, place in filtered) for place in some]
-            return await self._link.session.create_monitored_items(
+            return await self._client.session.create_monitored_items(
                 ua.CreateMonitoredItemsParameters(self._number, ua.TimestampsToReturn.Both, wanted)
             )
 
-        return [each.StatusCode.value for each in await self._link.in_portions(places, asked)]
+        return [each.StatusCode.value for each in await self._client.in_portions(places, asked)]
 
     async def _read(self, nodes: Sequence[Node]) -> Sequence[ua.DataValue]:
         ids = [node_id(node.key) for node in nodes]
-        return await self._link.session.read_attributes(ids, AttributeIds.Value)
+        return await self._client.session.read_attributes(ids, AttributeIds.Value)
 
     def _item(self, place: int, is_filtered: bool) -> ua.MonitoredItemCreateRequest:
         watching, interval = self._watching, self._watching.sampling_interval_ms
@@ -158,7 +158,7 @@ class Subscription:
             request.Parameters.SubscriptionAcknowledgements, self._done = self._done, []
             try:
                 async with self._ctx.clock.timeout(self._patience):
-                    data = bytes(await self._link.ask(request, 0))
+                    data = bytes(await self._client.ask(request, 0))
             except (BadTimeout, BadRequestTimeout):
                 continue  # the request was too old for the server, not the subscription
             subscription, available = _HEAD(data, 0)
@@ -181,14 +181,14 @@ class Subscription:
         """Have the server send again what was numbered and did not come."""
         wanted = ua.RepublishParameters(self._number, number)
         try:
-            data = bytes(await self._link.ask(ua.RepublishRequest(Parameters=wanted)))
+            data = bytes(await self._client.ask(ua.RepublishRequest(Parameters=wanted)))
         except UaStatusCodeError:
             data = b""
         if data and _MESSAGE(data, 0)[0] == number:  # some answer with an empty one
             self._hand_on(data, 0)
         else:
             self._ctx.fail(
-                f"a notification of {self._link.access.where} did not arrive, and the server has it"
+                f"a notification of {self._client.login.where} did not arrive, and the server has it"
                 " no more: the changes in it are lost"
             )
 

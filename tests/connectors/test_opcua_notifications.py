@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connectors.opcua.nodes import Node, NodeKey
-from headrace.connectors.opcua.values import (
+from headrace.connectors.opcua.notifications import (
     STATUSES,
     STRUCTURE,
     messages,

@@ -10,7 +10,7 @@ from asyncua import ua
 from asyncua.crypto.uacrypto import InvalidSignature  # type: ignore[attr-defined]
 
 from headrace.compiler.errors import BuildRefused, Unreachable
-from headrace.connectors.opcua.access import Access
+from headrace.connectors.opcua.login import Login
 from headrace.connectors.opcua.security import Server
 from tests.doubles import StubContext
 from tests.nats_sides import listening
@@ -20,9 +20,9 @@ POLICY = "http://opcfoundation.org/UA/SecurityPolicy#"
 USER = ua.UserTokenType.UserName
 
 
-def access(ctx: StubContext | None = None, **options: Any) -> Access:
+def login(ctx: StubContext | None = None, **options: Any) -> Login:
     server = Server("opc.tcp://plc:4840", "plc:4840", **options)
-    return Access(server, ctx or StubContext())
+    return Login(server, ctx or StubContext())
 
 
 def offered(*policies: str | None) -> list[ua.UserTokenPolicy]:
@@ -47,16 +47,16 @@ def offered(*policies: str | None) -> list[ua.UserTokenPolicy]:
     ],
 )
 def test_a_password_goes_by_the_best_policy_that_is_offered(names, best):
-    found = access().token_policy(offered(*names), USER, POLICY + "None", b"certificate")
+    found = login().token_policy(offered(*names), USER, POLICY + "None", b"certificate")
 
     assert found.SecurityPolicyUri == POLICY + best
 
 
 def test_a_password_that_cannot_be_encrypted_as_it_is_wanted_is_not_sent():
     with pytest.raises(BuildRefused) as unknown:
-        access().token_policy(offered("Unknown"), USER, POLICY + "None", b"certificate")
+        login().token_policy(offered("Unknown"), USER, POLICY + "None", b"certificate")
     with pytest.raises(BuildRefused) as without:
-        access().token_policy(offered("Basic256Sha256"), USER, POLICY + "None", None)
+        login().token_policy(offered("Basic256Sha256"), USER, POLICY + "None", None)
 
     assert str(unknown.value) == (
         "plc:4840 wants the password encrypted in a way that is not known here"
@@ -67,7 +67,7 @@ def test_a_password_that_cannot_be_encrypted_as_it_is_wanted_is_not_sent():
 
 
 def test_a_server_without_the_key_of_its_certificate_is_refused():
-    refusal = access().refusal(InvalidSignature())
+    refusal = login().refusal(InvalidSignature())
 
     assert str(refusal) == "plc:4840 does not have the key of the certificate it shows"
 

@@ -52,7 +52,7 @@ class SubscriptionEnded(Exception):
     """The server has ended a subscription; the text is the status that it gave."""
 
 
-class Access:
+class Login:
     """What is to be agreed on with a server, for one component."""
 
     def __init__(self, server: Server, ctx: Context) -> None:
