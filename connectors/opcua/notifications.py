@@ -1,9 +1,9 @@
 """Changes as a server tells of them, read into messages.
 
-Numbers, times and statuses are read from their octets: a notification holds a thousand of them, and the
-client library makes ten objects of each. All other values are read by the library, and then written as
-messages have them. A structure is passed over unread, so that one that the library cannot read takes no
-other change with it.
+Numbers, texts, times and statuses are read from their octets: a notification holds a thousand of them,
+and the client library makes ten objects of each. All other values are read by the library, and then
+written as messages have them. A structure is passed over unread, so that one that the library cannot read
+takes no other change with it.
 
 Source: https://reference.opcfoundation.org/Core/Part6/v105/docs/5.2 (DataValue: 5.2.2.17)
 """
@@ -153,6 +153,7 @@ _READ = {
 _DOUBLE = 11
 _ARRAY = 0x80
 _DIMENSIONS = 0x40
+_STRING = 12
 _STRUCTURES = 22
 
 _head, _double, _i32, _u32, _i64 = (
@@ -223,6 +224,12 @@ def variant(data: bytes, at: int) -> tuple[Any, int]:
         unpack, size, make = _READ[kind]
         (value,) = unpack(data, at + 1)
         return value if make is None else make(value), at + 1 + size
+    if kind == _STRING:
+        (length,) = _i32(data, at + 1)
+        begin, end = at + 5, at + 5 + max(length, 0)
+        if end > len(data):
+            raise ValueError("a text behind the end")
+        return None if length < 0 else data[begin:end].decode("utf-8", "replace"), end
     if kind == _STRUCTURES:
         key, begin, end = extension_object(data, at + 1)
         return None if key.is_null() and begin == end else STRUCTURE, end
