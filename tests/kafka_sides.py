@@ -15,6 +15,7 @@ from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import Arrival, InlineSink
 from headrace.compiler.runtime.engine import Engine
 from headrace.connectors.kafka import KafkaConnection, KafkaInput, KafkaOutput
+from headrace.connectors.kafka.connection import LIMITS, Limits
 from headrace.connectors.kafka.sink import KafkaSink
 from headrace.connectors.kafka.source import KafkaSource
 from tests.clients import PATIENCE
@@ -30,17 +31,17 @@ def context(brokers: str, *, clock: Clock | None = None, **options: Any) -> Stub
     return StubContext(connections={"plant": connection}, secrets=secrets, clock=clock)
 
 
-def source(ctx: StubContext, topic: str, **options: Any) -> KafkaSource:
+def source(ctx: StubContext, topic: str, limits: Limits = LIMITS, **options: Any) -> KafkaSource:
     """Return what reads a topic, in a group of the same name unless it is said otherwise."""
     config = {"connection": "plant", "topic": topic, "group": topic, **options}
-    made = KafkaInput.load(config).source(ctx)
+    made = KafkaInput.load(config).source(ctx, limits)
     assert isinstance(made, KafkaSource)
     return made
 
 
-def sink(ctx: StubContext, topic: str, **options: Any) -> KafkaSink:
+def sink(ctx: StubContext, topic: str, limits: Limits = LIMITS, **options: Any) -> KafkaSink:
     """Return what writes to a topic."""
-    made = KafkaOutput.load({"connection": "plant", "topic": topic, **options}).open(ctx)
+    made = KafkaOutput.load({"connection": "plant", "topic": topic, **options}).open(ctx, limits)
     assert isinstance(made, KafkaSink)
     return made
 

@@ -27,10 +27,9 @@ from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.structures import ObjectOf
 from headrace.compiler.language.templates import PIPELINES, Fixed
 from headrace.connectors.kafka.addresses import brokers
-from headrace.connectors.kafka.cluster import Cluster, Credential
-from headrace.connectors.kafka.sample import KafkaSample
+from headrace.connectors.kafka.connection import LIMITS, Cluster, Credential, Limits
 from headrace.connectors.kafka.sink import ACKS, KafkaSink
-from headrace.connectors.kafka.source import KafkaSource
+from headrace.connectors.kafka.source import KafkaSample, KafkaSource
 from headrace.connectors.tls import TlsConnection
 
 _TOPIC = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
@@ -117,7 +116,9 @@ class KafkaConnection(TlsConnection, kind="kafka", listed=1, elsewhere="kafka_fr
             message = f"{listed(given)} {need} {listed(missing)} beside it"
             yield Fault("conflict", message, expected=f"all of {listed(SASL)}, or none")
 
-    def cluster(self, ctx: Context, *, makes_topics: bool = True) -> Cluster:
+    def cluster(
+        self, ctx: Context, limits: Limits = LIMITS, *, makes_topics: bool = True
+    ) -> Cluster:
         """Return the brokers as one component reaches them. They may make the topic it asks for.
 
         Raises:
@@ -129,7 +130,7 @@ class KafkaConnection(TlsConnection, kind="kafka", listed=1, elsewhere="kafka_fr
         if self.sasl_mechanism and self.username is not None and self.password is not None:
             user, password = ctx.resolve(self.username), ctx.resolve(self.password)
             credential = Credential(self.sasl_mechanism, user, password)
-        return Cluster(addresses, tls, credential, ctx, makes_topics=makes_topics)
+        return Cluster(addresses, tls, credential, ctx, limits, makes_topics=makes_topics)
 
 
 class KafkaInput(Input, kind="kafka", listed=3, elsewhere="kafka_consumer kafka_franz redpanda"):
@@ -187,10 +188,10 @@ class KafkaInput(Input, kind="kafka", listed=3, elsewhere="kafka_consumer kafka_
         start_at = self.start_at if "start_at" in self.given else None
         return {**super().dump(masked=masked), "start_at": start_at}
 
-    def source(self, ctx: Context) -> Source:
+    def source(self, ctx: Context, limits: Limits = LIMITS) -> Source:
         """Build what reads the topic."""
         return KafkaSource(
-            ctx.connection(KafkaConnection, self.connection).cluster(ctx),
+            ctx.connection(KafkaConnection, self.connection).cluster(ctx, limits),
             ctx,
             connection=self.connection,
             topic=self.topic,
@@ -269,10 +270,10 @@ class KafkaOutput(Output, kind="kafka", listed=4, elsewhere="kafka_franz kafka_p
         additive=True,
     )
 
-    def open(self, ctx: Context) -> AwaitingSink:
+    def open(self, ctx: Context, limits: Limits = LIMITS) -> AwaitingSink:
         """Build what writes to the topic."""
         return KafkaSink(
-            ctx.connection(KafkaConnection, self.connection).cluster(ctx),
+            ctx.connection(KafkaConnection, self.connection).cluster(ctx, limits),
             ctx,
             topic=self.topic,
             key=self.key,

@@ -8,23 +8,49 @@ from contextlib import suppress
 from typing import Any
 
 from headrace.compiler.language.context import Context
-from headrace.connectors.kafka.clients import are_led, close_consumer, said
+from headrace.connectors.kafka.connection import Limits, said, stop
 from headrace.connectors.kafka.offsets import Offsets
 
 POLL_SECONDS = 0.25
 """How long a reader waits for records before it looks around."""
 MOST_RECORDS = 1000
 """Records that are taken from the driver at once: what is decoded and not in the pipeline yet."""
-PIN_SECONDS = 10.0
-"""How long it may take to learn where new partitions are read from."""
-GIVE_UP_SECONDS = 3.0
-"""How long partitions that are taken from us are kept, until what is out of them is finished."""
+SILENT_SECONDS = 1.5
+"""How long a broker may say nothing: the driver asks for records again when there are none for 0.5 s."""
 COMMIT_SECONDS = 1.0
 """How often positions are committed at most."""
 LAST_COMMIT_SECONDS = 0.5
 """How long a commit may take that everybody waits for, and one before it."""
 
+SETTLING_TURNS = 50
+"""Turns of the loop in which the driver lets go of what it fetches, one broker after the other."""
+
 TOMBSTONE = "skipped a tombstone: a record without a value holds no message"
+
+
+class Answers:
+    """Whether the brokers that lead the partitions of a consumer say something when they are asked."""
+
+    def __init__(self, consumer: Any, ctx: Context) -> None:
+        self._consumer = consumer
+        self._ctx = ctx
+        self._seen: dict[Any, tuple[int | None, float]] = {}
+
+    @property
+    def are_coming(self) -> bool:
+        """Whether each of them has answered lately; False also when there is none.
+
+        Only for whoever waits for records: those that wait themselves are not asked for again.
+        """
+        # The driver's own time of an answer is only compared: its clock is not ours.
+        now = self._ctx.clock.monotonic()
+        seen, self._seen = self._seen, {}
+        for each in self._consumer.assignment():
+            answered = self._consumer.last_poll_timestamp(each)
+            last = seen.get(each)
+            self._seen[each] = (answered, now) if last is None or last[0] != answered else last
+        heard = [at for _, at in self._seen.values()]
+        return bool(heard) and now - min(heard) <= SILENT_SECONDS
 
 
 class Member:
@@ -35,7 +61,12 @@ class Member:
     """
 
     def __init__(
-        self, consumer: Any, ctx: Context, topic: str, known: frozenset[int] | None
+        self,
+        consumer: Any,
+        ctx: Context,
+        topic: str,
+        known: frozenset[int] | None,
+        limits: Limits,
     ) -> None:
         """Take a consumer that is not started.
 
@@ -47,22 +78,21 @@ class Member:
         self._consumer = consumer
         self._ctx = ctx
         self._topic = topic
+        self._limits = limits
+        self._answers = Answers(consumer, ctx)
         self._pinned = asyncio.Event()
         self._fault: Exception | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._committing: asyncio.Task[None] | None = None
+        self._commits_since = 0.0
         self._joining = asyncio.ensure_future(self._join())
 
     @property
-    def client(self) -> Any:
-        """The driver's connections."""
-        return self._consumer._client
-
-    @property
-    def partitions(self) -> Collection[Any]:
-        """What is ours, as the driver names it."""
-        assigned: Collection[Any] = self._consumer.assignment()
-        return assigned
+    def is_answered(self) -> bool:
+        """Whether the brokers that lead our partitions say something, and take what we commit."""
+        is_committing = self._committing is not None and not self._committing.done()
+        waited = self._ctx.clock.monotonic() - self._commits_since
+        return self._answers.are_coming and not (is_committing and waited > SILENT_SECONDS)
 
     async def joined(self, seconds: float) -> bool:
         """Wait until it is fixed from where on records arrive; False when that takes longer.
@@ -127,6 +157,7 @@ class Member:
         self._timer = None
         if self._committing is None or self._committing.done():
             self._committing = asyncio.ensure_future(self._commit())
+            self._commits_since = self._ctx.clock.monotonic()
         else:
             self._commit_later()  # the last one still waits for the broker
 
@@ -166,7 +197,7 @@ class Member:
         if not revoked:
             return
         with suppress(TimeoutError):
-            async with self._ctx.clock.timeout(GIVE_UP_SECONDS):
+            async with self._ctx.clock.timeout(self._limits.revoke_seconds):
                 await self.offsets.settle()
         await self._commit_at_last()
         self.offsets.revoke()
@@ -177,7 +208,7 @@ class Member:
         So nothing is lost either when we or our successor begin again before the first message.
         """
         try:
-            async with self._ctx.clock.timeout(PIN_SECONDS):
+            async with self._ctx.clock.timeout(self._limits.pin_seconds):
                 await self._pin(assigned)
                 await self._commit()
         except Exception as cause:  # the driver would only log it
@@ -202,7 +233,7 @@ class Member:
     async def leave(self) -> None:
         """Commit what is finished, leave the group, close; within a second, also without a broker."""
         try:
-            if self._pinned.is_set() and are_led(self.client, self.partitions):
+            if self._pinned.is_set():
                 await self._commit_at_last()
         finally:
             self.offsets.revoke()
@@ -210,7 +241,18 @@ class Member:
             await asyncio.wait([self._joining])
             if not self._joining.cancelled():
                 self._joining.exception()  # it was told, or nobody waits for it any more
-            await close_consumer(self._consumer)
+            await leave(self._consumer)
             if self._committing is not None:
                 self._committing.cancel()
                 await asyncio.wait([self._committing])
+
+
+async def leave(consumer: Any) -> None:
+    """Stop a consumer, and let others have its partitions."""
+    if consumer.assignment():
+        # `stop` ends half way, with the client left running, if it meets a fetch that waits to be tried
+        # again. Without a subscription there is none.
+        consumer.unsubscribe()
+        for _ in range(SETTLING_TURNS):
+            await asyncio.sleep(0)
+    await stop(consumer)

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from headrace.compiler import jsontext
 from headrace.compiler.delivery import Batch, JsonValue, is_large, parts
 from headrace.compiler.edges import AwaitingSink, Rest
-from headrace.compiler.errors import BatchFailed, BuildRefused, HeadraceError, Unreachable
+from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.compiler.language.context import Context
 from headrace.compiler.largejson import ENCODED_AT_ONCE, SLICE_MESSAGES, LargeList, Turn
 from headrace.compiler.lowering.paths import MISSING, DottedPath
-from headrace.connectors.kafka.clients import LOOK_SECONDS, Outage, close_producer, said
-from headrace.connectors.kafka.cluster import Cluster
-from headrace.connectors.kafka.lanes import Lane, Parcel, Record
-from headrace.connectors.kafka.places import Places
-from headrace.connectors.refusal import CONNECT_SECONDS
+from headrace.connectors.kafka.connection import Cluster, said, stop
+from headrace.connectors.kafka.healthcheck import LOOK_SECONDS, HealthCheck
+from headrace.connectors.kafka.partitions import Pending, Record, Topic, is_refusal
 
-WRITE_SECONDS = 30.0
-"""How long a batch may wait for its confirmations. The driver gives up a little earlier."""
-WIRE_BYTES = 1 << 17
+REQUEST_BYTES = 1 << 17
 """Bytes of the records that are sent to a partition together; a larger record goes alone."""
-MOST_BYTES = 100_000_000
-"""Bytes of one record: brokers hang up on requests of 100 MiB, before they look at them."""
 
 ACKS: Mapping[str, int] = {"all": -1, "leader": 1, "none": 0}
 
@@ -49,62 +43,64 @@ class KafkaSink(AwaitingSink):
     ) -> None:
         self._cluster = cluster
         self._ctx = ctx
-        self._topic = topic
+        self._name = topic
         self._key = None if key is None else DottedPath(key)
         self._headers = [(name, DottedPath(path)) for name, path in headers.items()]
         self._compression = None if compression == "none" else compression
         self._acks = ACKS[acks]
-        self._outage = Outage(cluster, topic, ctx)
+        self._health = HealthCheck(cluster, topic, ctx)
         self._producer: Any = None
-        self._places: Places | None = None
-        self._is_broken = False
-        self._lanes: dict[int, Lane] = {}
-        self._under_way: dict[Parcel, None] = {}
-        self._parked: list[Parcel] = []
-        self._starting: asyncio.Task[None] | None = None
+        self._topic: Topic | None = None
+        self._has_ended = False
+        self._under_way: dict[Pending, None] = {}
         self._watching: asyncio.Task[None] | None = None
-        self._queue: deque[tuple[Batch, asyncio.Future[Parcel]]] = deque()
+        self._queue: deque[tuple[Batch, Pending]] = deque()
         self._sending: asyncio.Task[None] | None = None
-        """Sends what is in the queue: a large batch, and those that came after it meanwhile."""
+        """Sends what is in the queue: what takes a while, and what came after it meanwhile."""
 
     async def start(self) -> None:
         """Reach the brokers, and see that they have the topic."""
         from aiokafka import AIOKafkaProducer
         from aiokafka.errors import KafkaError
 
+        address, _ = await self._cluster.reach(self._name)
         producer = AIOKafkaProducer(
             **self._cluster.options(),
-            bootstrap_servers=await self._cluster.reach(self._topic),
+            bootstrap_servers=address,
             acks=self._acks,
             compression_type=self._compression,
-            max_batch_size=WIRE_BYTES,
+            max_batch_size=REQUEST_BYTES,
         )
-        self._producer, self._is_broken = producer, False
+        self._producer, self._has_ended = producer, False
         try:
             with self._ctx.clock.outside():
-                async with self._ctx.clock.timeout(CONNECT_SECONDS):
+                async with self._ctx.clock.timeout(self._cluster.limits.connect_seconds):
                     await producer.start()
-                    await producer.partitions_for(self._topic)
+                    await producer.partitions_for(self._name)
         except BaseException as cause:
             await self._close()
             if isinstance(cause, (KafkaError, TimeoutError)):
-                what = f"writing to '{self._topic}' could not begin: {said(cause)}"
+                what = f"writing to '{self._name}' could not begin: {said(cause)}"
                 raise Unreachable(what) from cause
             raise
-        self._places = Places(producer.client.cluster, self._topic)
+        self._topic = Topic(producer, self._name)
 
     async def finish(self) -> None:
         """Close. Whatever is not confirmed by now was given up."""
-        tasks = (self._watching, self._starting, self._sending)
-        await _end([each for each in tasks if each is not None])
+        tasks = [each for each in (self._watching, self._sending) if each is not None]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
         await self._close()
 
     async def _close(self) -> None:
-        lanes, self._lanes = self._lanes, {}
-        await _end([lane.carrying for lane in lanes.values() if lane.carrying is not None])
-        producer, self._producer, self._places = self._producer, None, None
+        topic, self._topic = self._topic, None
+        if topic is not None:
+            await topic.close()
+        producer, self._producer = self._producer, None
         if producer is not None:
-            await close_producer(producer, is_idle=not self._under_way)
+            await stop(producer)
 
     async def write(self, batch: Batch) -> None:
         """Send the batch, and wait until all of it is confirmed."""
@@ -112,229 +108,147 @@ class KafkaSink(AwaitingSink):
 
     def begin(self, batch: Batch) -> Rest:
         """Send the batch with what else waits for its partitions; return what waits for it."""
-        if is_large(batch) or self._sending is not None:
+        topic = self._topic
+        if is_large(batch) or self._sending is not None or self._has_ended or not topic:
             return self._queued(batch)
-        parcel = self._parcel(self._records(batch))
-        if self._is_able:
-            self._post(parcel)
-        else:
-            self._park(parcel)
-        return partial(self._arrive, parcel)
+        records = self._records(batch)
+        pending = self._pending(len(records))
+        topic.put(records, pending, topic.any())
+        return partial(self._confirmed, pending)
 
     def _queued(self, batch: Batch) -> Rest:
-        """Have a batch sent in turns, and those that come meanwhile behind it."""
-        sent: asyncio.Future[Parcel] = asyncio.get_running_loop().create_future()
-        self._queue.append((batch, sent))
+        """Have a batch sent when it can be, in turns, and those that come meanwhile behind it."""
+        pending = self._pending(len(batch))
+        self._queue.append((batch, pending))
         if self._sending is None:
             self._sending = asyncio.ensure_future(self._send_queued())
-
-        async def arrive() -> None:
-            await self._arrive(await sent)
-
-        return arrive
+        return partial(self._confirmed, pending)
 
     async def _send_queued(self) -> None:
         try:
             while self._queue:
-                batch, sent = self._queue.popleft()
-                if sent.done():  # who waited for it was cancelled
+                batch, pending = self._queue.popleft()
+                if pending.done.done():  # who waited for it was cancelled
                     continue
                 try:
-                    parcel = await self._send(batch)
+                    await self._send(batch, pending)
                 except Exception as cause:
-                    if not sent.done():
-                        sent.set_exception(cause)
-                else:
-                    if not sent.done():
-                        sent.set_result(parcel)
+                    pending.fail(cause)
         finally:
             self._sending = None
 
-    async def _send(self, batch: Batch) -> Parcel:
-        """Do for a batch of any size what `begin` does for one that is not large."""
+    async def _send(self, batch: Batch, pending: Pending) -> None:
+        """Do for a batch of any size, at any time, what `begin` does for one that is not large."""
         records: list[Record] = LargeList()
         turn = Turn(self._ctx.clock)
         for some in parts(batch, ENCODED_AT_ONCE):
             records += self._records(some)
             await turn.end()
-        parcel = self._parcel(records)
-        if self._is_able:
-            await self._post_in_turns(parcel)
-        else:
-            self._park(parcel)
-        return parcel
+        topic = await self._writable()
+        anywhere = topic.any()
+        for some in parts(records, SLICE_MESSAGES):
+            if pending.done.done():  # given up
+                return
+            topic.put(some, pending, anywhere)
+            await turn.end()
 
-    def _parcel(self, records: list[Record]) -> Parcel:
+    async def _writable(self) -> Topic:
+        """Return the topic when there is a producer that works, and it knows partitions.
+
+        Raises:
+            what says why there is none; no more than that is waited for by those in the queue.
+        """
+        try:
+            if self._has_ended or self._topic is None:
+                await self._close()
+                await self.start()
+            elif not self._topic:
+                await self._producer.partitions_for(self._name)  # it was deleted, and may come back
+        except Exception as cause:
+            while self._queue:
+                self._queue.popleft()[1].fail(cause)
+            raise
+        assert self._topic  # the driver has told so
+        return self._topic
+
+    def _pending(self, count: int) -> Pending:
         """Return what is under way from now on."""
-        parcel = Parcel(records, self._ctx.clock.monotonic())
-        self._under_way[parcel] = None
+        pending = Pending(count, self._ctx.clock.monotonic())
+        self._under_way[pending] = None
+        pending.done.add_done_callback(lambda _: self._under_way.pop(pending))
         if self._watching is None:
             self._watching = asyncio.ensure_future(self._watch())
-        return parcel
-
-    @property
-    def _is_able(self) -> bool:
-        """Whether what is sent now may go to the partitions."""
-        return self._has_topic and not self._is_broken and self._starting is None
-
-    def _park(self, parcel: Parcel) -> None:
-        """Keep a batch until what does not work is made anew."""
-        self._parked.append(parcel)
-        if self._starting is None:
-            self._starting = asyncio.ensure_future(self._start_again())
+        return pending
 
     def _records(self, batch: Batch) -> list[Record]:
         millis = self._ctx.clock.millis()
         return [(*self._frame(message), millis) for message in batch]
 
-    def _post(self, parcel: Parcel) -> None:
-        """Hand a batch to its partitions: what has no key, all to one."""
-        assert self._places  # who posts has looked
-        self._put(parcel.records, parcel, self._places.any())
-
-    async def _post_in_turns(self, parcel: Parcel) -> None:
-        """The same, slice by slice. Nobody else posts meanwhile, so the order stays."""
-        clock, anywhere = self._ctx.clock, -1
-        turn = Turn(clock)
-        for some in parts(parcel.records, SLICE_MESSAGES):
-            if parcel.done.done():  # given up
-                return
-            if not self._places:  # nor is the rest of it ever confirmed
-                parcel.give_up(TimeoutError())
-                return
-            if anywhere < 0:
-                anywhere = self._places.any()
-            self._put(some, parcel, anywhere)
-            parcel.begun = clock.monotonic()  # so long nobody else has kept it waiting
-            await turn.end()
-        parcel.records = []  # the partitions have them
-
-    def _put(self, records: list[Record], parcel: Parcel, anywhere: int) -> None:
-        places, lanes = self._places, self._lanes
-        assert places
-        for record in records:
-            place = anywhere if record[0] is None else places.of(record[0])
-            if place not in lanes:
-                lanes[place] = Lane(self._producer, self._topic, place)
-            lanes[place].put(record, parcel)
-
-    async def _arrive(self, parcel: Parcel) -> None:
-        """Wait until a batch is confirmed; raise why it is not."""
-        with self._ctx.clock.outside():
-            await parcel.done
-        del self._under_way[parcel]  # not when we are cancelled: it is still under way
-        if parcel.faults:
-            raise self._failure(parcel)
-        self._outage.over()
-
-    @property
-    def _has_topic(self) -> bool:
-        """Whether there is a producer, and it knows the topic: that may have been deleted."""
-        return bool(self._places)
-
-    async def _start_again(self) -> None:
-        """Make what does not work anew, when nothing is under way with it; send what was parked."""
-        try:
-            while busy := [each.carrying for each in self._lanes.values() if each.carrying]:
-                await asyncio.wait(busy)
-            await self._close()
-            await self.start()
-        except Exception as cause:
-            # Nobody is there to be refused; a password may be rotated.
-            fault = Unreachable(str(cause)) if isinstance(cause, BuildRefused) else cause
-            for parcel in self._unparked():
-                parcel.give_up(fault)
-        else:
-            while self._parked:  # also by who came while a large one was posted
-                for parcel in self._unparked():
-                    await self._post_in_turns(parcel)
-        finally:
-            self._starting = None
-
-    def _unparked(self) -> list[Parcel]:
-        parked, self._parked = self._parked, []
-        return parked
-
     async def _watch(self) -> None:
-        """Look after what is under way, for as long as something is."""
+        """Have the brokers asked when the oldest batch waits for long, as long as one is under way."""
         try:
             while self._under_way:
                 await self._ctx.clock.sleep(LOOK_SECONDS)
-                if self._under_way:
-                    await self._look()
+                oldest = next(iter(self._under_way), None)
+                if oldest and self._ctx.clock.monotonic() - oldest.begun >= LOOK_SECONDS:
+                    await self._health.look()
         finally:
             self._watching = None
 
-    async def _look(self) -> None:
-        """Tell when the oldest waits for long because nobody answers; give up when it is too long."""
-        waited = self._ctx.clock.monotonic() - next(iter(self._under_way)).begun
-        if waited >= WRITE_SECONDS:
-            await self._give_up()
-        elif waited >= LOOK_SECONDS and self._producer is not None:
-            await self._outage.look(self._producer.client, self._busy())
+    async def _confirmed(self, pending: Pending) -> None:
+        """Wait until a batch is confirmed; raise why it is not."""
+        with self._ctx.clock.outside():
+            await pending.done
+        if pending.faults:
+            raise self._failure(pending)
+        self._health.over()
 
-    def _busy(self) -> Iterable[Any]:
-        """Return the partitions that have not answered, as the driver names them."""
-        from aiokafka import TopicPartition
-
-        return [TopicPartition(self._topic, n) for n, lane in self._lanes.items() if lane.carrying]
-
-    async def _give_up(self) -> None:
-        """Give up all that is under way: the driver would send it after we have said that it is lost."""
-        self._parked.clear()
-        for parcel in self._under_way:
-            parcel.give_up(TimeoutError())
-        await self._close()
-
-    def _failure(self, parcel: Parcel) -> Exception:
+    def _failure(self, pending: Pending) -> Exception:
         """Return what to say of a batch that did not arrive whole."""
-        from aiokafka.errors import BrokerResponseError, KafkaError, MessageSizeTooLargeError
+        from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
         rest = ""
-        if parcel.confirmed:
+        if pending.confirmed:
             rest = "; some records of the batch were confirmed"
-            count = f"{parcel.confirmed} of {parcel.count}"
+            count = f"{pending.confirmed} of {pending.count}"
             self._ctx.warn_once(f"of a batch that failed {count} records were confirmed")
-        for cause in parcel.faults:
+        for cause in pending.faults:
             if isinstance(cause, MessageSizeTooLargeError):
                 limit = "'max.message.bytes'"
-                return BatchFailed(f"'{self._topic}' takes no record of that size ({limit}){rest}")
-            if isinstance(cause, BrokerResponseError) and not cause.retriable:
-                return BatchFailed(f"'{self._topic}' refuses records: {said(cause)}{rest}")
-        cause = parcel.faults[0]
-        if isinstance(cause, HeadraceError):
+                return BatchFailed(f"'{self._name}' takes no record of that size ({limit}){rest}")
+            if is_refusal(cause):
+                return BatchFailed(f"'{self._name}' refuses records: {said(cause)}{rest}")
+        cause = pending.faults[0]
+        if isinstance(cause, BuildRefused):
+            return Unreachable(
+                str(cause)
+            )  # nobody is there to be refused; a password may be rotated
+        if not isinstance(cause, KafkaError):
             return cause
-        if not (isinstance(cause, KafkaError) and cause.retriable):
-            self._is_broken = True
-        what = said(cause) if isinstance(cause, KafkaError) else type(cause).__name__
+        if not cause.retriable:
+            self._has_ended = (
+                True  # the driver has, of an error of its own: it sends nothing any more
+            )
         # The outage, if there is one, has been told in the same words: it is one failure.
-        reason = self._outage.reason or f"'{self._topic}' did not confirm records: {what}"
+        reason = self._health.reason or f"'{self._name}' did not confirm records: {said(cause)}"
         return Unreachable(reason + rest)
 
     def _frame(
         self, message: JsonValue
     ) -> tuple[bytes | None, bytes, list[tuple[str, bytes]] | None]:
         """Return key, value and headers of a message."""
+        most = self._cluster.limits.record_bytes
         value = jsontext.encode(message)
         key = None if self._key is None else _text(self._key.read(message))
         headers: list[tuple[str, bytes]] = []
         size = len(value) + len(key or b"")
         for name, path in self._headers:
-            if size <= MOST_BYTES and (text := _text(path.read(message))) is not None:
+            if size <= most and (text := _text(path.read(message))) is not None:
                 headers.append((name, text))
                 size += len(text)
-        if size > MOST_BYTES:
-            raise BatchFailed(f"a record for '{self._topic}' has more than {MOST_BYTES:,} bytes")
+        if size > most:
+            raise BatchFailed(f"a record for '{self._name}' has more than {most:,} bytes")
         return key, value, headers or None  # millions of lists are looked through for cycles
-
-
-async def _end(tasks: Iterable[asyncio.Task[None]]) -> None:
-    """Cancel tasks, and wait until they have ended."""
-    ending = [*tasks]
-    for task in ending:
-        task.cancel()
-    if ending:
-        await asyncio.wait(ending)
 
 
 def _text(value: JsonValue) -> bytes | None:

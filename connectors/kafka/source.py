@@ -1,24 +1,30 @@
-"""The Kafka input at work."""
+"""The Kafka input at work, and what reads a sample for it."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from typing import Any
 
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.language.context import Context
 from headrace.compiler.timestamps import rfc3339_of_seconds
-from headrace.connectors.kafka.clients import Outage, said
-from headrace.connectors.kafka.cluster import Cluster
-from headrace.connectors.kafka.layout import NoTopic
-from headrace.connectors.kafka.member import Member
-from headrace.connectors.refusal import CONNECT_SECONDS, turned_away
+from headrace.connectors.kafka.connection import Cluster, said
+from headrace.connectors.kafka.healthcheck import LOOK_SECONDS, HealthCheck
+from headrace.connectors.kafka.member import (
+    MOST_RECORDS,
+    POLL_SECONDS,
+    TOMBSTONE,
+    Answers,
+    Member,
+    leave,
+)
+from headrace.connectors.kafka.metadata import NoTopic
+from headrace.connectors.kafka.partitions import is_refusal
+from headrace.connectors.refusal import turned_away
 
 FETCH_BYTES = 1 << 20
 """Bytes of one partition that the driver fetches ahead; a batch of records that is larger comes alone."""
-SESSION_SECONDS = 10.0
-"""How long a group waits for a member that is silent."""
 HEARTBEAT_SECONDS = 1.0
 """How often a member is heard of, and hears that partitions are divided anew."""
 NEVER_MS = 2**31 - 1
@@ -47,7 +53,7 @@ class KafkaSource(Source):
         self._topic = topic
         self._group = group
         self._start_at = start_at
-        self._outage = Outage(cluster, topic, ctx, group)
+        self._health = HealthCheck(cluster, topic, ctx, group)
         self._known: frozenset[int] | None = None
         self._stopping = False
         self._member: Member | None = None
@@ -56,10 +62,10 @@ class KafkaSource(Source):
         """Join the group; hand out what is in the partitions that it gives us."""
         from aiokafka.errors import KafkaError
 
-        clock = self._ctx.clock
-        ends = clock.monotonic() + CONNECT_SECONDS
-        address = await self._reached()
-        member = self._member = Member(self._consumer(address), self._ctx, self._topic, self._known)
+        clock, limits = self._ctx.clock, self._cluster.limits
+        ends = clock.monotonic() + limits.connect_seconds
+        consumer = self._consumer(await self._reached())
+        member = self._member = Member(consumer, self._ctx, self._topic, self._known, limits)
         try:
             # A group may let us wait for others. They commit, so nothing is lost by it.
             await member.joined(ends - clock.monotonic())
@@ -67,8 +73,10 @@ class KafkaSource(Source):
             while not self._stopping:
                 if records := await member.fetch():
                     yield [(record.value, record) for record in records]
+                elif member.is_answered:
+                    self._health.over()
                 else:
-                    await self._outage.look(member.client, member.partitions)
+                    await self._health.look()
             yield ()
         except (KafkaError, TimeoutError) as cause:
             raise self._broke(cause) from cause
@@ -78,10 +86,11 @@ class KafkaSource(Source):
 
     async def _reached(self) -> str:
         try:
-            return await self._cluster.reach(self._topic)
+            address, _ = await self._cluster.reach(self._topic)
         except NoTopic:
             self._known = self._known or frozenset()  # whatever it will hold is new
             raise
+        return address
 
     def _consumer(self, address: str) -> Any:
         from aiokafka import AIOKafkaConsumer
@@ -96,7 +105,7 @@ class KafkaSource(Source):
             enable_auto_commit=False,
             max_partition_fetch_bytes=FETCH_BYTES,
             fetch_max_bytes=16 * FETCH_BYTES,
-            session_timeout_ms=int(SESSION_SECONDS * 1000),
+            session_timeout_ms=int(self._cluster.limits.session_seconds * 1000),
             heartbeat_interval_ms=int(HEARTBEAT_SECONDS * 1000),
             # A pipeline that is held up is alive: its heartbeat says so.
             max_poll_interval_ms=NEVER_MS,
@@ -107,9 +116,7 @@ class KafkaSource(Source):
 
     def _broke(self, cause: Exception) -> Exception:
         """Return what an error of the driver means to the pipeline."""
-        from aiokafka.errors import BrokerResponseError
-
-        if isinstance(cause, BrokerResponseError) and not cause.retriable:
+        if is_refusal(cause):
             whom = f"the topic '{self._topic}' or the group '{self._group}'"
             return turned_away(f"the brokers refuse {whom}: {said(cause)}")
         return Unreachable(f"reading '{self._topic}' broke off: {said(cause)}")
@@ -134,6 +141,51 @@ class KafkaSource(Source):
         """Have the reader end soon; what is out of the pipeline until it is closed is committed."""
         self._stopping = True
         return False
+
+
+class KafkaSample(KafkaSource):
+    """Reads all partitions of a topic at nobody's expense.
+
+    The group is named and never joined: the brokers keep no group that has neither members nor positions,
+    and nobody waits until its members are found. Nothing is committed, so nothing is left.
+    """
+
+    async def read(self) -> AsyncGenerator[Sequence[Arrival], None]:
+        """Fix where each partition is read from, as `start_at` says; hand out what is there."""
+        from aiokafka import TopicPartition
+        from aiokafka.errors import KafkaError
+
+        clock = self._ctx.clock
+        ends = clock.monotonic() + self._cluster.limits.connect_seconds
+        address, numbers = await self._cluster.reach(self._topic)
+        consumer = self._consumer(address)
+        answers = Answers(consumer, self._ctx)
+        try:
+            async with clock.timeout(ends - clock.monotonic()):
+                await consumer.start()
+                consumer.assign([TopicPartition(self._topic, number) for number in sorted(numbers)])
+                for each in consumer.assignment():
+                    await consumer.position(each)
+            yield ()
+            while not self._stopping:
+                fetched = await consumer.getmany(
+                    timeout_ms=int(POLL_SECONDS * 1000), max_records=MOST_RECORDS
+                )
+                if fetched:
+                    yield [*self._messages(record for some in fetched.values() for record in some)]
+                elif not answers.are_coming:
+                    await self._cluster.examine(self._topic, None, LOOK_SECONDS)
+        except (KafkaError, TimeoutError) as cause:
+            raise self._broke(cause) from cause
+        finally:
+            await leave(consumer)
+
+    def _messages(self, records: Iterator[Any]) -> Iterator[Arrival]:
+        for record in records:
+            if record.value is None:
+                self._ctx.skip(TOMBSTONE)
+            else:
+                yield record.value, record
 
 
 def _text(key: bytes | None) -> str | None:

@@ -191,4 +191,5 @@ async def test_a_record_is_too_large_with_its_headers_before_it_is_made():
     it = sink(context("a:1"), "t", headers=names)
 
     with pytest.raises(BatchFailed, match="more than 100,000,000 bytes"):
-        it.begin([{"field": "x" * 900_000}])
+        await it.write([{"field": "x" * 900_000}])
+    await it.finish()

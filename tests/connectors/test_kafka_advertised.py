@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headrace.compiler.errors import Unreachable
-from headrace.connectors.kafka import clients as kafka_clients
+from headrace.connectors.kafka.connection import Limits
 from tests.kafka_hearsay import Hearsay, telling
 from tests.kafka_sides import context, engine, joined, sink, source
 from tests.services.kafka import Kafka
@@ -17,6 +17,7 @@ from tests.services.server import free_port
 from tests.stand_ins import pipeline, running
 
 REMEDY = "the brokers advertise that address (if it is wrong, change their 'advertised.listeners')"
+AT_ONCE = Limits(missing_seconds=0.0)
 
 
 @pytest.fixture(scope="module")
@@ -88,11 +89,10 @@ async def test_a_pipeline_counts_it_and_tries_on_without_haste(elsewhere: Kafka)
     assert 2 <= count <= 6
 
 
-async def test_a_group_that_nobody_looks_after_is_told(lonely: Kafka, monkeypatch):
-    monkeypatch.setattr(kafka_clients, "MISSING_SECONDS", 0.0)
+async def test_a_group_that_nobody_looks_after_is_told(lonely: Kafka):
     ctx = context(lonely.bootstrap)
 
-    async with joined(source(ctx, "t", group="g")) as reader:
+    async with joined(source(ctx, "t", AT_ONCE, group="g")) as reader:
         said = await told(ctx, reader)
 
     assert said == "no broker looks after the group 'g': COORDINATOR_NOT_AVAILABLE"
@@ -149,21 +149,20 @@ async def test_one_advertised_broker_that_answers_is_enough_to_begin():
             ctx = context(it.address)
             cluster = sink(ctx, "t")._cluster
 
-            assert await cluster.reach("t") == it.address
+            assert await cluster.reach("t") == (it.address, {0})
 
 
-async def test_a_coordinator_that_is_not_where_it_is_said_to_be_is_named(monkeypatch):
-    monkeypatch.setattr(kafka_clients, "MISSING_SECONDS", 0.0)
+async def test_a_coordinator_that_is_not_where_it_is_said_to_be_is_named():
     nobody = ("127.0.0.1", free_port())
     async with telling(Hearsay({1: None}, coordinator=nobody)) as it:
         ctx = context(it.address)
-        async with joined(source(ctx, "t")) as reader:
+        async with joined(source(ctx, "t", AT_ONCE)) as reader:
             said = await told(ctx, reader)
 
     assert said == f"127.0.0.1:{nobody[1]} does not answer: connection refused; {REMEDY}"
 
 
-async def test_one_leader_of_several_that_does_not_answer_is_named(monkeypatch):
+async def test_one_leader_of_several_that_does_not_answer_is_named():
     nobody = ("127.0.0.1", free_port())
     async with telling(Hearsay({1: None, 2: nobody}, leaders=(1, 2))) as it:
         ctx = context(it.address)

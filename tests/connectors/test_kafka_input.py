@@ -10,8 +10,7 @@ from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import Unreachable
 from headrace.connectors.kafka import KafkaInput
-from headrace.connectors.kafka import member as kafka_member
-from headrace.connectors.kafka import source as kafka_source
+from headrace.connectors.kafka.connection import Limits
 from headrace.connectors.kafka.member import COMMIT_SECONDS, TOMBSTONE
 from headrace.connectors.kafka.source import FETCH_BYTES, HEARTBEAT_SECONDS
 from tests.kafka_sides import (
@@ -251,10 +250,10 @@ async def test_a_source_that_nobody_reads_stays_in_its_group_and_fetches_no_more
         assert len(await read(reader, 20 - len(first))) == 20 - len(first)
 
 
-async def test_what_is_out_for_too_long_comes_again_at_another_member(kafka: Kafka, monkeypatch):
-    monkeypatch.setattr(kafka_member, "GIVE_UP_SECONDS", 0.2)
+async def test_what_is_out_for_too_long_comes_again_at_another_member(kafka: Kafka):
     kafka.create_topic("stuck", partitions=2)
-    one, two = (source(context(kafka.bootstrap), "stuck") for _ in range(2))
+    limits = Limits(revoke_seconds=0.2)
+    one, two = (source(context(kafka.bootstrap), "stuck", limits) for _ in range(2))
     async with joined(one) as first:
         for partition in range(2):
             await produce(kafka.bootstrap, "stuck", [b"1"], partition=partition)
@@ -269,17 +268,17 @@ async def test_what_is_out_for_too_long_comes_again_at_another_member(kafka: Kaf
         assert await committed(kafka.bootstrap, "stuck", partition) == 1
 
 
-async def test_a_group_that_lets_one_wait_holds_up_no_pipeline(kafka: Kafka, monkeypatch):
-    monkeypatch.setattr(kafka_source, "CONNECT_SECONDS", 0.0)
+async def test_a_group_that_lets_one_wait_holds_up_no_pipeline(kafka: Kafka):
     await produce(kafka.bootstrap, "patient", [b"1"])
+    limits = Limits(connect_seconds=0.0)
+    it = source(context(kafka.bootstrap), "patient", limits, start_at="earliest")
 
-    async with joined(source(context(kafka.bootstrap), "patient", start_at="earliest")) as reader:
+    async with joined(it) as reader:
         assert await payloads(reader, 1) == [b"1"]
 
 
-async def test_a_partition_that_does_not_say_where_it_begins_breaks_the_reader(kafka, monkeypatch):
-    monkeypatch.setattr(kafka_member, "PIN_SECONDS", 0.0)
-    it = source(context(kafka.bootstrap), "unpinned")
+async def test_a_partition_that_does_not_say_where_it_begins_breaks_the_reader(kafka: Kafka):
+    it = source(context(kafka.bootstrap), "unpinned", Limits(pin_seconds=0.0))
     async with joined(it) as reader:
         with pytest.raises(Unreachable, match="reading 'unpinned' broke off: TimeoutError"):
             await anext(reader)
@@ -293,10 +292,10 @@ async def test_a_record_larger_than_what_is_fetched_at_once_arrives(kafka: Kafka
         assert await payloads(reader, 3) == [b"1", body, b"2"]
 
 
-async def test_partitions_that_are_added_are_read_from_their_beginning(kafka: Kafka, monkeypatch):
-    monkeypatch.setattr("headrace.connectors.kafka.cluster.METADATA_SECONDS", 1.0)
+async def test_partitions_that_are_added_are_read_from_their_beginning(kafka: Kafka):
     kafka.create_topic("grown")
-    async with joined(source(context(kafka.bootstrap), "grown")) as reader:
+    it = source(context(kafka.bootstrap), "grown", Limits(metadata_seconds=1.0))
+    async with joined(it) as reader:
         await added(kafka, "grown", 2)
         await produce(kafka.bootstrap, "grown", [b"new"], partition=1)
 

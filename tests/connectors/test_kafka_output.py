@@ -7,14 +7,15 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from aiokafka.errors import KafkaConnectionError
 
 from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import BatchFailed, Unreachable
 from headrace.compiler.jsontext import decode_exact, encode
 from headrace.compiler.largejson import ENCODED_AT_ONCE, SLICE_MESSAGES
-from headrace.connectors.kafka import lanes as kafka_lanes
-from headrace.connectors.kafka import sink as kafka_sink
-from headrace.connectors.kafka.lanes import Lane, Parcel
+from headrace.connectors.kafka.connection import Limits
+from headrace.connectors.kafka.partitions import Partition, Pending
+from headrace.connectors.kafka.sink import KafkaSink
 from tests.doubles import TickingClock
 from tests.kafka_sides import (
     context,
@@ -148,9 +149,9 @@ async def test_a_record_that_the_broker_finds_too_large_fails_its_batch_alone(ka
     assert await values(kafka.bootstrap, "sized") == [b"1", b"2", b"3", b"4"]
 
 
-async def test_a_record_that_no_broker_would_look_at_is_not_sent(kafka: Kafka, monkeypatch):
-    monkeypatch.setattr(kafka_sink, "MOST_BYTES", 1000)
-    async with started(sink(context(kafka.bootstrap), "huge")) as it:
+async def test_a_record_that_no_broker_would_look_at_is_not_sent(kafka: Kafka):
+    limits = Limits(record_bytes=1000)
+    async with started(sink(context(kafka.bootstrap), "huge", limits)) as it:
         with pytest.raises(BatchFailed, match="a record for 'huge' has more than 1,000 bytes"):
             await it.write([1, "x" * 1000])
         await it.write([2])
@@ -161,11 +162,12 @@ async def test_a_record_that_no_broker_would_look_at_is_not_sent(kafka: Kafka, m
 async def test_batches_that_wait_for_each_other_are_sent_together_in_order(kafka: Kafka):
     async with started(sink(context(kafka.bootstrap), "together")) as it:
         rests = [it.begin([n]) for n in range(100)]
-        [lane] = it._lanes.values()
-        wires = len(lane._waiting)
+        assert it._topic is not None
+        [partition] = it._topic._partitions.values()
+        requests = len(partition._waiting)
         await asyncio.gather(*(rest() for rest in reversed(rests)))
 
-    assert wires == 1
+    assert requests == 1
     assert await values(kafka.bootstrap, "together") == [b"%d" % n for n in range(100)]
 
 
@@ -189,12 +191,14 @@ async def test_a_topic_that_takes_little_at_once_is_written_to_in_order(kafka: K
     assert await values(kafka.bootstrap, "narrow") == [encode(message) for message in written]
 
 
-async def test_batches_that_begin_while_the_topic_is_made_anew_keep_their_order(kafka: Kafka):
+async def test_a_producer_that_ends_by_itself_is_made_anew_and_keeps_the_order(kafka: Kafka):
     async with started(sink(context(kafka.bootstrap), "anew")) as it:
-        before = it.begin([0])
-        it._is_broken = True  # as when the driver has ended by itself
+        await it.write([0])
+        await it._producer.stop()
+        with pytest.raises(Unreachable, match="'anew' did not confirm records: ProducerClosed"):
+            await it.write(["lost"])
         rests = [it.begin([n]) for n in range(1, 9)]
-        await asyncio.gather(before(), *(rest() for rest in rests))
+        await asyncio.gather(*(rest() for rest in rests))
         await it.write([9])
 
     assert await values(kafka.bootstrap, "anew") == [b"%d" % n for n in range(10)]
@@ -269,7 +273,7 @@ async def test_others_have_their_turns_while_a_large_batch_is_framed_and_sent(
 ) -> None:
     turns, framed, put = 0, Counter[int](), Counter[int]()
     ctx = context(kafka.bootstrap, clock=TickingClock())
-    real_frame, real_put = kafka_sink.KafkaSink._frame, kafka_lanes.Lane.put
+    real_frame, real_put = KafkaSink._frame, Partition.put
 
     def frame(*arguments: Any) -> Any:
         framed[turns] += 1
@@ -285,8 +289,8 @@ async def test_others_have_their_turns_while_a_large_batch_is_framed_and_sent(
             turns += 1
             await asyncio.sleep(0)
 
-    monkeypatch.setattr(kafka_sink.KafkaSink, "_frame", frame)
-    monkeypatch.setattr(kafka_lanes.Lane, "put", put_one)
+    monkeypatch.setattr(KafkaSink, "_frame", frame)
+    monkeypatch.setattr(Partition, "put", put_one)
     async with started(sink(ctx, "turns")) as it:
         counting = asyncio.ensure_future(others())
         await it.write([*range(3 * LARGE_BATCH)])
@@ -316,16 +320,16 @@ async def test_a_large_batch_that_is_given_up_on_its_way_is_not_handed_on_any_fu
     kafka: Kafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ctx, put = context(kafka.bootstrap, clock=TickingClock()), 0
-    real_put = kafka_lanes.Lane.put
+    real_put = Partition.put
 
-    def put_one(lane: Lane, record: Any, parcel: Parcel) -> None:
+    def put_one(partition: Partition, record: Any, pending: Pending) -> None:
         nonlocal put
         put += 1
         if put == 1_000:
-            parcel.give_up(TimeoutError())
-        real_put(lane, record, parcel)
+            pending.fail(KafkaConnectionError())
+        real_put(partition, record, pending)
 
-    monkeypatch.setattr(kafka_lanes.Lane, "put", put_one)
+    monkeypatch.setattr(Partition, "put", put_one)
     async with started(sink(ctx, "given-up-on-its-way")) as it:
         with pytest.raises(Unreachable):
             await it.write([*range(3 * LARGE_BATCH)])

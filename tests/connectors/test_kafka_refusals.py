@@ -12,7 +12,8 @@ from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitio
 
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.connectors.kafka import KafkaConnection
-from headrace.connectors.kafka.layout import NoTopic
+from headrace.connectors.kafka.connection import Limits
+from headrace.connectors.kafka.metadata import NoTopic
 from tests.doubles import StubContext
 from tests.kafka_sides import joined, payloads, sink, source, started, values
 from tests.services.authority import Authority
@@ -225,18 +226,38 @@ async def test_a_group_that_divides_its_partitions_otherwise_refuses_us(guarded)
 async def test_a_topic_that_was_deleted_is_waited_for(guarded):
     guarded.create_topic("dropped")
     ctx = context(guarded, "PLAINTEXT")
-    async with started(sink(ctx, "dropped")) as it:
+    async with started(sink(ctx, "dropped", Limits(missing_seconds=0.0))) as it:
         await it.write([1])
-        admin = AIOKafkaAdminClient(bootstrap_servers=guarded.bootstrap)
-        await admin.start()
-        await admin.delete_topics(["dropped"])
-        await admin.close()
-        async with ctx.clock.timeout(5):
-            while it._has_topic:
-                await it._producer.client.force_metadata_update()
-        with pytest.raises(NoTopic):
-            await it.write([2])
+        await deleted(guarded, "dropped")
+        writing = [asyncio.ensure_future(it.write([n])) for n in (2, 3)]
+        async with ctx.clock.timeout(15):
+            while not ctx.failures:
+                await ctx.clock.sleep(0.05)
+        assert set(ctx.failures) == {f"{guarded.bootstrap} has no topic 'dropped', and makes none"}
 
         guarded.create_topic("dropped")
-        await it.write([3])
-    assert await values(guarded.bootstrap, "dropped") == [b"3"]
+        await asyncio.gather(*writing)
+    assert await values(guarded.bootstrap, "dropped") == [b"2", b"3"]
+    assert ctx.notes == ["connected again"]
+
+
+async def test_a_batch_for_a_topic_that_does_not_come_back_is_given_up(guarded):
+    guarded.create_topic("gone")
+    limits = Limits(request_seconds=3.0, metadata_seconds=1.0, missing_seconds=0.0)
+    ctx = context(guarded, "PLAINTEXT")
+    async with started(sink(ctx, "gone", limits)) as it:
+        await deleted(guarded, "gone")
+        for _ in range(2):
+            with pytest.raises(Unreachable) as lost:
+                await it.write([1])
+            assert str(lost.value) == f"{guarded.bootstrap} has no topic 'gone', and makes none"
+
+
+async def deleted(server: Kafka, topic: str) -> None:
+    """Delete a topic."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=server.bootstrap)
+    await admin.start()
+    try:
+        await admin.delete_topics([topic])
+    finally:
+        await admin.close()

@@ -1,4 +1,4 @@
-"""What one broker tells of its cluster: who else is there, and who leads a topic or looks after a group."""
+"""What one broker tells of its cluster: who else is there, who leads a topic, who looks after a group."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ class NoTopic(Missing):
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Where the brokers are, and which of them lead the partitions of a topic."""
+class Metadata:
+    """Where the brokers are, and which of them leads each partition of a topic."""
 
     brokers: Mapping[int, Broker]
-    leaders: Collection[int]
+    leaders: Mapping[int, int]
 
     @property
     def places(self) -> Collection[Broker]:
         """The addresses of the leaders, each once."""
-        return dict.fromkeys(self.brokers[each] for each in self.leaders if each in self.brokers)
+        led = self.leaders.values()
+        return dict.fromkeys(self.brokers[each] for each in led if each in self.brokers)
 
     @property
     def lacks(self) -> str | None:
@@ -48,9 +49,9 @@ class Layout:
         return None if self.places else "has a leader for no partition of it"
 
 
-async def lay_out(
+async def metadata_of(
     connection: Any, where: str, topic: str, clock: Clock, *, makes: bool = True
-) -> Layout:
+) -> Metadata:
     """Ask for a topic until it is there: who asks has it made, if that is allowed.
 
     Unless it ``makes`` none: then a topic that is not there does not come.
@@ -70,24 +71,24 @@ async def lay_out(
         error = NoError if code is None else for_code(code)
         if error is not NoError and not error.retriable:
             raise turned_away(f"{where} refuses the topic '{topic}': {error.message}")
-        layout = Layout(_brokers(answer), leaders)
-        if code is not None and error is NoError and layout.lacks is None:
-            return layout
+        metadata = Metadata(_brokers(answer), leaders)
+        if code is not None and error is NoError and metadata.lacks is None:
+            return metadata
         if not makes and error is UnknownTopicOrPartitionError:
             raise NoTopic(f"{where} has no topic '{topic}'")
         if clock.monotonic() > ends:
             if code is None or error is not NoError:
                 raise NoTopic(f"{where} has no topic '{topic}', and makes none")
-            raise Missing(f"{where}, asked for the topic '{topic}', {layout.lacks}")
+            raise Missing(f"{where}, asked for the topic '{topic}', {metadata.lacks}")
         await clock.sleep(ASK_SECONDS)
 
 
-def _topic(answer: Any, topic: str) -> tuple[int | None, Collection[int]]:
+def _topic(answer: Any, topic: str) -> tuple[int | None, Mapping[int, int]]:
     """Return the error of a topic, and who leads its partitions; None when there is no word of it."""
     for code, name, *_, partitions in answer.topics:
         if name == topic:
-            return code, [leader for _, _, leader, *_ in partitions]
-    return None, ()
+            return code, {number: leader for _, number, leader, *_ in partitions}
+    return None, {}
 
 
 def _brokers(answer: Any) -> Mapping[int, Broker]:

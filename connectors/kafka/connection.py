@@ -1,4 +1,4 @@
-"""A Kafka cluster: where its brokers are, how they are reached, and why not.
+"""A Kafka cluster: where its brokers are, how they are reached, what is missing there, and why.
 
 The driver says of every failed start only that it could not bootstrap. So a broker is asked before
 a client is made, over a connection that is closed again, and what went wrong there is known.
@@ -16,23 +16,19 @@ from typing import Any, TypeVar
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.language.context import Context
 from headrace.connectors.kafka.addresses import Broker, spelt
-from headrace.connectors.kafka.layout import (
+from headrace.connectors.kafka.metadata import (
     TOPIC_SECONDS,
-    Layout,
+    Metadata,
     Missing,
     advertised,
     coordinator,
-    lay_out,
+    metadata_of,
 )
-from headrace.connectors.refusal import turned_away
+from headrace.connectors.refusal import CONNECT_SECONDS, turned_away
 from headrace.connectors.tls import tls_fault
 
-ANSWER_SECONDS = 2.0
-"""How long a broker may take to let somebody in. With what `tls_fault` takes, less than a build has."""
-REQUEST_SECONDS = 29.0
-"""How long the driver waits for an answer, and for a record to be confirmed."""
-METADATA_SECONDS = 30.0
-"""How soon new partitions of a topic are noticed."""
+STOP_SECONDS = 0.4
+"""How long a client that is stopped is waited for."""
 
 MOST_KNOCKS = 3
 """How many of the brokers that one advertises are tried while a client is made."""
@@ -44,6 +40,33 @@ ADVERTISED = (
 T = TypeVar("T")
 Talk = Callable[[Any], Awaitable[T]]
 """Makes something of a connection."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long things may take, in seconds, and how large a record may be."""
+
+    answer_seconds: float = 2.0
+    """A broker that lets somebody in. With what `tls_fault` takes, less than a build has."""
+    connect_seconds: float = CONNECT_SECONDS
+    """All of a start."""
+    request_seconds: float = 29.0
+    """The driver's, for an answer, and for a record to be confirmed, tries of its own included."""
+    metadata_seconds: float = 30.0
+    """Until new partitions of a topic are noticed."""
+    missing_seconds: float = 3.0
+    """How long something may be missing, while brokers answer, before that counts as a failure."""
+    session_seconds: float = 10.0
+    """How long a group waits for a member that is silent."""
+    pin_seconds: float = 10.0
+    """To learn where new partitions are read from."""
+    revoke_seconds: float = 3.0
+    """How long partitions that are taken from us are kept, until what is out of them is finished."""
+    record_bytes: int = 100_000_000
+    """Of one record: brokers hang up on requests of 100 MiB, before they look at them."""
+
+
+LIMITS = Limits()
 
 
 @dataclass(frozen=True)
@@ -64,10 +87,12 @@ class Cluster:
         tls: ssl.SSLContext | None,
         credential: Credential | None,
         ctx: Context,
+        limits: Limits,
         *,
         makes_topics: bool = True,
     ) -> None:
         """Take where to begin, and whether a topic that is not there may be made for who asks for it."""
+        self.limits = limits
         self._addresses = addresses
         self._tls = tls
         self._credential = credential
@@ -77,13 +102,10 @@ class Cluster:
 
     def options(self) -> dict[str, Any]:
         """Return how every client of the driver is made; the credential is in it."""
-        from headrace.connectors.kafka.frames import bound
-
-        bound()
         return {
             "client_id": self._client_id,
-            "request_timeout_ms": int(REQUEST_SECONDS * 1000),
-            "metadata_max_age_ms": int(METADATA_SECONDS * 1000),
+            "request_timeout_ms": int(self.limits.request_seconds * 1000),
+            "metadata_max_age_ms": int(self.limits.metadata_seconds * 1000),
             **self._security(),
         }
 
@@ -99,37 +121,42 @@ class Cluster:
             "sasl_plain_password": self._credential.password,
         }
 
-    async def reach(self, topic: str, seconds: float = ANSWER_SECONDS) -> str:
-        """Return the address of a broker that lets us in and knows a topic: whoever is first.
+    async def reach(self, topic: str) -> tuple[str, Collection[int]]:
+        """Return the address of a broker that lets us in and knows a topic, and the topic's partitions.
 
-        The brokers that it knows of are where it says, or one of them is: a client goes there.
+        Whoever is first. The brokers that it knows of are where it says, or one of them is: a client
+        goes there.
 
         Raises:
             BuildRefused: none does, and one says no.
             Missing: they let us in, and the topic is not there (`NoTopic`), or nobody leads it.
             Unreachable: none answers.
         """
-        broker, _ = await self._first(self._ask(each, topic, seconds) for each in self._addresses)
-        return spelt(*broker)
+        broker, metadata = await self._ask(topic, self.limits.answer_seconds)
+        return spelt(*broker), metadata.leaders.keys()
 
     async def examine(self, topic: str, group: str | None, seconds: float) -> None:
         """Look whether all that a client needs is there: who leads the topic, who looks after a group.
 
         Raises:
-            as `reach` does, and Unreachable for each that does not answer where it is said to be.
+            as `reach` does, and Missing also for each that does not answer where it is said to be.
         """
-        broker, layout = await self._first(
-            self._ask(each, topic, seconds) for each in self._addresses
-        )
+        broker, metadata = await self._ask(topic, seconds)
         with self._ctx.clock.outside():
-            if not {*layout.leaders} <= layout.brokers.keys():
+            if not {*metadata.leaders.values()} <= metadata.brokers.keys():
                 raise Missing(f"a partition of '{topic}' has no leader")
-            needed = {*layout.places}
-            if group is not None:
-                needed.add(await self._talk(broker, seconds, lambda it: coordinator(it, group)))
-            # One after the other: the first that is missing is told, always the same.
-            for each in sorted(needed - {broker}):
-                await self._knock(each, seconds)
+            needed = {*metadata.places}
+            try:
+                if group is not None:
+                    needed.add(await self._talk(broker, seconds, lambda it: coordinator(it, group)))
+                # One after the other: the first that is missing is told, always the same.
+                for each in sorted(needed - {broker}):
+                    await self._knock(each, seconds)
+            except (BuildRefused, Unreachable) as cause:
+                raise Missing(str(cause)) from cause
+
+    async def _ask(self, topic: str, seconds: float) -> tuple[Broker, Metadata]:
+        return await self._first(self._ask_one(each, topic, seconds) for each in self._addresses)
 
     async def _first(self, asking: Iterable[Coroutine[Any, Any, T]]) -> T:
         """Return what comes first of some attempts; raise the reason when none comes to anything."""
@@ -147,16 +174,19 @@ class Cluster:
             await asyncio.gather(*asked, return_exceptions=True)
         raise _reason([task.exception() for task in asked])
 
-    async def _ask(self, broker: Broker, topic: str, seconds: float) -> tuple[Broker, Layout]:
+    async def _ask_one(self, broker: Broker, topic: str, seconds: float) -> tuple[Broker, Metadata]:
         """Ask one broker for the topic, and see that others are where it says."""
         where, clock, makes = spelt(*broker), self._ctx.clock, self._makes_topics
-        layout = await self._talk(
-            broker, seconds, lambda it: lay_out(it, where, topic, clock, makes=makes), TOPIC_SECONDS
+        metadata = await self._talk(
+            broker,
+            seconds,
+            lambda it: metadata_of(it, where, topic, clock, makes=makes),
+            TOPIC_SECONDS,
         )
-        others = [*dict.fromkeys(layout.brokers.values())]
+        others = [*dict.fromkeys(metadata.brokers.values())]
         if broker not in others:
             await self._first(self._knock(each, seconds) for each in others[:MOST_KNOCKS])
-        return broker, layout
+        return broker, metadata
 
     async def _knock(self, broker: Broker, seconds: float) -> None:
         """See that a broker is where the brokers say."""
@@ -172,44 +202,43 @@ class Cluster:
 
         Raises:
             BuildRefused: it says no.
-            Unreachable: it does not answer.
+            Unreachable: it does not answer, or nothing that the driver can read.
         """
-        from aiokafka.errors import KafkaError
-
         try:
             async with self._ctx.clock.timeout(seconds + more):
                 return await self._over(broker, seconds, talk)
-        except (OSError, TimeoutError, KafkaError) as cause:
+        except (BuildRefused, Unreachable):
+            raise
+        except Exception as cause:
             raise await self._fault(*broker, cause) from cause
 
     async def _over(self, broker: Broker, seconds: float, talk: Talk[T]) -> T:
         """Return what is made of a connection of its own."""
-        from headrace.connectors.kafka.frames import BoundedConnection
+        from aiokafka.conn import AIOKafkaConnection
 
-        connection = BoundedConnection(
+        connection = AIOKafkaConnection(
             *broker,
             client_id=self._client_id,
             request_timeout_ms=int(seconds * 1000),
             **self._security(),
         )
+        async with self._ctx.clock.timeout(seconds):
+            _, writer = await connection.connect()
         try:
-            async with self._ctx.clock.timeout(seconds):
-                await connection.connect()
             return await talk(connection)
         finally:
-            await _hang_up(connection)
+            connection.close()
+            writer.transport.abort()  # over TLS the other side would have to say goodbye as well
 
     async def _fault(self, host: str, port: int, cause: Exception) -> Exception:
         """Return why a broker could not be talked to."""
         from aiokafka import errors
 
-        from headrace.connectors.kafka.frames import nonsense
-
         where = spelt(host, port)
         match cause:
             case errors.SaslAuthenticationFailed():
-                said = self._ctx.redact(str(cause.args[0] or "")) or "wrong user name or password"
-                return turned_away(f"{where} refuses the credential: {said}")
+                told = self._ctx.redact(str(cause.args[0] or "")) or "wrong user name or password"
+                return turned_away(f"{where} refuses the credential: {told}")
             case errors.UnsupportedSaslMechanismError() if self._credential is not None:
                 return turned_away(f"{where} does not take {self._credential.mechanism}")
             case errors.IllegalSaslStateError():
@@ -220,8 +249,8 @@ class Cluster:
                 return Unreachable(f"{where} does not answer: the host name cannot be resolved")
         if fault := await tls_fault(host, port, self._tls, self._ctx.clock):
             return turned_away(fault)
-        if what := nonsense(cause):
-            return Unreachable(f"{where} {what}")
+        if not isinstance(cause, (OSError, TimeoutError, errors.KafkaError)):
+            return Unreachable(f"{where} answers, and not as Kafka does")
         if self._credential is None and (wanted := await self._wanted(host, port)):
             mechanisms = ", ".join(wanted)
             return turned_away(f"{where} asks for a credential: {mechanisms}", "'sasl_mechanism'")
@@ -237,23 +266,10 @@ class Cluster:
             return answer
 
         try:
-            answer = await self._over((host, port), ANSWER_SECONDS / 4, shake)
+            answer = await self._over((host, port), self.limits.answer_seconds / 4, shake)
         except (OSError, TimeoutError, KafkaError):
             return ()
         return sorted(answer.enabled_mechanisms)
-
-
-async def _hang_up(connection: Any) -> None:
-    """Close a connection at once, also one that did not come up.
-
-    Over TLS the driver would wait for the other side to say goodbye as well.
-    """
-    protocol = connection._protocol
-    if protocol is None:
-        return  # there never was a socket
-    if protocol._transport is not None:
-        protocol._transport.abort()
-    await connection.close()
 
 
 async def _nothing(connection: Any) -> None:
@@ -269,3 +285,29 @@ def _reason(causes: Collection[BaseException | None]) -> BaseException:
                 return cause
     unexpected = [cause for cause in found if not isinstance(cause, Unreachable)]
     return unexpected[0] if unexpected else Unreachable("; ".join(dict.fromkeys(map(str, found))))
+
+
+_stopping: set[asyncio.Task[None]] = set()
+
+
+async def stop(client: Any) -> None:
+    """Stop a consumer or a producer of the driver.
+
+    One whose broker is silent takes as long as a request may take. It is not waited for: it stops when
+    the broker answers, or time is up.
+    """
+    task: asyncio.Task[None] = asyncio.ensure_future(client.stop())
+    _stopping.add(task)  # the loop itself would forget it
+    task.add_done_callback(_stopped)
+    await asyncio.wait([task], timeout=STOP_SECONDS)
+
+
+def _stopped(task: asyncio.Task[None]) -> None:
+    _stopping.discard(task)
+    if not task.cancelled():
+        task.exception()  # looked at: who is let go of need not say why
+
+
+def said(cause: BaseException) -> str:
+    """Return what an error of the driver says, by Kafka's own name for it if there is one."""
+    return str(getattr(cause, "message", None) or type(cause).__name__)

@@ -1,0 +1,196 @@
+"""Records on their way to the partitions of a topic: what waits for a partition is sent together.
+
+Record batches are made here and handed to the driver whole (`create_batch`, `send_batch`): its `send`
+gathers records as well, but looks the topic up and makes a future for each of them, and takes three
+times as long (`docs/decisions/kafka.md`).
+
+One record batch of a partition is under way at a time, as Kafka keeps order by that. Meanwhile whatever
+else goes there is gathered, whichever batches of ours it is of; so small batches cost no request each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from typing import Any
+
+Record = tuple[bytes | None, bytes, list[tuple[str, bytes]] | None, int]
+"""Key, value, headers, and when it was made, in milliseconds."""
+
+TURNS = 3
+"""Turns of the loop from a confirmation to the next record batch: whoever waits, its input, and what that
+reads are here. They go along with what waits already: else every other batch would be a request late."""
+
+
+class Pending:
+    """A batch of ours under way. ``done`` when each of its records is confirmed, or never will be."""
+
+    def __init__(self, count: int, begun: float) -> None:
+        self.count = count
+        self.begun = begun
+        self.confirmed = 0
+        self.faults: list[Exception] = []
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._left = count
+
+    def settle(self, count: int, fault: Exception | None) -> None:
+        """Take note that so many of its records are confirmed, or refused."""
+        if fault is None:
+            self.confirmed += count
+        else:
+            self.faults.append(fault)
+        self._left -= count
+        if not self._left:
+            self._end()
+
+    def fail(self, fault: Exception) -> None:
+        """Expect nothing more."""
+        self.faults.append(fault)
+        self._end()
+
+    def _end(self) -> None:
+        if not self.done.done():  # who waited for it may have been cancelled
+            self.done.set_result(None)
+
+
+class RecordBatch:
+    """What is sent to a partition at once: records of one batch of ours or several, in order."""
+
+    def __init__(self, builder: Any) -> None:
+        self.builder = builder
+        # Two lists, not one of pairs: millions of those would wait here for the search for cycles.
+        self.records: list[Record] = []
+        self.of: list[Pending] = []
+
+    def append(self, record: Record, pending: Pending) -> bool:
+        """Add a record; False when there is no room for it. There always is for the first."""
+        key, value, headers, millis = record
+        if self.builder.append(timestamp=millis, key=key, value=value, headers=headers) is None:
+            return False
+        self.records.append(record)
+        self.of.append(pending)
+        return True
+
+    def settle(self, fault: Exception | None) -> None:
+        """Tell each batch of ours what became of its records."""
+        for pending, some in groupby(self.of):
+            pending.settle(sum(1 for _ in some), fault)
+
+
+class Partition:
+    """What is under way to one partition, and what waits for it."""
+
+    def __init__(self, producer: Any, topic: str, number: int) -> None:
+        self._producer = producer
+        self._topic = topic
+        self._number = number
+        self._waiting: deque[RecordBatch] = deque()
+        self.sending: asyncio.Task[None] | None = None
+        """Runs while something is under way."""
+
+    def put(self, record: Record, pending: Pending) -> None:
+        """Send a record, with what else goes there."""
+        if not self._waiting or not self._waiting[-1].append(record, pending):
+            self._waiting.append(self._record_batch((record,), (pending,)))
+        if self.sending is None:
+            self.sending = asyncio.ensure_future(self._send_all())
+
+    def _record_batch(self, records: Sequence[Record], of: Sequence[Pending]) -> RecordBatch:
+        made = RecordBatch(self._producer.create_batch())
+        for record, pending in zip(records, of, strict=True):
+            made.append(record, pending)
+        return made
+
+    async def _send_all(self) -> None:
+        try:
+            while self._waiting:
+                await self._send(self._waiting.popleft())
+                for _ in range(TURNS):
+                    await asyncio.sleep(0)
+        finally:
+            self.sending = None
+
+    async def _send(self, some: RecordBatch) -> None:
+        from aiokafka.errors import MessageSizeTooLargeError
+
+        try:
+            sent = await self._producer.send_batch(
+                some.builder, self._topic, partition=self._number
+            )
+            await sent
+        except MessageSizeTooLargeError as cause:
+            # The topic may take less at once than we send: only a record alone is really too large.
+            if half := len(some.records) // 2:
+                halves = [
+                    self._record_batch(some.records[part], some.of[part])
+                    for part in (slice(half), slice(half, None))
+                ]
+                self._waiting.extendleft(reversed(halves))
+            else:
+                some.settle(cause)
+        except Exception as cause:
+            some.settle(cause)
+            if not is_refusal(cause):
+                # Nobody has answered for as long as a batch waits: neither is there time for the rest.
+                while self._waiting:
+                    self._waiting.popleft().settle(cause)
+        else:
+            some.settle(None)
+
+
+class Topic:
+    """The partitions of a topic, as the brokers tell of them from time to time."""
+
+    def __init__(self, producer: Any, name: str) -> None:
+        from aiokafka.partitioner import DefaultPartitioner
+
+        self._producer = producer
+        self._name = name
+        self._partition_of: Callable[..., int] = DefaultPartitioner()
+        self._all: Sequence[int] = ()
+        self._led: Sequence[int] = ()
+        self._partitions: dict[int, Partition] = {}
+        cluster = producer.client.cluster
+        self._learn(cluster)
+        cluster.add_listener(self._learn)
+
+    def _learn(self, cluster: Any) -> None:
+        self._all = sorted(cluster.partitions_for_topic(self._name) or ())
+        self._led = sorted(cluster.available_partitions_for_topic(self._name) or ())
+
+    def __bool__(self) -> bool:
+        """Whether it has partitions: it may have been deleted."""
+        return bool(self._all)
+
+    def any(self) -> int:
+        """Return a partition that somebody leads, if one is."""
+        number = self._all[0]
+        return number if len(self._all) == 1 else self._partition_of(None, self._all, self._led)
+
+    def put(self, records: Iterable[Record], pending: Pending, anywhere: int) -> None:
+        """Send records: those with a key where every client sends them, the others to ``anywhere``."""
+        partitions = self._partitions
+        for record in records:
+            key = record[0]
+            number = anywhere if key is None else self._partition_of(key, self._all, self._all)
+            if number not in partitions:
+                partitions[number] = Partition(self._producer, self._name, number)
+            partitions[number].put(record, pending)
+
+    async def close(self) -> None:
+        """Hand nothing more to the driver."""
+        sending = [each.sending for each in self._partitions.values() if each.sending is not None]
+        self._partitions = {}
+        for task in sending:
+            task.cancel()
+        if sending:
+            await asyncio.wait(sending)
+
+
+def is_refusal(cause: BaseException) -> bool:
+    """Return whether a broker has answered that it does not take something, now or later."""
+    from aiokafka.errors import BrokerResponseError
+
+    return isinstance(cause, BrokerResponseError) and not cause.retriable
