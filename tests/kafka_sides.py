@@ -15,12 +15,14 @@ from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import Arrival, InlineSink
 from headrace.compiler.runtime.engine import Engine
 from headrace.connectors.kafka import KafkaConnection, KafkaInput, KafkaOutput
+from headrace.connectors.kafka import connection as kafka_connection
 from headrace.connectors.kafka.connection import LIMITS, Limits
 from headrace.connectors.kafka.sink import KafkaSink
 from headrace.connectors.kafka.source import KafkaSource
 from tests.clients import PATIENCE
 from tests.doubles import StubContext
 
+HANG_UP_SECONDS = 2.0
 Reader = AsyncGenerator[Sequence[Arrival], None]
 
 
@@ -55,6 +57,7 @@ async def joined(source: KafkaSource) -> AsyncIterator[Reader]:
         yield reader
     finally:
         await reader.aclose()
+        await hung_up()
 
 
 @asynccontextmanager
@@ -65,6 +68,15 @@ async def started(sink: KafkaSink) -> AsyncIterator[KafkaSink]:
         yield sink
     finally:
         await sink.finish()
+        await hung_up()
+
+
+async def hung_up() -> None:
+    """Give connections a moment to be gone: over TLS the other side has to say goodbye."""
+    if stopping := [*kafka_connection._stopping]:
+        await asyncio.wait(stopping, timeout=HANG_UP_SECONDS)
+    for _ in range(10):
+        await asyncio.sleep(0)
 
 
 async def read(reader: Reader, count: int) -> list[Arrival]:

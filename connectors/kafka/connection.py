@@ -30,7 +30,7 @@ from headrace.connectors.tls import tls_fault
 STOP_SECONDS = 0.4
 """How long a client that is stopped is waited for."""
 
-MOST_KNOCKS = 3
+MOST_PROBES = 3
 """How many of the brokers that one advertises are tried while a client is made."""
 
 ADVERTISED = (
@@ -151,7 +151,7 @@ class Cluster:
                     needed.add(await self._talk(broker, seconds, lambda it: coordinator(it, group)))
                 # One after the other: the first that is missing is told, always the same.
                 for each in sorted(needed - {broker}):
-                    await self._knock(each, seconds)
+                    await self._probe(each, seconds)
             except (BuildRefused, Unreachable) as cause:
                 raise Missing(str(cause)) from cause
 
@@ -185,10 +185,10 @@ class Cluster:
         )
         others = [*dict.fromkeys(metadata.brokers.values())]
         if broker not in others:
-            await self._first(self._knock(each, seconds) for each in others[:MOST_KNOCKS])
+            await self._first(self._probe(each, seconds) for each in others[:MOST_PROBES])
         return broker, metadata
 
-    async def _knock(self, broker: Broker, seconds: float) -> None:
+    async def _probe(self, broker: Broker, seconds: float) -> None:
         """See that a broker is where the brokers say."""
         try:
             await self._talk(advertised(broker), seconds, _nothing)

@@ -144,11 +144,11 @@ class KafkaSink(AwaitingSink):
         for some in parts(batch, ENCODED_AT_ONCE):
             records += self._records(some)
             await turn.end()
-        topic = await self._writable()
-        anywhere = topic.any()
+        anywhere = (await self._writable()).any()
         for some in parts(records, SLICE_MESSAGES):
             if pending.done.done():  # given up
                 return
+            topic = await self._writable()  # it may have been deleted since
             topic.put(some, pending, anywhere)
             await turn.end()
 
