@@ -12,13 +12,10 @@ from typing import Any
 import redis
 
 from headrace.compiler.edges import Arrival
-from headrace.connectors.redis import (
-    RedisConnection,
-    RedisInput,
-    RedisOutput,
-    RedisSink,
-    RedisSource,
-)
+from headrace.connectors.redis import RedisConnection, RedisInput, RedisOutput
+from headrace.connectors.redis.connection import Limits
+from headrace.connectors.redis.sink import RedisSink
+from headrace.connectors.redis.source import RedisSource
 from tests.clients import PATIENCE
 from tests.doubles import StubContext
 from tests.services.redis import Redis
@@ -33,19 +30,28 @@ def context(server: Redis | str, **options: Any) -> StubContext:
 
 
 def source(
-    server: Redis | str, channel: str, ctx: StubContext | None = None, **options: Any
+    server: Redis | str,
+    channel: str,
+    ctx: StubContext | None = None,
+    limits: Limits | None = None,
+    **options: Any,
 ) -> RedisSource:
     """Return a subscriber that has not subscribed."""
     config = RedisInput.load({"connection": "cache", "channel": channel, **options})
-    made = config.source(ctx or context(server))
+    made = config.source(ctx or context(server), limits)
     assert isinstance(made, RedisSource)
     return made
 
 
-def sink(server: Redis | str, channel: str, ctx: StubContext | None = None) -> RedisSink:
+def sink(
+    server: Redis | str,
+    channel: str,
+    ctx: StubContext | None = None,
+    limits: Limits | None = None,
+) -> RedisSink:
     """Return a publisher that has not connected."""
     config = RedisOutput.load({"connection": "cache", "channel": channel})
-    made = config.open(ctx or context(server))
+    made = config.open(ctx or context(server), limits)
     assert isinstance(made, RedisSink)
     return made
 

@@ -15,32 +15,26 @@ import socket
 import ssl
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from hiredis import pack_command
+from redis.asyncio import Connection, SSLConnection
+from redis.exceptions import InvalidResponse, RedisError, ResponseError
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.edges import Arrival
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.language.context import Context
-from headrace.connectors.redis.urls import RedisUrl
+from headrace.connectors.redis.redis_url import RedisUrl
 from headrace.connectors.refusal import CONNECT_SECONDS, Outage, quoted, turned_away, unanswered
 from headrace.connectors.tls import PROBE_SECONDS, handshake_fault, tls_fault
 
-if TYPE_CHECKING:
-    from hiredis import Reader
-    from redis.asyncio import Connection
-
-    from headrace.connectors.redis.frames import BoundedReader
-
-QUIET_SECONDS = 5.0
-"""A server that says nothing for so long is asked whether it is there, and may take as long again."""
-ANSWER_SECONDS = 10.0
-"""How long a server may take over one answer, or over one portion of a batch."""
 READ_BYTES = 256 * 1024
 """Most that is taken from the connection at once."""
-
-REACH_SECONDS = CONNECT_SECONDS - 1.25 * PROBE_SECONDS
-"""Limit for connecting; what is left of the time is for asking what is wrong."""
+WRITE_BYTES = 64 * 1024
+"""Most that is given to the connection at once."""
 
 NOT_REDIS = "answers, and not as Redis does"
 
@@ -53,6 +47,20 @@ PASSING = (
     "ERR max number of clients",
 )
 """How answers begin that will be others in a while."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a server may take."""
+
+    reach_seconds: float = CONNECT_SECONDS - 1.25 * PROBE_SECONDS
+    """For connecting; what is left of the time is for asking what is wrong."""
+    answer_seconds: float = 10.0
+    """Over one answer, or over one portion of a batch."""
+    quiet_seconds: float = 5.0
+    """Who says nothing for so long is asked whether it is there, and may take as long again."""
+    questions_in_a_message: int = 11
+    """How many may be open when a message has begun to arrive: it has a minute for all of it."""
 
 
 class ErrorReply(str):
@@ -69,35 +77,35 @@ class ErrorReply(str):
 class RedisServer:
     """The server that a connection names, as one component meets it."""
 
-    def __init__(self, url: RedisUrl, tls: ssl.SSLContext | None, ctx: Context) -> None:
-        self._url, self._tls = url, tls
+    def __init__(
+        self, url: RedisUrl, tls: ssl.SSLContext | None, ctx: Context, limits: Limits
+    ) -> None:
+        self._url, self._tls, self._limits = url, tls, limits
         self._clock, self._redact = ctx.clock, ctx.redact
         # A name in Redis is of visible characters.
         self._name = re.sub(r"[^!-~]", "_", f"headrace-{ctx.pipeline}")
         self._outage = Outage(url.where)
 
-    async def connect(self) -> RedisLink:
+    async def connect(self) -> RedisClient:
         """Return a new connection, signed in.
 
         Raises:
             BuildRefused: the server says no, or TLS as configured cannot work.
             Unreachable: it does not answer, or not now.
         """
-        from redis.exceptions import RedisError
-
-        link = RedisLink(self._made(), self, self._clock)
+        client = RedisClient(self._made(), self, self._clock, self._limits)
         try:
             with self._clock.outside():
-                async with self._clock.timeout(REACH_SECONDS):
-                    await link.open(self._name)
+                async with self._clock.timeout(self._limits.reach_seconds):
+                    await client.open(self._name)
         except (RedisError, OSError, TimeoutError) as cause:
-            await link.close()
+            await client.close()
             raise await self._not_connected(cause) from None
         except BaseException:
-            await link.close()
+            await client.close()
             raise
         self._outage.over()
-        return link
+        return client
 
     def refusal(self, reply: ErrorReply) -> Exception:
         """Return what to raise for an error that stands in the way of everything else."""
@@ -107,18 +115,10 @@ class RedisServer:
 
     def lost(self, cause: Exception) -> Unreachable:
         """Return what to raise when a connection has broken."""
-        from redis.exceptions import InvalidResponse
-
         if isinstance(cause, InvalidResponse):
-            return self._nonsense(cause)
+            return self.outage(NOT_REDIS)
         is_silent = isinstance(cause, TimeoutError)
         return self.outage("does not answer any more" if is_silent else "closed the connection")
-
-    def _nonsense(self, cause: Exception) -> Unreachable:
-        """Return what to raise for what no command is answered with."""
-        from headrace.connectors.redis.frames import TooLarge
-
-        return self.outage(str(cause) if isinstance(cause, TooLarge) else NOT_REDIS)
 
     def outage(self, what: str) -> Unreachable:
         """Return what to raise while nobody can be reached.
@@ -137,10 +137,6 @@ class RedisServer:
 
     def _made(self) -> Connection:
         """Return the driver's connection, which is not connected yet."""
-        from redis.asyncio import Connection, SSLConnection
-
-        from headrace.connectors.redis.frames import BoundedParser
-
         url = self._url
         options: dict[str, Any] = {
             "host": url.host,
@@ -150,7 +146,6 @@ class RedisServer:
             "db": url.database,
             "protocol": 2,
             "socket_read_size": READ_BYTES,
-            "parser_class": BoundedParser,
             # The limits are ours, and so is what a server may forbid: to be told who we are.
             "socket_timeout": None,
             "socket_connect_timeout": None,
@@ -164,10 +159,6 @@ class RedisServer:
 
     async def _not_connected(self, cause: Exception) -> Exception:
         """Return what to raise for a connection that did not come about."""
-        from redis.exceptions import InvalidResponse
-
-        from headrace.connectors.redis.frames import TooLarge
-
         if (reply := error_reply(cause)) is not None:
             return self.refusal(reply)
         if isinstance(cause.__context__, UnicodeError):  # it is longer than a name can be
@@ -178,8 +169,6 @@ class RedisServer:
         with self._clock.outside():
             fault = await self._tls_fault(cause, system)
         if fault is None and isinstance(cause, InvalidResponse):
-            if isinstance(cause, TooLarge):
-                return self.outage(str(cause))
             fault = f"{self._url.where} {NOT_REDIS}"
         if fault is not None:
             return turned_away(fault)
@@ -220,22 +209,21 @@ class RedisServer:
                 writer.transport.abort()
 
 
-class RedisLink:
+class RedisClient:
     """One connection, until it is lost. `RedisServer.connect` gives an open one."""
 
-    def __init__(self, connection: Connection, server: RedisServer, clock: Clock) -> None:
+    def __init__(
+        self, connection: Connection, server: RedisServer, clock: Clock, limits: Limits
+    ) -> None:
         self._connection = connection
         self._server = server
-        self._clock = clock
-        self._transport: asyncio.WriteTransport | None = None
+        self._clock, self._limits = clock, limits
         self._patience: asyncio.Timeout | None = None
         self._is_woken = False
 
     async def open(self, name: str) -> None:
         """Connect, sign in, and tell the server who is there. Raises what the driver does."""
         await self._connection.connect()  # type: ignore[no-untyped-call]
-        writer = self._connection._writer
-        self._transport = None if writer is None else writer.transport
         await self._connection.send_command("CLIENT", "SETNAME", name)
         named = await self._reply()
         # The name is a favour to operators, and may be forbidden; so is everything to a stranger, and
@@ -250,7 +238,7 @@ class RedisLink:
             Unreachable: the connection is lost.
         """
         with self._losing(), self._clock.outside():
-            async with self._clock.timeout(ANSWER_SECONDS):
+            async with self._clock.timeout(self._limits.answer_seconds):
                 await self._connection.send_command(*command)
                 return await self._reply()
 
@@ -260,14 +248,18 @@ class RedisLink:
         Raises:
             Unreachable: the connection is lost; of what has no answer nobody knows what became of it.
         """
-        connection, wanted = self._connection, len(replies) + len(bodies)
+        connection = self._connection
+        # That of the driver's parser: the connection's own takes six times as long.
+        packed = b"".join(
+            [pack_command((b"PUBLISH", channel, body)) for body in bodies]  # type: ignore[arg-type]
+        )
         with self._losing(), self._clock.outside():
-            async with self._clock.timeout(ANSWER_SECONDS):
-                commands = [("PUBLISH", channel, body) for body in bodies]
-                await connection.send_packed_command(connection.pack_commands(commands))
-                while len(replies) < wanted:
-                    replies.append(await self._reply())
-                    replies += self._waiting(wanted - len(replies))
+            async with self._clock.timeout(self._limits.answer_seconds):
+                # A connection that is closed still sends what it has taken: a little at a time, so
+                # that the rest of what is given up stays here.
+                for start in range(0, len(packed), WRITE_BYTES):
+                    await connection.send_packed_command(packed[start : start + WRITE_BYTES])
+                await self._read(replies, len(bodies))
 
     async def arrivals(self) -> list[Arrival]:
         """Return the messages that have arrived, as soon as one has; none when it is woken.
@@ -276,7 +268,7 @@ class RedisLink:
             Unreachable: the connection is lost.
         """
         while not self._is_woken:
-            said = [await self._next(), *self._waiting()]
+            said = [await self._next(), *await self._at_hand()]
             try:
                 found = [(each[2], None) for each in said if each and each[0] == b"message"]
             except (IndexError, TypeError):
@@ -297,32 +289,38 @@ class RedisLink:
 
     async def close(self) -> None:
         """Hang up, whatever the server does: nothing is on its way that anybody waits for."""
-        if self._transport is not None:
-            self._transport.abort()
         await self._connection.disconnect(nowait=True)
-        if self._bounded is not None:
-            self._bounded.let_go()
 
     async def _next(self) -> list[Any] | None:
         """Return the next thing that the server says by itself; None when it is woken."""
-        held = -1
+        asked = 0
         while not self._is_woken:
             reply = await self._within_patience()
             if reply is not None:
                 return reply if isinstance(reply, list) else []
-            # A large message takes its time: as long as it grows, somebody is there.
-            before, held = held, self._reader.len()
-            if held == before:
-                raise self._server.lost(TimeoutError())
             with self._losing():
+                # Its answer comes behind a message that has begun, and a large one takes its time.
+                has_begun = await self._connection.can_read()
+                if asked >= (self._limits.questions_in_a_message if has_begun else 1):
+                    raise TimeoutError
                 await self._connection.send_command("PING")
+            asked += 1
         return None
+
+    async def _at_hand(self) -> list[Any]:
+        """Return what the server has said besides; nothing of it is waited for."""
+        found: list[Any] = []
+        # Whoever has hung up or talks nonsense does so again when the next one is read.
+        with suppress(TimeoutError, RedisError):
+            async with self._clock.timeout(0):
+                await self._read(found, sys.maxsize)
+        return found
 
     async def _within_patience(self) -> Any:
         """Return the next answer, or None if none comes for a while."""
         with self._losing():
             try:
-                async with self._clock.timeout(QUIET_SECONDS) as self._patience:
+                async with self._clock.timeout(self._limits.quiet_seconds) as self._patience:
                     return await self._reply()
             except TimeoutError:
                 return None
@@ -331,42 +329,24 @@ class RedisLink:
 
     async def _reply(self) -> Any:
         """Return the next answer. Raises what the driver does when there is none."""
-        from redis.exceptions import RedisError
+        replies: list[Any] = []
+        await self._read(replies, 1)
+        return replies[0]
 
-        try:
-            return await self._connection.read_response(timeout=math.inf, disconnect_on_error=False)
-        except RedisError as cause:
-            if (reply := error_reply(cause)) is None:
-                raise
-            return reply
-
-    def _waiting(self, most: int = sys.maxsize) -> Iterator[Any]:
-        """Yield the answers that have been read already.
-
-        The driver would look at the time and suspend for each, which takes eight times as long.
-        """
-        next_reply = self._reader.gets
-        while most > 0 and type(reply := next_reply()) is not object:  # which says: no more yet
-            yield error_reply(reply) if isinstance(reply, Exception) else reply
-            most -= 1
-
-    @property
-    def _reader(self) -> Reader:
-        """What cuts the bytes that have been read into answers."""
-        assert self._bounded is not None
-        return self._bounded.reader
-
-    @property
-    def _bounded(self) -> BoundedReader | None:
-        """What feeds that; None when there never was a connection."""
-        bounded: BoundedReader | None = self._connection._parser._reader  # type: ignore[attr-defined]
-        return bounded
+    async def _read(self, replies: list[Any], count: int) -> None:
+        """Add so many answers. Raises what the driver does when there are no more."""
+        read = self._connection.read_response
+        for _ in range(count):
+            try:
+                replies.append(await read(timeout=math.inf, disconnect_on_error=False))
+            except RedisError as cause:
+                if (reply := error_reply(cause)) is None:
+                    raise
+                replies.append(reply)
 
     @contextmanager
     def _losing(self) -> Iterator[None]:
         """Tell in our words that the connection breaks."""
-        from redis.exceptions import RedisError
-
         try:
             yield
         except (RedisError, OSError, TimeoutError) as cause:
@@ -375,8 +355,6 @@ class RedisLink:
 
 def error_reply(cause: Exception) -> ErrorReply | None:
     """Return what the server said, if that is what the driver has made an error of."""
-    from redis.exceptions import ResponseError
-
     code = getattr(cause, "status_code", None)  # cut off from the text, if the driver knows it
     if code is not None:
         return ErrorReply(f"{code} {cause}")

@@ -9,8 +9,8 @@ import pytest
 
 from headrace.compiler.errors import BuildRefused, HeadraceError, Unreachable
 from headrace.connectors.redis import RedisConnection
-from headrace.connectors.redis import connection as redis_client
-from headrace.connectors.redis.urls import RedisUrl, objection
+from headrace.connectors.redis.connection import Limits
+from headrace.connectors.redis.redis_url import RedisUrl, objection
 from tests.doubles import StubContext, refusals
 from tests.redis_sides import context, halted, sink, source, started, subscribed
 from tests.services.authority import Authority
@@ -121,13 +121,15 @@ async def test_a_file_for_tls_is_not_ignored_when_the_url_turns_out_to_be_withou
 BOTH = pytest.mark.parametrize("side", ["input", "output"])
 
 
-async def reached(side: str, ctx: StubContext) -> HeadraceError | None:
+async def reached(
+    side: str, ctx: StubContext, limits: Limits | None = None
+) -> HeadraceError | None:
     """Connect one side; return what it raises."""
     try:
         if side == "input":
-            async with subscribed(source("", "orders", ctx)):
+            async with subscribed(source("", "orders", ctx, limits)):
                 return None
-        async with started(sink("", "orders", ctx)):
+        async with started(sink("", "orders", ctx, limits)):
             return None
     except HeadraceError as raised:
         return raised
@@ -285,10 +287,10 @@ async def test_a_server_that_is_full_is_no_refusal(side, tmp_path, authority: Au
 
 @BOTH
 @pytest.mark.parametrize("scheme", ["redis", "rediss"])
-async def test_a_server_that_hangs_is_no_refusal(side, scheme, tmp_path, monkeypatch):
-    monkeypatch.setattr(redis_client, "REACH_SECONDS", 0.1)
+async def test_a_server_that_hangs_is_no_refusal(side, scheme, tmp_path):
+    limits = Limits(reach_seconds=0.1)
     with Redis(tmp_path) as server, halted(server):
-        raised = await reached(side, context(f"{scheme}://{server.address}"))
+        raised = await reached(side, context(f"{scheme}://{server.address}"), limits)
 
     assert isinstance(raised, Unreachable), raised
     assert str(raised) == f"{server.address} does not answer"

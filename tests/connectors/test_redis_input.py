@@ -9,7 +9,7 @@ import pytest
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.language.config import load_program
 from headrace.compiler.language.documents import read
-from headrace.connectors.redis import connection as redis_client
+from headrace.connectors.redis.connection import Limits
 from headrace.web.reading import catalogue
 from tests.redis_sides import client, context, halted, payloads, source, subscribed
 from tests.services.redis import Redis
@@ -123,9 +123,9 @@ async def test_a_server_that_hangs_up_is_a_lost_connection(redis_server: Redis):
     assert str(lost.value) == f"{redis_server.address} closed the connection"
 
 
-async def test_a_silent_server_is_asked_whether_it_is_there(redis_server: Redis, monkeypatch):
-    monkeypatch.setattr(redis_client, "QUIET_SECONDS", 0.02)
-    async with subscribed(source(redis_server, "quiet")) as reader:
+async def test_a_silent_server_is_asked_whether_it_is_there(redis_server: Redis):
+    limits = Limits(quiet_seconds=0.02)
+    async with subscribed(source(redis_server, "quiet", limits=limits)) as reader:
         waiting = asyncio.ensure_future(anext(reader))
         with client(redis_server) as other, other.monitor() as monitor:
             said = (each["command"] for each in monitor.listen())
@@ -136,17 +136,16 @@ async def test_a_silent_server_is_asked_whether_it_is_there(redis_server: Redis,
         assert await waiting == [(b"1", None)]
 
 
-async def test_a_server_that_hangs_is_a_lost_connection(tmp_path, monkeypatch):
-    monkeypatch.setattr(redis_client, "QUIET_SECONDS", 0.1)
+async def test_a_server_that_hangs_is_a_lost_connection(tmp_path):
     with Redis(tmp_path) as server:
-        async with subscribed(source(server, "hung")) as reader:
+        async with subscribed(source(server, "hung", limits=Limits(quiet_seconds=0.1))) as reader:
             with halted(server), pytest.raises(Unreachable) as lost:
                 await anext(reader)
     assert str(lost.value) == f"{server.address} does not answer any more"
 
 
-async def test_a_large_message_that_comes_slowly_keeps_the_connection(monkeypatch):
-    monkeypatch.setattr(redis_client, "QUIET_SECONDS", 0.05)
+async def test_a_large_message_that_comes_slowly_keeps_the_connection():
+    limits = Limits(quiet_seconds=0.05)
     head, tail = b"*3\r\n$7\r\nmessage\r\n$4\r\nslow\r\n$6\r\n", b"123456"
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -163,7 +162,7 @@ async def test_a_large_message_that_comes_slowly_keeps_the_connection(monkeypatc
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         where = "{}:{}".format(*server.sockets[0].getsockname())
-        async with subscribed(source(f"redis://{where}", "slow")) as reader:
+        async with subscribed(source(f"redis://{where}", "slow", limits=limits)) as reader:
             assert await anext(reader) == [(b"123456", None)]
 
 

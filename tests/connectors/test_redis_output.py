@@ -14,8 +14,8 @@ import redis
 
 from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
-from headrace.connectors.redis import PORTION_BYTES, PORTION_MESSAGES, portions
-from headrace.connectors.redis import connection as redis_client
+from headrace.connectors.redis.connection import Limits
+from headrace.connectors.redis.sink import PORTION_BYTES, PORTION_MESSAGES, portions
 from tests.doubles import TickingClock
 from tests.redis_sides import client, context, halted, listening, sink, started
 from tests.services.redis import Redis
@@ -241,10 +241,10 @@ async def test_a_credential_that_is_refused_later_is_not_tried_for_every_batch(t
     assert str(failed.value) == f"{server.address} says 'NOAUTH Authentication required.'"
 
 
-async def test_a_server_that_hangs_is_unreachable_and_holds_nobody_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(redis_client, "ANSWER_SECONDS", 0.1)
+async def test_a_server_that_hangs_is_unreachable_and_holds_nobody_up(tmp_path):
+    limits = Limits(answer_seconds=0.1)
     with Redis(tmp_path) as server:
-        async with started(sink(server, "hung")) as it:
+        async with started(sink(server, "hung", limits=limits)) as it:
             with halted(server):
                 with pytest.raises(Unreachable) as failed:
                     await it.write(["x" * (32 << 20)])  # more than the system takes
@@ -252,6 +252,25 @@ async def test_a_server_that_hangs_is_unreachable_and_holds_nobody_up(tmp_path, 
                 await it.finish()
                 assert watch.seconds < 0.5
     assert str(failed.value) == f"{server.address} does not answer any more"
+
+
+async def test_what_was_given_up_is_not_published_when_the_server_goes_on(tmp_path):
+    with Redis(tmp_path) as server:
+        ctx = context(server, pipeline="late")
+        with listening(server, "late") as published, client(server) as operator:
+            async with started(sink(server, "late", ctx, Limits(answer_seconds=0.1))) as it:
+                with halted(server), pytest.raises(Unreachable):
+                    await it.write(["x" * (32 << 20)])  # more than the system takes
+                await asyncio.to_thread(gone, operator, "headrace-late")
+                await it.write([1])
+
+            assert next(published) == b"1"
+
+
+def gone(operator: redis.Redis, name: str) -> None:
+    """Return when the server has no connection of that name any more."""
+    while name in [each["name"] for each in operator.client_list()]:
+        pass
 
 
 async def test_a_write_that_is_given_up_leaves_nothing_behind(tmp_path):

@@ -1,0 +1,130 @@
+"""The output of Redis: batches published over one connection, which is made again when it is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
+
+from headrace.compiler.delivery import Batch, is_large
+from headrace.compiler.edges import AwaitingSink
+from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
+from headrace.compiler.jsontext import encode
+from headrace.compiler.language.context import Context
+from headrace.compiler.largejson import encode_each
+from headrace.connectors.redis.connection import ErrorReply, RedisClient, RedisServer
+
+PORTION_MESSAGES = 1000
+PORTION_BYTES = 1024 * 1024
+"""Most that is published at once; then the answers are awaited."""
+
+
+class RedisSink(AwaitingSink):
+    """Publishes over one connection, which is made again when it is lost."""
+
+    def __init__(self, server: RedisServer, channel: str, ctx: Context) -> None:
+        self._server = server
+        self._channel = channel
+        self._ctx = ctx
+        self._client: RedisClient | None = None
+
+    async def start(self) -> None:
+        """Connect, and learn whether this user may publish on the channel.
+
+        Redis looks at that when it queues a command of a transaction, and the transaction is
+        discarded: nobody sees a message. A user who may use no transactions learns it later.
+        """
+        try:
+            refusal = await self._rehearsed(await self._connected())
+            if refusal is not None:
+                raise self._server.refusal(refusal)
+        except BaseException:
+            await self.finish()
+            raise
+
+    async def write(self, batch: Batch) -> None:
+        """Publish the messages of a batch in order.
+
+        Raises:
+            Unreachable: the server does not answer, or not now.
+            BatchFailed: it refuses one of the messages.
+        """
+        if is_large(batch):
+            bodies = await encode_each(batch, self._ctx.clock)
+        else:
+            bodies = [encode(message) for message in batch]
+        replies: list[Any] = []
+        try:
+            await self._publish(bodies, replies)
+        except Unreachable:
+            await self.finish()
+            if _refusal(replies) is None:
+                self._tell_of_the_rest(len(replies), len(batch))
+                raise
+        except BuildRefused as refused:  # since it was built: not for every batch anew
+            raise Unreachable(str(refused)) from None
+        if (refusal := _refusal(replies)) is not None:
+            await self._fail(refusal, replies, len(batch))
+
+    async def finish(self) -> None:
+        """Hang up."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def _rehearsed(self, client: RedisClient) -> ErrorReply | None:
+        """Return what Redis has against publishing on the channel, if it tells."""
+        if isinstance(await client.ask("MULTI"), ErrorReply):
+            return None
+        queued = await client.ask("PUBLISH", self._channel, b"")
+        if isinstance(await client.ask("DISCARD"), ErrorReply):
+            await self.finish()  # the transaction goes with its connection
+        return queued if isinstance(queued, ErrorReply) else None
+
+    async def _publish(self, bodies: Sequence[bytes], replies: list[Any]) -> None:
+        client = await self._connected()
+        for portion in portions(bodies):
+            await client.publish(self._channel, portion, replies)
+            if _refusal(replies) is not None:
+                return
+
+    async def _connected(self) -> RedisClient:
+        """Return the connection; a new one if the server has hung up meanwhile."""
+        if self._client is not None and await self._client.is_spent():
+            await self.finish()
+        if self._client is None:
+            self._client = await self._server.connect()
+        return self._client
+
+    def _tell_of_the_rest(self, answered: int, of: int) -> None:
+        if answered:
+            self._ctx.warn(
+                f"of a batch of {of} messages {answered} were published before the connection was"
+                " lost; of the others nobody knows"
+            )
+
+    async def _fail(self, refusal: ErrorReply, replies: Sequence[Any], of: int) -> NoReturn:
+        if refusal.is_passing:
+            await self.finish()
+            raise self._server.refusal(refusal)
+        said = self._server.words(refusal)
+        if published := sum(type(reply) is int for reply in replies):
+            self._ctx.warn_once(f"of a batch of {of} messages {published} were published: {said}")
+            raise BatchFailed(f"published in part: {said}")
+        raise BatchFailed(said)
+
+
+def _refusal(replies: Sequence[Any]) -> ErrorReply | None:
+    """Return the first refusal: it is among the answers to the last portion, if there is one."""
+    last = replies[-PORTION_MESSAGES:]
+    return next((reply for reply in last if type(reply) is ErrorReply), None)
+
+
+def portions(bodies: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    """Yield the bodies in order, as many at a time as are published at once."""
+    start = size = 0
+    for end, body in enumerate(bodies):
+        if end - start == PORTION_MESSAGES or (size and size + len(body) > PORTION_BYTES):
+            yield bodies[start:end]
+            start, size = end, 0
+        size += len(body)
+    yield bodies[start:]
