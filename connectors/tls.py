@@ -178,10 +178,10 @@ async def tls_fault(host: str, port: int, tls: ssl.SSLContext | None, clock: Clo
         return None if tls is None else f"{where} does not speak TLS"
     if tls is None:
         return f"{where} speaks TLS, and the connection does not"
-    return None if stays else f"{where} hangs up after the TLS handshake: {_CERTIFICATE}"
+    return None if stays else f"{where} hangs up after the TLS handshake: {CERTIFICATE}"
 
 
-_CERTIFICATE = "it may ask for a certificate that it trusts"
+CERTIFICATE = "it may ask for a certificate that it trusts"
 
 
 def handshake_fault(where: str, cause: ssl.SSLError) -> str:
@@ -189,7 +189,7 @@ def handshake_fault(where: str, cause: ssl.SSLError) -> str:
     if isinstance(cause, ssl.SSLCertVerificationError):
         return f"the certificate of {where} is not trusted: {cause.verify_message}"
     if "CERTIFICATE_REQUIRED" in str(cause.reason) or "HANDSHAKE_FAILURE" in str(cause.reason):
-        return f"{where} refuses the TLS handshake: {_CERTIFICATE}"
+        return f"{where} refuses the TLS handshake: {CERTIFICATE}"
     if "ALERT" in str(cause.reason):
         return f"{where} refuses the TLS handshake: {cause.reason}"
     return f"{where} does not speak TLS"

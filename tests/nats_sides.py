@@ -13,7 +13,10 @@ from typing import Any
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.edges import Arrival
-from headrace.connectors.nats import NatsConnection, NatsInput, NatsOutput, NatsSink, NatsSource
+from headrace.connectors.nats import NatsConnection, NatsInput, NatsOutput
+from headrace.connectors.nats.connection import Limits
+from headrace.connectors.nats.sink import NatsSink
+from headrace.connectors.nats.source import NatsSource
 from tests.clients import PATIENCE
 from tests.doubles import StubContext
 from tests.services.nats import Nats
@@ -112,9 +115,12 @@ def context(urls: Nats | str, *, clock: Clock | None = None, **options: Any) -> 
     return StubContext(connections={"bus": connection}, clock=clock)
 
 
-def source(ctx: StubContext, subject: str, **options: Any) -> NatsSource:
+def source(
+    ctx: StubContext, subject: str, limits: Limits | None = None, **options: Any
+) -> NatsSource:
     """Return a built input."""
-    built = NatsInput.load({"connection": "bus", "subject": subject, **options}).source(ctx)
+    config = NatsInput.load({"connection": "bus", "subject": subject, **options})
+    built = config.source(ctx, limits)
     assert isinstance(built, NatsSource)
     return built
 
@@ -146,9 +152,11 @@ async def payloads(reader: Reader, count: int) -> list[bytes]:
 
 
 @asynccontextmanager
-async def sink(ctx: StubContext, subject: str) -> AsyncIterator[NatsSink]:
+async def sink(
+    ctx: StubContext, subject: str, limits: Limits | None = None
+) -> AsyncIterator[NatsSink]:
     """Start an output; finish it in the end."""
-    built = NatsOutput.load({"connection": "bus", "subject": subject}).open(ctx)
+    built = NatsOutput.load({"connection": "bus", "subject": subject}).open(ctx, limits)
     assert isinstance(built, NatsSink)
     try:
         await built.start()

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from headrace.compiler.delivery import Batch, is_large
-from headrace.compiler.edges import Arrival, AwaitingSink, Source
-from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
-from headrace.compiler.jsontext import encode
+from headrace.compiler.edges import AwaitingSink, Source
+from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.context import Context
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.families import Input, Output
@@ -19,23 +16,11 @@ from headrace.compiler.language.fields import ConnectionName, Integer, Name, Sec
 from headrace.compiler.language.records import option
 from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.templates import Fixed
-from headrace.compiler.largejson import encode_each, in_slices
-from headrace.connectors.arrivals import Arrivals
-from headrace.connectors.nats.urls import schemes, servers_in
+from headrace.connectors.nats.nats_urls import schemes, servers_in
 from headrace.connectors.tls import FILES, TlsConnection
 
 if TYPE_CHECKING:
-    from headrace.connectors.nats.connection import Dialer, Link, Message
-
-MOST_WAITING = 65_536
-"""Messages that may wait to be read into the pipeline."""
-MOST_BYTES = 64 * 1024 * 1024
-"""What their payloads may come to."""
-
-DROPPED = (
-    "dropped a message: they arrive faster than they are worked off, and"
-    f" {MOST_WAITING:,} of them or {MOST_BYTES >> 20} MiB wait already"
-)
+    from headrace.connectors.nats.connection import Limits, NatsServers
 
 LONGEST_SUBJECT = 1000
 """Characters of a subject. A server takes 4,096 bytes of a whole command unless told otherwise."""
@@ -119,13 +104,13 @@ class NatsConnection(TlsConnection, kind="nats", listed=2):
             if isinstance(found, Fault):
                 yield replace(found, path=("urls",))
 
-    def dialer(self, ctx: Context) -> Dialer:
-        """Return what connects. Opens nothing.
+    def servers(self, ctx: Context, limits: Limits | None = None) -> NatsServers:
+        """Return the servers. Opens nothing.
 
         Raises:
             BuildRefused: the urls are none, a file of TLS cannot be read or would not be.
         """
-        from headrace.connectors.nats.connection import Dialer
+        from headrace.connectors.nats.connection import Limits, NatsServers  # the driver
 
         servers = servers_in(ctx.resolve(self.urls), tls=self.tls)
         if isinstance(servers, Fault):
@@ -136,7 +121,8 @@ class NatsConnection(TlsConnection, kind="nats", listed=2):
             raise BuildRefused(
                 Fault("conflict", message, None, "tls:// urls", path=("connection",))
             )
-        return Dialer(servers, self.tls_context(ctx) if uses_tls else None, ctx)
+        tls = self.tls_context(ctx) if uses_tls else None
+        return NatsServers(servers, tls, ctx, limits or Limits())
 
 
 class NatsInput(Input, kind="nats", listed=4):
@@ -174,115 +160,12 @@ class NatsInput(Input, kind="nats", listed=4):
         elsewhere="batch_size",
     )
 
-    def source(self, ctx: Context) -> Source:
+    def source(self, ctx: Context, limits: Limits | None = None) -> Source:
         """Look up the connection; the pump connects."""
-        return NatsSource(self, ctx, ctx.connection(NatsConnection, self.connection).dialer(ctx))
+        from headrace.connectors.nats.source import NatsSource
 
-
-class NatsSource(Source):
-    """A subscription for as long as its connection lives, and what it brought and nobody has read."""
-
-    connects: ClassVar[bool] = True
-
-    def __init__(self, config: NatsInput, ctx: Context, dialer: Dialer) -> None:
-        self.max_batch = config.max_batch
-        self._config, self._ctx, self._dialer = config, ctx, dialer
-        self._arrivals: Arrivals | None = None
-        self._bytes = 0
-        self._was_connected = self._is_stopping = False
-
-    async def read(self) -> AsyncGenerator[Sequence[Arrival], None]:
-        """Subscribe, and yield what arrives; when it is to stop, what has arrived by then."""
-        arrivals = Arrivals(MOST_WAITING)
-        link = await self._subscribed(arrivals)
-        try:
-            self._arrivals, self._was_connected = arrivals, True
-            yield ()
-            while len(arrivals) or not self._is_stopping:
-                taken = await arrivals.take()
-                self._bytes = 0
-                yield taken
-        finally:
-            self._arrivals = None
-            await link.end()
-
-    def describe(self, origin: Message) -> dict[str, Any]:
-        """Return what an envelope shows of a message."""
-        return {
-            "connection": self._config.connection,
-            "subject": origin.subject.decode(errors="replace"),
-            "reply": origin.reply.decode(errors="replace") or None,
-            "headers": _headers(origin.headers or b""),
-        }
-
-    def stop(self) -> bool:
-        """Take no more; what has arrived is read out, because it does not come again."""
-        self._is_stopping = True
-        if self._arrivals is None:
-            return False
-        self._arrivals.wake()
-        return True
-
-    def close(self) -> int:
-        """Return how many batches have arrived that nobody will read."""
-        waiting = 0 if self._arrivals is None else len(self._arrivals)
-        return -(-waiting // max(self.max_batch, 1))
-
-    async def _subscribed(self, arrivals: Arrivals) -> Link:
-        """Return a connection whose messages are put among the arrivals, while there is room."""
-        try:
-            link = await self._dialer.dial(lambda link: arrivals.break_off(self._broken(link)))
-            try:
-                await link.listen(self._config.subject, self._taking(arrivals))
-            except BaseException:
-                await link.end()
-                raise
-        except Unreachable:
-            if self._was_connected:
-                raise self._gap() from None
-            raise
-        return link
-
-    def _taking(self, arrivals: Arrivals) -> Callable[[Message], None]:
-        """Return what takes a message, or counts it as dropped."""
-        put, fail = arrivals.put, self._ctx.fail
-        self._bytes = 0
-
-        def take(message: Message) -> None:
-            size = len(message.data)
-            if self._is_stopping:
-                return
-            if self._bytes + size <= MOST_BYTES and put((message.data, message)):
-                self._bytes += size
-            else:
-                fail(DROPPED)
-
-        return take
-
-    def _broken(self, link: Link) -> Exception:
-        """Return what ended a life: what the server said, or the gap that comes now."""
-        if link.denied:
-            return BatchFailed(f"{link.server.where} does not permit it any more: {link.denied}")
-        if link.last_words:
-            return Unreachable(f"{link.server.where} hung up: {link.last_words}")
-        return self._gap()
-
-    def _gap(self) -> Unreachable:
-        """Return the one failure of an outage, however it is noticed, and however often."""
-        return Unreachable(
-            f"lost the connection to {self._dialer.where}: what is published until it is back does"
-            " not arrive"
-        )
-
-
-def _headers(raw: bytes) -> dict[str, list[str]]:
-    """Return the values of each header; the line before them is a version, perhaps with a status."""
-    found: dict[str, list[str]] = {}
-    for line in raw.split(b"\r\n")[1:]:
-        name, is_header, value = line.decode(errors="replace").partition(":")
-        if is_header:
-            found.setdefault(name.strip(), []).append(value.strip())
-    return found
+        servers = ctx.connection(NatsConnection, self.connection).servers(ctx, limits)
+        return NatsSource(servers, self.connection, self.subject, self.max_batch, ctx)
 
 
 class NatsOutput(Output, kind="nats", listed=5):
@@ -301,68 +184,9 @@ class NatsOutput(Output, kind="nats", listed=5):
         Subject(fixed=Fixed()), "Subject to publish to.", elsewhere="channel topic"
     )
 
-    def open(self, ctx: Context) -> AwaitingSink:
+    def open(self, ctx: Context, limits: Limits | None = None) -> AwaitingSink:
         """Look up the connection; the start connects."""
-        dialer = ctx.connection(NatsConnection, self.connection).dialer(ctx)
-        return NatsSink(self.subject, dialer, ctx)
+        from headrace.connectors.nats.sink import NatsSink
 
-
-class NatsSink(AwaitingSink):
-    """Publishes over one connection, and over a new one when that is over."""
-
-    def __init__(self, subject: str, dialer: Dialer, ctx: Context) -> None:
-        self._subject, self._dialer, self._ctx = subject, dialer, ctx
-        self._link: Link | None = None
-
-    async def start(self) -> None:
-        """Connect, so that a wrong credential is known now."""
-        await self._linked()
-
-    async def write(self, batch: Batch) -> None:
-        """Publish all messages, then wait for the server's word on them."""
-        is_sliced = is_large(batch)
-        bodies = await encode_each(batch, self._ctx.clock) if is_sliced else [*map(encode, batch)]
-        try:
-            link = await self._linked()
-        except BuildRefused as cause:  # it let us in before: worth waiting, as for any lost server
-            raise Unreachable(str(cause)) from cause
-        check = self._checking(len(bodies), link)
-        if is_sliced:
-            await in_slices(bodies, check, self._ctx.clock)
-        else:
-            check(bodies)
-        try:
-            await link.send(self._subject, bodies)
-        except Unreachable:
-            await self.finish()
-            raise
-
-    async def finish(self) -> None:
-        """Close the connection."""
-        link, self._link = self._link, None
-        if link is not None:
-            await link.end()
-
-    async def _linked(self) -> Link:
-        if self._link is None or self._link.is_over:
-            await self.finish()
-            self._link = await self._dialer.dial()
-        return self._link
-
-    def _checking(self, count: int, link: Link) -> Callable[[list[bytes]], None]:
-        """Return what raises `BatchFailed` for a message that the server would hang up on.
-
-        It is handed the messages of one batch in order, so many in all.
-        """
-        most, places = link.max_payload, itertools.count(1)
-
-        def check(bodies: list[bytes]) -> None:
-            for body, place in zip(bodies, places, strict=False):
-                if len(body) > most:
-                    self._ctx.warn_once(f"message {place} of {count} has {len(body):,} bytes")
-                    raise BatchFailed(
-                        f"a message is larger than the {most:,} bytes that {link.server.where}"
-                        " takes: nothing of the batch was sent"
-                    )
-
-        return check
+        servers = ctx.connection(NatsConnection, self.connection).servers(ctx, limits)
+        return NatsSink(self.subject, servers, ctx)

@@ -1,4 +1,4 @@
-"""One life of a connection to a NATS server: nats-py, with what it leaves open.
+"""One life of a connection to a NATS server, and the servers that are tried for one.
 
 Reconnecting is the compiler's, so the client never does it by itself: what it would publish then has
 long been reported as lost. A connection that is over is closed; the next life has a client of its own.
@@ -10,32 +10,25 @@ import asyncio
 import os
 import re
 import ssl
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from math import ceil
-from typing import Any, NamedTuple
 
 from nats import errors
-from nats.aio.client import DEFAULT_BUFFER_SIZE, Client
-from nats.aio.transport import TcpTransport
-from nats.protocol.parser import AWAITING_MSG_PAYLOAD, Parser
 
-from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.compiler.language.context import Context
-from headrace.compiler.largejson import in_slices
-from headrace.connectors.nats.urls import EXPECTED, Server
+from headrace.connectors.nats.nats_driver import Driver, Message, NoAgreement
+from headrace.connectors.nats.nats_urls import EXPECTED, Server
+from headrace.connectors.portions import portions
 from headrace.connectors.refusal import CONNECT_SECONDS, turned_away
-from headrace.connectors.tls import handshake_fault
+from headrace.connectors.tls import CERTIFICATE, handshake_fault
 
-CONFIRM_SECONDS = 10.0
-"""How long a server may take to confirm what it was sent."""
 PING_SECONDS = 15
 """How often a quiet server is asked for a sign; one that leaves two questions open is gone."""
-
-MOST_BYTES = 64 * 1024 * 1024
-"""The largest message that is taken; a server takes none that is larger, unless told to hold more."""
-LINE_BYTES = 128 * 1024
-"""The longest line between messages: what a large cluster tells of its servers."""
+WRITE_BYTES = 64 * 1024
+"""Most that is handed to the system at once, unless one message alone is larger."""
 
 NONSENSE = (ValueError, TypeError)
 """What the driver raises when something else is said to it than servers say."""
@@ -45,65 +38,50 @@ _DENIED = "permissions violation"
 _UNKNOWN = "the host name cannot be resolved"
 
 
-class Message(NamedTuple):
-    """What arrived, as it stood on the wire."""
+@dataclass(frozen=True)
+class Limits:
+    """How long a server may take, and how much may wait for the pipeline."""
 
-    data: bytes
-    subject: bytes
-    reply: bytes
-    headers: bytes | None
-
-
-class _NoAgreement(errors.Error):
-    """One side wants TLS and the other does not."""
-
-
-class _BoundedParser(Parser):
-    """Ends a connection whose other side never comes to the end of a line or of a message.
-
-    The driver would keep all of it, and look through a line from its beginning with every piece.
-    And while there is something to read it would read on, with the rest of the process waiting.
-    """
-
-    async def parse(self, data: bytes = b"") -> None:
-        await super().parse(data)
-        if len(data) >= DEFAULT_BUFFER_SIZE:
-            await self.nc.give_way()
-        is_message = self.state == AWAITING_MSG_PAYLOAD
-        if len(self.buf) > (MOST_BYTES if is_message else LINE_BYTES):
-            self.reset()
-            raise errors.ProtocolError
+    connect_seconds: float = CONNECT_SECONDS
+    """For connecting to any of the servers."""
+    confirm_seconds: float = 10.0
+    """For confirming what it was sent."""
+    close_seconds: float = 0.2
+    """For taking leave: what counts has been confirmed."""
+    waiting_messages: int = 65_536
+    """Messages that may wait to be read into the pipeline."""
+    waiting_bytes: int = 64 * 1024 * 1024
+    """What their payloads may come to."""
 
 
-class Link(Client):
-    """A connection that tells when it is over, and whose confirmations can be relied on.
+class NatsClient:
+    """A connection that tells when it is over, and whose confirmations can be relied on."""
 
-    It overrides what nats-py 2.16 does internally in four places; each says what is wrong there.
-    """
-
-    def __init__(self, server: Server, ctx: Context, news: Callable[[Link], None]) -> None:
+    def __init__(
+        self, server: Server, ctx: Context, limits: Limits, news: Callable[[NatsClient], None]
+    ) -> None:
         """Take whom to tell that it `is_over`, or that something was `denied`."""
-        super().__init__()
-        self._ps = _BoundedParser(self)
         self.server = server
+        self.is_over = False
+        """Whether the server has hung up, or does not answer any more."""
         self.denied = ""
         """What the server did not permit, in its words."""
         self.last_words = ""
         """What it said before it hung up; empty if it just did."""
-        self.wants_certificate = False
-        """Whether the server asks for one of ours."""
-        self._ctx, self._news = ctx, news
-        self._take: Callable[[Message], None] = lambda _: None
-        self._waits: asyncio.Timeout | None = None
+        self._driver = Driver(server)
+        self._failures: list[Exception] = []
+        self._ctx, self._limits, self._news = ctx, limits, news
+        self._waiting: asyncio.Timeout | None = None
 
     @property
-    def is_over(self) -> bool:
-        """Whether nobody reads any more what the server sends, or will in a moment."""
-        return self.is_closed or self._reading_task is None or self._reading_task.done()
+    def has_begun_tls(self) -> bool:
+        """Whether the server has asked for TLS, and may have got it."""
+        return self._driver.has_begun_tls
 
-    async def give_way(self) -> None:
-        """Let others run."""
-        await self._ctx.clock.sleep(0)
+    @property
+    def max_payload(self) -> int:
+        """Bytes of the largest message that the server takes."""
+        return self._driver.max_payload
 
     def words(self, cause: object) -> str:
         """Return what the server or its client says, as part of a sentence of ours."""
@@ -115,37 +93,36 @@ class Link(Client):
         Raises:
             errors.Error, OSError: it did not work; what is left of it has to be closed.
         """
-        server, ctx, failures = self.server, self._ctx, list[Exception]()
-
-        async def note(cause: Exception) -> None:
-            failures.append(cause)
-
-        async def warn() -> None:
-            ctx.warn(f"{server.where} is about to shut down and will hang up")
-
+        server, driver, ctx = self.server, self._driver, self._ctx
         try:
-            await self.connect(
+            await driver.connect(
                 f"nats://{server.where}",
                 name=f"headrace {ctx.pipeline} {ctx.place}",
-                user=server.user,
-                password=server.password,
-                token=server.token,
-                tls=tls,
-                error_cb=note,  # without one, each failure is logged with a traceback
-                lame_duck_mode_cb=warn,
+                user=driver.shown(server.user),
+                password=driver.shown(server.password),
+                # A server takes an empty token for none.
+                token=driver.shown(server.token or ("" if server.user is None else None)),
+                tls=tls if server.tls else None,
+                error_cb=self._failed,  # without one, each failure is logged with a traceback
+                disconnected_cb=self._lost,
+                lame_duck_mode_cb=self._warned,
                 allow_reconnect=False,
                 # Less than 1 would try a port that refuses again without end or pause.
                 max_reconnect_attempts=1,
                 reconnect_time_wait=0,
                 connect_timeout=ceil(seconds),
                 ping_interval=PING_SECONDS,
+                # What is sent is handed to the system before anything else is: a question would
+                # overtake it, and the answer confirm nothing.
+                pending_size=1,
             )
         except errors.NoServersError:
-            raise failures[-1] from None
-        if not self.is_connected:  # it hung up in the middle, which the client takes for a success
+            raise self._failures[-1] from None
+        if (
+            not driver.is_connected
+        ):  # it hung up in the middle, which the client takes for a success
             raise ConnectionResetError
-        assert self._reading_task is not None
-        self._reading_task.add_done_callback(self._over)
+        driver.agree()
 
     async def listen(self, subject: str, take: Callable[[Message], None]) -> None:
         """Have every message handed to ``take`` that is published once this has returned.
@@ -154,12 +131,13 @@ class Link(Client):
             Unreachable: the server did not confirm.
             BuildRefused: it does not permit it.
         """
-        self._take = take
-        await self._confirmed("the subscription", self.subscribe(subject))
+        self._driver.take = take
+        async with self._confirming("the subscription"):
+            await self._driver.subscribe(subject)
         if self.denied:
             raise turned_away(f"{self.server.where} does not permit it: {self.denied}")
 
-    async def send(self, subject: str, bodies: list[bytes]) -> None:
+    async def send(self, subject: str, bodies: Sequence[bytes]) -> None:
         """Publish messages, and wait until the server has dealt with all of them.
 
         Raises:
@@ -168,128 +146,86 @@ class Link(Client):
         """
         self.denied = ""
         head = f"PUB {subject} ".encode()
-
-        def lines(bodies: list[bytes]) -> bytes:
-            return b"".join([b"%b%d\r\n%b\r\n" % (head, len(body), body) for body in bodies])
-
-        # All at once: `publish` takes longer over a message than everything else together.
-        if len(bodies) > LARGE_BATCH:
-            sending = self._send_commands(await in_slices(bodies, lines, self._ctx.clock))
-        else:
-            sending = self._send_command(lines(bodies))
-        await self._confirmed("the batch, so some of it may have been delivered", sending)
+        async with self._confirming("the batch, so some of it may have been delivered"):
+            # A connection that is closed still sends what it has taken: a little at a time, so that
+            # the rest of what is given up stays here.
+            for portion in portions(bodies, WRITE_BYTES):
+                lines = b"".join([b"%b%d\r\n%b\r\n" % (head, len(body), body) for body in portion])
+                # Private: `publish` takes three times as long, a fifth of all that is done for a message.
+                await self._driver._send_command(lines)
+                self._go_on()
         if self.denied:
             raise BatchFailed(f"{self.server.where} does not permit it: {self.denied}")
 
-    async def _send_commands(self, commands: Sequence[bytes]) -> None:
-        """Send one after the other, as the server takes them: above 2 MiB the client waits for it."""
-        for each in commands:
-            if self.is_over:
-                return
-            await self._send_command(each)
-
     async def end(self) -> None:
         """Close at once, whether or not somebody is there: what counts has been confirmed."""
-        transport, self._transport = self._transport, None  # else closing would wait for it
-        if isinstance(transport, TcpTransport) and transport._io_writer is not None:
-            transport._io_writer.transport.abort()
-        await self.close()
+        with suppress(TimeoutError, OSError, errors.Error):
+            async with self._ctx.clock.timeout(self._limits.close_seconds):
+                await self._driver.close()
 
-    async def _confirmed(self, what: str, sending: Awaitable[Any]) -> None:
-        """Await what sends, and then until the server has dealt with it."""
+    @asynccontextmanager
+    async def _confirming(self, what: str) -> AsyncIterator[None]:
+        """Send something, and return when the server has dealt with it. Raises Unreachable."""
         try:
             with self._ctx.clock.outside():
-                # Also ended by `_over`: nats-py leaves whoever waits for a dead server waiting.
-                async with self._ctx.clock.timeout(CONFIRM_SECONDS) as self._waits:
-                    await sending
-                    if self.is_over:
-                        raise errors.ConnectionClosedError
-                    pong = asyncio.get_running_loop().create_future()
-                    await self._send_ping(pong)
-                    # Shielded: an answer to a question that was withdrawn would end the reading.
-                    await asyncio.shield(pong)
+                async with self._ctx.clock.timeout(self._limits.confirm_seconds) as self._waiting:
+                    yield
+                    self._go_on()
+                    # Not `flush`, which returns without an answer if nobody reads any more.
+                    await self._driver.rtt(ceil(2 * self._limits.confirm_seconds))
         except (errors.Error, OSError) as cause:
-            why = self._end_of_waiting()
+            why = f"nothing within {self._limits.confirm_seconds:g} s"
+            if self.is_over:
+                why = self.last_words or "the connection was lost"
             raise Unreachable(f"{self.server.where} did not confirm {what}: {why}") from cause
         finally:
-            self._waits = None
+            self._waiting = None
 
-    def _end_of_waiting(self) -> str:
-        if not self.is_over:
-            return f"nothing within {CONFIRM_SECONDS:g} s"
-        return self.last_words or "the connection was lost"
+    def _go_on(self) -> None:
+        """Raise what ends the sending: the client swallows that it is cancelled while it sends."""
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError
+        if self.is_over:
+            raise errors.ConnectionClosedError
 
-    def _connect_command(self) -> bytes:
-        """Have the streams know that they use TLS: else the loop warns when the server hangs up.
+    async def _failed(self, cause: Exception) -> None:
+        """Take what goes wrong, and what the server says without hanging up."""
+        self._failures.append(cause)
+        if _DENIED in str(cause):
+            self.denied = self.words(cause)
+            self._news(self)
+        elif not self._driver.is_connecting:
+            await self._lost()
 
-        Asked for as soon as TLS is there, and before the server may say no.
-        """
-        if self.server.tls and isinstance(self._transport, TcpTransport):
-            writer = self._transport._io_writer
-            assert writer is not None
-            protocol: Any = writer.transport.get_protocol()
-            if protocol is not None:  # it has hung up already
-                protocol._over_ssl = True
-        return super()._connect_command()
-
-    def _over(self, _: object) -> None:
-        if self._waits is not None and not self._waits.expired():
-            self._waits.reschedule(0)
+    async def _lost(self) -> None:
+        """Note that the connection is over, and what the server said before."""
+        said = self._driver.last_error
+        if not self.is_over and type(said) is errors.Error:
+            self.last_words = self.words(said)
+        self.is_over = True
+        # The client leaves whoever waits for a dead server waiting.
+        if self._waiting is not None and not self._waiting.expired():
+            self._waiting.reschedule(0)
         self._news(self)
 
-    async def _send_ping(self, future: asyncio.Future[Any] | None = None) -> None:
-        """Ask for a sign, after everything that was published before.
+    async def _warned(self) -> None:
+        self._ctx.warn(f"{self.server.where} is about to shut down and will hang up")
 
-        The client's own question overtakes it, so that its answer would confirm nothing.
-        """
-        self._pongs.append(future or asyncio.get_running_loop().create_future())
-        await self._send_command(b"PING\r\n")
-        await self._flush_pending()
 
-    async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
-        """Agree on TLS, before anything is sent: the client would go on without it, credentials and all."""
-        if initial_connection:
-            offers = bool(info.get("tls_required") or info.get("tls_available"))
-            if self.server.tls and not offers:
-                raise _NoAgreement(f"{self.server.where} does not speak TLS")
-            if info.get("tls_required") and not self.server.tls:
-                raise _NoAgreement(
-                    f"{self.server.where} asks for TLS, and the connection is without"
-                )
-            info["tls_required"] = self.server.tls
-            self.wants_certificate = bool(info.get("tls_verify"))
-        await super()._process_info(info, initial_connection)
+class NatsServers:
+    """The servers of a connection; the first that takes us is connected to."""
 
-    async def _process_err(self, err_msg: str) -> None:
-        """Keep what the server says: the end of the connection, right behind it, would replace it."""
-        if _DENIED in err_msg:
-            self.denied = self.words(err_msg)
-            self._news(self)
-        else:
-            self.last_words = self.words(err_msg)
-        await super()._process_err(err_msg)
-
-    async def _process_msg(
-        self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes | None
+    def __init__(
+        self, servers: Sequence[Server], tls: ssl.SSLContext | None, ctx: Context, limits: Limits
     ) -> None:
-        """Hand on what arrived as it stood on the wire.
-
-        The client would keep one of several headers by one name, end without a word on a subject
-        that is not UTF-8, and take half as long again by way of a queue and a task.
-        """
-        self._take(Message(data, subject, reply, headers))
-
-
-class Dialer:
-    """Connects to the servers of a connection, the first that takes us."""
-
-    def __init__(self, servers: Sequence[Server], tls: ssl.SSLContext | None, ctx: Context) -> None:
         self.where = ", ".join(server.where for server in servers)
+        self.limits = limits
         self._servers = servers
         self._tls, self._ctx = tls, ctx
-        self._seconds = CONNECT_SECONDS / len(servers)
+        self._seconds = limits.connect_seconds / len(servers)
 
-    async def dial(self, news: Callable[[Link], None] = lambda _: None) -> Link:
+    async def connect(self, news: Callable[[NatsClient], None] = lambda _: None) -> NatsClient:
         """Connect to the first server that takes us.
 
         Raises:
@@ -299,7 +235,7 @@ class Dialer:
         refusals, silences = list[BuildRefused](), list[Unreachable]()
         for server in self._servers:
             try:
-                return await self._connect(Link(server, self._ctx, news))
+                return await self._connect(NatsClient(server, self._ctx, self.limits, news))
             except BuildRefused as cause:
                 refusals.append(cause)
             except Unreachable as cause:
@@ -308,27 +244,27 @@ class Dialer:
             raise refusals[0]
         raise Unreachable("; ".join(map(str, silences)))
 
-    async def _connect(self, link: Link) -> Link:
+    async def _connect(self, client: NatsClient) -> NatsClient:
         try:
             with self._ctx.clock.outside():
                 async with self._ctx.clock.timeout(self._seconds):
-                    await link.open(self._tls, self._seconds)
+                    await client.open(self._tls, self._seconds)
         except (errors.Error, OSError, *NONSENSE) as cause:
-            await link.end()
-            raise self._told(link, cause) from cause
+            await client.end()
+            raise self._told(client, cause) from cause
         except BaseException:
-            await link.end()
+            await client.end()
             raise
-        return link
+        return client
 
-    def _told(self, link: Link, cause: Exception) -> Exception:
+    def _told(self, client: NatsClient, cause: Exception) -> Exception:
         """Return what to tell of a server that could not be connected to."""
-        where = link.server.where
-        if fault := _tls_fault(link, cause):
+        where = client.server.where
+        if fault := _tls_fault(client, cause):
             return turned_away(fault)
         if type(cause) is UnicodeError:  # from the encoding of names that are too long
             return Unreachable(f"{where} does not answer: {_UNKNOWN}")
-        words = link.words(cause)
+        words = client.words(cause)
         if isinstance(cause, NONSENSE) or "INFO" in words:
             return Unreachable(f"{where} does not answer as a NATS server does")
         if isinstance(cause, errors.Error):
@@ -340,18 +276,16 @@ class Dialer:
         return Unreachable(f"{where} does not answer: {_reason(cause)}")
 
 
-def _tls_fault(link: Link, cause: Exception) -> str | None:
+def _tls_fault(client: NatsClient, cause: Exception) -> str | None:
     """Return why TLS as configured cannot work with a server; None if it is not to blame."""
-    where = link.server.where
-    if isinstance(cause, _NoAgreement):
+    where = client.server.where
+    if isinstance(cause, NoAgreement):
         return str(cause)
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        return handshake_fault(where, cause)
-    # TLS 1.3 tells a client afterwards, or just hangs up.
-    if link.wants_certificate and isinstance(cause, ssl.SSLError | ConnectionError):
-        return f"{where} asks for a certificate that it trusts"
     if isinstance(cause, ssl.SSLError) and not isinstance(cause, ssl.SSLEOFError):
         return handshake_fault(where, cause)
+    # TLS 1.3 tells a client afterwards, or just hangs up.
+    if client.has_begun_tls and isinstance(cause, ssl.SSLEOFError | ConnectionError):
+        return f"{where} hangs up after the TLS handshake: {CERTIFICATE}"
     return None
 
 

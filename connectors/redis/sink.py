@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from headrace.compiler.delivery import Batch, is_large
@@ -11,11 +11,8 @@ from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.compiler.jsontext import encode
 from headrace.compiler.language.context import Context
 from headrace.compiler.largejson import encode_each
+from headrace.connectors.portions import PORTION_MESSAGES, portions
 from headrace.connectors.redis.connection import ErrorReply, RedisClient, RedisServer
-
-PORTION_MESSAGES = 1000
-PORTION_BYTES = 1024 * 1024
-"""Most that is published at once; then the answers are awaited."""
 
 
 class RedisSink(AwaitingSink):
@@ -117,14 +114,3 @@ def _refusal(replies: Sequence[Any]) -> ErrorReply | None:
     """Return the first refusal: it is among the answers to the last portion, if there is one."""
     last = replies[-PORTION_MESSAGES:]
     return next((reply for reply in last if type(reply) is ErrorReply), None)
-
-
-def portions(bodies: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    """Yield the bodies in order, as many at a time as are published at once."""
-    start = size = 0
-    for end, body in enumerate(bodies):
-        if end - start == PORTION_MESSAGES or (size and size + len(body) > PORTION_BYTES):
-            yield bodies[start:end]
-            start, size = end, 0
-        size += len(body)
-    yield bodies[start:]

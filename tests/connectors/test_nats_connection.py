@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
 
 import pytest
 
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.language.diagnostics import Fault
 from headrace.connectors.nats import NatsConnection
-from headrace.connectors.nats.urls import Server, servers_in
+from headrace.connectors.nats.connection import Limits
+from headrace.connectors.nats.nats_urls import Server, servers_in
 from tests.doubles import StubContext, refusals
 from tests.nats_sides import context, listening, sink, source, subscribed
 from tests.services.authority import Authority
@@ -18,6 +18,7 @@ from tests.services.nats import Nats
 from tests.stopwatch import Stopwatch
 
 PASSWORD = "p@ss/w:rd, 100%"
+NO_TLS = "does not ask for TLS, and the connection is not made without"
 ENCODED = "p%40ss%2Fw%3Ard%2C%20100%25"
 
 
@@ -71,10 +72,10 @@ async def refusal(urls, **options):
     return refused.value.fault
 
 
-async def silence(urls):
+async def silence(urls, limits=None):
     """Return how it is told that nobody answers."""
     with pytest.raises(Unreachable) as told:
-        async with sink(context(urls), "a"):
+        async with sink(context(urls), "a", limits):
             pass
     return str(told.value)
 
@@ -220,7 +221,7 @@ async def test_tls_works_by_scheme_and_by_option(secure, authority, caplog):
     assert await works(f"tls://{secure.address}", **trusting(authority))
     assert await works(secure.address, tls=True, **trusting(authority))
 
-    assert caplog.records == []
+    assert drivers(caplog) == []
 
 
 async def test_a_server_with_tls_that_dies_is_nothing_to_log(tmp_path, authority, caplog):
@@ -232,7 +233,12 @@ async def test_a_server_with_tls_that_dies_is_nothing_to_log(tmp_path, authority
             with pytest.raises(Unreachable, match="lost the connection"):
                 await anext(reader)
 
-    assert caplog.records == []
+    assert drivers(caplog) == []
+
+
+def drivers(caplog):
+    """Return what was logged, without what only asyncio's own loop says of TLS that ends."""
+    return [entry for entry in caplog.records if "eof_received" not in entry.getMessage()]
 
 
 async def test_a_certificate_by_another_authority_is_refused(secure, other):
@@ -249,7 +255,8 @@ async def test_without_tls_a_server_that_asks_for_it_is_refused(secure):
     assert fault.message == f"{secure.address} asks for TLS, and the connection is without"
 
 
-async def test_with_tls_nothing_is_told_to_a_server_without():
+@pytest.mark.parametrize("credentials", ["user:password@", "token@", ""])
+async def test_with_tls_nothing_is_told_to_a_server_without(credentials):
     heard = bytearray()
 
     async def plain(reader, writer):
@@ -257,27 +264,26 @@ async def test_with_tls_nothing_is_told_to_a_server_without():
         heard.extend(await reader.read())
 
     async with listening(plain) as where:
-        fault = await refusal(f"tls://user:password@{where}")
+        fault = await refusal(f"tls://{credentials}{where}")
 
-    assert fault.message == f"{where} does not speak TLS"
+    assert fault.message == f"{where} {NO_TLS}"
     assert heard == b""
 
 
 async def test_with_tls_a_plain_server_is_refused(nats_server):
     fault = await refusal(f"tls://{nats_server.address}")
 
-    assert fault.message == f"{nats_server.address} does not speak TLS"
+    assert fault.message == f"{nats_server.address} {NO_TLS}"
 
 
-async def test_a_server_that_leaves_the_choice_gets_tls_from_who_wants_it(tmp_path, authority):
+async def test_a_server_that_leaves_the_choice_is_reached_without_tls_alone(tmp_path, authority):
     tls = f'tls {{ cert_file: "{authority.server_cert_file}", key_file: "{authority.server_key_file}" }}'
 
     with Nats(tmp_path, extra=[tls, "allow_non_tls: true"]) as server:
-        assert await works(f"tls://{server.address}", **trusting(authority))
         assert await works(f"nats://{server.address}")
-        fault = await refusal(f"tls://{server.address}")
+        fault = await refusal(f"tls://{server.address}", **trusting(authority))
 
-    assert "is not trusted" in fault.message
+    assert fault.message == f"{server.address} {NO_TLS}"
 
 
 async def test_a_client_certificate_that_the_server_trusts_lets_in(mutual, authority):
@@ -292,7 +298,13 @@ async def test_without_a_certificate_that_the_server_trusts_it_is_refused(
 
     fault = await refusal(mutual, **trusting(authority, presents=shown))
 
-    assert fault.message == f"{mutual.address} asks for a certificate that it trusts"
+    assert fault.message.startswith(
+        # Which of them is a race that the driver does not decide.
+        (
+            f"{mutual.address} hangs up after the TLS handshake: it may ask for a certificate",
+            f"{mutual.address} refuses the TLS handshake: ",
+        )
+    )
 
 
 async def test_nobody_at_the_port_is_told_with_host_and_port(caplog):
@@ -313,8 +325,8 @@ async def test_nobody_at_the_port_is_told_with_host_and_port(caplog):
     assert caplog.records == []
 
 
-async def test_somebody_else_at_the_port_is_told(monkeypatch):
-    monkeypatch.setattr("headrace.connectors.nats.connection.CONNECT_SECONDS", 0.2)
+async def test_somebody_else_at_the_port_is_told():
+    limits = Limits(connect_seconds=0.2)
 
     async def mute(reader, writer):
         await reader.read()
@@ -337,7 +349,7 @@ async def test_somebody_else_at_the_port_is_told(monkeypatch):
     told = []
     for serve in (mute, hasty, chatty, leaving, full):
         async with listening(serve) as where:
-            told.append((await silence(where)).replace(where, "it"))
+            told.append((await silence(where, limits)).replace(where, "it"))
 
     assert told == [
         "it does not answer: nothing within 0.2 s",
@@ -365,32 +377,6 @@ async def test_nonsense_at_the_port_is_told_in_our_words(said):
 
     async with listening(odd) as where:
         assert await silence(where) == f"{where} does not answer as a NATS server does"
-
-
-@pytest.mark.parametrize(
-    ("begins", "most"), [("MSG ", 1 << 25), ("MSG a 1 999999999\r\n", 1 << 27)]
-)
-async def test_what_has_no_end_is_not_kept_for_ever(begins, most):
-    sent = 0
-
-    async def endless(reader, writer):
-        nonlocal sent
-        writer.write(b"INFO {}\r\n")
-        for _ in range(2):  # signing in, then subscribing
-            await reader.readuntil(b"PING\r\n")
-            writer.write(b"PONG\r\n")
-        writer.write(begins.encode())
-        with suppress(ConnectionError):
-            while sent < 2 * most:
-                writer.write(b"a" * 65_536)
-                await writer.drain()
-                sent += 65_536
-
-    async with listening(endless) as where, subscribed(source(context(where), "a")) as reader:
-        with pytest.raises(Unreachable, match="lost the connection"):
-            await anext(reader)
-
-    assert sent < most
 
 
 async def test_of_several_servers_the_next_one_is_used(nats_server, guarded):

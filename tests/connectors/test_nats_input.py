@@ -9,8 +9,8 @@ import pytest
 from nats.aio.client import DEFAULT_BUFFER_SIZE
 
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
-from headrace.connectors import nats
 from headrace.connectors.nats import NatsInput
+from headrace.connectors.nats.connection import Limits
 from tests.clients import PATIENCE
 from tests.doubles import refusals
 from tests.nats_sides import (
@@ -176,22 +176,23 @@ async def test_a_subject_that_may_not_be_read_is_refused_with_the_words_of_the_s
     assert refused.value.fault.code == "turned-away"
 
 
-async def test_beyond_what_may_wait_each_message_is_dropped_and_counted(nats_server, monkeypatch):
-    monkeypatch.setattr(nats, "MOST_WAITING", 1000)
-    ctx = context(nats_server)
-    async with subscribed(source(ctx, "flood")) as reader, peer(nats_server) as publisher:
+async def test_beyond_what_may_wait_each_message_is_dropped_and_counted(nats_server):
+    ctx, limits = context(nats_server), Limits(waiting_messages=1000)
+    async with subscribed(source(ctx, "flood", limits)) as reader, peer(nats_server) as publisher:
         await flooded(publisher, ctx, [*range(5000)], dropped=4000)
 
         assert await payloads(reader, 1000) == [b"%d" % n for n in range(1000)]
         publisher.publish("flood", "later")
         assert await payloads(reader, 1) == [b'"later"']
-    assert set(ctx.failures) == {nats.DROPPED}
+    assert set(ctx.failures) == {
+        "dropped a message: they arrive faster than they are worked off, and"
+        " 1,000 of them or 64 MiB wait already"
+    }
 
 
-async def test_payloads_that_wait_are_bounded_by_their_size_as_well(nats_server, monkeypatch):
-    monkeypatch.setattr(nats, "MOST_BYTES", 1_000_000)
-    ctx = context(nats_server)
-    async with subscribed(source(ctx, "flood")) as reader, peer(nats_server) as publisher:
+async def test_payloads_that_wait_are_bounded_by_their_size_as_well(nats_server):
+    ctx, limits = context(nats_server), Limits(waiting_bytes=1_000_000)
+    async with subscribed(source(ctx, "flood", limits)) as reader, peer(nats_server) as publisher:
         await flooded(publisher, ctx, [b"x" * 100_000] * 30, dropped=20)
 
         assert await payloads(reader, 10) == [b"x" * 100_000] * 10

@@ -9,7 +9,8 @@ import pytest
 from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import BatchFailed, Unreachable
 from headrace.connectors.nats import NatsOutput
-from headrace.connectors.nats import connection as driver
+from headrace.connectors.nats.connection import Limits
+from tests.clients import PATIENCE
 from tests.doubles import TickingClock, refusals
 from tests.nats_sides import context, halted, listening, peer, sink
 from tests.services.nats import Nats
@@ -166,18 +167,42 @@ async def test_a_write_that_is_given_up_ends_nothing_but_itself(tmp_path, caplog
     assert caplog.records == []
 
 
-async def test_a_server_that_hangs_fails_the_batch_in_time(tmp_path, monkeypatch):
-    monkeypatch.setattr(driver, "CONFIRM_SECONDS", 0.2)
-    with Nats(tmp_path) as server:
-        async with sink(context(server), "a") as output:
+@pytest.mark.parametrize("batch", [[1], ["x" * (16 << 20)]], ids=["small", "large"])
+async def test_a_server_that_hangs_fails_the_batch_in_time(tmp_path, batch):
+    limits = Limits(confirm_seconds=0.2)
+    with Nats(tmp_path, extra=["max_payload: 33554432"]) as server:
+        async with sink(context(server), "a", limits) as output:
             with halted(server):
-                cause = await failure(output, [1])
+                watch = Stopwatch()
+                cause = await failure(output, batch)
+                assert watch.seconds < 5
                 watch = Stopwatch()
                 await output.finish()
                 assert watch.seconds < 1
             await output.write([2])
     assert isinstance(cause, Unreachable)
     assert str(cause).endswith("some of it may have been delivered: nothing within 0.2 s")
+
+
+async def test_of_what_is_given_up_only_what_the_system_has_taken_comes_later():
+    came, goes_on, is_read = bytearray(), asyncio.Event(), asyncio.Event()
+
+    async def hanging(reader, writer):
+        writer.write(b'INFO {"max_payload":1048576}\r\n')
+        await reader.readuntil(b"PING\r\n")
+        writer.write(b"PONG\r\n")
+        await goes_on.wait()
+        came.extend(await reader.read())
+        is_read.set()
+
+    given_up, limits = ["x" * 100_000] * 400, Limits(confirm_seconds=0.2)  # more than it takes
+    async with listening(hanging) as where, sink(context(where), "a", limits) as output:
+        await failure(output, given_up)
+        goes_on.set()
+        async with asyncio.timeout(PATIENCE):
+            await is_read.wait()
+
+    assert 0 < came.count(b"PUB") < len(given_up) / 2
 
 
 async def test_a_user_who_is_taken_away_is_as_unreachable_as_any_lost_server(tmp_path):

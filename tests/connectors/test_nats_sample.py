@@ -98,7 +98,11 @@ async def test_tls_that_does_not_fit_is_told_at_once(
         async with engine(bus=bus(f"{scheme}://{server.address}")) as it:
             why = await failed(it, subject("s"))
 
-    expected = "does not speak TLS" if is_plain else "asks for TLS, and the connection is without"
+    expected = (
+        "does not ask for TLS, and the connection is not made without"
+        if is_plain
+        else "asks for TLS, and the connection is without"
+    )
     assert why == f"{server.address} {expected}"
 
 

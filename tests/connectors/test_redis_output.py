@@ -15,7 +15,6 @@ import redis
 from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.connectors.redis.connection import Limits
-from headrace.connectors.redis.sink import PORTION_BYTES, PORTION_MESSAGES, portions
 from tests.doubles import TickingClock
 from tests.redis_sides import client, context, halted, listening, sink, started
 from tests.services.redis import Redis
@@ -72,16 +71,6 @@ async def test_a_batch_of_any_size_is_published(redis_server: Redis):
             await it.write([-1])
 
         assert [int(each) for each in islice(published, 2501)] == [*range(2500), -1]
-
-
-def test_a_batch_is_cut_where_it_is_long_or_large():
-    small, large = b"1", b"x" * (PORTION_BYTES - 1)
-    bodies = [small] * (PORTION_MESSAGES + 1) + [large, small, large, large + large, small]
-
-    cut = [*portions(bodies)]
-
-    assert [each for portion in cut for each in portion] == bodies
-    assert [len(portion) for portion in cut] == [PORTION_MESSAGES, 2, 2, 1, 1]
 
 
 async def test_that_nobody_is_subscribed_is_no_failure(redis_server: Redis):

@@ -1,0 +1,130 @@
+"""The input of NATS: a subscription, and what it brought and nobody has read."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import Any, ClassVar
+
+from headrace.compiler.edges import Arrival, Source
+from headrace.compiler.errors import BatchFailed, Unreachable
+from headrace.compiler.language.context import Context
+from headrace.connectors.arrivals import Arrivals
+from headrace.connectors.nats.connection import NatsClient, NatsServers
+from headrace.connectors.nats.nats_driver import Message
+
+
+class NatsSource(Source):
+    """A subscription for as long as its connection lives, and what it brought and nobody has read."""
+
+    connects: ClassVar[bool] = True
+
+    def __init__(
+        self, servers: NatsServers, connection: str, subject: str, max_batch: int, ctx: Context
+    ) -> None:
+        self.max_batch = max_batch
+        self._servers, self._ctx = servers, ctx
+        self._connection, self._subject = connection, subject
+        self._arrivals: Arrivals | None = None
+        self._bytes = 0
+        self._was_connected = self._is_stopping = False
+
+    async def read(self) -> AsyncGenerator[Sequence[Arrival], None]:
+        """Subscribe, and yield what arrives; when it is to stop, what has arrived by then."""
+        arrivals = Arrivals(self._servers.limits.waiting_messages)
+        client = await self._subscribed(arrivals)
+        try:
+            self._arrivals, self._was_connected = arrivals, True
+            yield ()
+            while len(arrivals) or not self._is_stopping:
+                taken = await arrivals.take()
+                self._bytes = 0
+                yield taken
+        finally:
+            self._arrivals = None
+            await client.end()
+
+    def describe(self, origin: Message) -> dict[str, Any]:
+        """Return what an envelope shows of a message."""
+        return {
+            "connection": self._connection,
+            "subject": origin.subject.decode(errors="replace"),
+            "reply": origin.reply.decode(errors="replace") or None,
+            "headers": _headers(origin.headers or b""),
+        }
+
+    def stop(self) -> bool:
+        """Take no more; what has arrived is read out, because it does not come again."""
+        self._is_stopping = True
+        if self._arrivals is None:
+            return False
+        self._arrivals.wake()
+        return True
+
+    def close(self) -> int:
+        """Return how many batches have arrived that nobody will read."""
+        waiting = 0 if self._arrivals is None else len(self._arrivals)
+        return -(-waiting // max(self.max_batch, 1))
+
+    async def _subscribed(self, arrivals: Arrivals) -> NatsClient:
+        """Return a connection whose messages are put among the arrivals, while there is room."""
+        try:
+            client = await self._servers.connect(
+                lambda client: arrivals.break_off(self._broken(client))
+            )
+            try:
+                await client.listen(self._subject, self._taking(arrivals))
+            except BaseException:
+                await client.end()
+                raise
+        except Unreachable:
+            if self._was_connected:
+                raise self._gap() from None
+            raise
+        return client
+
+    def _taking(self, arrivals: Arrivals) -> Callable[[Message], None]:
+        """Return what takes a message, or counts it as dropped."""
+        limits, put, fail = self._servers.limits, arrivals.put, self._ctx.fail
+        dropped = (
+            "dropped a message: they arrive faster than they are worked off, and"
+            f" {limits.waiting_messages:,} of them or {limits.waiting_bytes >> 20} MiB wait already"
+        )
+        self._bytes = 0
+
+        def take(message: Message) -> None:
+            size = len(message.data)
+            if self._is_stopping:
+                return
+            if self._bytes + size <= limits.waiting_bytes and put((message.data, message)):
+                self._bytes += size
+            else:
+                fail(dropped)
+
+        return take
+
+    def _broken(self, client: NatsClient) -> Exception:
+        """Return what ended a life: what the server said, or the gap that comes now."""
+        if client.denied:
+            return BatchFailed(
+                f"{client.server.where} does not permit it any more: {client.denied}"
+            )
+        if client.last_words:
+            return Unreachable(f"{client.server.where} hung up: {client.last_words}")
+        return self._gap()
+
+    def _gap(self) -> Unreachable:
+        """Return the one failure of an outage, however it is noticed, and however often."""
+        return Unreachable(
+            f"lost the connection to {self._servers.where}: what is published until it is back does"
+            " not arrive"
+        )
+
+
+def _headers(raw: bytes) -> dict[str, list[str]]:
+    """Return the values of each header; the line before them is a version, perhaps with a status."""
+    found: dict[str, list[str]] = {}
+    for line in raw.split(b"\r\n")[1:]:
+        name, is_header, value = line.decode(errors="replace").partition(":")
+        if is_header:
+            found.setdefault(name.strip(), []).append(value.strip())
+    return found
