@@ -11,6 +11,7 @@ from headrace.compiler.language.config import load_program
 from headrace.compiler.language.documents import read
 from headrace.connectors.redis.connection import Limits
 from headrace.web.reading import catalogue
+from tests.clients import PATIENCE
 from tests.redis_sides import client, context, halted, payloads, source, subscribed
 from tests.services.redis import Redis
 
@@ -164,6 +165,29 @@ async def test_a_large_message_that_comes_slowly_keeps_the_connection():
         where = "{}:{}".format(*server.sockets[0].getsockname())
         async with subscribed(source(f"redis://{where}", "slow", limits=limits)) as reader:
             assert await anext(reader) == [(b"123456", None)]
+
+
+async def test_a_message_that_has_begun_is_not_waited_for_without_end():
+    limits = Limits(quiet_seconds=0.02, questions_in_a_message=5)
+    questions = asyncio.get_running_loop().create_future()
+    begun = b"*3\r\n$7\r\nmessage\r\n$1\r\nx\r\n$6\r\n1"
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer like Redis; then begin a message and say no more."""
+        await reader.readuntil(b"SETNAME")
+        writer.write(b"+OK\r\n")
+        await reader.readuntil(b"SUBSCRIBE")
+        writer.write(b"*3\r\n$9\r\nsubscribe\r\n$1\r\nx\r\n:1\r\n" + begun)
+        questions.set_result((await reader.read()).count(b"PING"))
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        where = "{}:{}".format(*server.sockets[0].getsockname())
+        async with subscribed(source(f"redis://{where}", "x", limits=limits)) as reader:
+            with pytest.raises(Unreachable, match="does not answer any more"):
+                await anext(reader)
+        async with asyncio.timeout(PATIENCE):
+            assert await questions == 5
 
 
 @pytest.mark.parametrize("odd", [b"*1\r\n$7\r\nmessage\r\n", b":5\r\n:5\r\n"])
