@@ -10,16 +10,20 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import aiomqtt
+import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.edges import Arrival, Source
+from headrace.compiler.errors import Unreachable
 from headrace.compiler.runtime.engine import Engine, PipelineView
 from headrace.connectors.mqtt import MqttConnection, MqttInput, MqttOutput
+from headrace.connectors.mqtt.connection import LIMITS, Limits
 from headrace.connectors.mqtt.sink import MqttSink
 from headrace.connectors.mqtt.source import MqttSource
 from tests.clients import PATIENCE
 from tests.doubles import StubContext
 from tests.services.mosquitto import Mosquitto
+from tests.stopwatch import Stopwatch
 
 Reader = AsyncGenerator[Sequence[Arrival], None]
 
@@ -41,16 +45,16 @@ def context(
     return StubContext(connections=connections, secrets=secrets or {}, clock=clock)
 
 
-def source(ctx: StubContext, topic: str, **options: Any) -> MqttSource:
+def source(ctx: StubContext, topic: str, limits: Limits = LIMITS, **options: Any) -> MqttSource:
     """Return a built input."""
-    built = MqttInput.load({"connection": "bus", "topic": topic, **options}).source(ctx)
+    built = MqttInput.load({"connection": "bus", "topic": topic, **options}).source(ctx, limits)
     assert isinstance(built, MqttSource)
     return built
 
 
-def sink(ctx: StubContext, topic: str, **options: Any) -> MqttSink:
+def sink(ctx: StubContext, topic: str, limits: Limits = LIMITS, **options: Any) -> MqttSink:
     """Return a built output."""
-    opened = MqttOutput.load({"connection": "bus", "topic": topic, **options}).open(ctx)
+    opened = MqttOutput.load({"connection": "bus", "topic": topic, **options}).open(ctx, limits)
     assert isinstance(opened, MqttSink)
     return opened
 
@@ -119,6 +123,16 @@ async def heard(client: aiomqtt.Client, count: int) -> list[aiomqtt.Message]:
             if len(messages) == count:
                 break
     return messages
+
+
+async def unreachable(server: Any) -> str:
+    """Return why a broker counts as not there, which takes no long time to see."""
+    watch = Stopwatch()
+    reader = source(context(server), "t").read()
+    with pytest.raises(Unreachable) as failed:
+        await anext(reader)
+    assert watch.seconds < 5
+    return str(failed.value).replace(f"127.0.0.1:{server.port}", "HOST")
 
 
 def view(it: Engine, id: str = "p") -> PipelineView:

@@ -27,7 +27,8 @@ from headrace.compiler.language.records import option
 from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.templates import Fixed
 from headrace.connectors.mqtt.access import Access
-from headrace.connectors.mqtt.connection import QOS
+from headrace.connectors.mqtt.connection import LIMITS, QOS, Limits
+from headrace.connectors.mqtt.packets import PACKET_IDS
 from headrace.connectors.mqtt.sample import MqttSample
 from headrace.connectors.mqtt.sink import MqttSink
 from headrace.connectors.mqtt.source import IN_FLIGHT, REMEDIES, MqttSource
@@ -47,9 +48,6 @@ _FORBIDDEN = re.compile(rf"[\x00-\x1f\x7f-\x9f\ufdd0-\ufdef{_NO_CHARACTERS}]")
 
 Source: MQTT 3.1.1, section 1.5.3.
 """
-
-PACKET_IDS = 65_535
-"""Messages that can be on their way at all: each has a packet id."""
 
 INNOCENT = {ord("+"): "*", ord("#"): "**"}
 """What stands for wildcards in a client id: where its ACL has patterns, Mosquitto gives nothing, and says
@@ -196,7 +194,6 @@ class MqttInput(Input, kind="mqtt", listed=6):
     The client id is ``headrace-<pipeline>-<topic>``, with ``*`` for + and ``**`` for #.
     """
 
-    drivers = ("aiomqtt",)
     acknowledges = True
     attaches: ClassVar = {
         "connection": "Connection it was read from.",
@@ -266,10 +263,10 @@ class MqttInput(Input, kind="mqtt", listed=6):
         """Two of one client id would cut each other off."""
         yield f"the topic '{self.topic}' of '{self.connection}'"
 
-    def source(self, ctx: Context) -> Source:
+    def source(self, ctx: Context, limits: Limits = LIMITS) -> Source:
         """Resolve the credential and claim the client id. Connects when it is read."""
         access = ctx.connection(MqttConnection, self.connection).access(ctx)
-        return MqttSource(self, access, _identified(ctx, access, self.topic), ctx)
+        return MqttSource(self, access, _identified(ctx, access, self.topic), ctx, limits)
 
     def glimpse(self, ctx: Context) -> tuple[Source, Sequence[str]]:
         """Build what subscribes as a client of its own, and shares with nobody."""
@@ -297,8 +294,6 @@ class MqttOutput(Output, kind="mqtt", listed=8):
     The client id is ``headrace-<pipeline>-<topic>-out``.
     """
 
-    drivers = ("aiomqtt",)
-
     connection: str = option(ConnectionName("mqtt"), "Connection to publish to.")
     topic: str = option(Topic(fixed=Fixed()), "Topic to publish to.", elsewhere="topics")
     qos: str = option(
@@ -315,7 +310,7 @@ class MqttOutput(Output, kind="mqtt", listed=8):
         """Two of one client id would cut each other off."""
         yield f"the topic '{self.topic}' of '{self.connection}'"
 
-    def open(self, ctx: Context) -> AwaitingSink:
+    def open(self, ctx: Context, limits: Limits = LIMITS) -> AwaitingSink:
         """Resolve the credential and claim the client id. Connects when it is started."""
         access = ctx.connection(MqttConnection, self.connection).access(ctx)
-        return MqttSink(self, access, _identified(ctx, access, self.topic, "-out"), ctx)
+        return MqttSink(self, access, _identified(ctx, access, self.topic, "-out"), ctx, limits)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import Unreachable
+from headrace.connectors.mqtt.packets import LONGEST
 from headrace.connectors.refusal import CONNECT_SECONDS, Outage, turned_away
 from headrace.connectors.tls import PROBE_SECONDS, tls_fault
 
@@ -19,6 +20,7 @@ LIMIT_SECONDS = CONNECT_SECONDS - PROBE_SECONDS
 CLOSED = "closed the connection"
 SILENT = "does not answer any more"
 NONSENSE = "sent what is not MQTT 3.1.1"
+TOO_LONG = f"announced a packet of more than {LONGEST >> 20} MiB"
 SLOW = f"does not answer: nothing came within {LIMIT_SECONDS:g} s"
 
 UNAVAILABLE = 3

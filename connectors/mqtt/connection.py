@@ -1,111 +1,105 @@
-"""One connection to an MQTT broker: aiomqtt's session, paho's packets, a transport of the event loop.
-
-paho is made for a thread that blocks on a socket. Here its socket is a `Pipe`, so nothing blocks: the
-loop connects and makes TLS, and reading can pause, which is all the back-pressure that QoS 0 has.
-PUBACK and PUBREC wait for `Link.acknowledge`. These are means of paho's own, so its version is pinned.
-"""
+"""One connection to an MQTT broker, from its beginning to its end: a protocol of the event loop."""
 
 from __future__ import annotations
 
 import asyncio
 import errno
-from collections import deque
-from collections.abc import Callable, Sequence
+import socket
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass
+from typing import cast
 
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.runtime.backoff import LASTING_SECONDS
+from headrace.connectors.mqtt import packets
 from headrace.connectors.mqtt.access import (
     CLOSED,
     LIMIT_SECONDS,
     NONSENSE,
+    REFUSALS,
     SILENT,
-    SLOW,
+    TOO_LONG,
     Access,
 )
-from headrace.connectors.mqtt.packets import PROTOCOL, REFUSED, Packets
-from headrace.connectors.mqtt.pipe import LONGEST, Pipe
-from headrace.connectors.refusal import turned_away
 
 QOS = ("at_most_once", "at_least_once", "exactly_once")
 """Qualities of service: the place of the word is the number on the wire."""
 
-KEEPALIVE_SECONDS = 20
-"""Silence after which a broker is asked whether it is there; it has as long again to answer."""
 LOOKS = 4
-"""How often in that time it is looked at."""
+"""How often a broker is looked at in the time that it may be silent."""
 TURN_SECONDS = 0.002
 """How long we work off what a broker sends before others have their turn."""
 CLOSE_SECONDS = 1.0
 """How long a broker may take to close after our goodbye."""
-IN_FLIGHT = (0, 50, 20)
-"""Messages that are published with a QoS and not confirmed yet; further ones wait here. Of those with QoS 2
-Mosquitto 2.0.11 takes no more than 20 and answers none of the others, ever."""
 
-TOO_LONG = f"announced a packet of more than {LONGEST >> 20} MiB"
-
-Origin = tuple["Link", int, int, bytes, bool]
-"""The connection that a message came over, its packet id, QoS and topic, and whether it was retained."""
+QUICKACK = getattr(socket, "TCP_QUICKACK", None)
 
 
-class Link:
-    """One connection from its beginning to its end; it is never used again.
+@dataclass(frozen=True)
+class Limits:
+    """What may wait, and for how long."""
+
+    keepalive_seconds: int = 20
+    """Silence after which a broker is asked whether it is there; it has as long again to answer."""
+    most_waiting: int = 256
+    most_bytes: int = 1 << 20
+    """What may wait unread, and the message that reaches either; then nothing more is read."""
+    most_kept: int = packets.PACKET_IDS
+    """What may wait before a subscription is confirmed, which comes behind it."""
+    write_seconds: float = 30.0
+    """How long a batch of QoS 1 or 2 may take to be confirmed, over lost connections as well."""
+    at_once: int = 400
+    """Messages that are published together: those that leave in several turns are confirmed later."""
+
+
+LIMITS = Limits()
+
+Handler = Callable[[int, memoryview], None]
+"""Takes a packet: the flags of its first byte, and its body."""
+
+
+class Client(asyncio.Protocol):
+    """Connects once, and is never used again. Whoever subscribes or publishes is one of these.
 
     ``is_clean``: the broker drops what it kept for this client, and keeps nothing when it is gone.
-    ``qos`` is what will be published with.
+    ``on_loss`` is given why an open connection has ended.
     """
 
     def __init__(
-        self, access: Access, identifier: str, *, is_clean: bool = True, qos: int = 0
+        self,
+        access: Access,
+        identifier: str,
+        *,
+        is_clean: bool = True,
+        on_loss: Callable[[Unreachable], None] | None = None,
+        limits: Limits = LIMITS,
     ) -> None:
-        from aiomqtt import Client
-
         self.is_lost = self.is_paused = False
-        self._order: deque[int] = deque()
-        self._finished: dict[int, int] = {}
-        self._access = access
+        self.access, self.limits = access, limits
+        self._identifier, self._is_clean, self._on_loss = identifier, is_clean, on_loss
         self._loop = asyncio.get_running_loop()
-        self._receive: Callable[[bytes, Origin], None] = lambda payload, origin: None
-        self._on_loss: Callable[[Unreachable], None] = lambda cause: None
-        self._unconfirmed: dict[int, bytes] = {}
-        self._confirmation: asyncio.Future[None] | None = None
-        self._is_open = self._is_closing = self._has_heard = self._answers = False
-        self._identifier, self._opened_at = identifier, 0.0
-        self._why = CLOSED
+        self._transport: asyncio.Transport | None = None
+        self._socket: socket.socket | None = None
+        self._is_open = self._is_closing = False
+        self._let_in: asyncio.Future[None] = self._loop.create_future()
+        self._over: asyncio.Future[None] = self._loop.create_future()
+        self._why, self._opened_at = CLOSED, 0.0
+        self._packets = packets.Packets()
+        self._handlers: dict[int, Handler] = {packets.CONNACK: self._connected}
+        self._unsent: list[bytes] = []
+        self._room: asyncio.Future[None] | None = None
+        self._has_heard, self._silent, self._unheard = True, 0, 0
         self._timer: asyncio.TimerHandle | None = None
-        self._pipe = Pipe(self._read)
-        self._client = Client(
-            access.host,
-            access.port,
-            username=access.username,
-            password=access.password,
-            identifier=identifier,
-            clean_session=is_clean,
-            keepalive=KEEPALIVE_SECONDS,
-            max_inflight_messages=IN_FLIGHT[qos],
-        )
-        self._paho: Any = self._client._client
-        self._take_over()
 
-    def _take_over(self) -> None:
-        """Put the pipe in the place of a socket, and our look at packets before paho's."""
-        paho = self._paho
-        paho.disable_logger()
-        paho._create_socket = lambda: self._pipe
-        paho._packet_handle = Packets(self._client, self._arrived, self._refused).handle
-        paho.on_socket_open = paho.on_socket_close = paho.on_socket_unregister_write = None
-        paho.on_socket_register_write = lambda *_: self._loop.call_soon(self._write)
-        paho.on_disconnect = self._disconnected
-        paho.on_message = paho.on_publish = None
+    def handlers(self) -> dict[int, Handler]:
+        """Return what is done with packets of each kind once the broker has let us in."""
+        return {packets.PINGRESP: lambda flags, body: None}
 
-    def on_message(self, receive: Callable[[bytes, Origin], None]) -> None:
-        """Have messages handed over as they come, with their origin."""
-        self._receive, self._answers = receive, True
+    def lost(self, cause: Unreachable) -> None:
+        """Tell whoever waits for an answer that none will come."""
 
-    def on_loss(self, action: Callable[[Unreachable], None]) -> None:
-        """Have something done when an open connection is lost: it is given why."""
-        self._on_loss = action
+    # From the beginning to the end.
 
     async def open(self) -> None:
         """Connect, and return when the broker has let us in.
@@ -114,7 +108,7 @@ class Link:
             BuildRefused: it says no, or TLS as configured cannot work.
             Unreachable: it does not answer.
         """
-        access = self._access
+        access = self.access
         try:
             with access.clock.outside():
                 async with access.clock.timeout(LIMIT_SECONDS):
@@ -125,231 +119,223 @@ class Link:
             raise access.outage("does not answer: the host name cannot be resolved") from None
         self._is_open, self._opened_at = True, access.clock.monotonic()
         access.reached()
-        self._look()
+        self._look_later()
+
+    async def _connect(self) -> None:
+        access = self.access
+        await self._loop.create_connection(lambda: self, access.host, access.port, ssl=access.tls)
+        self.send(
+            packets.connect(
+                self._identifier,
+                access.username,
+                access.password,
+                is_clean=self._is_clean,
+                keepalive=self.limits.keepalive_seconds,
+            )
+        )
+        await self._let_in
+
+    def _connected(self, _: int, body: memoryview) -> None:
+        """Learn whether the broker lets us in."""
+        code = packets.number(body) & 255
+        if len(body) != 2 or (code and code not in REFUSALS):
+            raise packets.Malformed
+        self._handlers = self.handlers()
+        if not self._let_in.done():
+            if code:
+                self._let_in.set_exception(self.access.refusal(code))
+            else:
+                self._let_in.set_result(None)
 
     @property
     def seconds(self) -> float:
         """How long it has been open."""
-        return self._access.clock.monotonic() - self._opened_at
-
-    async def _connect(self) -> None:
-        access = self._access
-        await self._loop.create_connection(
-            lambda: self._pipe, access.host, access.port, ssl=access.tls
-        )
-        self._client._client_connect()  # only begins it: there is no socket to block on
-        self._read()  # who speaks first is no broker
-        await self._client._connected
-
-    async def subscribe(self, topic: str, qos: int) -> int:
-        """Subscribe, and return the QoS that is granted.
-
-        Raises:
-            BuildRefused: the broker says no.
-            Unreachable: the connection is lost, or it does not answer.
-        """
-        from aiomqtt import MqttError
-
-        try:
-            with self._access.clock.outside():
-                codes: Any = await self._client.subscribe(topic, qos, timeout=LIMIT_SECONDS)
-        except MqttError:  # nobody answered in time
-            raise self._access.outage(SLOW) from None
-        granted: int = codes[0].value
-        if granted >= REFUSED:
-            raise turned_away(f"{self._access.where} refuses a subscription to '{topic}'")
-        return granted
-
-    def acknowledge(self, packet: int, qos: int) -> None:
-        """Tell the broker that a message of QoS 1 or 2 need not come again, once all before it need not.
-
-        A client has to acknowledge in order, or else Mosquitto does not keep the order either.
-
-        Source: MQTT 3.1.1, section 4.6.
-        """
-        order, finished = self._order, self._finished
-        finished[packet] = qos
-        while order and order[0] in finished:
-            self._acknowledged(order.popleft())
-
-    def acknowledge_finished(self) -> int:
-        """Acknowledge what is finished although something before it is not; return how many they are."""
-        ahead = [packet for packet in self._order if packet in self._finished]
-        self._order = deque(packet for packet in self._order if packet not in self._finished)
-        for packet in ahead:
-            self._acknowledged(packet)
-        return len(ahead)
-
-    @property
-    def unacknowledged(self) -> int:
-        """Messages of QoS 1 and 2 that the broker waits for a word about."""
-        return len(self._order)
-
-    def _acknowledged(self, packet: int) -> None:
-        qos = self._finished.pop(packet)
-        if not self.is_lost:
-            (self._paho._send_puback if qos == 1 else self._paho._send_pubrec)(packet)
-
-    def pause(self) -> None:
-        """Take nothing more from the broker."""
-        self.is_paused = True
-        self._pipe.pause()
-
-    def resume(self) -> None:
-        """Go on with what has come meanwhile."""
-        if self.is_paused:
-            self.is_paused = False
-            self._pipe.resume()
-            self._read()
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the broker takes less than is published."""
-        return self._pipe.is_full
-
-    async def drained(self) -> None:
-        """Wait until the broker takes more, or is lost."""
-        await self._pipe.drained()
-
-    def publish(self, topic: str, payloads: Sequence[bytes], qos: int, *, retain: bool) -> None:
-        """Publish in order. With QoS 0 nobody ever hears of it."""
-        self._paho.on_publish = self._confirmed if qos else None
-        for payload in payloads:
-            packet = self._paho.publish(topic, payload, qos, retain).mid
-            if qos:
-                self._unconfirmed[packet] = payload
-
-    @property
-    def unconfirmed(self) -> list[bytes]:
-        """What was published with QoS 1 or 2 and is not confirmed, in order."""
-        return [*self._unconfirmed.values()]
-
-    async def confirmed(self) -> None:
-        """Wait until everything is confirmed, or the connection is lost."""
-        if self._unconfirmed and not self.is_lost:
-            self._confirmation = self._loop.create_future()
-            await self._confirmation
-
-    def _confirmed(self, client: Any, userdata: Any, packet: int, *_: Any) -> None:
-        self._unconfirmed.pop(packet, None)
-        if not self._unconfirmed:
-            self._settle()
-
-    def _settle(self) -> None:
-        """Let whoever waits for confirmations look at them."""
-        if self._confirmation is not None and not self._confirmation.done():
-            self._confirmation.set_result(None)
+        return self.access.clock.monotonic() - self._opened_at
 
     async def close(self) -> None:
-        """Say goodbye and let go; the broker then has what it was told before."""
+        """Say goodbye and let go; the broker then has what it was told before.
+
+        What it sends until it closes is thrown away. Were it left unread, the system would reset the
+        connection, and what we sent last might never be looked at.
+        """
         self._is_closing = True
         try:
             if self._is_open:
-                self._paho.disconnect()
-                self._write()
-                await self._ended()
+                self.send(packets.GOODBYE)
+                self._flush()
+                self._resume_reading()
+                await self._closed()
         finally:
             self._end()
-        await self._ended()
+        await self._closed()
 
-    async def _ended(self) -> None:
-        """Wait for the end, but not for whoever is not there."""
-        clock = self._access.clock
-        with suppress(TimeoutError), clock.outside():
-            async with clock.timeout(CLOSE_SECONDS):
-                await self._pipe.ended()
+    async def _closed(self) -> None:
+        """Wait until the connection is closed, if there is one, but not for whoever is not there."""
+        clock = self.access.clock
+        if self._transport is not None:
+            with suppress(TimeoutError), clock.outside():
+                async with clock.timeout(CLOSE_SECONDS):
+                    await asyncio.shield(self._over)
 
     def _end(self) -> None:
         self.is_lost, self._is_open = True, False
         if self._timer is not None:
             self._timer.cancel()
-        self._pipe.abort()
+        if self._transport is not None:
+            self._transport.abort()
 
-    def _look(self) -> None:
-        """See from time to time whether the broker is still there."""
-        if self._has_heard or self.is_paused:
-            # Any sign of life will do: the answer to a ping may be behind megabytes of messages, and
-            # who does not listen cannot say that it is missing.
-            self._paho._ping_t = 0.0
-        self._has_heard = False
-        self._why = SILENT  # what it is, if that ends it
-        self._paho.loop_misc()
-        self._why = CLOSED
-        if not self.is_lost:
-            clock = self._access.clock
-            self._timer = clock.call_later(KEEPALIVE_SECONDS / LOOKS, self._look)
-
-    def _read(self) -> None:
-        """Work off what has come, packet by packet, until that is enough for now.
-
-        Nothing more is taken from who does not take our answers.
-        """
-        self._has_heard = True
-        paho, pipe, monotonic = self._paho, self._pipe, self._access.clock.monotonic
-        ends = monotonic() + TURN_SECONDS
-        while pipe.has_news and not self.is_paused and paho.socket() is not None:
-            is_held = self._answers and pipe.is_full
-            if is_held or monotonic() > ends:
-                pipe.pause()
-                (pipe.call_drained if is_held else self._loop.call_soon)(self._read_on)
-                return
-            # Not `loop_read`: with many messages in flight it does not return for as many packets.
-            if (code := paho._packet_read()) > 0:
-                self._why = self._told(code)
-                paho._loop_rc_handle(code)
-
-    def _read_on(self) -> None:
-        """Go on when others have had their turn, and there is room for answers."""
-        if not (self.is_paused or self.is_lost):
-            self._pipe.resume()
-            self._read()
-
-    def _told(self, code: int) -> str:
-        """Return what the broker did, by what came of reading."""
-        if self._pipe.is_overfull:
-            return TOO_LONG
-        return NONSENSE if code == PROTOCOL else CLOSED
-
-    def _write(self) -> None:
-        """Send all the packets that are ready, in one piece."""
-        self._paho.loop_write()
-        self._pipe.flush()
-
-    def _arrived(self, payload: bytes, packet: int, qos: int, topic: bytes, kept: bool) -> None:
-        """Hand a message over."""
-        if qos:
-            self._order.append(packet)
-        self._receive(payload, (self, packet, qos, topic, kept))
-
-    def _refused(self, code: int) -> None:
-        """Tell who connects that the broker does not let us in."""
-        if not self._client._connected.done():
-            self._client._connected.set_exception(self._access.refusal(code))
-
-    def _disconnected(self, *_: Any) -> None:
-        """Tell everybody who waits for something, unless we wanted it."""
-        if self._is_closing:
+    def _lose(self, why: str) -> None:
+        """End what the broker, or its silence, has ended, and tell everybody who waits for something."""
+        if self._is_closing or self.is_lost:
             return
         was_open = self._is_open
         self._end()
-        client = self._client
-        if not client._connected.done():  # `open` finds out why
-            client._connected.set_exception(ConnectionResetError(errno.ECONNRESET, CLOSED))
+        if not self._let_in.done():  # `open` finds out why
+            self._why = why
+            self._let_in.set_exception(ConnectionResetError(errno.ECONNRESET, why))
         if was_open:
-            self._lost(self._access.outage(self._reason()))
+            if why == CLOSED and self.seconds < LASTING_SECONDS:
+                why += f": another client with the id '{self._identifier}' may have taken it over"
+            cause = self.access.outage(why)
+            self.lost(cause)
+            if self._on_loss is not None:
+                self._on_loss(cause)
 
-    def _lost(self, cause: Unreachable) -> None:
-        """Tell why an open connection has ended."""
-        for answer in self._client._pending_subscribes.values():
-            if not answer.done():
-                answer.set_exception(cause)
-        self._settle()
-        self._on_loss(cause)
+    # Whether the other side is there.
 
-    def _reason(self) -> str:
-        """Return how an open connection has ended. Who is cut off at once may have a double."""
-        if self._why == CLOSED and self.seconds < LASTING_SECONDS:
-            return (
-                f"{CLOSED}: another client with the id '{self._identifier}' may have taken it over"
-            )
-        return self._why
+    def _look_later(self) -> None:
+        seconds = self.limits.keepalive_seconds / LOOKS
+        self._timer = self.access.clock.call_later(seconds, self._look)
+
+    def _look(self) -> None:
+        """See from time to time whether the broker is still there, and have it know that we are.
+
+        Any sign of life will do: the answer to a ping may be behind megabytes of messages, and who does not
+        listen cannot say that it is missing.
+        """
+        self._silent = 0 if self._has_heard or self.is_paused else self._silent + 1
+        self._unheard += 1
+        self._has_heard = False
+        if self._silent >= 2 * LOOKS:
+            self._lose(SILENT)
+            return
+        if self._silent == LOOKS or self._unheard >= LOOKS:
+            self.send(packets.PING)
+        self._look_later()
+
+    # What is sent.
+
+    def send(self, packet: bytes) -> None:
+        """Send a packet, in one piece with all that are ready in this turn of the loop."""
+        if not self._unsent:
+            self._loop.call_soon(self._flush)
+        self._unsent.append(packet)
+
+    def _flush(self) -> None:
+        if self._unsent and (transport := self._open_transport()):
+            transport.write(b"".join(self._unsent))
+            self._unheard = 0
+        self._unsent.clear()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the broker takes less than is sent."""
+        return self._room is not None
+
+    async def drained(self) -> None:
+        """Wait until the broker takes more, or is lost."""
+        if self._room is not None:
+            await asyncio.shield(self._room)
+
+    # What is read.
+
+    def pause(self) -> None:
+        """Take nothing more from the broker: it has to keep what it has, or to drop it."""
+        self.is_paused = True
+        self._pause_reading()
+
+    def resume(self) -> None:
+        """Go on with what has come meanwhile."""
+        if self.is_paused:
+            self.is_paused = False
+            self._read_on()
+
+    def _read(self) -> None:
+        """Work off what has come, packet by packet, until that is enough for now."""
+        monotonic = self.access.clock.monotonic
+        ends = monotonic() + TURN_SECONDS
+        try:
+            while not self.is_paused and (packet := self._packets.next()) is not None:
+                first, body = packet
+                if (handler := self._handlers.get(first >> 4)) is None:
+                    raise packets.Malformed
+                handler(first & 15, body)
+                if monotonic() > ends:
+                    self._pause_reading()
+                    self._loop.call_soon(self._read_on)
+                    return
+        except packets.Malformed:
+            self._lose(NONSENSE)
+        except packets.TooLong:
+            self._lose(TOO_LONG)
+        if self._over.done() and not self.is_paused:
+            self._lose(CLOSED)
+
+    def _read_on(self) -> None:
+        """Go on when others have had their turn."""
+        if not (self.is_paused or self.is_lost):
+            self._resume_reading()
+            self._read()
+
+    def _open_transport(self) -> asyncio.Transport | None:
+        """Return the transport while it is there: uvloop's may not be asked for anything later."""
+        transport = self._transport
+        return None if transport is None or transport.is_closing() else transport
+
+    def _pause_reading(self) -> None:
+        if transport := self._open_transport():
+            transport.pause_reading()
+
+    def _resume_reading(self) -> None:
+        if transport := self._open_transport():
+            transport.resume_reading()
+
+    # What the transport calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the transport."""
+        # Not asserted: those of uvloop are transports in all but their class.
+        self._transport = cast(asyncio.Transport, transport)
+        self._socket = transport.get_extra_info("socket")
+
+    def data_received(self, data: bytes) -> None:
+        """Work off what came, behind what is there.
+
+        The system is to confirm it at once. It would wait for 40 ms for something to send along, and
+        Mosquitto, whose sockets wait for that before they send the next small packet, would confirm one
+        message in each 40 ms. Linux forgets it with what comes next, so it is asked every time. Other
+        systems do not have it.
+        """
+        if QUICKACK is not None and self._socket is not None:
+            self._socket.setsockopt(socket.IPPROTO_TCP, QUICKACK, 1)
+        self._has_heard = True
+        if not (self._is_closing or self.is_lost):
+            self._packets.add(data)
+            self._read()
+
+    def connection_lost(self, _: Exception | None) -> None:
+        """Work off what is left, and tell of the end."""
+        self.resume_writing()
+        self._over.set_result(None)
+        if not self.is_lost:
+            self._read()
+
+    def pause_writing(self) -> None:
+        """Have `drained` wait."""
+        self._room = self._loop.create_future()
+
+    def resume_writing(self) -> None:
+        """Let whoever waits go on."""
+        room, self._room = self._room, None
+        if room is not None:
+            room.set_result(None)

@@ -1,117 +1,153 @@
-"""What a broker sends, packet by packet: looked at first, because paho trusts whoever sends it.
+"""The packets of MQTT 3.1.1, as a client writes and reads them.
 
-A packet that is too short raises in paho, one that nobody asked for is an error in the log of aiomqtt, and
-a PINGREQ, which no broker sends, is answered. Here each of them ends the connection.
-
-Two of paho's handlers are replaced altogether, because it cannot hold back an acknowledgement of QoS 2: it
-sends the PUBREC by itself and hands a message over only at the PUBREL, when the broker will not send it
-again. Here a message is handed over as it comes, and every PUBREL is answered at once.
+Source: https://docs.oasis-open.org/mqtt/mqtt/v3.1.1/os/mqtt-v3.1.1-os.html, sections 2 and 3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+CONNECT, CONNACK, PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP, SUBSCRIBE, SUBACK = range(1, 10)
+PINGRESP = 13
+"""Kinds of packets: the upper half of their first byte. The lower half has flags."""
 
-from headrace.connectors.mqtt.access import REFUSALS
-
-if TYPE_CHECKING:
-    from aiomqtt import Client
-
-CONNACK, PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP, SUBACK, PINGRESP = 2, 3, 4, 5, 6, 7, 9, 13
-"""Kinds of packets that a broker sends to who subscribes and publishes."""
+PING, GOODBYE = b"\xc0\x00", b"\xe0\x00"
+"""PINGREQ and DISCONNECT, which are always the same."""
 
 REFUSED = 128
 """The code of a subscription that is refused; else it is the QoS that is granted."""
-GRANTS = (0, 1, 2, REFUSED)
 
-DONE = 0
-PROTOCOL = 2
-TURNED_AWAY = 5
-"""What handlers answer to paho, which ends the connection unless it is `DONE`."""
+PACKET_IDS = 65_535
+"""Messages that can be on their way at all: each has a packet id, from 1."""
 
-Taker = Callable[[bytes, int, int, bytes, bool], None]
-"""Takes a message: payload, packet id, QoS, topic, and whether it was retained."""
+LONGEST = 64 << 20
+"""Bytes of a packet that is read, at most. MQTT would allow four times as many."""
+
+LONG = 1 << 16
+"""Bytes of a packet that is put together as it comes."""
+
+
+class Malformed(Exception):
+    """What came is not MQTT 3.1.1."""
+
+
+class TooLong(Exception):
+    """A packet is announced that is longer than `LONGEST`."""
+
+
+def connect(
+    identifier: str, username: str | None, password: str | None, *, is_clean: bool, keepalive: int
+) -> bytes:
+    """Ask to be let in. Units: ``keepalive`` is in seconds; 0 is for ever."""
+    credential = [each.encode() for each in (username, password) if each is not None]
+    flags = is_clean << 1 | (password is not None) << 6 | (username is not None) << 7
+    head = _text(b"MQTT") + bytes([4, flags]) + keepalive.to_bytes(2, "big")
+    return _packet(CONNECT, 0, head, *map(_text, [identifier.encode(), *credential]))
+
+
+def subscribe(packet: int, topic: str, qos: int) -> bytes:
+    """Ask for what is published to a topic."""
+    return _packet(SUBSCRIBE, 2, packet.to_bytes(2, "big"), _text(topic.encode()), bytes([qos]))
+
+
+def publish(topic: bytes, payload: bytes, qos: int, *, retain: bool, packet: int) -> bytes:
+    """Publish a message. With QoS 0 it has no packet id."""
+    number = packet.to_bytes(2, "big") if qos else b""
+    return _packet(PUBLISH, qos << 1 | retain, _text(topic), number, payload)
+
+
+def confirm(kind: int, packet: int) -> bytes:
+    """Say with a PUBACK, PUBREC, PUBREL or PUBCOMP how far a message is."""
+    return _packet(kind, 2 if kind == PUBREL else 0, packet.to_bytes(2, "big"))
+
+
+def _packet(kind: int, flags: int, *parts: bytes) -> bytes:
+    length, size = sum(map(len, parts)), bytearray()
+    while length > 127:
+        size.append(length & 127 | 128)
+        length >>= 7
+    size.append(length)
+    return b"".join((bytes([kind << 4 | flags]), size, *parts))
+
+
+def _text(text: bytes) -> bytes:
+    return len(text).to_bytes(2, "big") + text
+
+
+def number(body: memoryview, at: int = 0) -> int:
+    """Return the number of two bytes that stands there: a packet id, or a length."""
+    if len(body) < at + 2:
+        raise Malformed
+    return body[at] << 8 | body[at + 1]
+
+
+def published(flags: int, body: memoryview) -> tuple[bytes, int, int, bytes, bool]:
+    """Return of a PUBLISH payload, packet id or 0, QoS, topic, and whether it was retained."""
+    qos, packet = flags >> 1 & 3, 0
+    start = 2 + number(body)
+    topic = bytes(body[2:start])
+    if qos:
+        packet = number(body, start)
+        start += 2
+    if qos == 3 or start > len(body):
+        raise Malformed
+    return bytes(body[start:]), packet, qos, topic, bool(flags & 1)
 
 
 class Packets:
-    """Handles what comes in, in paho's place: a CONNACK first and only then, the others later.
+    """Cuts what comes into packets. A long one is put together as it comes: all at once takes too long."""
 
-    ``take`` is given the messages, ``refuse`` the code of a CONNACK that does not let us in.
-    """
+    __slots__ = ("_at", "_data", "_filled", "_first", "_long")
 
-    def __init__(self, client: Client, take: Taker, refuse: Callable[[int], None]) -> None:
-        self._client = client
-        self._paho: Any = client._client
-        self._take, self._refuse = take, refuse
-        self._handlers: dict[int, Callable[[int, bytearray], int]] = {CONNACK: self._connected}
+    def __init__(self) -> None:
+        self._data, self._at = b"", 0
+        self._long: bytearray | None = None
+        self._first = self._filled = 0
 
-    def handle(self) -> int:
-        """Handle the packet that has come."""
-        packet = self._paho._in_packet
-        command: int = packet["command"]
-        handler = self._handlers.get(command >> 4)
-        return PROTOCOL if handler is None else handler(command, packet["packet"])
+    def add(self, data: bytes) -> None:
+        """Add what has come."""
+        if self._long is not None:
+            data = self._fill(self._long, data)
+        self._data = self._data[self._at :] + data if self._at < len(self._data) else data
+        self._at = 0
 
-    def _connected(self, _: int, body: bytearray) -> int:
-        """Learn whether the broker lets us in."""
-        if len(body) != 2 or body[1] not in (DONE, *REFUSALS):
-            return PROTOCOL
-        if body[1]:
-            self._refuse(body[1])
-            return TURNED_AWAY
-        self._handlers = {
-            PUBLISH: self._published,
-            PUBACK: self._confirmed,
-            PUBREC: self._confirmed,
-            PUBREL: self._released,
-            PUBCOMP: self._confirmed,
-            SUBACK: self._subscribed,
-            PINGRESP: self._alive,
-        }
-        return int(self._paho._handle_connack())
+    def _fill(self, body: bytearray, data: bytes) -> bytes:
+        """Put into a long packet what belongs to it, and return the rest."""
+        start = self._filled
+        self._filled = min(start + len(data), len(body))
+        taken = self._filled - start
+        body[start : self._filled] = data[:taken]
+        return data[taken:]
 
-    def _published(self, command: int, body: bytearray) -> int:
-        """Hand a message over."""
-        qos, packet = command >> 1 & 3, 0
-        start = 2 + _number(body, 0)
-        topic = bytes(body[2:start])
-        if qos:
-            packet = _number(body, start)
-            start += 2
-        if qos > 2 or start > len(body) or (qos and not packet):
-            return PROTOCOL
-        self._take(bytes(memoryview(body)[start:]), packet, qos, topic, bool(command & 1))
-        return DONE
+    def next(self) -> tuple[int, memoryview] | None:
+        """Return the first byte and the body of the next packet; None until all of it has come.
 
-    def _released(self, _: int, body: bytearray) -> int:
-        """Let the broker forget a message of QoS 2, also one that an earlier connection had."""
-        if len(body) != 2:
-            return PROTOCOL
-        return int(self._paho._send_pubcomp(_number(body, 0)))
-
-    def _confirmed(self, command: int, body: bytearray) -> int:
-        """Go on with a message that we have published."""
-        paho = self._paho
-        if len(body) != 2 or _number(body, 0) not in paho._out_messages:
-            return PROTOCOL
-        if command >> 4 == PUBREC:
-            return int(paho._handle_pubrec())
-        return int(paho._handle_pubackcomp("PUBACK" if command >> 4 == PUBACK else "PUBCOMP"))
-
-    def _subscribed(self, _: int, body: bytearray) -> int:
-        """Learn what became of a subscription, which is always one topic."""
-        asked = self._client._pending_subscribes
-        if len(body) != 3 or _number(body, 0) not in asked or body[2] not in GRANTS:
-            return PROTOCOL
-        self._paho._handle_suback()
-        return DONE
-
-    def _alive(self, _: int, body: bytearray) -> int:
-        """Learn that the broker is still there."""
-        return PROTOCOL if body else int(self._paho._handle_pingresp())
-
-
-def _number(body: bytearray, at: int) -> int:
-    """Return the number of two bytes that stands there, 0 where there are none."""
-    return body[at] << 8 | body[at + 1] if at + 2 <= len(body) else 0
+        Raises:
+            Malformed: it is announced with more bytes than a length may have.
+            TooLong: it is announced with more than `LONGEST`.
+        """
+        if self._long is not None:
+            if self._filled < len(self._long):
+                return None
+            body, self._long = memoryview(self._long), None
+            return self._first, body
+        data, at = self._data, self._at
+        start, length = at + 1, 0
+        for shift in range(0, 28, 7):
+            if start >= len(data):
+                return None
+            byte = data[start]
+            start += 1
+            length |= (byte & 127) << shift
+            if byte < 128:
+                break
+        else:
+            raise Malformed
+        if length > LONGEST:
+            raise TooLong
+        end = start + length
+        if end <= len(data):
+            self._at = end
+            return data[at], memoryview(data)[start:end]
+        if length > LONG:
+            self._first, self._long, self._filled = data[at], bytearray(length), 0
+            self._data, self._at = self._fill(self._long, data[start:]), 0
+        return None

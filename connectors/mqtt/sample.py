@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.compiler.edges import Arrival
-from headrace.connectors.mqtt.connection import Link, Origin
-from headrace.connectors.mqtt.source import MqttSource
+from headrace.connectors.mqtt.source import MqttSource, Origin, Subscriber
 
 STALL_SECONDS = 0.25
 """How long nothing comes from a broker that waits for a word about what it has sent."""
@@ -21,13 +20,13 @@ class MqttSample(MqttSource):
 
     _owed: Sequence[Origin] = ()
 
-    async def _next(self, link: Link) -> Sequence[Arrival]:
+    async def next(self, client: Subscriber) -> Sequence[Arrival]:
         """Return what has come, and have the broker go on where it waits for us."""
         clock = self._ctx.clock
         while True:
             try:
                 async with clock.timeout(STALL_SECONDS if self._owed else None):
-                    taken = await super()._next(link)
+                    taken = await super().next(client)
             except TimeoutError:
                 self.acknowledge(self._owed)
                 self._owed = ()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headrace.compiler.delivery import Batch, is_large, parts
 from headrace.compiler.edges import AwaitingSink, Rest
@@ -12,26 +15,100 @@ from headrace.compiler.jsontext import encode
 from headrace.compiler.language.context import Context
 from headrace.compiler.largejson import SLICE_MESSAGES, Turn, encode_each
 from headrace.compiler.runtime.backoff import Backoff
+from headrace.connectors.mqtt import packets
 from headrace.connectors.mqtt.access import CLOSED, Access
-from headrace.connectors.mqtt.connection import QOS, Link
+from headrace.connectors.mqtt.connection import LIMITS, QOS, Client, Handler, Limits
 
 if TYPE_CHECKING:
     from headrace.connectors.mqtt import MqttOutput
 
-WRITE_SECONDS = 30.0
-"""How long a batch of QoS 1 or 2 may take, over lost connections as well."""
-AT_ONCE = 400
-"""Messages handed to the client at once: it takes 25 µs for each, and it takes longer to confirm those that
-are published in several turns. Packet ids are used again after 65,535."""
+MOST_PUBLISHING = (0, 50, 20)
+"""Messages of each QoS that are on their way and not confirmed yet; further ones wait here. Of those with
+QoS 2 Mosquitto 2.0.11 takes no more than 20 and answers none of the others, ever."""
+
+
+class Publisher(Client):
+    """Publishes to one topic, and keeps what is not confirmed."""
+
+    def __init__(self, *arguments: Any, topic: str, qos: int, retain: bool, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._topic, self._qos, self._retain = topic.encode(), qos, retain
+        self._last_packet = 0
+        self._unconfirmed: dict[int, bytes] = {}
+        self._waiting: deque[bytes] = deque()
+        self._confirmation: asyncio.Future[None] | None = None
+
+    def handlers(self) -> dict[int, Handler]:
+        """Return what is done with what is answered to who publishes."""
+        return super().handlers() | {
+            packets.PUBACK: self._confirmed,
+            packets.PUBREC: self._received,
+            packets.PUBCOMP: self._confirmed,
+        }
+
+    def publish(self, payloads: Sequence[bytes]) -> None:
+        """Publish in order. With QoS 0 nobody ever hears of it."""
+        topic, qos, retain = self._topic, self._qos, self._retain
+        if not qos:
+            for payload in payloads:
+                self.send(packets.publish(topic, payload, 0, retain=retain, packet=0))
+            return
+        for payload in payloads:
+            packet = self._last_packet = self._last_packet % packets.PACKET_IDS + 1
+            self._unconfirmed[packet] = payload
+            self._waiting.append(packets.publish(topic, payload, qos, retain=retain, packet=packet))
+        self._publish_waiting()
+
+    def _publish_waiting(self) -> None:
+        """Publish what may be on its way together."""
+        most = MOST_PUBLISHING[self._qos]
+        while self._waiting and len(self._unconfirmed) - len(self._waiting) < most:
+            self.send(self._waiting.popleft())
+
+    @property
+    def unconfirmed(self) -> list[bytes]:
+        """What was published with QoS 1 or 2 and is not confirmed, in order."""
+        return [*self._unconfirmed.values()]
+
+    async def confirmed(self) -> None:
+        """Wait until everything is confirmed, or the connection is lost."""
+        if self._unconfirmed and not self.is_lost:
+            self._confirmation = asyncio.get_running_loop().create_future()
+            await self._confirmation
+
+    def lost(self, cause: Unreachable) -> None:
+        """Let whoever waits for confirmations look at what there is."""
+        if self._confirmation is not None and not self._confirmation.done():
+            self._confirmation.set_result(None)
+
+    def _received(self, _: int, body: memoryview) -> None:
+        """Have the broker hand on a message of QoS 2 that it has."""
+        self.send(packets.confirm(packets.PUBREL, packets.number(body)))
+
+    def _confirmed(self, _: int, body: memoryview) -> None:
+        """Go on when a message is confirmed."""
+        self._unconfirmed.pop(packets.number(body), None)
+        self._publish_waiting()
+        confirmation = self._confirmation
+        if not self._unconfirmed and confirmation is not None and not confirmation.done():
+            confirmation.set_result(None)
 
 
 class MqttSink(AwaitingSink):
     """Publishes to one topic."""
 
-    def __init__(self, config: MqttOutput, access: Access, identifier: str, ctx: Context) -> None:
+    def __init__(
+        self,
+        config: MqttOutput,
+        access: Access,
+        identifier: str,
+        ctx: Context,
+        limits: Limits = LIMITS,
+    ) -> None:
         self._topic, self._qos, self._retain = config.topic, QOS.index(config.qos), config.retain
         self._access, self._identifier, self._ctx = access, identifier, ctx
-        self._link: Link | None = None
+        self._limits = limits
+        self._client: Publisher | None = None
         self._backoff, self._not_before = Backoff(), 0.0
 
     async def start(self) -> None:
@@ -40,31 +117,38 @@ class MqttSink(AwaitingSink):
 
     async def finish(self) -> None:
         """Close the connection."""
-        if self._link is not None:
-            await self._link.close()
+        if self._client is not None:
+            await self._client.close()
 
-    async def _connect(self) -> Link:
+    async def _connect(self) -> Publisher:
         """Make a connection, as soon as that may be."""
         clock = self._ctx.clock
         if (seconds := self._not_before - clock.monotonic()) > 0:
             await clock.sleep(seconds)
-        link = Link(self._access, self._identifier, qos=self._qos)
-        link.on_loss(self._lost)
+        client = Publisher(
+            self._access,
+            self._identifier,
+            topic=self._topic,
+            qos=self._qos,
+            retain=self._retain,
+            on_loss=self._lost,
+            limits=self._limits,
+        )
         try:
-            await link.open()
+            await client.open()
         except BaseException:
-            await link.close()
+            await client.close()
             raise
-        self._link = link
-        return link
+        self._client = client
+        return client
 
     def _lost(self, cause: Unreachable) -> None:
         """Count a connection that broke; the next batch makes a new one.
 
         Soon, but not at once if it did not last: somebody may want it as we do.
         """
-        link, self._link = self._link, None
-        if link is not None and not self._backoff.ended(link.seconds):
+        client, self._client = self._client, None
+        if client is not None and not self._backoff.ended(client.seconds):
             self._wait()
         self._ctx.fail(str(cause))
 
@@ -74,14 +158,11 @@ class MqttSink(AwaitingSink):
 
     def begin(self, batch: Batch) -> Rest | None:
         """Publish with QoS 0 at once, while the broker takes what it is sent; not many messages."""
-        link = self._link
-        if self._qos or link is None or link.is_full or len(batch) > AT_ONCE:
+        client = self._client
+        if self._qos or client is None or client.is_full or len(batch) > self._limits.at_once:
             return partial(self.write, batch)
-        self._publish(link, [encode(message) for message in batch])
+        client.publish([encode(message) for message in batch])
         return None
-
-    def _publish(self, link: Link, payloads: list[bytes]) -> None:
-        link.publish(self._topic, payloads, self._qos, retain=self._retain)
 
     async def write(self, batch: Batch) -> None:
         """Publish the batch in order; with QoS 1 and 2 until all of it is confirmed."""
@@ -93,59 +174,59 @@ class MqttSink(AwaitingSink):
 
     async def _send(self, payloads: list[bytes]) -> None:
         try:
-            link = self._link or await self._connect()
+            client = self._client or await self._connect()
         except BuildRefused as cause:  # it has let us in before, and may again
             raise Unreachable(str(cause)) from None
-        await link.drained()
-        if link.is_lost:
+        await client.drained()
+        if client.is_lost:
             raise self._access.outage(CLOSED)
-        if len(payloads) <= AT_ONCE:
-            self._publish(link, payloads)
+        if len(payloads) <= self._limits.at_once:
+            client.publish(payloads)
             return
         turn = Turn(self._ctx.clock)
         for some in parts(payloads, SLICE_MESSAGES):
-            await link.drained()
-            if link.is_lost:
+            await client.drained()
+            if client.is_lost:
                 raise self._access.outage(CLOSED)
-            self._publish(link, some)
+            client.publish(some)
             await turn.end()
 
     async def _deliver(self, payloads: list[bytes]) -> None:
         left: list[bytes] = []
         at, count = 0, len(payloads)
         try:
-            async with self._ctx.clock.timeout(WRITE_SECONDS):
+            async with self._ctx.clock.timeout(self._limits.write_seconds):
                 while left or at < count:
-                    link = self._link or await self._reconnect()
-                    before, at = at, min(at + AT_ONCE - len(left), count)
+                    client = self._client or await self._reconnect()
+                    before, at = at, min(at + self._limits.at_once - len(left), count)
                     left += payloads[before:at]
-                    self._publish(link, left)
+                    client.publish(left)
                     left = []
                     try:
-                        await link.confirmed()
+                        await client.confirmed()
                     finally:
-                        left = link.unconfirmed
+                        left = client.unconfirmed
         except TimeoutError:
             raise await self._given_up(count, len(left) + count - at) from None
 
-    async def _reconnect(self) -> Link:
+    async def _reconnect(self) -> Publisher:
         """Try until the broker has let us in; every failure counts, and nothing is lost by it yet."""
         while True:
             try:
-                link = await self._connect()
+                client = await self._connect()
             except (BuildRefused, Unreachable) as cause:
                 self._ctx.fail(str(cause))
                 self._wait()
             else:
                 self._ctx.note("connected again")
-                return link
+                return client
 
     async def _given_up(self, count: int, left: int) -> Unreachable:
         """Return why a batch is not written, and end what is left of it with the connection."""
-        text, link = str(self._access.outage(CLOSED)), self._link
-        if link is not None:
-            self._link = None
-            await link.close()
+        text, client = str(self._access.outage(CLOSED)), self._client
+        if client is not None:
+            self._client = None
+            await client.close()
             text = f"{self._access.where} does not confirm what is published"
         if left < count:
             text += "; some messages of the batch are confirmed"

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headrace.compiler.edges import Arrival, Source
+from headrace.compiler.errors import Unreachable
 from headrace.compiler.language.context import Context
 from headrace.connectors.arrivals import Arrivals
-from headrace.connectors.mqtt.access import Access
-from headrace.connectors.mqtt.connection import QOS, Link, Origin
+from headrace.connectors.mqtt import packets
+from headrace.connectors.mqtt.access import LIMIT_SECONDS, SLOW, Access
+from headrace.connectors.mqtt.connection import LIMITS, QOS, Client, Handler, Limits
 from headrace.connectors.mqtt.starvation import Starvation
 from headrace.connectors.refusal import turned_away
 
 if TYPE_CHECKING:
     from headrace.connectors.mqtt import MqttInput
 
-MOST_WAITING = 256
-MOST_BYTES = 1 << 20
-"""What may wait unread, and the message that reaches the one or the other; then nothing more is read."""
-MOST_KEPT = 65_535
-"""What may wait before the subscription is confirmed, which comes behind it: one for each packet id."""
 IN_FLIGHT = 20
 """Messages that a broker lets a client hold unacknowledged, if nobody set it (Mosquitto, VerneMQ).
 It tells nobody, and what it once let us hold is no promise: Mosquitto 2.0.11 sends everything that it has
@@ -55,14 +54,120 @@ def starved(in_flight: int) -> str:
 FLOODED = "lost a message: the broker sent too many before it confirmed the subscription"
 
 
+Origin = tuple["Subscriber", int, int, bytes, bool]
+"""The connection that a message came over, its packet id, QoS and topic, and whether it was retained."""
+
+
+class Subscriber(Client):
+    """Reads one subscription, and acknowledges what it is told to.
+
+    ``receive`` is given each message as it comes, with its origin. PUBACK and PUBREC are the
+    acknowledgement, over the connection that a message came from: the next uses packet ids again.
+    """
+
+    def __init__(
+        self, *arguments: Any, receive: Callable[[bytes, Origin], None], **options: Any
+    ) -> None:
+        super().__init__(*arguments, **options)
+        self._receive = receive
+        self._granted: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._order: deque[int] = deque()
+        self._finished: dict[int, int] = {}
+
+    def handlers(self) -> dict[int, Handler]:
+        """Return what is done with what is sent to who subscribes."""
+        return super().handlers() | {
+            packets.SUBACK: self._subscribed,
+            packets.PUBLISH: self._published,
+            packets.PUBREL: self._released,
+        }
+
+    async def subscribe(self, topic: str, qos: int) -> int:
+        """Subscribe, once, and return the QoS that is granted.
+
+        Raises:
+            BuildRefused: the broker says no.
+            Unreachable: the connection is lost, or it does not answer.
+        """
+        clock = self.access.clock
+        self.send(packets.subscribe(1, topic, qos))
+        try:
+            with clock.outside():
+                async with clock.timeout(LIMIT_SECONDS):
+                    granted = await self._granted
+        except TimeoutError:
+            raise self.access.outage(SLOW) from None
+        if granted >= packets.REFUSED:
+            raise turned_away(f"{self.access.where} refuses a subscription to '{topic}'")
+        return granted
+
+    def lost(self, cause: Unreachable) -> None:
+        """Tell who subscribes that nobody answers."""
+        if not self._granted.done():
+            self._granted.set_exception(cause)
+
+    def acknowledge(self, packet: int, qos: int) -> None:
+        """Tell the broker that a message of QoS 1 or 2 need not come again, once all before it need not.
+
+        A client has to acknowledge in order, or else Mosquitto does not keep the order either.
+
+        Source: MQTT 3.1.1, section 4.6.
+        """
+        order, finished = self._order, self._finished
+        finished[packet] = qos
+        while order and order[0] in finished:
+            self._acknowledge(order.popleft())
+
+    def acknowledge_finished(self) -> int:
+        """Acknowledge what is finished although something before it is not; return how many they are."""
+        ahead = [packet for packet in self._order if packet in self._finished]
+        self._order = deque(packet for packet in self._order if packet not in self._finished)
+        for packet in ahead:
+            self._acknowledge(packet)
+        return len(ahead)
+
+    @property
+    def unacknowledged(self) -> int:
+        """Messages of QoS 1 and 2 that the broker waits for a word about."""
+        return len(self._order)
+
+    def _acknowledge(self, packet: int) -> None:
+        kind = packets.PUBACK if self._finished.pop(packet) == 1 else packets.PUBREC
+        self.send(packets.confirm(kind, packet))
+
+    def _subscribed(self, _: int, body: memoryview) -> None:
+        """Learn what became of the subscription, which is always one topic."""
+        if len(body) != 3:
+            raise packets.Malformed
+        if not self._granted.done():
+            self._granted.set_result(body[2])
+
+    def _published(self, flags: int, body: memoryview) -> None:
+        """Hand a message over."""
+        payload, packet, qos, topic, kept = packets.published(flags, body)
+        if qos:
+            self._order.append(packet)
+        self._receive(payload, (self, packet, qos, topic, kept))
+
+    def _released(self, _: int, body: memoryview) -> None:
+        """Let the broker forget a message of QoS 2, also one that an earlier connection had."""
+        self.send(packets.confirm(packets.PUBCOMP, packets.number(body)))
+
+
 class MqttSource(Source):
-    """Reads one topic. Every message of QoS 1 and 2 is acknowledged when the pump says so, and over the
-    connection that it came from: packet ids are used again on the next."""
+    """Reads one topic. Every message of QoS 1 and 2 is acknowledged when the pump says so."""
 
     connects: ClassVar[bool] = True
 
-    def __init__(self, config: MqttInput, access: Access, identifier: str, ctx: Context) -> None:
-        self.max_batch = config.max_batch
+    def __init__(
+        self,
+        config: MqttInput,
+        access: Access,
+        identifier: str,
+        ctx: Context,
+        limits: Limits = LIMITS,
+    ) -> None:
+        self.max_batch, self._limits = config.max_batch, limits
         self._connection, self._topic = config.connection, config.topic
         self._qos = QOS.index(config.qos)
         self._keeps = config.ack == "on_delivery"
@@ -70,77 +175,80 @@ class MqttSource(Source):
         self._starvation = Starvation(ctx.clock)
         self._has_let_go = False
         self._access, self._identifier, self._ctx = access, identifier, ctx
-        self._arrivals = Arrivals(MOST_KEPT)
+        self._arrivals = Arrivals(limits.most_kept)
         self._bytes = 0
         self._is_subscribed = self._is_stopping = False
 
     async def read(self) -> AsyncGenerator[Sequence[Arrival], None]:
         """Connect, subscribe, yield what comes."""
-        self._arrivals, self._bytes = Arrivals(MOST_KEPT), 0
+        self._arrivals, self._bytes = Arrivals(self._limits.most_kept), 0
         self._is_subscribed = False
         self._starvation.begin()
-        link = self._linked()
+        client = self._client()
         try:
-            await link.open()
-            await self._subscribe(link)
+            await client.open()
+            await self._subscribe(client)
             self._is_subscribed = True
-            self._hold_up(link)
+            self._hold_up(client)
             yield ()
             while not self._is_stopping:
-                yield await self._next(link)
+                yield await self.next(client)
         finally:
-            link.acknowledge_finished()
-            await link.close()
+            client.acknowledge_finished()
+            await client.close()
 
-    def _linked(self) -> Link:
-        link, arrivals = (
-            Link(self._access, self._identifier, is_clean=not self._keeps),
-            self._arrivals,
-        )
+    def _client(self) -> Subscriber:
+        arrivals = self._arrivals
 
         def receive(payload: bytes, origin: Origin) -> None:
             if not arrivals.put((payload, origin)):
                 self._ctx.fail(FLOODED)
             self._bytes += len(payload)
-            self._hold_up(link)
+            self._hold_up(origin[0])
 
-        link.on_message(receive)
-        link.on_loss(arrivals.break_off)
-        return link
+        return Subscriber(
+            self._access,
+            self._identifier,
+            is_clean=not self._keeps,
+            receive=receive,
+            on_loss=arrivals.break_off,
+            limits=self._limits,
+        )
 
-    def _hold_up(self, link: Link) -> None:
+    def _hold_up(self, client: Subscriber) -> None:
         """Read no more when enough waits, but the confirmation of the subscription in any case.
 
         It comes behind what the broker has kept for us.
         """
-        is_enough = self._bytes >= MOST_BYTES or len(self._arrivals) >= MOST_WAITING
+        limits = self._limits
+        is_enough = self._bytes >= limits.most_bytes or len(self._arrivals) >= limits.most_waiting
         if self._is_subscribed and is_enough:
-            link.pause()
+            client.pause()
 
-    async def _subscribe(self, link: Link) -> None:
-        granted = await link.subscribe(self._topic, self._qos)
+    async def _subscribe(self, client: Subscriber) -> None:
+        granted = await client.subscribe(self._topic, self._qos)
         if granted < self._qos:
             said = f"{self._access.where} grants '{self._topic}' with {QOS[granted]} at most"
             if self._keeps and not granted:
                 raise turned_away(f"{said}, so there is nothing to acknowledge on_delivery")
             self._ctx.warn_once(said)
 
-    async def _next(self, link: Link) -> Sequence[Arrival]:
+    async def next(self, client: Subscriber) -> Sequence[Arrival]:
         """Return what has come. Where the broker may wait for what buffers hold, have them let go."""
         while True:
-            owed = link.unacknowledged
+            owed = client.unacknowledged
             is_blocked = self._keeps and owed >= self._in_flight
             try:
                 async with self._ctx.clock.timeout(STALL_SECONDS if is_blocked else None):
                     taken = await self._arrivals.take()
             except TimeoutError:
-                if link.unacknowledged == owed and not link.acknowledge_finished():
+                if client.unacknowledged == owed and not client.acknowledge_finished():
                     self._stalled()
             else:
                 if taken and self._starvation.came():
                     self._ctx.warn_once(starved(self._in_flight))
                 self._bytes = 0
-                link.resume()
+                client.resume()
                 return taken
 
     def _stalled(self) -> None:
@@ -153,9 +261,9 @@ class MqttSource(Source):
 
     def acknowledge(self, origins: Sequence[Origin]) -> None:
         """Acknowledge those that are acknowledged at all."""
-        for link, packet, qos, _, _ in origins:
+        for client, packet, qos, _, _ in origins:
             if qos:
-                link.acknowledge(packet, qos)
+                client.acknowledge(packet, qos)
         self._starvation.acknowledged()
 
     def describe(self, origin: Origin) -> dict[str, Any]:
@@ -177,8 +285,8 @@ class MqttSource(Source):
     async def forget(self) -> None:
         """Connect once more, with a clean session: that has the broker drop the one it keeps."""
         if self._keeps:
-            link = Link(self._access, self._identifier)
+            client = Client(self._access, self._identifier)
             try:
-                await link.open()
+                await client.open()
             finally:
-                await link.close()
+                await client.close()

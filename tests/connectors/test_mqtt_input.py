@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 import uvloop
 
-from headrace.compiler.clock import Clock
 from headrace.compiler.errors import Unreachable
-from headrace.connectors.mqtt import connection as mqtt_client
-from headrace.connectors.mqtt import source as mqtt_source
-from headrace.connectors.mqtt.access import Access
+from headrace.connectors.mqtt.connection import LIMITS, Limits
+from headrace.connectors.mqtt.source import FLOODED
 from tests.mqtt_sides import (
     arrived,
     context,
@@ -24,6 +23,7 @@ from tests.mqtt_sides import (
 )
 from tests.services.mosquitto import Mosquitto
 
+IMPATIENT = Limits(keepalive_seconds=1)
 QOS = ["at_most_once", "at_least_once", "exactly_once"]
 KEPT = [{"qos": "at_least_once"}, {"qos": "exactly_once"}]
 ODD = [b"", b"\xff\xfe", b"{half", b"[" * 100_000, bytes(range(256)), b"x" * (16 << 20), b"1"]
@@ -111,20 +111,19 @@ async def test_a_session_may_hold_more_than_may_wait(tmp_path):
     assert numbers(seen) == [*range(900)]
 
 
-async def test_what_floods_it_before_the_subscription_is_counted(mosquitto: Mosquitto, monkeypatch):
-    monkeypatch.setattr(mqtt_source, "MOST_KEPT", 10)
+async def test_what_floods_it_before_the_subscription_is_counted(mosquitto: Mosquitto):
     await kept(mosquitto, "flooded", b"1")
     failures: list[str] = []
     for _ in range(5):  # now and then the broker confirms first
         ctx = context(mosquitto)
-        async with subscribed(source(ctx, "flooded/+")) as reader:
+        async with subscribed(source(ctx, "flooded/+", Limits(most_kept=10))) as reader:
             assert 0 < len(await anext(reader)) <= 10
         failures += ctx.failures
         if failures:
             break
     await kept(mosquitto, "flooded", b"")
 
-    assert {*failures} == {mqtt_source.FLOODED}
+    assert {*failures} == {FLOODED}
 
 
 async def test_a_shared_filter_is_read_by_one_of_its_group(mosquitto: Mosquitto):
@@ -289,12 +288,12 @@ async def test_who_publishes_too_fast_with_qos_0_is_not_listened_to(mosquitto: M
         first = await anext(reader)
         seen = [*first, *await arrived(reader, 3000 - len(first))]
 
-    assert len(first) == mqtt_source.MOST_WAITING
+    assert len(first) == LIMITS.most_waiting
     assert numbers(seen) == [*range(3000)]
 
 
 async def test_large_messages_that_wait_are_few(mosquitto: Mosquitto):
-    large = b"x" * (mqtt_source.MOST_BYTES // 2)
+    large = b"x" * (LIMITS.most_bytes // 2)
     it = source(context(mosquitto), "large")
     async with subscribed(it) as reader:
         async with somebody(mosquitto) as client:
@@ -308,12 +307,11 @@ async def test_large_messages_that_wait_are_few(mosquitto: Mosquitto):
 
 
 @pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
-def test_who_does_not_listen_is_still_there(mosquitto: Mosquitto, monkeypatch, loop):
+def test_who_does_not_listen_is_still_there(mosquitto: Mosquitto, loop):
     """Nothing is read for longer than a broker waits for a sign of life."""
-    monkeypatch.setattr(mqtt_client, "KEEPALIVE_SECONDS", 1)
 
     async def run() -> list[int]:
-        it = source(ctx := context(mosquitto), "patience")
+        it = source(ctx := context(mosquitto), "patience", IMPATIENT)
         async with subscribed(it) as reader:
             await published(mosquitto, "patience", 2000, 0)
             await ctx.clock.sleep(3.5)
@@ -323,40 +321,33 @@ def test_who_does_not_listen_is_still_there(mosquitto: Mosquitto, monkeypatch, l
         assert runner.run(run()) == [*range(2000)]
 
 
-async def test_a_broker_that_is_silent_for_too_long_is_lost(mosquitto: Mosquitto, monkeypatch):
+async def test_a_broker_that_is_silent_for_too_long_is_lost(mosquitto: Mosquitto):
     """One that is stopped keeps its connections and says nothing."""
-    monkeypatch.setattr(mqtt_client, "KEEPALIVE_SECONDS", 1)
-    reader = source(context(mosquitto), "silent").read()
+    reader = source(context(mosquitto), "silent", IMPATIENT).read()
     await anext(reader)
     with halted(mosquitto), pytest.raises(Unreachable):
         await anext(reader)
     await reader.aclose()
 
 
-async def test_messages_are_acknowledged_in_the_order_they_came_whatever_is_finished_first():
-    clock = Clock(asyncio.get_running_loop())
-    link = mqtt_client.Link(Access("127.0.0.1", 1, None, None, None, clock), "in-order")
-    sent = link._paho._send_puback = Sent()
-    for packet in (7, 3, 9, 4):
-        link._arrived(b"1", packet, 1, b"t", False)
+async def test_messages_are_acknowledged_in_the_order_they_came_whatever_is_finished_first(
+    tmp_path,
+):
+    with Mosquitto(tmp_path, extra=["log_type all"]) as server:
+        it = source(context(server), "t", qos="at_least_once")
+        async with subscribed(it) as reader:
+            await published(server, "t", 5)
+            came = origins(await arrived(reader, 5))
+            client = came[0][0]
 
-    link.acknowledge(3, 1)
-    link.acknowledge(9, 1)
-    assert (sent, link.unacknowledged) == ([], 4)
-    link.acknowledge(7, 1)
-    assert (sent, link.unacknowledged) == ([7, 3, 9], 1)
+            it.acknowledge([came[3], came[1]])
+            assert client.unacknowledged == 5
+            it.acknowledge([came[0]])
+            assert client.unacknowledged == 3
+            assert client.acknowledge_finished() == 1
+    told = re.findall(r"Received PUBACK from headrace-p1-t .*Mid: (\d+)", server.log())
 
-    link._arrived(b"1", 7, 1, b"t", False)
-    link.acknowledge(7, 1)
-    assert link.acknowledge_finished() == 1
-    assert (sent, link.unacknowledged) == ([7, 3, 9, 7], 1)
-    await link.close()
-
-
-class Sent(list[int]):
-    """Keeps what it is called with."""
-
-    __call__ = list.append
+    assert [*map(int, told)] == [came[at][1] for at in (0, 1, 3)]
 
 
 async def test_where_nothing_comes_any_more_what_is_finished_is_acknowledged_out_of_order(

@@ -6,16 +6,16 @@ import asyncio
 import json
 import random
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 import pytest
 
 from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.largejson import SLICE_MESSAGES
-from headrace.connectors.mqtt import connection as mqtt_client
-from headrace.connectors.mqtt import sink as mqtt_sink
+from headrace.connectors.mqtt.connection import LIMITS, Limits
+from headrace.connectors.mqtt.sink import Publisher
 from tests.doubles import TickingClock
 from tests.mqtt_sides import (
     context,
@@ -152,11 +152,12 @@ async def _batches(opened, count: int, size: int) -> None:
         await write(opened, [*range(n * size, n * size + size)])
 
 
-async def test_a_broker_that_stays_away_fails_the_batch_in_time(tmp_path, monkeypatch):
-    monkeypatch.setattr(mqtt_sink, "WRITE_SECONDS", 1.0)
+async def test_a_broker_that_stays_away_fails_the_batch_in_time(tmp_path):
     with Mosquitto(tmp_path) as server:
         ctx = context(server)
-        async with started(sink(ctx, "away", qos="at_least_once")) as opened:
+        async with started(
+            sink(ctx, "away", Limits(write_seconds=1.0), qos="at_least_once")
+        ) as opened:
             server.kill()
             with pytest.raises(Unreachable) as failed:
                 await write(opened, [1, 2])
@@ -166,11 +167,12 @@ async def test_a_broker_that_stays_away_fails_the_batch_in_time(tmp_path, monkey
 
 
 async def test_a_broker_that_does_not_confirm_fails_the_batch_and_the_next_is_written(
-    tmp_path, monkeypatch
+    tmp_path,
 ):
-    monkeypatch.setattr(mqtt_sink, "WRITE_SECONDS", 0.5)
     with Mosquitto(tmp_path) as server:
-        async with started(sink(context(server), "mute", qos="at_least_once")) as opened:
+        async with started(
+            sink(context(server), "mute", Limits(write_seconds=0.5), qos="at_least_once")
+        ) as opened:
             with halted(server), pytest.raises(Unreachable) as failed:
                 await write(opened, [1, 2])
             await write(opened, [3])
@@ -179,21 +181,20 @@ async def test_a_broker_that_does_not_confirm_fails_the_batch_and_the_next_is_wr
 
 
 @pytest.mark.parametrize("count", [3, 7])
-async def test_what_was_confirmed_of_a_batch_is_told(tmp_path, monkeypatch, count):
-    monkeypatch.setattr(mqtt_sink, "WRITE_SECONDS", 0.5)
-    monkeypatch.setattr(mqtt_sink, "AT_ONCE", 2)
+async def test_what_was_confirmed_of_a_batch_is_told(tmp_path, count):
+    limits = Limits(write_seconds=0.5, at_once=2)
     with Mosquitto(tmp_path) as server:
         ctx = context(server)
-        async with started(sink(ctx, "some", qos="at_least_once")) as opened:
-            published = opened._link.publish
+        async with started(sink(ctx, "some", limits, qos="at_least_once")) as opened:
+            published = opened._client.publish
 
-            def halting(topic, payloads, qos, *, retain):
+            def halting(payloads):
                 if payloads[0] == b"3":
                     stopped.__enter__()
-                published(topic, payloads, qos, retain=retain)
+                published(payloads)
 
             stopped = halted(server)
-            opened._link.publish = halting
+            opened._client.publish = halting
             with pytest.raises(Unreachable) as failed:
                 await write(opened, [*range(1, count + 1)])
             stopped.__exit__(None, None, None)
@@ -220,11 +221,10 @@ async def test_with_qos_0_a_lost_broker_is_told_and_found_again(tmp_path):
     assert ctx.failures == [str(failed.value)]
 
 
-async def test_with_qos_0_a_broker_that_takes_nothing_holds_up_the_output(tmp_path, monkeypatch):
-    monkeypatch.setattr(mqtt_client, "KEEPALIVE_SECONDS", 1)
+async def test_with_qos_0_a_broker_that_takes_nothing_holds_up_the_output(tmp_path):
     with Mosquitto(tmp_path) as server:
         ctx = context(server)
-        async with started(sink(ctx, "stuck")) as opened:
+        async with started(sink(ctx, "stuck", Limits(keepalive_seconds=1))) as opened:
             with halted(server):
                 batch = ["x" * (1 << 20)]
                 waits = None
@@ -236,11 +236,10 @@ async def test_with_qos_0_a_broker_that_takes_nothing_holds_up_the_output(tmp_pa
 
 
 @pytest.mark.parametrize("qos", QOS[:2])
-async def test_a_broker_that_says_no_later_is_a_lost_connection(tmp_path, monkeypatch, qos):
-    monkeypatch.setattr(mqtt_sink, "WRITE_SECONDS", 1.0)
+async def test_a_broker_that_says_no_later_is_a_lost_connection(tmp_path, qos):
     with Mosquitto(tmp_path / "one") as server:
         ctx = context(server)
-        async with started(sink(ctx, "later", qos=qos)) as opened:
+        async with started(sink(ctx, "later", Limits(write_seconds=1.0), qos=qos)) as opened:
             server.kill()
             while not ctx.failures:
                 await ctx.clock.sleep(0)
@@ -298,11 +297,11 @@ async def test_many_messages_are_published_in_turns_with_others(
     mosquitto: Mosquitto, qos: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic, turns, made = f"turns/{qos}", 0, Counter[int]()
-    batch, real = [{"n": n} for n in range(LARGE_BATCH + 500)], mqtt_client.Link.publish
+    batch, real = [{"n": n} for n in range(LARGE_BATCH + 500)], Publisher.publish
 
-    def publish(link: Any, topic: str, payloads: Any, *arguments: Any, **options: Any) -> None:
+    def publish(client: Publisher, payloads: Sequence[bytes]) -> None:
         made[turns] += len(payloads)
-        real(link, topic, payloads, *arguments, **options)
+        real(client, payloads)
 
     async def others() -> None:
         nonlocal turns
@@ -310,7 +309,7 @@ async def test_many_messages_are_published_in_turns_with_others(
             turns += 1
             await asyncio.sleep(0)
 
-    monkeypatch.setattr(mqtt_client.Link, "publish", publish)
+    monkeypatch.setattr(Publisher, "publish", publish)
     ctx = context(mosquitto, clock=TickingClock())
     async with listening(mosquitto, topic, 0) as client:
         async with started(sink(ctx, topic, qos=QOS[qos])) as opened:
@@ -321,7 +320,7 @@ async def test_many_messages_are_published_in_turns_with_others(
         messages = await heard(client, len(batch) + 1)
 
     assert values(messages) == [*batch, "behind"]
-    assert max(made.values()) <= (mqtt_sink.AT_ONCE if qos else 3 * SLICE_MESSAGES)
+    assert max(made.values()) <= (LIMITS.at_once if qos else 3 * SLICE_MESSAGES)
 
 
 @pytest.mark.parametrize("qos", [0, 1])

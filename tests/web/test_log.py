@@ -151,7 +151,7 @@ def test_drivers_are_silent_and_debugging_shows_their_warnings(loggers: None) ->
         logging.getLogger("asyncio").warning("slow")
         return [line.split(" ", 2)[2] for line in stream.getvalue().splitlines()]
 
-    logging.getLogger("mqtt").setLevel(logging.WARNING)  # as its driver does when it is imported
+    logging.getLogger("mqtt").setLevel(logging.WARNING)  # as a driver may when it is imported
     ours = ["headrace.pipeline lost", "headrace.pipeline found", "slow"]
     drivers = ["aiokafka.conn lost", "nats.aio.client lost", "mqtt lost", "redis lost"]
     assert said(is_debug=False) == ours
