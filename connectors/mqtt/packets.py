@@ -19,7 +19,9 @@ PACKET_IDS = 65_535
 """Messages that can be on their way at all: each has a packet id, from 1."""
 
 LONGEST = 64 << 20
-"""Bytes of a packet that is read, at most. MQTT would allow four times as many."""
+"""Bytes of a packet that is read, at most."""
+MOST = (1 << 28) - 1
+"""Bytes that a packet may have behind its length."""
 
 LONG = 1 << 16
 """Bytes of a packet that is put together as it comes."""
@@ -61,6 +63,8 @@ def confirm(kind: int, packet: int) -> bytes:
 
 def _packet(kind: int, flags: int, *parts: bytes) -> bytes:
     length, size = sum(map(len, parts)), bytearray()
+    if length > MOST:
+        raise ValueError(f"a packet of {length:,} bytes is too long for MQTT: at most {MOST:,}")
     while length > 127:
         size.append(length & 127 | 128)
         length >>= 7

@@ -46,6 +46,11 @@ def test_a_packet_is_written_as_mqtt_has_it(given, written):
     assert given == written
 
 
+def test_a_packet_that_mqtt_has_no_room_for_is_not_written():
+    with pytest.raises(ValueError, match="a packet of 268,435,459 bytes is too long for MQTT"):
+        packets.publish(b"t", bytes(1 << 28), 0, retain=False, packet=0)
+
+
 @pytest.mark.parametrize("size", [0, 120, 121, 127, 128, 16_379, 16_380, 2_097_147, 2_097_148])
 @pytest.mark.parametrize("step", [1, 7, 65_536])
 def test_a_packet_is_read_as_it_was_written_however_it_comes(size, step):
