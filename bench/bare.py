@@ -18,8 +18,8 @@ import uvloop
 from bench import limits
 from bench.load import HOST
 from headrace.compiler.clock import Clock
-from headrace.web.serve import collect_less
-from headrace.web.server import Server
+from headrace.web.commands.serve import collect_less
+from headrace.web.process.server import Server
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]

@@ -17,7 +17,7 @@ from bench.measuring import cores
 from headrace.compiler.clock import Clock
 from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.runtime.engine import Engine
-from headrace.web.reading import Files, catalogue, load
+from headrace.web.files.reading import Files, catalogue, load
 
 Config = dict[str, Any]
 Ask = Callable[[str, str], Awaitable[None]]

@@ -116,7 +116,7 @@ def asking(server: Server, count: int, way: Headers) -> float:
 
 def settings(folder: Path, keys: str) -> list[str]:
     """Write a settings file that has every way in, and return the options that name it."""
-    from headrace.web.signin.passwords import hashed
+    from headrace.web.auth.passwords import hashed
 
     accounts = {
         "plain": {"password": PASSWORD, "role": "read"},

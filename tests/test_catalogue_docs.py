@@ -20,7 +20,7 @@ from headrace.compiler.language.reference import component_doc, prose
 from headrace.compiler.language.structures import ListOf, RecordOf
 from headrace.compiler.language.variants import VariantOf
 from headrace.web.docs.components import path_of
-from headrace.web.reading import catalogue
+from headrace.web.files.reading import catalogue
 
 DOCS = Path(__file__).parent.parent / "docs"
 COMPONENTS = [*catalogue()]

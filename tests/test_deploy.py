@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from headrace.web.cli import commands
-from headrace.web.server import REQUEST_SECONDS
+from headrace.web.commands.cli import commands
+from headrace.web.process.server import REQUEST_SECONDS
 from tests.clients import HOST, PATIENCE
 from tests.server import environment, serving
 from tests.services.server import free_port

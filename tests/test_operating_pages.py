@@ -14,11 +14,12 @@ import yaml
 from headrace.compiler.language.retention import DEFAULT_RETENTION, MOST_RETENTION
 from headrace.compiler.runtime import feed
 from headrace.compiler.runtime.sampling import samples
-from headrace.web import crowd, lingering, protocol, server, turns
-from headrace.web.cli import commands
-from headrace.web.log import JsonLine, OneLine
-from headrace.web.reading import Files, catalogue, load
-from headrace.web.signin import keys, passwords, sessions, settings
+from headrace.web import turns
+from headrace.web.auth import keys, passwords, sessions, settings
+from headrace.web.commands.cli import commands
+from headrace.web.files.reading import Files, catalogue, load
+from headrace.web.process import crowd, lingering, protocol, server
+from headrace.web.process.log import JsonLine, OneLine
 
 DOCS = Path(__file__).parent.parent / "docs"
 OPERATING = (DOCS / "operating.md").read_text()

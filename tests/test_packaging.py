@@ -91,7 +91,7 @@ def test_the_rooms_of_the_wheel_are_imported_under_one_name(wheel: Path, tmp_pat
 def test_the_command_is_the_web_rooms() -> None:
     [command] = entry_points(group="console_scripts", name="headrace")
 
-    assert command.value == "headrace.web.cli:main"
+    assert command.value == "headrace.web.commands.cli:main"
 
 
 def test_the_version_is_the_projects() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from headrace.web.reading import Files, catalogue, load
+from headrace.web.files.reading import Files, catalogue, load
 from tests.compiler.runtime.rehearsing import handed_on, rehearse
 
 PAGE = (Path(__file__).parent.parent / "docs" / "recipes.md").read_text()

@@ -14,7 +14,7 @@ from headrace.compiler.language.states import BucketDeclaration
 from headrace.compiler.language.structures import ListOf, ObjectOf, RecordOf
 from headrace.compiler.language.suggest import nearest, others
 from headrace.compiler.language.variants import VariantOf, other_kinds
-from headrace.web.reading import catalogue
+from headrace.web.files.reading import catalogue
 
 CATALOGUE = catalogue()
 

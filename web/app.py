@@ -15,9 +15,10 @@ from urllib.parse import unquote
 import falcon
 import falcon.asgi
 
-from headrace.web import access, errors
+from headrace.web import errors
 from headrace.web.asgi import Asgi, Message, Receive, Send, respond
 from headrace.web.asking import Request
+from headrace.web.auth import access
 from headrace.web.endpoints import ENDPOINTS
 from headrace.web.endpoints.row import Endpoint
 from headrace.web.errors import api_error

@@ -28,12 +28,12 @@ from headrace.compiler.runtime.connections import ConnectionExists, ConnectionIn
 from headrace.compiler.runtime.rehearsal.aside import TookTooLong, TooMany
 from headrace.compiler.runtime.reverting import NotReverted, RevertedInPart
 from headrace.compiler.runtime.sampling.samples import TooManySamples
-from headrace.web.access import Forbidden, FromElsewhere, NotSignedIn
+from headrace.web.auth.access import Forbidden, FromElsewhere, NotSignedIn
+from headrace.web.auth.passwords import Crowded
+from headrace.web.auth.verified import TokenRefused, WrongPassword
 from headrace.web.bodies import MalformedBody, WrongBody
-from headrace.web.saving.filing import FilesExist, LayoutTaken
-from headrace.web.saving.targets import NotAFileName
-from headrace.web.signin.passwords import Crowded
-from headrace.web.signin.verified import TokenRefused, WrongPassword
+from headrace.web.files.filing import FilesExist, LayoutTaken
+from headrace.web.files.targets import NotAFileName
 from headrace.web.state import UnknownBucket
 from headrace.web.turns import TooManyBodies
 

@@ -34,8 +34,8 @@ from weakref import WeakKeyDictionary
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.feed import Event, Lagged, Run
-from headrace.web.access import caller_of
 from headrace.web.asgi import Message, Receive, Send, gone
+from headrace.web.auth.access import caller_of
 from headrace.web.ignoring import fields, words
 from headrace.web.service import Listener, Service
 

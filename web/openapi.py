@@ -15,18 +15,18 @@ from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.connections import Filing
 from headrace.compiler.language.schema import OPENAPI, component_schemas
 from headrace.web import ignoring
-from headrace.web.access import Access
+from headrace.web.auth import cookies
+from headrace.web.auth.access import Access
+from headrace.web.auth.requests import LoginRequest, TokenLoginRequest
 from headrace.web.dryrequests import DryRunRequest, PipelineDryRunRequest
 from headrace.web.endpoints import ENDPOINTS
 from headrace.web.endpoints.row import JSON, Answer, Endpoint, Query, refusals
 from headrace.web.examples import CAPTURED
+from headrace.web.files.layout import LayoutFile
 from headrace.web.samples import SampleRequest
-from headrace.web.saving.layout import LayoutFile
 from headrace.web.saving.requests import SaveConfigRequest
 from headrace.web.schemas import config, dryruns, history, running, samples, signin
 from headrace.web.schemas.shapes import Schema, one_of, ref
-from headrace.web.signin import cookies
-from headrace.web.signin.requests import LoginRequest, TokenLoginRequest
 
 BODIES: dict[str, Schema] = {
     **config.BODIES,

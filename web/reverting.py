@@ -16,9 +16,9 @@ from headrace.compiler.jsontext import encode
 from headrace.compiler.language.diagnostics import in_file_order
 from headrace.compiler.runtime.plan import Plan
 from headrace.compiler.runtime.reverting import NotReverted, RevertedInPart, Target
-from headrace.web.reading import Loaded, load_again
+from headrace.web.commands.telling import log_each
+from headrace.web.files.reading import Loaded, load_again
 from headrace.web.service import Service
-from headrace.web.telling import log_each
 
 log = logging.getLogger("headrace.web")
 

@@ -27,9 +27,9 @@ from headrace.compiler.runtime.plan import Plan
 from headrace.compiler.runtime.rehearsal.aside import Aside
 from headrace.compiler.runtime.reverting import Target
 from headrace.compiler.runtime.sampling.samples import Samples
-from headrace.web.access import Doors, Open
-from headrace.web.reading import Files
-from headrace.web.saving.filing import Filing
+from headrace.web.auth.access import Doors, Open
+from headrace.web.files.filing import Filing
+from headrace.web.files.reading import Files
 from headrace.web.sharing import Shared
 from headrace.web.turns import MOST_LOGINS, Turns
 

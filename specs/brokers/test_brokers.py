@@ -16,7 +16,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from redis import Redis as Client
 
-from headrace.web.reading import Files, catalogue, load
+from headrace.web.files.reading import Files, catalogue, load
 from specs.brokers.sensors import BROKEN, Reading, readings, send
 from tests.clients import PATIENCE, Gone
 from tests.server import serving

@@ -15,7 +15,7 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.engine import Engine
-from headrace.web.reading import Files, catalogue, load
+from headrace.web.files.reading import Files, catalogue, load
 from tests.server import serving
 from tests.virtual import virtual
 

@@ -22,7 +22,7 @@ import pytest
 from headrace.compiler.clock import Clock
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.runtime.engine import Engine
-from headrace.web.reading import Files, catalogue, load
+from headrace.web.files.reading import Files, catalogue, load
 from tests.server import serving, stored
 from tests.virtual import virtual
 

@@ -21,7 +21,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from headrace.web.reading import Files, catalogue, load
+from headrace.web.files.reading import Files, catalogue, load
 from specs.plant.machines import MACHINES, QUANTITIES, ROUNDS, Reading, one_round, readings, send
 from tests.clients import PATIENCE
 from tests.server import serving

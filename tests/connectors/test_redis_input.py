@@ -10,7 +10,7 @@ from headrace.compiler.errors import Unreachable
 from headrace.compiler.language.config import load_program
 from headrace.compiler.language.documents import read
 from headrace.connectors.redis.connection import Limits
-from headrace.web.reading import catalogue
+from headrace.web.files.reading import catalogue
 from tests.clients import PATIENCE
 from tests.redis_sides import client, context, halted, payloads, source, subscribed
 from tests.services.redis import Redis

@@ -18,7 +18,7 @@ from headrace.compiler.language.families import Transform
 from headrace.compiler.language.states import PipelineState
 from headrace.compiler.runtime.engine import Engine
 from headrace.operators.buffer import Buffer
-from headrace.web.reading import catalogue
+from headrace.web.files.reading import catalogue
 from tests.doubles import StubContext
 from tests.operators.scripted import script
 from tests.stand_ins import Kept, Told, batches, reads, running, takes

@@ -14,7 +14,7 @@ from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.app import Application
 from headrace.web.asgi import Asgi, Message, Receive, Send
-from headrace.web.reading import catalogue
+from headrace.web.files.reading import catalogue
 from headrace.web.service import Service
 
 

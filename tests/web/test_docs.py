@@ -24,7 +24,7 @@ from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.structures import ListOf, RecordOf
 from headrace.compiler.language.variants import Tagged, VariantOf
-from headrace.web.check import check
+from headrace.web.commands.check import check
 from headrace.web.docs.__main__ import main, out_of_date
 from headrace.web.docs.components import described, pages
 from headrace.web.docs.errors import Example, examples

@@ -9,7 +9,7 @@ from pathlib import Path
 from headrace.web.docs.errors import refusals_of
 from headrace.web.docs.markdown import fenced
 from headrace.web.docs.transcripts import not_started
-from headrace.web.reading import Files, catalogue, load
+from headrace.web.files.reading import Files, catalogue, load
 from tests.services.redis import Redis
 
 EXAMPLES = Path(__file__).parent.parent.parent / "docs" / "errors"

@@ -19,20 +19,20 @@ from headrace.compiler.runtime.connections import Connections
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.rehearsal.aside import Aside, TooMany
 from headrace.compiler.runtime.sampling.samples import Samples, TooManySamples
-from headrace.web.access import Access, Caller, Forbidden, NotSignedIn, check
 from headrace.web.app import Application
+from headrace.web.auth import passwords
+from headrace.web.auth.access import Access, Caller, Forbidden, NotSignedIn, check
+from headrace.web.auth.doors import Guarded
+from headrace.web.auth.verified import Verified
 from headrace.web.endpoints import ENDPOINTS
 from headrace.web.endpoints.row import Endpoint
+from headrace.web.files.reading import Files
 from headrace.web.openapi import described
-from headrace.web.reading import Files
 from headrace.web.service import Service
-from headrace.web.signin import passwords
-from headrace.web.signin.doors import Guarded
-from headrace.web.signin.verified import Verified
 from headrace.web.turns import TooManyBodies, Turns
 from tests.clients import PATIENCE
+from tests.web.auth.people import PASSWORDS, Issued, guarded
 from tests.web.exchange import Exchange
-from tests.web.signin.people import PASSWORDS, Issued, guarded
 
 POST = {"id": "post", "inputs": [{"type": "http", "capacity": 1}]}
 LOCKED = {

@@ -10,7 +10,7 @@ import jsonschema
 import openapi_spec_validator
 import pytest
 
-from headrace.web.access import Access
+from headrace.web.auth.access import Access
 from headrace.web.endpoints import ENDPOINTS
 from headrace.web.reference import ASSETS
 

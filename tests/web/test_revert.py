@@ -20,7 +20,7 @@ from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import Engine
 from headrace.web import reverting
 from headrace.web.app import Application
-from headrace.web.reading import Files, Loaded, load, load_again
+from headrace.web.files.reading import Files, Loaded, load, load_again
 from headrace.web.service import Service
 from tests.clients import PATIENCE
 from tests.web.conftest import waited_for

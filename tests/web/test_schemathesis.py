@@ -23,9 +23,9 @@ from headrace.web.app import Application
 from headrace.web.asgi import Message, Receive, Send
 from headrace.web.endpoints import ENDPOINTS
 from headrace.web.events import EVENTS_PATH
-from headrace.web.reading import Files, catalogue
+from headrace.web.files.reading import Files, catalogue
 from headrace.web.service import Service
-from tests.web.signin.people import ADMIN, basic, guarded
+from tests.web.auth.people import ADMIN, basic, guarded
 
 CHECKS = [
     not_a_server_error,

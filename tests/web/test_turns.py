@@ -12,8 +12,8 @@ from falcon.testing import ASGIConductor
 from headrace.web.service import Service
 from headrace.web.turns import MOST_WAITING, TooManyBodies, Turns
 from tests.clients import PATIENCE
-from tests.web.signin.people import JSON, guarded
-from tests.web.signin.test_doors import House
+from tests.web.auth.people import JSON, guarded
+from tests.web.auth.test_doors import House
 
 
 async def test_work_is_done_one_after_the_other_in_the_order_in_which_it_came() -> None:

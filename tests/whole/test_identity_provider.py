@@ -15,7 +15,7 @@ from tests.server import Server, run, serving
 from tests.services.oidc import Oidc
 from tests.services.server import free_port
 from tests.virtual import virtual
-from tests.web.signin.guarding import guarded
+from tests.web.auth.guarding import guarded
 
 LINE = [{"id": "line", "inputs": [{"type": "http"}], "outputs": [{"type": "stdout"}]}]
 ALGORITHMS = ["RS256", "ES256"]

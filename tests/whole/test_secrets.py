@@ -25,7 +25,7 @@ from tests.services.mosquitto import Mosquitto
 from tests.services.nats import Nats
 from tests.services.redis import Redis
 from tests.services.server import Service
-from tests.web.signin.people import basic, bearer, cookie, made, session_of
+from tests.web.auth.people import basic, bearer, cookie, made, session_of
 
 TOKEN = "t0ken&s3same=open/42"
 DOOR = "d00r-k3y.for-posts"

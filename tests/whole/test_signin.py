@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.server import Server, run, serving, settled
-from tests.web.signin.people import ADMIN, JSON, PASSWORDS, READER, basic, cookie, session_of
+from tests.web.auth.people import ADMIN, JSON, PASSWORDS, READER, basic, cookie, session_of
 
 AUTH = {
     "type": "basic",

@@ -9,7 +9,7 @@ import click
 
 from headrace.web.docs import api, components, dryruns, errors, transcripts
 from headrace.web.docs.regions import Parts, filled
-from headrace.web.reading import catalogue
+from headrace.web.files.reading import catalogue
 
 
 @click.command()

@@ -21,12 +21,13 @@ from headrace.compiler.runtime import (
     signatures,
     watch,
 )
-from headrace.web import bodies, events, ingest, server, state
+from headrace.web import bodies, events, ingest, state
 from headrace.web.docs.markdown import code, table
 from headrace.web.docs.regions import Parts
 from headrace.web.endpoints import ENDPOINTS
 from headrace.web.endpoints.row import Endpoint
 from headrace.web.metrics import Scrape
+from headrace.web.process import server
 from headrace.web.signin import answers, tokenlogin
 
 if TYPE_CHECKING:

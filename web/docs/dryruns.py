@@ -17,7 +17,7 @@ from headrace.web import dryanswers, dryrequests
 from headrace.web.docs.markdown import fenced, table
 from headrace.web.docs.regions import Parts
 from headrace.web.dryruns import Answered, DryRun, of_chain, of_script
-from headrace.web.reading import catalogue
+from headrace.web.files.reading import catalogue
 
 WHEN = datetime(2026, 3, 1, 8, tzinfo=UTC)
 _WIDTH = 100

@@ -28,7 +28,7 @@ from headrace.compiler.runtime.engine import Engine
 from headrace.web.docs.markdown import fenced
 from headrace.web.docs.regions import Parts
 from headrace.web.docs.transcripts import checked, listed, not_started
-from headrace.web.reading import Files, Loaded, catalogue, load
+from headrace.web.files.reading import Files, Loaded, catalogue, load
 
 GROUPS = {
     "unreadable": "Reading a file",

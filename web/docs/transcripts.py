@@ -10,10 +10,10 @@ from pathlib import Path
 
 from headrace.compiler.language.diagnostics import Diagnostic
 from headrace.compiler.language.render import render
-from headrace.web.check import check
+from headrace.web.commands.check import check
 from headrace.web.docs.markdown import fenced
 from headrace.web.docs.regions import Parts
-from headrace.web.reading import Loaded
+from headrace.web.files.reading import Loaded
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.web import examples, reverting
-from headrace.web.access import Access
+from headrace.web.auth.access import Access
 from headrace.web.endpoints.row import BODY, Answer, Endpoint, refusals
 from headrace.web.saving import requests
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.web import connections, examples
-from headrace.web.access import Access
+from headrace.web.auth.access import Access
 from headrace.web.endpoints.row import BODY, FAILURE, Answer, Endpoint, refusals
 
 ROWS: tuple[Endpoint, ...] = (

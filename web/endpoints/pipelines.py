@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.web import dryruns, examples, history, pipelines, samples
-from headrace.web.access import Access
+from headrace.web.auth.access import Access
 from headrace.web.endpoints.row import BODY, FAILURE, Answer, Endpoint, Query, refusals
 from headrace.web.ingest import Ingest
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.web import reference
-from headrace.web.access import Access
+from headrace.web.auth.access import Access
 from headrace.web.endpoints.row import Answer, Endpoint, refusals
 
 ROWS: tuple[Endpoint, ...] = (

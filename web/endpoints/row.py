@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace.web.access import Access
 from headrace.web.asgi import Asgi
+from headrace.web.auth.access import Access
 from headrace.web.service import Service
 
 Responder = Callable[..., Awaitable[None]]

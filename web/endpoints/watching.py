@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.web.access import Access
+from headrace.web.auth.access import Access
 from headrace.web.endpoints.row import Answer, Endpoint, Query
 from headrace.web.events import EVENTS_PATH, KNOWN, EventStream
 

@@ -14,7 +14,7 @@ from headrace.compiler.language.fields import Boolean, Choice, Text
 from headrace.compiler.language.records import Record, option
 from headrace.web.asking import Request
 from headrace.web.bodies import record_of
-from headrace.web.saving.layout import LayoutFile
+from headrace.web.files.layout import LayoutFile
 from headrace.web.service import Service
 
 

@@ -15,14 +15,14 @@ import falcon.asgi
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import encode
 from headrace.compiler.language.records import Record
-from headrace.web.access import NOBODY, Caller
 from headrace.web.asking import Request
+from headrace.web.auth.access import NOBODY, Caller
+from headrace.web.auth.doors import Guarded
+from headrace.web.auth.origin import refuse_foreign
+from headrace.web.auth.requests import LoginRequest
+from headrace.web.auth.verified import WrongPassword
 from headrace.web.bodies import MalformedBody, R, record_of
 from headrace.web.service import Service
-from headrace.web.signin.doors import Guarded
-from headrace.web.signin.origin import refuse_foreign
-from headrace.web.signin.requests import LoginRequest
-from headrace.web.signin.verified import WrongPassword
 from headrace.web.turns import Turns
 
 MOST_VALUES = 100

@@ -16,7 +16,7 @@ from headrace.compiler.jsontext import encode
 from headrace.compiler.language.config import load_program
 from headrace.compiler.language.documents import read, read_file
 from headrace.compiler.language.editors import config_schema
-from headrace.web.reading import catalogue
+from headrace.web.files.reading import catalogue
 
 SPECS = Path(__file__).parents[3] / "specs"
 CATALOGUE = catalogue()

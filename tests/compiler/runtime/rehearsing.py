@@ -12,7 +12,7 @@ from headrace.compiler.language.families import Transform
 from headrace.compiler.language.states import PipelineState
 from headrace.compiler.runtime.rehearsal.aside import Leash
 from headrace.compiler.runtime.rehearsal.chain import Rehearsal, Surroundings
-from headrace.web.reading import catalogue
+from headrace.web.files.reading import catalogue
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.clients import HOST, PATIENCE
 from tests.server import Server, serving, settled
-from tests.web.signin.people import ADMIN, PASSWORDS
+from tests.web.auth.people import ADMIN, PASSWORDS
 from tests.whole.attacks.wires import statuses
 from tests.whole.figures import Figure
 from tests.whole.memory import MIB, resident

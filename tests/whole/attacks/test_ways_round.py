@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.server import Server, serving, settled
-from tests.web.signin.people import ADMIN, PASSWORDS, READER, basic
+from tests.web.auth.people import ADMIN, PASSWORDS, READER, basic
 from tests.whole.attacks.wires import statuses, told
 
 AUTH = {

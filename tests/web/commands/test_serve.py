@@ -1,0 +1,96 @@
+"""The order in which a server begins and ends, as far as it shows without a process."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import socket
+from pathlib import Path
+from typing import Any, cast
+
+import falcon.testing
+import pytest
+
+from headrace.compiler.errors import Refused
+from headrace.compiler.language.catalogue import Catalogue
+from headrace.web.auth.doors import Guarded
+from headrace.web.commands import serve
+from headrace.web.commands.telling import Telling
+from headrace.web.files.reading import Files, load
+from headrace.web.service import Service
+from tests.clients import PATIENCE
+from tests.web.auth.people import Issued, guarded
+
+
+async def test_a_config_that_a_build_refuses_leaves_nothing_open_to_the_provider(
+    tmp_path: Path, components: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("URL", "no address")
+    config = tmp_path / "plant.json"
+    reading = {"type": "redis", "connection": "r", "channel": "a"}
+    config.write_text(json.dumps([{"id": "p", "inputs": [reading]}]))
+    filed = {"r": {"type": "redis", "url": "${URL}"}}
+    (tmp_path / "plant.connections.json").write_text(json.dumps(filed))
+    loaded = load(Files(config=config), components, is_starting=True)
+    assert loaded.program is not None, loaded.diagnostics
+    assert not loaded.is_refused
+    tokens = Issued({})
+
+    async def opened(settings: Any, secrets: Any, clock: Any) -> Guarded:
+        return guarded(clock, tokens=tokens)
+
+    monkeypatch.setattr(serve, "opened", opened)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        starting = serve._run(loaded, loaded.program, components, listener, None, cast(Any, None))
+        with pytest.raises(Refused):
+            async with asyncio.timeout(PATIENCE):
+                await starting
+
+    assert tokens.is_closed
+
+
+@pytest.mark.parametrize(
+    ("host", "tried"),
+    [
+        (
+            "127.0.0.1",
+            ["curl -N http://127.0.0.1:1/events", "curl http://127.0.0.1:1/api/pipelines"],
+        ),
+        ("0.0.0.0", ["curl -N http://127.0.0.1:1/events", "curl http://127.0.0.1:1/api/pipelines"]),
+        (
+            "192.0.2.1",
+            ["curl -N http://192.0.2.1:1/events", "curl http://192.0.2.1:1/api/pipelines"],
+        ),
+        ("::", ["curl -N 'http://[::1]:1/events'", "curl 'http://[::1]:1/api/pipelines'"]),
+        ("fe80::1%eth0", []),
+    ],
+)
+async def test_what_is_said_to_try_can_be_reached(
+    service: Service, host: str, tried: list[str]
+) -> None:
+    assert list(serve._to_try(service, host, 1)) == tried
+
+
+async def test_nobody_is_told_to_try_what_they_have_to_sign_in_for(
+    service: Service, client: falcon.testing.ASGIConductor
+) -> None:
+    config = {"id": "p", "inputs": [{"type": "http"}]}
+    assert (await client.simulate_post("/api/pipelines", json=config)).status_code == 201
+    service.doors = guarded(service.clock)
+
+    opened = list(serve._to_try(service, "127.0.0.1", 1))
+    await service.engine.dispose("p")
+    closed = list(serve._to_try(service, "127.0.0.1", 1))
+
+    post = """curl -d '{"value": 42}' http://127.0.0.1:1/api/pipelines/p/messages"""
+    assert (closed, opened) == (["curl http://127.0.0.1:1/"], [post, "curl http://127.0.0.1:1/"])
+
+
+@pytest.mark.parametrize(("to_try", "said"), [([], "it runs\n"), (["a"], "it runs, try:\n  a\n")])
+def test_nothing_to_try_is_not_announced(to_try: list[str], said: str) -> None:
+    errors = io.StringIO()
+
+    Telling(cast(Any, errors), "text").runs("it runs", to_try)
+
+    assert errors.getvalue() == said

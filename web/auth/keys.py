@@ -1,0 +1,171 @@
+"""The signing keys of an identity provider: fetched at start, and again for a key nobody has seen.
+
+at start                    one fetch; without a usable key the server does not start
+a token names another key   one fetch, for which all who ask wait; at most one in a minute
+the keys are an hour old    one fetch on the side, so that a key which was withdrawn stops to count
+a fetch fails               the keys stay as they are
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from urllib.parse import parse_qsl, urlsplit
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.errors import BatchFailed, HeadraceError
+from headrace.compiler.jsontext import NotJson, decode
+from headrace.compiler.language.redaction import HIDDEN, Redaction
+from headrace.compiler.language.urls import Address
+from headrace.compiler.runtime.httpclient import HttpClient
+from headrace.web.auth.keyset import SigningKey, usable_keys
+
+FETCH_SECONDS = 10
+"""What one fetch may take, and so what a request waits for it at most."""
+BETWEEN_SECONDS = 60
+"""Between the beginnings of two fetches, the one at start included."""
+OLD_SECONDS = 3600
+"""After which keys are fetched anew although every token names one of them."""
+MOST_BYTES = 1024 * 1024
+"""Of a set of keys."""
+_MOST_TOLD = 10
+"""Entries of a set of which is told what is wrong with them."""
+
+log = logging.getLogger("headrace.web")
+
+
+class NoKeys(HeadraceError):
+    """The provider does not answer with keys that tokens can be verified with."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"auth.jwks_url: {why}")
+
+
+class Keys:
+    """The keys that a provider publishes, by their ids."""
+
+    def __init__(self, address: Address, clock: Clock) -> None:
+        self._address, self._clock = address, clock
+        self._name = _without_query(address)
+        self._published: Mapping[str, SigningKey] = {}
+        self._tried_at = clock.monotonic()
+        self._fetching: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Fetch them for the first time.
+
+        Raises:
+            NoKeys: there are none to be had.
+        """
+        self._tried_at = self._clock.monotonic()
+        self._published = await self._fetched()
+
+    async def close(self) -> None:
+        """End a fetch that is going on."""
+        if self._fetching is not None:
+            self._fetching.cancel()
+            await asyncio.wait([self._fetching])
+
+    def published(self) -> Mapping[str, SigningKey]:
+        """Return the keys as they were fetched last: another object after every fetch.
+
+        Old ones are fetched anew, but nobody waits for that.
+        """
+        if self._age() >= OLD_SECONDS:
+            self._begin()
+        return self._published
+
+    async def find(self, id: str) -> SigningKey | None:
+        """Return the key of an id; for one that is not known, ask the provider again if it is time.
+
+        Whoever stops waiting for the answer leaves it to the others.
+        """
+        known = self.published().get(id)
+        if known is not None:
+            return known
+        if self._fetching is None and self._age() < BETWEEN_SECONDS:
+            return None
+        await asyncio.shield(self._fetching or self._begin())
+        return self._published.get(id)
+
+    def _age(self) -> float:
+        return self._clock.monotonic() - self._tried_at
+
+    def _begin(self) -> asyncio.Task[None]:
+        self._tried_at = self._clock.monotonic()
+        self._fetching = asyncio.create_task(self._fetch_again(), name="signing keys")
+        return self._fetching
+
+    async def _fetch_again(self) -> None:
+        try:
+            fetched = await self._fetched()
+        except NoKeys as cause:
+            log.warning("%s; the signing keys that were fetched before stay", cause)
+        else:
+            new, gone = fetched.keys() - self._published, self._published.keys() - fetched
+            log.info("signing keys fetched again: %d new, %d withdrawn", len(new), len(gone))
+            self._published = fetched
+        finally:
+            self._fetching = None
+
+    async def _fetched(self) -> Mapping[str, SigningKey]:
+        """Return what the provider publishes now, or raise `NoKeys`."""
+        entries = _entries(await self._answer(), self._name)
+        usable, left_out = usable_keys(entries)
+        if left_out:
+            log.info(
+                "%s: %d of %d keys cannot verify tokens", self._name, len(left_out), len(entries)
+            )
+        for reason in left_out[:_MOST_TOLD]:
+            log.debug("%s: %s", self._name, reason)
+        if not usable:
+            why = "; ".join(left_out[:_MOST_TOLD]) or "the set is empty"
+            raise NoKeys(f"{self._name} publishes no key that can verify a token: {why}")
+        return usable
+
+    async def _answer(self) -> bytes:
+        hidden = _query_hidden(self._address)
+        client = HttpClient(
+            self._address,
+            clock=self._clock,
+            hide=hidden.hide,
+            redact=hidden,
+            verb="GET",
+            timeout_seconds=FETCH_SECONDS,
+        )
+        try:
+            return await client.ask(b"", MOST_BYTES)
+        except BatchFailed as cause:
+            raise NoKeys(str(cause).replace(str(self._address), self._name)) from None
+        finally:
+            await client.close()
+
+
+def _without_query(address: Address) -> str:
+    """Return an address as it is told: some providers take a key in the query."""
+    location, asks, _ = str(address).partition("?")
+    return f"{location}?{HIDDEN}" if asks else location
+
+
+def _query_hidden(address: Address) -> Redaction:
+    """Return what keeps the query of an address out of what a provider answers."""
+    hidden = Redaction()
+    query = urlsplit(address.text).query
+    for value in (query, *(value for _, value in parse_qsl(query))):
+        hidden.hide(value)
+    return hidden
+
+
+def _entries(answer: bytes, name: str) -> list[object]:
+    """Return what is in the set that a provider of that name answered, or raise `NoKeys`."""
+    try:
+        found = decode(answer)
+    except NotJson as cause:
+        is_page = answer.lstrip().startswith(b"<")
+        why = "HTML or XML, not JSON" if is_page else f"no JSON: {cause}"
+        raise NoKeys(f"{name} answers {why}") from None
+    entries = found.get("keys") if isinstance(found, dict) else None
+    if not isinstance(entries, list):
+        raise NoKeys(f"{name} answers JSON that is no set of keys: expected an object with 'keys'")
+    return list(entries)

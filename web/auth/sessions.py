@@ -1,0 +1,114 @@
+"""Sessions: what a login makes, kept in memory and known by a random id that a cookie carries.
+
+A session ends
+
+    when it is dropped         somebody logs out, and every copy of the cookie is worth nothing
+    when it was idle           so many seconds without a request
+    with the token             that it was made from, whatever is done with it
+    when there are too many    the one that was idle longest makes room
+
+and with the server. What waits for its end, an event stream, is told at once. An open event stream is
+no request: it ends with a session that nobody uses otherwise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from dataclasses import replace
+from hashlib import sha256
+
+from headrace.compiler.clock import Clock
+from headrace.web.auth.access import Caller
+
+MOST = 10_000
+MOST_OF_ONE = 1_000
+"""Sessions of one user, so that a script that logs in with every run costs nobody else theirs."""
+ID_CHARACTERS = 64
+
+
+class Session:
+    """Who is signed in, since when nothing was asked, and until when at most."""
+
+    __slots__ = ("caller", "ends", "is_over", "timer", "used")
+
+    def __init__(self, caller: Caller, ends: float, now: float) -> None:
+        self.is_over = asyncio.Event()
+        self.caller = replace(caller, ended=self.is_over.wait)
+        self.ends = ends
+        self.used = now
+        self.timer: asyncio.TimerHandle | None = None
+
+
+class Sessions:
+    """The sessions of a server, by the digest of their id: nothing in memory could be sent as one.
+
+    Units: seconds by the clock's own count, but ``ends_at``: since 1970.
+    """
+
+    def __init__(self, clock: Clock, idle_seconds: float, *, most: int = MOST) -> None:
+        self._clock = clock
+        self._idle = idle_seconds
+        self._most = most
+        self._sessions: dict[bytes, Session] = {}  # what was used last stands last
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def open(self, caller: Caller, ends_at: float | None = None) -> str:
+        """Return the id of a new session."""
+        self._make_room(caller)
+        now = self._clock.monotonic()
+        ends = float("inf") if ends_at is None else now + ends_at - self._clock.seconds()
+        id = secrets.token_hex(ID_CHARACTERS // 2)
+        key = _key(id.encode())
+        self._sessions[key] = Session(caller, ends, now)
+        self._watch(key)
+        return id
+
+    def find(self, id: bytes) -> Caller | None:
+        """Return who is signed in with an id, which counts as a use of the session."""
+        key = _key(id)
+        session = self._sessions.get(key)
+        if session is None:
+            return None
+        now = self._clock.monotonic()
+        if now >= session.ends or now >= session.used + self._idle:  # its timer may be late
+            self._drop(key)
+            return None
+        session.used = now
+        self._sessions[key] = self._sessions.pop(key)
+        return session.caller
+
+    def drop(self, id: bytes) -> None:
+        """End a session, if there is one."""
+        self._drop(_key(id))
+
+    def _drop(self, key: bytes) -> None:
+        if (session := self._sessions.pop(key, None)) is not None:
+            session.is_over.set()
+            if session.timer is not None:
+                session.timer.cancel()
+
+    def _make_room(self, caller: Caller) -> None:
+        """Drop what was idle longest: of the user, if they have too many, or else of all."""
+        name = caller.username
+        own = [key for key, each in self._sessions.items() if each.caller.username == name]
+        if len(own) >= MOST_OF_ONE:
+            self._drop(own[0])
+        elif len(self._sessions) >= self._most:
+            self._drop(next(iter(self._sessions)))
+
+    def _watch(self, key: bytes) -> None:
+        """Drop a session when its time is over; look again later if it was used meanwhile."""
+        if (session := self._sessions.get(key)) is None:
+            return
+        end = min(session.ends, session.used + self._idle)
+        if end <= self._clock.monotonic():
+            self._drop(key)
+        else:
+            session.timer = self._clock.call_at(end, lambda: self._watch(key))
+
+
+def _key(id: bytes) -> bytes:
+    return sha256(id).digest()

@@ -1,0 +1,224 @@
+"""The settings file of a server: who may reach it, and for how long it remembers.
+
+It is read once, at start, and written by nobody. Nothing over HTTP changes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+from marshmallow import ValidationError
+
+from headrace.compiler.language.diagnostics import Fault, printable
+from headrace.compiler.language.fields import (
+    Choice,
+    Identifier,
+    Integer,
+    SecretText,
+    refused,
+)
+from headrace.compiler.language.records import Record, json_type, option
+from headrace.compiler.language.retention import DEFAULT_RETENTION, MOST_RETENTION
+from headrace.compiler.language.secrets import Secret
+from headrace.compiler.language.structures import ListOf, ObjectOf, RecordOf
+from headrace.compiler.language.urls import Address, HttpUrl
+from headrace.compiler.language.variants import Tagged, VariantOf
+from headrace.web.auth.access import Access
+
+_DAY = 24 * 3600
+IDLE_SECONDS = 7 * _DAY
+MOST_IDLE_SECONDS = 365 * _DAY
+
+
+class UserName(Identifier):
+    """A name to sign in with."""
+
+    @property
+    def expects(self) -> str:
+        """A name that HTTP Basic can carry."""
+        return "a name that is not blank, without ':' and control characters"
+
+    def read(self, value: Any) -> Any:
+        """Take a name that can be sent: in HTTP Basic the first colon ends it (RFC 7617)."""
+        name: str = super().read(value)
+        if ":" in name or not name.isprintable():
+            raise refused(
+                "not-a-user-name",
+                f"'{printable(name)}' cannot be sent as a user name",
+                found=name,
+                expected=self.expects,
+            )
+        return name
+
+
+class Account(Record):
+    """Somebody who signs in with a password."""
+
+    password: Secret | None = option(
+        SecretText(), "The password, usually a ${NAME} reference.", default=None
+    )
+    password_hash: Secret | None = option(
+        SecretText(),
+        "Instead of the password, its argon2id hash, as `headrace hash-password` prints it.",
+        default=None,
+        additive=True,
+    )
+    role: str = option(
+        Choice("admin", "read"), "`admin` may change things, `read` may see them.", default="read"
+    )
+
+    def __repr__(self) -> str:
+        return f"Account(role={self.role!r})"  # a template may be the password itself
+
+    @property
+    def access(self) -> Access:
+        """The role as a level of access."""
+        return Access[self.role.upper()]
+
+    @property
+    def secret(self) -> Secret:
+        """The password, or its hash."""
+        given = self.password if self.password_hash is None else self.password_hash
+        assert given is not None
+        return given
+
+    def rules(self) -> Iterator[Fault]:
+        """Exactly one of password and hash."""
+        given = [each for each in (self.password, self.password_hash) if each is not None]
+        if not given:
+            yield Fault(
+                "missing-key",
+                "an account needs a password",
+                expected="'password', or 'password_hash' with its argon2id hash",
+            )
+        if len(given) == 2:
+            yield Fault(
+                "conflict",
+                "an account has either a password or the hash of one",
+                expected="'password' or 'password_hash', not both",
+            )
+
+
+class AccountsByName(ObjectOf):
+    """Accounts by the name they sign in with."""
+
+    names = UserName()
+
+    def __init__(self, *, at_least: int = 0) -> None:
+        self.at_least = at_least
+        super().__init__(RecordOf(Account), noun="account", null_is_absent=not at_least)
+
+    def wrong(self, value: Any) -> ValidationError:
+        """Return the error; a password may stand here by mistake, so its type alone is told."""
+        found = json_type(value)
+        fault = Fault("wrong-type", f"expected {self.expects}, found {found}", found, self.expects)
+        return ValidationError([fault])
+
+    def read(self, value: Any) -> Any:
+        """Read the accounts."""
+        accounts = super().read(value)
+        if len(accounts) < self.at_least:
+            raise refused(
+                "out-of-range",
+                "there is no account: nobody could sign in",
+                found={},
+                expected="at least one account, such as { ann: { password: '${ANN_PASSWORD}' } }",
+            )
+        return accounts
+
+
+class AuthSettings(Tagged):
+    """How people and programs prove who they are."""
+
+    accounts_key: ClassVar[str | None] = None
+    """The key that has accounts."""
+
+    @property
+    def accounts(self) -> Mapping[str, Account]:
+        """The accounts by name; there may be none."""
+        return (self.accounts_key and getattr(self, self.accounts_key)) or {}
+
+
+class NoAuth(AuthSettings, tag="none"):
+    """Not at all: everybody may do everything."""
+
+
+class BasicAuth(AuthSettings, tag="basic"):
+    """With a name and a password."""
+
+    accounts_key = "users"
+
+    users: Mapping[str, Account] = option(AccountsByName(at_least=1), "The accounts by name.")
+
+
+class Roles(Record):
+    """Which claim of a token makes its bearer an admin."""
+
+    claim: str = option(Identifier(), "Claim that is compared: a string, or a list of them.")
+    admin: tuple[str, ...] = option(
+        ListOf(Identifier(), at_least=1, noun="role"), "Values of which one makes an admin."
+    )
+
+
+class JwtAuth(AuthSettings, tag="jwt"):
+    """With a token of an identity provider."""
+
+    accounts_key = "service_accounts"
+
+    jwks_url: Address = option(HttpUrl(), "Where the provider publishes its signing keys.")
+    issuer: str = option(Identifier(), "What a token has to have as `iss`.")
+    audience: str | None = option(
+        Identifier(),
+        "What a token has to have in `aud`; left out, that is not looked at.",
+        default=None,
+    )
+    username_claim: str = option(Identifier(), "Claim that holds the user name.", default="sub")
+    roles: Roles | None = option(
+        RecordOf(Roles), "Who is an admin; left out, nobody who comes with a token.", default=None
+    )
+    service_accounts: Mapping[str, Account] | None = option(
+        AccountsByName(), "Accounts with a password beside the provider's.", default=None
+    )
+
+
+class HistorySettings(Record):
+    """What is recorded of every pipeline, in memory."""
+
+    retention_secs: int = option(
+        Integer(max=MOST_RETENTION),
+        "Seconds that counts and failures are kept; 0: nothing is recorded.",
+        default=DEFAULT_RETENTION,
+    )
+
+
+class SessionSettings(Record):
+    """What a login makes."""
+
+    same_site: str = option(
+        Choice("strict", "lax", "none"),
+        "When a browser sends the cookie along: `none` also to a page inside another site's, and "
+        "then over TLS alone.",
+        default="strict",
+        additive=True,
+    )
+    idle_secs: int = option(
+        Integer(min=1, max=MOST_IDLE_SECONDS),
+        "Seconds without a request after which a session ends.",
+        default=IDLE_SECONDS,
+        additive=True,
+    )
+
+
+class ServerSettings(Record):
+    """The settings file."""
+
+    auth: AuthSettings = option(
+        VariantOf(AuthSettings), "Who may reach the server.", default=NoAuth()
+    )
+    history: HistorySettings = option(
+        RecordOf(HistorySettings), "What is recorded of every pipeline.", default=HistorySettings()
+    )
+    session: SessionSettings = option(
+        RecordOf(SessionSettings), "What a login makes.", default=SessionSettings(), additive=True
+    )

@@ -1,0 +1,239 @@
+"""The command line: `serve`, `check`, `schema`, `hash-password`, and the bare `headrace --config FILE`.
+
+Exit codes: 0 fine, 1 the config is refused or the server cannot start, 2 usage, 5 nothing there to
+check. Only click is
+imported here; each command imports what it needs, so that `check` never waits for a web server.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+_ADDRESS = "127.0.0.1:6767"
+_FILE = click.Path(path_type=Path)
+
+
+class Address(click.ParamType[tuple[str, int]]):
+    """``HOST:PORT``; an IPv6 host stands in brackets."""
+
+    name = "host:port"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        """Return host and port."""
+        host, _, port = str(value).rpartition(":")
+        if (
+            not host
+            or not port.isascii()
+            or not port.isdigit()
+            or len(port) > 5
+            or int(port) > 65535
+        ):
+            self.fail(f"{value!r} is not HOST:PORT", param, ctx)
+        return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+class Commands(click.Group):
+    """A group whose command, when none is named, is `serve`: the established form."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put `serve` before options that are its own."""
+        of_group = {name for param in self.get_params(ctx) for name in param.opts}
+        if not args or (args[0].startswith("-") and args[0] not in of_group):
+            args = ["serve", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="headrace", message="headrace %(version)s")
+def commands() -> None:
+    """Run data pipelines that a config describes.
+
+    Without a command the server is run: `headrace --config FILE` is `headrace serve --config FILE`.
+    """
+
+
+@commands.command()
+@click.option("--config", type=_FILE, help="Pipelines to start with; JSON, or YAML by extension.")
+@click.option(
+    "--connections", type=_FILE, help="Connections, if not in the file beside the config."
+)
+@click.option(
+    "--secrets", type=_FILE, help="What ${NAME} stands for where the environment is silent."
+)
+@click.option("--data-dir", type=_FILE, help="Root of all files that are written.")
+@click.option(
+    "--server-config",
+    type=_FILE,
+    help="Who may reach the server, and how; JSON, or YAML by extension.",
+)
+@click.option(
+    "--listen",
+    type=Address(),
+    default=_ADDRESS,
+    show_default=True,
+    envvar="HEADRACE_LISTEN",
+    show_envvar=True,
+    help="Address to serve on.",
+)
+@click.option("--debug", is_flag=True, help="Log more.")
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    envvar="HEADRACE_LOG_FORMAT",
+    show_envvar=True,
+    help="Lines for people, or one JSON object a line.",
+)
+def serve(
+    config: Path | None,
+    connections: Path | None,
+    secrets: Path | None,
+    data_dir: Path | None,
+    server_config: Path | None,
+    listen: tuple[str, int],
+    debug: bool,
+    log_format: Literal["text", "json"],
+) -> None:
+    """Run the server."""
+    from headrace.web.commands.serve import Options
+    from headrace.web.commands.serve import serve as run
+    from headrace.web.files.reading import Files
+
+    files = Files(config, connections, secrets, server_config)
+    sys.exit(run(Options(files, *listen, data_dir=data_dir, is_debug=debug, log_format=log_format)))
+
+
+@commands.command()
+@click.argument("files", nargs=-1, type=_FILE)
+@click.option(
+    "--connections", type=_FILE, help="Connections, if not in the file beside each config."
+)
+@click.option(
+    "--secrets", type=_FILE, help="What ${NAME} stands for where the environment is silent."
+)
+@click.option("--data-dir", type=_FILE, help="Root of all files that a server would write.")
+@click.option("--server-config", type=_FILE, help="A file of server settings to look at as well.")
+@click.option("--strict", is_flag=True, help="Fail on warnings, too.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Text for people, or one JSON array.",
+)
+def check(
+    files: Sequence[Path],
+    connections: Path | None,
+    secrets: Path | None,
+    data_dir: Path | None,
+    server_config: Path | None,
+    strict: bool,
+    form: str,
+) -> None:
+    """Tell all that is wrong with configs, offline.
+
+    Of a directory it takes the *.yaml, *.yml and *.json right in it, but for hidden files and for
+    those that stand beside configs: connections, layout, secrets, server and settings, which are
+    called so (settings.yaml) or so behind another name and a point (plant.settings.yaml).
+    For `-` it reads standard input: JSON if that begins with { or [, else YAML.
+
+    Exit codes: 0 fine, 1 refused (with --strict also warned of), 2 usage, 5 no config there.
+    """
+    from headrace.web.commands.check import check as run
+
+    if not files and server_config is None:
+        raise click.UsageError("Missing argument 'FILES...'.")
+    try:
+        sys.exit(
+            run(
+                files,
+                connections,
+                secrets,
+                server_config,
+                data_dir=data_dir,
+                is_json=form == "json",
+                is_strict=strict,
+                piped=_piped_config,
+            )
+        )
+    except BrokenPipeError:
+        raise  # click ends without a word
+    except OSError as cause:
+        raise click.ClickException(f"cannot be printed: {cause.strerror}") from cause
+
+
+@commands.command()
+@click.argument("file", type=click.Choice(["config", "connections", "settings"]), default="config")
+def schema(file: str) -> None:
+    """Print the JSON Schema of a file, for editors: of a config, if nothing else is named."""
+    from headrace.web.commands.editors import printed
+
+    try:
+        click.echo(printed(file))
+    except BrokenPipeError:
+        raise  # click ends without a word
+    except OSError as cause:
+        raise click.ClickException(f"cannot be printed: {cause.strerror}") from cause
+
+
+@commands.command("hash-password")
+def hash_password() -> None:
+    """Print the hash of a password, for the `password_hash` of an account.
+
+    The password is asked for; from a pipe it is read, one line.
+    """
+    from headrace.web.auth.passwords import MOST_PASSWORD, hashed
+
+    password = _asked_password() if sys.stdin.isatty() else _piped_password()
+    if not 0 < len(password) <= MOST_PASSWORD:
+        raise click.ClickException(f"a password has 1 to {MOST_PASSWORD:,} characters")
+    click.echo(hashed(password))
+
+
+def _piped_config() -> bytes:
+    from headrace.compiler.language.decoding import LARGEST
+
+    return b"" if sys.stdin is None else sys.stdin.buffer.read(LARGEST + 1)
+
+
+def _asked_password() -> str:
+    password: str = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    return password
+
+
+def _piped_password() -> str:
+    line, more = sys.stdin.buffer.readline(), sys.stdin.buffer.read(1)
+    if more:
+        raise click.ClickException("a password is one line, and there is more than one")
+    try:
+        return line.decode().rstrip("\r\n")
+    except UnicodeError:
+        raise click.ClickException("the password is not UTF-8") from None
+
+
+def main() -> None:
+    """Run the command line."""
+    _open_standard_streams()
+    commands(prog_name="headrace")
+
+
+def _open_standard_streams() -> None:
+    """Have streams that whoever started us has closed lead nowhere.
+
+    Else the first sockets got their numbers, and what is meant for an error stream went to a client.
+    """
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    sys.stdout = sys.stdout or os.fdopen(1, "w")
+    sys.stderr = sys.stderr or os.fdopen(2, "w")

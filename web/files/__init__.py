@@ -1,0 +1,1 @@
+"""The files behind what runs: read at a start, written by a save."""

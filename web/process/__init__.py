@@ -1,0 +1,1 @@
+"""The process that serves: its socket, its connections, its log."""

@@ -1,0 +1,209 @@
+"""The log: one line an entry on standard error, because standard output is the pipelines'.
+
+2026-03-01T08:00:00.000+00:00 WARNING pipeline 'line-1' transforms[0]: dropped a message ...
+
+Or, for who collects logs, one JSON object a line, and then nothing else is written there.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import logging
+import os
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from queue import Full, Queue
+from threading import Event, Thread
+from typing import Any, Literal, TextIO
+
+from headrace.compiler.language.diagnostics import Diagnostic, printable
+from headrace.compiler.language.redaction import Redaction
+
+MOST_WAITING = 1000
+"""Entries that wait for a reader; further ones are lost, and counted."""
+LAST_SECONDS = 1.0
+"""How long the end of the process waits for them."""
+_OURS = "headrace"
+_LOST = "headrace.web.log"
+"""The logger that tells of what was lost."""
+_ABOUT = re.compile(r"pipeline '%s'(?P<place> %s)?")
+"""How our own sentences begin that are about a pipeline, or about a place in one."""
+
+Form = Literal["text", "json"]
+
+
+class OneLine(logging.Formatter):
+    """Time, level, message. Only a traceback takes further lines, and those are indented.
+
+    What a payload, a peer or an id brings in can forge no entry and tell a terminal nothing:
+    characters that do not print are written as escapes. Our own sentences are without secrets when
+    they get here. What a library says and what is in a traceback goes through ``redact``.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(message)s")
+        self.redact: Callable[[str], str] = Redaction()
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the entry with its traceback."""
+        return self._redacted(super().format(record), record)
+
+    def _redacted(self, text: str, record: logging.LogRecord) -> str:
+        is_ours = record.name.split(".")[0] == _OURS and not record.exc_info
+        return text if is_ours else self.redact(text)
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
+        """Return when the entry was made, in UTC."""
+        return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """Return the entry on one line."""
+        record.message = _folded(record.message)
+        return super().formatMessage(record)
+
+    def formatException(self, ei: object) -> str:
+        """Return a traceback, indented."""
+        lines = super().formatException(ei).splitlines()  # type: ignore[arg-type]
+        return "\n".join(f"    {printable(line)}" for line in lines)
+
+
+class JsonLine(OneLine):
+    """The same entries as objects, each on one line: `time`, `level`, `logger`, `message`.
+
+    Where an entry is about a pipeline it has `pipeline`, and `place`; of failures, `count`: how many it
+    tells of, which adds up to all of them. Where it is about a config, `diagnostic`, with the keys that
+    `headrace check --format json` has; after an exception, `traceback`, whose lines a line feed parts.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the entry with its traceback."""
+        entry = {
+            "time": self.formatTime(record),
+            "level": record.levelname,
+            "logger": record.name,
+            # Before it is JSON: what is hidden may be the name of a key.
+            "message": self._redacted(_folded(record.getMessage()), record),
+            **_about(record),
+        }
+        if record.exc_info:
+            lines = logging.Formatter.formatException(self, record.exc_info).splitlines()
+            entry["traceback"] = self.redact("\n".join(map(printable, lines)))
+        return _one_line(json.dumps(entry, ensure_ascii=False))
+
+
+FORMS: dict[Form, type[OneLine]] = {"text": OneLine, "json": JsonLine}
+
+
+def _folded(message: str) -> str:
+    return printable(" ".join(message.splitlines()))
+
+
+def _about(record: logging.LogRecord) -> dict[str, Any]:
+    """Return what an entry is about, as far as it says so."""
+    diagnostic = getattr(record, "diagnostic", None)
+    if isinstance(diagnostic, Diagnostic):
+        return {"diagnostic": diagnostic.as_json()}
+    if (found := _ABOUT.match(record.msg)) is None or not isinstance(record.args, tuple):
+        return {}
+    names = ("pipeline", "place") if found["place"] else ("pipeline",)
+    about = dict(zip(names, record.args, strict=False))
+    count = getattr(record, "count", None)
+    return about if count is None else {**about, "count": count}
+
+
+def _one_line(text: str) -> str:
+    """Return JSON with what does not print as escapes: it stands in strings only."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+
+
+class StandardError:
+    """Standard error as a stream that never waits, for a server that must not wait for its reader.
+
+    A write to a pipe that nobody reads does not return. So a thread writes, and of what is not
+    read `MOST_WAITING` texts wait; how many were lost then is told as soon as somebody reads.
+    """
+
+    def __init__(self, descriptor: int, form: Form = "text") -> None:
+        self._descriptor, self._form = descriptor, form
+        self._waiting: Queue[str | Event] = Queue(MOST_WAITING)
+        self._lost = self._told = 0
+        # A daemon, or a process whose log nobody reads could not end.
+        Thread(target=self._work, name="stderr", daemon=True).start()
+
+    def write(self, text: str) -> int:
+        """Have a text written as soon as there is room."""
+        try:
+            self._waiting.put_nowait(text)
+        except Full:
+            self._lost += 1
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing: the thread keeps nothing back."""
+
+    def drain(self, seconds: float = LAST_SECONDS) -> None:
+        """Wait until what was written is out, but no longer than so long."""
+        is_out = Event()
+        with suppress(Full):
+            self._waiting.put(is_out, timeout=seconds)
+            is_out.wait(seconds)
+
+    def _work(self) -> None:
+        while True:
+            text = self._waiting.get()
+            if isinstance(text, Event):
+                text.set()
+                continue
+            if (lost := self._lost - self._told) and self._waiting.empty():
+                self._told += lost
+                text += self._of_loss(
+                    f"{lost:,} entries of the log were lost here: nobody read them"
+                )
+            with suppress(OSError):  # nobody will ever read it
+                self._write(text.encode("utf-8", "backslashreplace"))
+
+    def _of_loss(self, said: str) -> str:
+        if self._form == "json":
+            entry = {"name": _LOST, "levelno": logging.WARNING, "levelname": "WARNING"}
+            said = JsonLine().format(logging.makeLogRecord({**entry, "msg": said}))
+        return f"{said}\n"
+
+    def _write(self, octets: bytes) -> None:
+        while octets:
+            octets = octets[os.write(self._descriptor, octets) :]
+
+
+def configure(stream: TextIO | StandardError, *, is_debug: bool, form: Form = "text") -> OneLine:
+    """Send our own entries from level INFO on, or DEBUG, to a stream; return what writes them.
+
+    Drivers are silent: one tells of a broker's outage in hundreds of lines, another with the password
+    in them, and what they know a pipeline tells as its failures. Debugging shows their warnings.
+    """
+    lines = FORMS[form]()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(lines)
+    others = logging.WARNING if is_debug else logging.CRITICAL
+    # Here and not only by levels: a driver may set that of its own logger when it is imported.
+    handler.addFilter(lambda entry: entry.levelno >= others or _is_heard(entry.name))
+    logging.basicConfig(level=others, handlers=[handler], force=True)
+    logging.getLogger(_OURS).setLevel(logging.DEBUG if is_debug else logging.INFO)
+    # Its notices are about itself, and some can be had by anybody who sends nonsense.
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)
+    logging.getLogger("asyncio").setLevel(logging.WARNING)
+    return lines
+
+
+def _is_heard(logger: str) -> bool:
+    return logger.partition(".")[0] in (_OURS, "uvicorn", "asyncio")
+
+
+def standard_error(form: Form = "text") -> StandardError:
+    """Return this process's standard error; what is written to it is out before the process ends."""
+    errors = StandardError(2, form)
+    atexit.register(errors.drain)
+    return errors

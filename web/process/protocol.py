@@ -1,0 +1,287 @@
+"""One connection: HTTP/1.1 as it is read, with bounds.
+
+What is not bounded, or read in another way than a proxy in front would read it, is what the parser
+leaves open: heads without an end, bodies that never come, trailers, offers of another protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from headrace.compiler.clock import Clock
+from headrace.web.errors import api_error
+from headrace.web.events import EVENTS_PATH
+from headrace.web.process.crowd import LEAVING, Crowd, Guest
+from headrace.web.process.framing import refused_framing
+from headrace.web.process.lingering import Lingering
+
+LOOKS = 5
+"""After so many looks in vain, a request that does not arrive is dropped, as is an answer that is
+not taken. An event stream is not: who does not read it loses events (`compiler/runtime/feed.py`)."""
+MOST_HEAD_BYTES = 64 * 1024
+SMALL = 4096
+"""Bytes that are not counted when they are a request as a whole: 16 MiB of as many as may be here."""
+MOST_BYTES = 64 * 1024 * 1024
+"""Bytes of a request with everything: several times those of a body, for its chunks."""
+
+
+class NotTaken(Exception):
+    """A request is refused by its head: the parser is to read no further."""
+
+
+class Protocol(HttpToolsProtocol):
+    """HTTP/1.1 with bounds, and with the refusal of what is not HTTP in the shape of all others.
+
+    The parser takes a head, or what follows a body, however long it is, and waits for it for ever.
+    """
+
+    transport: Lingering
+
+    def __init__(
+        self, *arguments: Any, clock: Clock, crowd: Crowd | None = None, **keywords: Any
+    ) -> None:
+        super().__init__(*arguments, **keywords)
+        self._clock = clock
+        self._crowd = crowd or Crowd()
+        self.turn = self._crowd.turn()
+        self.held = 0
+        self._is_refused = False
+        self._refusal: tuple[bytes, str] | None = None
+        """What a request is refused with once those before it are answered."""
+        self._answering: RequestResponseCycle | None = None
+        self._counted: object = None
+        self._bytes = 0
+        self._seen: object = None
+        self._looks = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin, if there is room."""
+        super().connection_made(Lingering(transport, self._clock, self._has_more))
+        if not self._crowd.admits(self, self._guests):
+            said = "the server has no room for more connections"
+            self._answer(b"503 Service Unavailable", said)
+            self.transport.close()  # at once: to wait for it there is no room either
+
+    def data_received(self, data: bytes) -> None:
+        """Read on, within bounds. A small request that is here as a whole is not counted."""
+        self._unset_keepalive_if_required()
+        if self.transport.is_lingering:
+            self.transport.drop(len(data))
+            return
+        if self._has_refusal():
+            self.flow.pause_reading()  # nothing is read behind what is refused
+            return
+        self._read(data)
+        cycle = self.cycle
+        if self._has_refusal():
+            return
+        if cycle is None or cycle.more_body or cycle.scope is not self.scope:
+            self._count(len(data))
+        elif self.held or len(data) > SMALL:
+            self._hold(len(data))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell the request that is being answered, also when others have arrived behind it."""
+        super().connection_lost(exc)
+        self.transport.forget()
+        self._crowd.release(self)
+        self._drop_request()
+
+    def on_headers_complete(self) -> None:
+        """Begin to answer, unless the parser takes what follows for another protocol.
+
+        Raises:
+            NotTaken: it is refused here. What the parser says of that comes too late to be told.
+        """
+        if not self.parser.should_upgrade():
+            if (
+                refused := refused_framing(self.headers, self.parser.get_http_version())
+            ) is not None:
+                self._refuse(*refused)
+                raise NotTaken
+            super().on_headers_complete()
+            # What follows a body is no header: it must not change who asks, or for what.
+            self.headers = []
+        elif self.parser.get_method() == b"CONNECT":
+            self._refuse(b"501 Not Implemented", "CONNECT: this is no proxy")
+            raise NotTaken
+
+    def on_message_complete(self) -> None:
+        """Take the end of a body; a request that was not begun to be answered has none."""
+        if not self.parser.should_upgrade():
+            super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request. What else has come with this one may still be waited for."""
+        if self.held and not self.pipeline:
+            self._crowd.release(self)
+        self.turn = LEAVING if self.transport.is_lingering else self._crowd.turn()
+        super().on_response_complete()
+        if self._refusal is not None and not self._is_answering:
+            self._say(*self._refusal)
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether nobody is being answered: a request, or the rest of one, has to come first."""
+        cycle = self._answering
+        return self._is_refused or cycle is None or cycle.response_complete or cycle.more_body
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether it is answering with an event stream."""
+        cycle = self._answering
+        return cycle is not None and cycle.scope["path"] == EVENTS_PATH
+
+    def is_stuck(self) -> bool:
+        """Look again; whether it is as it was, so many looks ago.
+
+        That is a head that is not complete, a body that is no longer, an answer nobody reads on.
+        """
+        cycle = self.cycle
+        waits: tuple[int, int] | None = None
+        if (unread := self.transport.get_write_buffer_size()) and not self.is_streaming:
+            waits = (id(self._answering), -unread)
+        elif cycle is None or cycle.scope is not self.scope:
+            waits = (id(self.scope), 0)
+        elif cycle.more_body and not cycle.response_complete:
+            waits = (id(self.scope), self._bytes)
+        self._looks = self._looks + 1 if waits is not None and waits == self._seen else 0
+        self._seen = waits
+        return self._looks >= LOOKS
+
+    def _read(self, data: bytes) -> None:
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as offered:
+            if not self.transport.is_closing():
+                rest = self._head_without_upgrade() + data[offered.args[0] :]
+                # Another one: to this one, a request that also ends the connection is the last.
+                self.parser = httptools.HttpRequestParser(self)
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+                self._read(rest)
+        except httptools.HttpParserError as cause:
+            self._refuse(b"400 Bad Request", f"the request is not HTTP: {cause}")
+
+    def _head_without_upgrade(self) -> bytes:
+        """Return the head of a request that offers another protocol, without the offer.
+
+        A server may ignore it, and clients count on that; the parser would take the body for what
+        is said in that protocol, and so for the next request.
+
+        Source: RFC 9110, 7.8
+        """
+        version = self.parser.get_http_version().encode()
+        lines = [b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, version)]
+        for name, value in self.headers:
+            if name == b"connection":
+                kept = [each for each in value.split(b",") if each.strip().lower() != b"upgrade"]
+                lines.append(b"connection: %b" % b",".join(kept))
+            elif name != b"upgrade":
+                lines.append(b"%b: %b" % (name, value))
+        return b"\r\n".join([*lines, b"", b""])
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._answering = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def _count(self, size: int) -> None:
+        """Count what has come of a request since the packet it began in, which may hold others."""
+        if self._counted is not self.scope:
+            self._counted, self._bytes = self.scope, 0
+        else:
+            self._bytes += size
+        self._hold(size)
+        if self._bytes > MOST_BYTES:
+            self.transport.abort()
+        elif self._bytes > MOST_HEAD_BYTES and (
+            self.cycle is None or self.cycle.scope is not self.scope
+        ):
+            self._refuse(
+                b"431 Request Header Fields Too Large",
+                f"the head of a request has at most {MOST_HEAD_BYTES} bytes",
+            )
+
+    def _hold(self, size: int) -> None:
+        """Count what has come and is kept until it is answered. Of what is answered nothing is kept."""
+        cycle = self.cycle
+        if cycle is not None and cycle.scope is self.scope and cycle.response_complete:
+            return
+        if not self._crowd.hold(self, size, self._guests):
+            # Behind others it would be kept until they are answered, and there is no room for that.
+            is_first = self._own is self._answering or not self._is_answering
+            if is_first and (cycle is None or not cycle.response_started):
+                self._refuse(
+                    b"503 Service Unavailable",
+                    "the server has no room for more requests: try again",
+                )
+            else:
+                self.transport.abort()
+
+    @property
+    def _guests(self) -> set[Guest]:
+        return cast(set[Guest], self.connections)
+
+    def _has_more(self) -> bool:
+        """Whether the client may still be sending what is not read."""
+        is_refused = self._is_refused or self._has_refusal()
+        return is_refused or (self.cycle is not None and self.cycle.more_body)
+
+    @property
+    def _own(self) -> RequestResponseCycle | None:
+        """What answers the request that is being read; None while its head is."""
+        return self.cycle if self.cycle is not None and self.cycle.scope is self.scope else None
+
+    @property
+    def _is_answering(self) -> bool:
+        return self._answering is not None and not self._answering.response_complete
+
+    def _has_refusal(self) -> bool:
+        return self._refusal is not None
+
+    def _refuse(self, status: bytes, text: str) -> None:
+        """Answer in place of whoever would have, after all that was asked before; read no further.
+
+        Answers come in the order of the requests: the client would take this one for that of another.
+
+        Source: RFC 9112, 9.3.2
+        """
+        if self.transport.is_closing() or self._has_refusal():
+            return
+        own = self._own
+        if own is not None and own is not self._answering:
+            self.pipeline.popleft()  # it waits for its turn, the last of them
+        if self._is_answering and own is not self._answering:
+            self._refusal = status, text
+            self.flow.pause_reading()
+        else:
+            self._say(status, text)
+
+    def _say(self, status: bytes, text: str) -> None:
+        """Answer the request that is refused, unless its answer has begun, and end the connection."""
+        if self.transport.is_closing():
+            return
+        self._is_refused = True
+        own = self._own
+        if own is None or not own.response_started:
+            self._answer(status, text)
+        self._crowd.release(self)
+        self._drop_request()
+        self.transport.close()
+        self.turn = LEAVING
+
+    def _drop_request(self) -> None:
+        """Tell a request that is being answered that its client is gone."""
+        if (cycle := self._answering) is not None and not cycle.response_complete:
+            cycle.disconnected = True
+            cycle.message_event.set()
+
+    def _answer(self, status: bytes, text: str) -> None:
+        body = api_error(text)
+        head = b"HTTP/1.1 %b\r\ncontent-type: application/json\r\n" % status
+        self.transport.write(
+            b"%bcontent-length: %d\r\nconnection: close\r\n\r\n%b" % (head, len(body), body)
+        )
