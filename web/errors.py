@@ -34,7 +34,7 @@ from headrace.web.auth.verified import TokenRefused, WrongPassword
 from headrace.web.bodies import MalformedBody, WrongBody
 from headrace.web.files.filing import FilesExist, LayoutTaken
 from headrace.web.files.targets import NotAFileName
-from headrace.web.state import UnknownBucket
+from headrace.web.resources.state import UnknownBucket
 from headrace.web.turns import TooManyBodies
 
 STATUS: Mapping[type[Exception], int] = MappingProxyType(

@@ -18,13 +18,13 @@ from headrace.web import ignoring
 from headrace.web.auth import cookies
 from headrace.web.auth.access import Access
 from headrace.web.auth.requests import LoginRequest, TokenLoginRequest
-from headrace.web.dryrequests import DryRunRequest, PipelineDryRunRequest
+from headrace.web.endpoint import JSON, Answer, Endpoint, Query, refusals
 from headrace.web.endpoints import ENDPOINTS
-from headrace.web.endpoints.row import JSON, Answer, Endpoint, Query, refusals
 from headrace.web.examples import CAPTURED
 from headrace.web.files.layout import LayoutFile
-from headrace.web.samples import SampleRequest
-from headrace.web.saving.requests import SaveConfigRequest
+from headrace.web.resources.config import SaveConfigRequest
+from headrace.web.resources.dryruns.requests import DryRunRequest, PipelineDryRunRequest
+from headrace.web.resources.samples import SampleRequest
 from headrace.web.schemas import config, dryruns, history, running, samples, signin
 from headrace.web.schemas.shapes import Schema, one_of, ref
 

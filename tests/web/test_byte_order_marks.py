@@ -9,8 +9,8 @@ import pytest
 from falcon.testing import ASGIConductor
 
 from headrace.web.app import Application
+from headrace.web.endpoint import Endpoint
 from headrace.web.endpoints import ENDPOINTS
-from headrace.web.endpoints.row import Endpoint
 from headrace.web.service import Service
 from tests.web.exchange import Exchange
 

@@ -24,8 +24,8 @@ from headrace.web.auth import passwords
 from headrace.web.auth.access import Access, Caller, Forbidden, NotSignedIn, check
 from headrace.web.auth.doors import Guarded
 from headrace.web.auth.verified import Verified
+from headrace.web.endpoint import Endpoint
 from headrace.web.endpoints import ENDPOINTS
-from headrace.web.endpoints.row import Endpoint
 from headrace.web.files.reading import Files
 from headrace.web.openapi import described
 from headrace.web.service import Service

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from headrace.compiler.language.catalogue import Catalogue
 from headrace.web.app import Application
+from headrace.web.endpoint import Endpoint
 from headrace.web.endpoints import ENDPOINTS
-from headrace.web.endpoints.row import Endpoint
 from headrace.web.ignoring import HEADER, MOST_CHARACTERS, MOST_NAMES, ignored
 from headrace.web.openapi import described
 from headrace.web.service import Service

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from headrace.compiler.errors import HeadraceError
 
 if TYPE_CHECKING:
-    from headrace.web.endpoints.row import Endpoint
+    from headrace.web.endpoint import Endpoint
 
 READING = ("GET", "HEAD", "OPTIONS")
 """Methods that change nothing."""

@@ -21,14 +21,15 @@ from headrace.compiler.runtime import (
     signatures,
     watch,
 )
-from headrace.web import bodies, events, ingest, state
+from headrace.web import bodies
 from headrace.web.docs.markdown import code, table
 from headrace.web.docs.regions import Parts
+from headrace.web.endpoint import Endpoint
 from headrace.web.endpoints import ENDPOINTS
-from headrace.web.endpoints.row import Endpoint
-from headrace.web.metrics import Scrape
 from headrace.web.process import server
-from headrace.web.signin import answers, tokenlogin
+from headrace.web.resources import events, ingest, state, tokenlogin
+from headrace.web.resources import signin as answers
+from headrace.web.resources.metrics import Scrape
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric

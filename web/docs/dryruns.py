@@ -13,11 +13,12 @@ from headrace.compiler.jsontext import encode
 from headrace.compiler.runtime.rehearsal import aside, chain, tap
 from headrace.compiler.runtime.rehearsal.aside import Leash
 from headrace.compiler.runtime.rehearsal.chain import Surroundings
-from headrace.web import dryanswers, dryrequests
 from headrace.web.docs.markdown import fenced, table
 from headrace.web.docs.regions import Parts
-from headrace.web.dryruns import Answered, DryRun, of_chain, of_script
 from headrace.web.files.reading import catalogue
+from headrace.web.resources.dryruns import answers as dryanswers
+from headrace.web.resources.dryruns import requests as dryrequests
+from headrace.web.resources.dryruns.responders import Answered, DryRun, of_chain, of_script
 
 WHEN = datetime(2026, 3, 1, 8, tzinfo=UTC)
 _WIDTH = 100

@@ -1,5 +1,6 @@
 """The one table of endpoints: routes, OpenAPI and access checks are all folded from it."""
 
+from headrace.web.endpoint import Endpoint
 from headrace.web.endpoints import (
     config,
     connections,
@@ -10,7 +11,6 @@ from headrace.web.endpoints import (
     state,
     watching,
 )
-from headrace.web.endpoints.row import Endpoint
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     *pipelines.ROWS,

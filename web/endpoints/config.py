@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from headrace.web import examples, reverting
+from headrace.web import examples
 from headrace.web.auth.access import Access
-from headrace.web.endpoints.row import BODY, Answer, Endpoint, refusals
-from headrace.web.saving import requests
+from headrace.web.endpoint import BODY, Answer, Endpoint, refusals
+from headrace.web.resources import config as requests
+from headrace.web.resources import revert as reverting
 
 ROWS: tuple[Endpoint, ...] = (
     Endpoint(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from headrace.web import connections, examples
+from headrace.web import examples
 from headrace.web.auth.access import Access
-from headrace.web.endpoints.row import BODY, FAILURE, Answer, Endpoint, refusals
+from headrace.web.endpoint import BODY, FAILURE, Answer, Endpoint, refusals
+from headrace.web.resources import connections
 
 ROWS: tuple[Endpoint, ...] = (
     Endpoint(

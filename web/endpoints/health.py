@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from headrace.web import health, metrics
 from headrace.web.auth.access import Access
-from headrace.web.endpoints.row import Answer, Endpoint, refusals
+from headrace.web.endpoint import Answer, Endpoint, refusals
+from headrace.web.resources import health, metrics
 
 ROWS: tuple[Endpoint, ...] = (
     Endpoint(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from headrace.web import dryruns, examples, history, pipelines, samples
+from headrace.web import examples
 from headrace.web.auth.access import Access
-from headrace.web.endpoints.row import BODY, FAILURE, Answer, Endpoint, Query, refusals
-from headrace.web.ingest import Ingest
+from headrace.web.endpoint import BODY, FAILURE, Answer, Endpoint, Query, refusals
+from headrace.web.resources import history, pipelines, samples
+from headrace.web.resources.dryruns import responders as dryruns
+from headrace.web.resources.ingest import Ingest
 
 ROWS: tuple[Endpoint, ...] = (
     Endpoint(

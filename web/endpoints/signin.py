@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from headrace.web import examples
 from headrace.web.auth.access import Access
-from headrace.web.endpoints.row import BODY, Answer, Endpoint, refusals
-from headrace.web.signin import answers, tokenlogin
+from headrace.web.endpoint import BODY, Answer, Endpoint, refusals
+from headrace.web.resources import signin as answers
+from headrace.web.resources import tokenlogin
 
 _ELSEWHERE = "A page of another site has sent it."
 

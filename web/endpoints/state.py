@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from headrace.web import state
 from headrace.web.auth.access import Access
-from headrace.web.endpoints.row import Answer, Endpoint, refusals
+from headrace.web.endpoint import Answer, Endpoint, refusals
+from headrace.web.resources import state
 
 ROWS: tuple[Endpoint, ...] = (
     Endpoint(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from headrace.web.auth.access import Access
-from headrace.web.endpoints.row import Answer, Endpoint, Query
-from headrace.web.events import EVENTS_PATH, KNOWN, EventStream
+from headrace.web.endpoint import Answer, Endpoint, Query
+from headrace.web.resources.events import EVENTS_PATH, KNOWN, EventStream
 
 ROWS: tuple[Endpoint, ...] = (
     Endpoint(

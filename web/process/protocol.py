@@ -14,10 +14,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from headrace.compiler.clock import Clock
 from headrace.web.errors import api_error
-from headrace.web.events import EVENTS_PATH
 from headrace.web.process.crowd import LEAVING, Crowd, Guest
 from headrace.web.process.framing import refused_framing
 from headrace.web.process.lingering import Lingering
+from headrace.web.resources.events import EVENTS_PATH
 
 LOOKS = 5
 """After so many looks in vain, a request that does not arrive is dropped, as is an answer that is

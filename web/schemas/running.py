@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.compiler.language.diagnostics import Severity
-from headrace.web.events import NAMED
+from headrace.web.resources.events import NAMED
 from headrace.web.schemas.shapes import (
     COUNT,
     COUNT_OR_NULL,

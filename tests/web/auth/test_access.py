@@ -20,8 +20,8 @@ from headrace.web.auth.accounts import BasicHeaders
 from headrace.web.auth.doors import Guarded
 from headrace.web.auth.passwords import Crowded
 from headrace.web.auth.verified import Verified
+from headrace.web.endpoint import Endpoint
 from headrace.web.endpoints import ENDPOINTS
-from headrace.web.endpoints.row import Endpoint
 from headrace.web.files.reading import Files, load
 from headrace.web.openapi import described
 from headrace.web.service import Service

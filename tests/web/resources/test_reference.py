@@ -12,7 +12,7 @@ import pytest
 
 from headrace.web.auth.access import Access
 from headrace.web.endpoints import ENDPOINTS
-from headrace.web.reference import ASSETS
+from headrace.web.resources.reference import ASSETS
 
 
 @pytest.fixture

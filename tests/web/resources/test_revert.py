@@ -18,9 +18,9 @@ from headrace.compiler.datadir import DataDir
 from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import Engine
-from headrace.web import reverting
 from headrace.web.app import Application
 from headrace.web.files.reading import Files, Loaded, load, load_again
+from headrace.web.resources import revert as reverting
 from headrace.web.service import Service
 from tests.clients import PATIENCE
 from tests.web.conftest import waited_for

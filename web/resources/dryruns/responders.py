@@ -26,8 +26,8 @@ from headrace.compiler.runtime.rehearsal.chain import (
 from headrace.operators.scripting import ScriptFailed
 from headrace.web.asking import Request
 from headrace.web.bodies import read_json_body
-from headrace.web.dryanswers import Answer
-from headrace.web.dryrequests import Chain, read_chain, read_script, refusal
+from headrace.web.resources.dryruns.answers import Answer
+from headrace.web.resources.dryruns.requests import Chain, read_chain, read_script, refusal
 from headrace.web.service import Service
 
 NOT_COMPILED = "not-compiled"

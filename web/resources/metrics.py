@@ -16,8 +16,8 @@ import falcon.asgi
 
 from headrace.compiler.buckets import Bucket
 from headrace.compiler.runtime.engine import PipelineView
+from headrace.web.resources.state import keys_held
 from headrace.web.service import Service
-from headrace.web.state import keys_held
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric

@@ -11,7 +11,7 @@ from headrace.compiler.decimals import Written
 from headrace.compiler.jsontext import Decoding, decode
 from headrace.compiler.runtime.feed import Run
 from headrace.web.app import Application
-from headrace.web.ingest import LARGEST
+from headrace.web.resources.ingest import LARGEST
 from headrace.web.service import Service
 from tests.web.exchange import Exchange
 
@@ -250,7 +250,7 @@ async def test_a_client_that_leaves_while_its_large_body_is_decoded_holds_nobody
 async def test_beyond_the_bound_no_further_large_body_waits(
     application, asked, monkeypatch
 ) -> None:
-    monkeypatch.setattr("headrace.web.ingest.MOST_WAITING", 2 * len(LARGE_BODY))
+    monkeypatch.setattr("headrace.web.resources.ingest.MOST_WAITING", 2 * len(LARGE_BODY))
 
     exchanges = await asyncio.gather(*(post(application, LARGE_BODY) for _ in range(3)))
     later = await post(application, LARGE_BODY)
@@ -288,7 +288,7 @@ async def test_too_many_bytes_are_refused_before_they_are_decoded(
     application, asked, monkeypatch
 ) -> None:
     asked.has_bytes = asked.has_room = False
-    monkeypatch.setattr("headrace.web.ingest.decode_large", None)
+    monkeypatch.setattr("headrace.web.resources.ingest.decode_large", None)
 
     small, large = await post(application, b"1"), await post(application, LARGE_BODY)
 

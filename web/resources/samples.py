@@ -23,7 +23,7 @@ from headrace.compiler.language.suggest import one_of
 from headrace.compiler.runtime.sampling.taking import Sample, Unbuilt, Unread
 from headrace.web.asking import Request
 from headrace.web.bodies import WrongBody, read_json_body, received
-from headrace.web.dryrequests import SHAPE
+from headrace.web.resources.dryruns.requests import SHAPE
 from headrace.web.service import Service
 
 MOST_MESSAGES = 50

@@ -16,11 +16,11 @@ from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.rehearsal import chain
 from headrace.compiler.runtime.rehearsal.aside import Leash, TookTooLong
 from headrace.compiler.runtime.rehearsal.chain import Surroundings
-from headrace.web import dryanswers
-from headrace.web.dryrequests import MOST_TRANSFORMS
-from headrace.web.dryruns import Answered, DryRun, of_chain, of_script
 from headrace.web.errors import status_of
 from headrace.web.openapi import described
+from headrace.web.resources.dryruns import answers as dryanswers
+from headrace.web.resources.dryruns.requests import MOST_TRANSFORMS
+from headrace.web.resources.dryruns.responders import Answered, DryRun, of_chain, of_script
 from headrace.web.service import Service
 from tests.peer import peer, replies
 

@@ -20,8 +20,8 @@ from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.config import load_program
 from headrace.compiler.language.documents import read
 from headrace.compiler.runtime.engine import Engine
-from headrace.web import state
 from headrace.web.app import Application
+from headrace.web.resources import state
 from headrace.web.service import Service
 from tests.virtual import virtual
 
@@ -251,7 +251,7 @@ async def test_a_fault_in_state_is_told_once(client, service, given: Any, path: 
 
 
 def test_the_config_on_the_page_about_state_loads_without_a_word(components) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "concepts" / "state.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "concepts" / "state.md").read_text()
     texts = re.findall(r"^```yaml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
 
     said = [load_program(read(text, None, "yaml"), components) for text in texts]

@@ -12,7 +12,7 @@ import falcon.asgi
 import pytest
 
 from headrace.web.app import Application
-from headrace.web.pipelines import list_pipelines
+from headrace.web.resources.pipelines import list_pipelines
 from headrace.web.service import Service
 from tests.web.exchange import Exchange
 

@@ -14,8 +14,8 @@ from headrace.web.auth.access import Caller
 from headrace.web.auth.doors import Guarded
 from headrace.web.auth.requests import TokenLoginRequest
 from headrace.web.auth.verified import TokenRefused, Verified
+from headrace.web.resources.signin import asked, nobody_has_to, signed_in
 from headrace.web.service import Service
-from headrace.web.signin.answers import asked, nobody_has_to, signed_in
 
 LARGEST = 64 * 1024
 """Bytes of a body with a token: as much as the header of a request could bring."""

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.feed import MOST_WAITING, Event, Lagged, Run
 from headrace.web.app import Application
-from headrace.web.events import EventStream, frame, lag
+from headrace.web.resources.events import EventStream, frame, lag
 from headrace.web.service import Service
 from tests.virtual import virtual
 from tests.web.exchange import Exchange

@@ -1,0 +1,1 @@
+"""The dry runs: what a chain, or a script, would do with messages."""

@@ -1,1 +1,0 @@
-"""Sign-in: the settings file, accounts, tokens, sessions, and who is let in as whom."""
