@@ -18,23 +18,23 @@ JSON = "application/json"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One response: what it means, and the schema of its body, if it has one."""
+    """One response: what it means, and the type of its body (see `Shapes`), if it has one."""
 
     meaning: str
-    schema: str | None = None
+    schema: Any = None
     is_list: bool = False
     media_type: str = JSON
-    named: Mapping[str, str] = field(default_factory=dict)
-    """Schemas of the data of named events, where it is a stream of them."""
+    named: Mapping[str, Any] = field(default_factory=dict)
+    """Types of the data of named events, where it is a stream of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """An optional parameter behind the `?`: what it chooses, and the schema of its values."""
+    """An optional parameter behind the `?`: what it chooses, and the type of its values."""
 
     name: str
     meaning: str
-    schema: str
+    schema: Any
     words: Collection[str] | None = None
     """The words it takes, parted by commas. Another one is no mistake: a page that is made for a newer
     server would have no answer at all. None: it takes other values."""
@@ -52,8 +52,8 @@ class Endpoint:
     summary: str
     responses: Mapping[int, Answer]
     query: tuple[Query, ...] = ()
-    body: str | None = None
-    """Schema of the request body."""
+    body: Any = None
+    """Type of the request body, or the name of its schema."""
     example: Any = None
     """A request body that is answered with success."""
     respond: Responder | None = None

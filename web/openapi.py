@@ -6,7 +6,7 @@ Source: https://spec.openapis.org/oas/v3.1.0
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from http import HTTPStatus
 from importlib.metadata import version
@@ -25,13 +25,12 @@ from headrace.web.files.layout import LayoutFile
 from headrace.web.resources.config import SaveConfigRequest
 from headrace.web.resources.dryruns.requests import DryRunRequest, PipelineDryRunRequest
 from headrace.web.resources.samples import SampleRequest
-from headrace.web.schemas import config, dryruns, history, running, samples, signin
-from headrace.web.schemas.shapes import Schema, one_of, ref
+from headrace.web.schemas import config, dryruns, running, samples, signin
+from headrace.web.shapes import Schema, Shapes, one_of
 
 BODIES: dict[str, Schema] = {
     **config.BODIES,
     **dryruns.BODIES,
-    **history.BODIES,
     **running.BODIES,
     **samples.BODIES,
     **signin.BODIES,
@@ -66,9 +65,10 @@ DENIED = {
 
 def described(catalogue: Catalogue, table: Sequence[Endpoint] = ENDPOINTS) -> Schema:
     """Return the OpenAPI document of the endpoints in ``table``."""
+    shapes = Shapes()
     paths: dict[str, Schema] = {}
     for endpoint in table:
-        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint)
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, shapes)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -80,14 +80,14 @@ def described(catalogue: Catalogue, table: Sequence[Endpoint] = ENDPOINTS) -> Sc
         "tags": [{"name": tag} for tag in dict.fromkeys(endpoint.tag for endpoint in table)],
         "paths": paths,
         "components": {
-            "schemas": {**_records(catalogue), **BODIES},
+            "schemas": {**_records(catalogue), **BODIES, **shapes.named},
             "headers": {ignoring.HEADER: IGNORED},
             "securitySchemes": SECURITY_SCHEMES,
         },
     }
 
 
-def _operation(endpoint: Endpoint) -> Schema:
+def _operation(endpoint: Endpoint, shapes: Shapes) -> Schema:
     responses = _responses(endpoint)
     ways: list[Schema] = [{name: []} for name in SECURITY_SCHEMES] if endpoint.access else []
     if endpoint.takes_anybody:
@@ -98,13 +98,17 @@ def _operation(endpoint: Endpoint) -> Schema:
         "tags": [endpoint.tag],
         "x-headrace-access": endpoint.access.name.lower(),
         "security": ways,
-        "responses": {str(status): _response(status, responses) for status in sorted(responses)},
+        "responses": {
+            str(status): _response(status, responses[status], shapes)
+            for status in sorted(responses)
+        },
     }
     captured = re.findall(r"\{(\w+)\}", endpoint.path)
-    if parameters := [*map(_parameter, captured), *map(_asked, endpoint.query)]:
+    asked = [_asked(query, shapes) for query in endpoint.query]
+    if parameters := [*map(_parameter, captured), *asked]:
         operation["parameters"] = parameters
     if endpoint.body is not None:
-        body = {"schema": ref(endpoint.body), "example": endpoint.example}
+        body = {"schema": shapes.of(endpoint.body), "example": endpoint.example}
         operation["requestBody"] = {"required": True, "content": {JSON: body}}
     return operation
 
@@ -126,26 +130,25 @@ def _parameter(name: str) -> Schema:
     return {"name": name, "in": "path", "required": True, "schema": schema, **example}
 
 
-def _asked(query: Query) -> Schema:
-    schema = ref(query.schema)
+def _asked(query: Query, shapes: Shapes) -> Schema:
+    schema = shapes.of(query.schema)
     return {"name": query.name, "in": "query", "description": query.meaning, "schema": schema}
 
 
-def _response(status: int, answers: Mapping[int, Answer]) -> Schema:
-    answer = answers[status]
+def _response(status: int, answer: Answer, shapes: Shapes) -> Schema:
     if status >= HTTPStatus.BAD_REQUEST:
-        return _content(answer)
+        return _content(answer, shapes)
     header = {"$ref": f"#/components/headers/{ignoring.HEADER}"}
-    return {**_content(answer), "headers": {ignoring.HEADER: header}}
+    return {**_content(answer, shapes), "headers": {ignoring.HEADER: header}}
 
 
-def _content(answer: Answer) -> Schema:
+def _content(answer: Answer, shapes: Shapes) -> Schema:
     if answer.schema is None:
         return {"description": answer.meaning}
-    schema = ref(answer.schema)
+    schema = shapes.of(answer.schema)
     if answer.is_list:
         schema = {"type": "array", "items": schema}
-    named = {name: ref(data) for name, data in answer.named.items()}
+    named = {name: shapes.of(data) for name, data in answer.named.items()}
     if named:
         schema = {"anyOf": [schema, *named.values()]}
     content: Schema = {"schema": schema}

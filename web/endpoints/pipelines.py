@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.web import examples
 from headrace.web.auth.access import Access
-from headrace.web.endpoint import BODY, FAILURE, Answer, Endpoint, Query, refusals
+from headrace.web.endpoint import BODY, FAILURE, Answer, Endpoint, refusals
 from headrace.web.resources import history, pipelines, samples
 from headrace.web.resources.dryruns import responders as dryruns
 from headrace.web.resources.ingest import Ingest
@@ -52,26 +52,7 @@ ROWS: tuple[Endpoint, ...] = (
         },
         respond=pipelines.delete_pipeline,
     ),
-    Endpoint(
-        method="GET",
-        path="/api/pipelines/{pipeline_id}/history",
-        operation="getPipelineHistory",
-        tag="pipelines",
-        access=Access.READ,
-        summary="Show what a pipeline counted when, and how it failed, deleted ones included.",
-        query=(
-            Query(
-                "resolution",
-                "`coarse`: a minute per bucket, as far as history goes back. `fine`: five seconds, the"
-                " last half hour. Anything else is `coarse`.",
-                "HistoryResolution",
-            ),
-        ),
-        responses={
-            200: Answer("Its past; empty where nothing is known of the id.", "PipelineHistory")
-        },
-        respond=history.get_pipeline_history,
-    ),
+    *history.ROWS,
     Endpoint(
         method="POST",
         path="/api/pipelines/{pipeline_id}/messages",

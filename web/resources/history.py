@@ -5,23 +5,67 @@ An id that nobody knows has an empty past, which is no mistake of who asks.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import falcon.asgi
 import msgspec
+from msgspec import Meta
 
 from headrace.compiler.jsontext import encode
 from headrace.compiler.runtime.history import Past
-from headrace.compiler.runtime.records import Resolution
+from headrace.compiler.runtime.records import WIDTHS, Resolution
 from headrace.compiler.runtime.rings import Buckets
+from headrace.compiler.runtime.signatures import Stage
+from headrace.web.auth.access import Access
+from headrace.web.endpoint import Answer, Endpoint, Query
 from headrace.web.service import Service
+from headrace.web.shapes import Count, Millis
 
 
 class HistoryBucket(msgspec.Struct, gc=False):
-    """A bucket as the API shows it. A week has ten thousand of them, and these encode quickly."""
+    """What was counted in one span of time."""
 
-    start: int
-    inbound: int
-    outbound: int
-    errors: int
+    # A week has ten thousand of them, and these encode quickly.
+    start: Annotated[Count, Meta(description="Seconds since 1970, a multiple of the width.")]
+    inbound: Annotated[Count, Meta(description="Messages that the inputs delivered.")]
+    outbound: Annotated[Count, Meta(description="Messages that left the transforms.")]
+    errors: Annotated[Count, Meta(description="Failures, repeated ones included.")]
+
+
+class ErrorSignature(msgspec.Struct):
+    """A distinct failure: what failed where, when first and last, and how often."""
+
+    stage: Stage
+    component: Annotated[Count | None, Meta(description="Index in the list of its stage.")]
+    message: str
+    first_seen: Millis
+    last_seen: Millis
+    count: Count
+
+
+HistoryResolution = Annotated[
+    Resolution, Meta(title="HistoryResolution", extra_json_schema={"default": "coarse"})
+]
+
+
+class PipelineHistory(msgspec.Struct):
+    """What a pipeline counted when, and how it failed."""
+
+    resolution: HistoryResolution
+    bucket_secs: Annotated[
+        int,
+        Meta(description="Seconds per bucket.", extra_json_schema={"enum": [*WIDTHS.values()]}),
+    ]
+    buckets: Annotated[
+        list[HistoryBucket],
+        Meta(
+            description="In a row, the oldest first, empty ones included; the last one still fills."
+        ),
+    ]
+    errors: Annotated[list[ErrorSignature], Meta(description="The last seen first.")]
+    dropped_signatures: Annotated[
+        Count, Meta(description="How many failures made room for newer ones.")
+    ]
 
 
 async def get_pipeline_history(
@@ -32,17 +76,41 @@ async def get_pipeline_history(
     resp.data = encode(_told(resolution, service.engine.history.past(pipeline_id, resolution)))
 
 
-def _told(resolution: Resolution, past: Past) -> dict[str, object]:
-    return {
-        "resolution": resolution,
-        "bucket_secs": past.buckets.width,
-        "buckets": _listed(past.buckets),
-        "errors": past.failures,
-        "dropped_signatures": past.dropped_signatures,
-    }
+def _told(resolution: Resolution, past: Past) -> PipelineHistory:
+    return PipelineHistory(
+        resolution,
+        past.buckets.width,
+        _listed(past.buckets),
+        msgspec.convert(past.failures, list[ErrorSignature], from_attributes=True),
+        past.dropped_signatures,
+    )
 
 
 def _listed(buckets: Buckets) -> list[HistoryBucket]:
     counts = buckets.counts
     starts = range(buckets.start, buckets.start + len(buckets) * buckets.width, buckets.width)
     return list(map(HistoryBucket, starts, counts[::3], counts[1::3], counts[2::3]))
+
+
+ROWS: tuple[Endpoint, ...] = (
+    Endpoint(
+        method="GET",
+        path="/api/pipelines/{pipeline_id}/history",
+        operation="getPipelineHistory",
+        tag="pipelines",
+        access=Access.READ,
+        summary="Show what a pipeline counted when, and how it failed, deleted ones included.",
+        query=(
+            Query(
+                "resolution",
+                "`coarse`: a minute per bucket, as far as history goes back. `fine`: five seconds, the"
+                " last half hour. Anything else is `coarse`.",
+                HistoryResolution,
+            ),
+        ),
+        responses={
+            200: Answer("Its past; empty where nothing is known of the id.", PipelineHistory)
+        },
+        respond=get_pipeline_history,
+    ),
+)
