@@ -16,12 +16,12 @@ import falcon
 import falcon.asgi
 
 from headrace.web import errors
+from headrace.web.apierror import api_error
 from headrace.web.asgi import Asgi, Message, Receive, Send, respond
 from headrace.web.asking import Request
 from headrace.web.auth import access
 from headrace.web.endpoint import Endpoint
 from headrace.web.endpoints import ENDPOINTS
-from headrace.web.errors import api_error
 from headrace.web.ignoring import HEADER, ignored, naming
 from headrace.web.service import Service
 

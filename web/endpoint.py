@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from headrace.web.apierror import ApiError
 from headrace.web.asgi import Asgi
 from headrace.web.auth.access import Access
 from headrace.web.service import Service
@@ -64,7 +65,7 @@ class Endpoint:
 
 def refusals(**meanings: str) -> dict[int, Answer]:
     """Return failing responses, ``_404="..."``: they all have the same body."""
-    return {int(key[1:]): Answer(said, "ApiError") for key, said in meanings.items()}
+    return {int(key[1:]): Answer(said, ApiError) for key, said in meanings.items()}
 
 
 FAILURE = "A failure of the server; its log says more."

@@ -1,9 +1,6 @@
-"""The one table from error class to status, and the one shape of every refusal.
+"""The one table from error class to status.
 
-    {"error": "pipeline 'p1' could not be started: inputs[0].upstream: this key is required ..."}
-
-One line, the context before the cause. A refused config adds `diagnostics`, the very objects that a
-start-up refusal prints. What nobody foresaw is logged with its traceback and answered without.
+What nobody foresaw is logged with its traceback and answered without.
 """
 
 from __future__ import annotations
@@ -23,11 +20,11 @@ from headrace.compiler.errors import (
     Refused,
     UnknownPipeline,
 )
-from headrace.compiler.jsontext import encode
 from headrace.compiler.runtime.connections import ConnectionExists, ConnectionInUse, NotFiled
 from headrace.compiler.runtime.rehearsal.aside import TookTooLong, TooMany
 from headrace.compiler.runtime.reverting import NotReverted, RevertedInPart
 from headrace.compiler.runtime.sampling.samples import TooManySamples
+from headrace.web.apierror import api_error
 from headrace.web.auth.access import Forbidden, FromElsewhere, NotSignedIn
 from headrace.web.auth.passwords import Crowded
 from headrace.web.auth.verified import TokenRefused, WrongPassword
@@ -87,12 +84,6 @@ def answer(cause: Exception, context: str) -> tuple[int, bytes]:
     # The cause's own words stay in the log: nobody has looked at what they may reveal.
     said = f"{context}: unexpected {type(cause).__name__}, the server's log says more"
     return status_of(cause), api_error(said)
-
-
-def api_error(text: str, diagnostics: Any = ()) -> bytes:
-    """Return an ApiError, its text on one line."""
-    details = {"diagnostics": [one.as_json() for one in diagnostics]} if diagnostics else {}
-    return encode({"error": " ".join(text.split()), **details})
 
 
 def install(app: falcon.asgi.App[Any, Any]) -> None:

@@ -15,6 +15,7 @@ import enum
 import inspect
 import types
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
@@ -40,9 +41,16 @@ def ref(name: str) -> Schema:
     return {"$ref": OPENAPI + name}
 
 
+@dataclass(frozen=True, slots=True)
+class DescribedAs:
+    """What a type stands for, in the description: of a text that is written already, what it holds."""
+
+    kind: Any
+
+
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Millis = Annotated[Count, msgspec.Meta(description="Milliseconds since 1970.")]
-JsonObject = Annotated[Mapping[str, Any], msgspec.Meta(extra_json_schema=ref(ANY_OBJECT))]
+JsonObject = Annotated[Mapping[str, Any], DescribedAs(ANY_OBJECT)]
 Text = Annotated[str, msgspec.Meta(title="Text")]
 
 
@@ -75,16 +83,16 @@ class Shapes:
             return {"type": "object", "additionalProperties": self.of(arguments[1])}
         return dict(_PLAIN[kind])
 
-    def _said(self, kind: Any, *said: msgspec.Meta) -> Schema:
+    def _said(self, kind: Any, *further: msgspec.Meta | DescribedAs) -> Schema:
         """Return the schema of a type with what is said of it."""
+        said = [each for each in further if isinstance(each, msgspec.Meta)]
+        kind = next((each.kind for each in further if isinstance(each, DescribedAs)), kind)
         title = next((each.title for each in said if each.title), None)
         if title in self.named:
             return ref(title)
-        extra = {
-            key: value for each in said for key, value in (each.extra_json_schema or {}).items()
-        }
-        schema = extra if "$ref" in extra else {**self.of(kind), **extra}
+        schema = self.of(kind)
         for each in said:
+            schema |= each.extra_json_schema or {}
             if each.ge is not None:
                 schema["minimum"] = each.ge
             if each.description is not None:

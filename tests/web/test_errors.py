@@ -10,7 +10,8 @@ import pytest
 from headrace.compiler import errors as compiled
 from headrace.compiler.errors import BatchFailed, HeadraceError, PipelineExists, Refused
 from headrace.compiler.language.diagnostics import Diagnostic
-from headrace.web.errors import STATUS, answer, api_error, status_of
+from headrace.web.apierror import api_error
+from headrace.web.errors import STATUS, answer, status_of
 
 
 def test_the_most_specific_class_counts() -> None:

@@ -8,9 +8,9 @@ from headrace.web.endpoints import (
     pipelines,
     reference,
     signin,
-    state,
     watching,
 )
+from headrace.web.resources import state
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     *pipelines.ROWS,

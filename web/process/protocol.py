@@ -13,7 +13,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from headrace.compiler.clock import Clock
-from headrace.web.errors import api_error
+from headrace.web.apierror import api_error
 from headrace.web.process.crowd import LEAVING, Crowd, Guest
 from headrace.web.process.framing import refused_framing
 from headrace.web.process.lingering import Lingering

@@ -24,8 +24,8 @@ from headrace.compiler.jsontext import Decoding, NotJson, has_exponents
 from headrace.compiler.language.context import Ingress
 from headrace.compiler.language.diagnostics import shown
 from headrace.compiler.largejson import LARGE, SLICE, DecodedBatch, decode_large
+from headrace.web.apierror import api_error
 from headrace.web.asgi import Message, Receive, Send, respond, starting, unless_gone
-from headrace.web.errors import api_error
 from headrace.web.service import Service
 
 LARGEST = 16 * 1024 * 1024

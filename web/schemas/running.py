@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from headrace.compiler.language.diagnostics import Severity
 from headrace.web.resources.events import NAMED
 from headrace.web.schemas.shapes import (
     COUNT,
@@ -26,22 +25,6 @@ _FIELD = object_of(
 )
 
 BODIES: dict[str, Schema] = {
-    "ApiError": {
-        **object_of(["diagnostics"], error=TEXT, diagnostics=list_of(ref("Diagnostic"))),
-        "description": "One line, `context: cause`. A refused document adds what is wrong where.",
-    },
-    "Diagnostic": object_of(
-        file=TEXT_OR_NULL,
-        line=COUNT_OR_NULL,
-        column=COUNT_OR_NULL,
-        path=TEXT,
-        severity=word_of(*Severity),
-        code=TEXT,
-        message=TEXT,
-        found=TEXT_OR_NULL,
-        expected=TEXT_OR_NULL,
-        suggestion=TEXT_OR_NULL,
-    ),
     "PipelineDto": object_of(
         id=TEXT,
         config=ref("Config"),
@@ -49,20 +32,6 @@ BODIES: dict[str, Schema] = {
     ),
     "IngestRequest": {"description": "An array is one batch; anything else is one message."},
     "IngestResponse": object_of(accepted=COUNT),
-    "BucketSummary": object_of(
-        name=TEXT, keys=COUNT, max_keys=COUNT, idle_timeout_secs=COUNT_OR_NULL
-    ),
-    "BucketContents": object_of(
-        name=TEXT,
-        keys={**COUNT, "description": "All that the bucket holds, not the entries listed."},
-        truncated={"type": "boolean", "description": "Whether some of them are not listed."},
-        entries=list_of(ref("BucketEntry")),
-    ),
-    "BucketEntry": object_of(
-        key={**TEXT, "description": "Empty for what concerns the bucket as a whole."},
-        values=OBJECT,
-        updated_at={**TEXT, "format": "date-time"},
-    ),
     "UiEvent": object_of(
         ["count"],
         pipeline_id=TEXT,

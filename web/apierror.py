@@ -1,0 +1,51 @@
+"""The one shape of every refusal.
+
+    {"error": "pipeline 'p1' could not be started: inputs[0].upstream: this key is required ..."}
+
+One line, the context before the cause. A refused config adds `diagnostics`, the very objects that a
+start-up refusal prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from headrace.compiler.jsontext import encode
+from headrace.compiler.language import diagnostics
+from headrace.compiler.language.diagnostics import Severity
+from headrace.web.shapes import Count
+
+
+class Diagnostic(msgspec.Struct):
+    """What is wrong or odd in a document, and where; what is unknown is null."""
+
+    file: str | None
+    line: Count | None
+    column: Count | None
+    path: str
+    severity: Severity
+    code: str
+    message: str
+    found: str | None
+    expected: str | None
+    suggestion: str | None
+
+
+class ApiError(msgspec.Struct):
+    """One line, `context: cause`. A refused document adds what is wrong where."""
+
+    error: str
+    diagnostics: list[Diagnostic] | UnsetType = UNSET
+
+
+def api_error(text: str, wrong: Iterable[diagnostics.Diagnostic] = ()) -> bytes:
+    """Return an ApiError, its text on one line."""
+    return encode(ApiError(" ".join(text.split()), shown(wrong) or UNSET))
+
+
+def shown(said: Iterable[diagnostics.Diagnostic]) -> list[Diagnostic]:
+    """Return diagnostics as the API shows them."""
+    return msgspec.convert([*said], list[Diagnostic], from_attributes=True)
