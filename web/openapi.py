@@ -25,14 +25,13 @@ from headrace.web.files.layout import LayoutFile
 from headrace.web.resources.config import SaveConfigRequest
 from headrace.web.resources.dryruns.requests import DryRunRequest, PipelineDryRunRequest
 from headrace.web.resources.samples import SampleRequest
-from headrace.web.schemas import config, dryruns, running, samples, signin
+from headrace.web.schemas import config, dryruns, running, signin
 from headrace.web.shapes import Schema, Shapes, one_of
 
 BODIES: dict[str, Schema] = {
     **config.BODIES,
     **dryruns.BODIES,
     **running.BODIES,
-    **samples.BODIES,
     **signin.BODIES,
 }
 """The bodies that are no components and no records."""

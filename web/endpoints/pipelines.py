@@ -117,23 +117,5 @@ ROWS: tuple[Endpoint, ...] = (
         },
         respond=dryruns.dry_run_pipeline,
     ),
-    Endpoint(
-        method="POST",
-        path="/api/inputs/sample",
-        operation="sampleInput",
-        tag="pipelines",
-        access=Access.ADMIN,
-        summary="Read a few messages of an input as a pipeline would, and leave no trace of that.",
-        body="SampleRequest",
-        example=examples.SAMPLE,
-        responses={
-            200: Answer("What arrived, or why nothing could be read.", "SampleResponse"),
-            **BODY,
-            **refusals(
-                _400="The body is not JSON or not such a request, or no sample can be taken of the input.",
-                _503="Too many samples are being taken; try again later.",
-            ),
-        },
-        respond=samples.sample_input,
-    ),
+    *samples.ROWS,
 )

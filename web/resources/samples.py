@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import falcon.asgi
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
+from headrace.compiler.delivery import JsonValue
 from headrace.compiler.errors import Refused
 from headrace.compiler.jsontext import encode
 from headrace.compiler.language.catalogue import Catalogue
@@ -21,10 +24,14 @@ from headrace.compiler.language.rules import wrong_between, wrong_within
 from headrace.compiler.language.structures import ComponentOf
 from headrace.compiler.language.suggest import one_of
 from headrace.compiler.runtime.sampling.taking import Sample, Unbuilt, Unread
+from headrace.web import apierror
 from headrace.web.asking import Request
+from headrace.web.auth.access import Access
 from headrace.web.bodies import WrongBody, read_json_body, received
+from headrace.web.endpoint import BODY, Answer, Endpoint, refusals
 from headrace.web.resources.dryruns.requests import SHAPE
 from headrace.web.service import Service
+from headrace.web.shapes import Count
 
 MOST_MESSAGES = 50
 MOST_MILLISECONDS = 30_000
@@ -44,6 +51,43 @@ class SampleRequest(Record):
         f"How long it may take, in milliseconds; at most {MOST_MILLISECONDS} are waited.",
         default=5000,
     )
+
+
+Notes = Annotated[
+    list[str],
+    Meta(description="What was different from a pipeline, what was skipped, what went wrong."),
+]
+SampleStage = Annotated[Literal["build", "read"], Meta(title="SampleStage")]
+
+
+class SampleSampled(msgspec.Struct, tag_field="outcome", tag="sampled"):
+    """What arrived."""
+
+    messages: Annotated[list[JsonValue], Meta(description="In the order they arrived.")]
+    notes: Notes
+    waited_ms: Count
+
+
+class SampleFailed(msgspec.Struct, tag_field="outcome", tag="failed", kw_only=True):
+    """Why nothing could be read."""
+
+    stage: SampleStage
+    message: str
+    diagnostics: (
+        Annotated[
+            list[apierror.Diagnostic],
+            Meta(description="All that is wrong with the input, at the stage `build`."),
+        ]
+        | UnsetType
+    ) = UNSET
+    notes: Notes
+
+
+SampleResponse = Annotated[SampleSampled | SampleFailed, Meta(title="SampleResponse")]
+
+
+EXAMPLE = {"input": {"type": "dummy", "duration": 1}, "max_messages": 1, "timeout_ms": 2000}
+"""A request that is answered with success."""
 
 
 @dataclass(frozen=True)
@@ -78,31 +122,24 @@ async def _answer(service: Service, asked: Asked) -> bytes:
     return encode(_told(taken, asked))
 
 
-def _told(taken: Sample | Unbuilt | Unread, asked: Asked) -> dict[str, Any]:
+def _told(taken: Sample | Unbuilt | Unread, asked: Asked) -> SampleSampled | SampleFailed:
     notes = [*asked.notes, *taken.notes]
     match taken:
         case Unbuilt(faults):
             return _not_built([asked.site.diagnose(fault) for fault in faults], notes)
         case Unread(reason):
-            return {"outcome": "failed", "stage": "read", "message": reason, "notes": notes}
+            return SampleFailed(stage="read", message=reason, notes=notes)
         case Sample(messages, _, seconds):
-            waited = int(seconds * 1000)
-            return {
-                "outcome": "sampled",
-                "messages": messages,
-                "notes": notes,
-                "waited_ms": waited,
-            }
+            return SampleSampled([*messages], notes, int(seconds * 1000))
 
 
-def _not_built(wrong: Sequence[Diagnostic], notes: Sequence[str]) -> dict[str, Any]:
-    return {
-        "outcome": "failed",
-        "stage": "build",
-        "message": " ".join(str(Refused(wrong[:1])).split()),
-        "diagnostics": [each.as_json() for each in wrong],
-        "notes": notes,
-    }
+def _not_built(wrong: Sequence[Diagnostic], notes: Sequence[str]) -> SampleFailed:
+    return SampleFailed(
+        stage="build",
+        message=" ".join(str(Refused(wrong[:1])).split()),
+        diagnostics=apierror.shown(wrong),
+        notes=[*notes],
+    )
 
 
 def read_request(
@@ -170,3 +207,26 @@ def _bounded(name: str, asked: int, read: int) -> Iterator[str]:
     """Yield that a number was read as another one."""
     if asked != read:
         yield f"'{name}' {asked:,} is read as {read:,}"
+
+
+ROWS: tuple[Endpoint, ...] = (
+    Endpoint(
+        method="POST",
+        path="/api/inputs/sample",
+        operation="sampleInput",
+        tag="pipelines",
+        access=Access.ADMIN,
+        summary="Read a few messages of an input as a pipeline would, and leave no trace of that.",
+        body=SampleRequest,
+        example=EXAMPLE,
+        responses={
+            200: Answer("What arrived, or why nothing could be read.", SampleResponse),
+            **BODY,
+            **refusals(
+                _400="The body is not JSON or not such a request, or no sample can be taken of the input.",
+                _503="Too many samples are being taken; try again later.",
+            ),
+        },
+        respond=sample_input,
+    ),
+)
