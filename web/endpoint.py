@@ -23,7 +23,6 @@ class Answer:
 
     meaning: str
     schema: Any = None
-    is_list: bool = False
     media_type: str = JSON
     named: Mapping[str, Any] = field(default_factory=dict)
     """Types of the data of named events, where it is a stream of them."""

@@ -54,6 +54,7 @@ PIPELINE_DRY_RUN = {
         },
     ],
 }
+SAMPLE = {"input": {"type": "dummy", "duration": 1}, "max_messages": 1, "timeout_ms": 2000}
 CONNECTION = {"id": CAPTURED["connection_id"], "type": "file", "root": "data"}
 SAVE = {"name": "plant.yaml"}
 LAYOUT = {

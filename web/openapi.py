@@ -13,28 +13,15 @@ from importlib.metadata import version
 
 from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.connections import Filing
+from headrace.compiler.language.records import Record
 from headrace.compiler.language.schema import OPENAPI, component_schemas
 from headrace.web import ignoring
 from headrace.web.auth import cookies
 from headrace.web.auth.access import Access
-from headrace.web.auth.requests import LoginRequest, TokenLoginRequest
 from headrace.web.endpoint import JSON, Answer, Endpoint, Query, refusals
 from headrace.web.endpoints import ENDPOINTS
 from headrace.web.examples import CAPTURED
-from headrace.web.files.layout import LayoutFile
-from headrace.web.resources.config import SaveConfigRequest
-from headrace.web.resources.dryruns.requests import DryRunRequest, PipelineDryRunRequest
-from headrace.web.resources.samples import SampleRequest
-from headrace.web.schemas import config, dryruns, running, signin
 from headrace.web.shapes import Schema, Shapes, one_of
-
-BODIES: dict[str, Schema] = {
-    **config.BODIES,
-    **dryruns.BODIES,
-    **running.BODIES,
-    **signin.BODIES,
-}
-"""The bodies that are no components and no records."""
 
 SECURITY_SCHEMES: dict[str, Schema] = {
     "basicAuth": {"type": "http", "scheme": "basic"},
@@ -79,7 +66,7 @@ def described(catalogue: Catalogue, table: Sequence[Endpoint] = ENDPOINTS) -> Sc
         "tags": [{"name": tag} for tag in dict.fromkeys(endpoint.tag for endpoint in table)],
         "paths": paths,
         "components": {
-            "schemas": {**_records(catalogue), **BODIES, **shapes.named},
+            "schemas": {**_records(catalogue, table), **shapes.named},
             "headers": {ignoring.HEADER: IGNORED},
             "securitySchemes": SECURITY_SCHEMES,
         },
@@ -145,8 +132,6 @@ def _content(answer: Answer, shapes: Shapes) -> Schema:
     if answer.schema is None:
         return {"description": answer.meaning}
     schema = shapes.of(answer.schema)
-    if answer.is_list:
-        schema = {"type": "array", "items": schema}
     named = {name: shapes.of(data) for name, data in answer.named.items()}
     if named:
         schema = {"anyOf": [schema, *named.values()]}
@@ -156,22 +141,11 @@ def _content(answer: Answer, shapes: Shapes) -> Schema:
     return {"description": answer.meaning, "content": {answer.media_type: content}}
 
 
-_REQUESTS = (
-    DryRunRequest,
-    PipelineDryRunRequest,
-    SampleRequest,
-    Filing,
-    LoginRequest,
-    TokenLoginRequest,
-    SaveConfigRequest,
-    LayoutFile,
-)
-"""The request bodies that are records, or begin with one."""
-
-
-def _records(catalogue: Catalogue) -> dict[str, Schema]:
-    """Return the schemas of components and of requests."""
-    schemas = component_schemas(catalogue, _REQUESTS)
+def _records(catalogue: Catalogue, table: Sequence[Endpoint]) -> dict[str, Schema]:
+    """Return the schemas of components, and of the requests that are records or begin with one."""
+    bodies = [each.body for each in table]
+    requests = [each for each in bodies if isinstance(each, type) and issubclass(each, Record)]
+    schemas = component_schemas(catalogue, [*requests, Filing])
     filing = schemas.pop(Filing.__name__)
     mapping = schemas["Connection"]["discriminator"]["mapping"]
     names = {kind: where.removeprefix(OPENAPI) for kind, where in mapping.items()}

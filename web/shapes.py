@@ -21,9 +21,12 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import msgspec
 
 from headrace.compiler.language.records import Record
-from headrace.compiler.language.schema import ANY_OBJECT, OPENAPI
+from headrace.compiler.language.structures import AnyObject
 
 Schema = dict[str, Any]
+
+SCHEMAS = "#/components/schemas/"
+"""Where a description has its schemas. Source: https://spec.openapis.org/oas/v3.1.0"""
 
 _PLAIN: Mapping[Any, Schema] = types.MappingProxyType(
     {
@@ -38,7 +41,7 @@ _PLAIN: Mapping[Any, Schema] = types.MappingProxyType(
 
 def ref(name: str) -> Schema:
     """Return what stands for the schema of that name."""
-    return {"$ref": OPENAPI + name}
+    return {"$ref": SCHEMAS + name}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class DescribedAs:
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Millis = Annotated[Count, msgspec.Meta(description="Milliseconds since 1970.")]
-JsonObject = Annotated[Mapping[str, Any], DescribedAs(ANY_OBJECT)]
+JsonObject = Annotated[Mapping[str, Any], DescribedAs(AnyObject.__name__)]
 Text = Annotated[str, msgspec.Meta(title="Text")]
 
 
@@ -131,7 +134,7 @@ class Shapes:
         variants = [self.of(each) for each in (*others, last)]
         if (key := last.__struct_config__.tag_field) is None:
             return {"oneOf": variants}
-        mapping = {each.__struct_config__.tag: OPENAPI + each.__name__ for each in (*others, last)}
+        mapping = {each.__struct_config__.tag: SCHEMAS + each.__name__ for each in (*others, last)}
         return {"oneOf": variants, "discriminator": {"propertyName": key, "mapping": mapping}}
 
 
@@ -144,7 +147,7 @@ def _words(words: Sequence[Any]) -> Schema:
 
 def one_of(key: str, names: Mapping[str, str]) -> Schema:
     """Return the schema of what the word under ``key`` tells apart: ``names`` of schemas by word."""
-    mapping = {word: OPENAPI + name for word, name in names.items()}
+    mapping = {word: SCHEMAS + name for word, name in names.items()}
     return {
         "oneOf": [ref(name) for name in names.values()],
         "discriminator": {"propertyName": key, "mapping": mapping},

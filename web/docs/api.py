@@ -27,8 +27,7 @@ from headrace.web.docs.regions import Parts
 from headrace.web.endpoint import Endpoint
 from headrace.web.endpoints import ENDPOINTS
 from headrace.web.process import server
-from headrace.web.resources import events, ingest, state, tokenlogin
-from headrace.web.resources import signin as answers
+from headrace.web.resources import events, ingest, signin, state
 from headrace.web.resources.metrics import Scrape
 
 if TYPE_CHECKING:
@@ -36,8 +35,8 @@ if TYPE_CHECKING:
 
 LIMITS = (
     ("body of an ingest request", f"{ingest.LARGEST // 2**20} MiB"),
-    ("body of a login", f"{answers.LARGEST // 1024} KiB"),
-    ("body with a token to sign in with", f"{tokenlogin.LARGEST // 1024} KiB"),
+    ("body of a login", f"{signin.LARGEST // 1024} KiB"),
+    ("body with a token to sign in with", f"{signin.LARGEST_TOKEN // 1024} KiB"),
     ("any other request body", f"{bodies.LARGEST // 2**20} MiB"),
     ("lists and objects inside each other", str(jsontext.MAX_DEPTH)),
     ("values in one document: a file, or a body that is no messages", f"{building.VALUES:,}"),

@@ -69,7 +69,7 @@ def example(folder: Path, name: str) -> str:
         added = ", ".join(f'"{key}": {json.dumps(value)}' for key, value in besides.items())
         shown = f"With `{added}` besides:"
     dry_run = DryRun(text, catalogue(), Surroundings(), WHEN)
-    return f"{shown}\n\n{fenced('json', written(answered(dry_run, Leash())))}"
+    return f"{shown}\n\n{fenced('json', written(json.loads(encode(answered(dry_run, Leash())))))}"
 
 
 def written(value: Any, indent: str = "") -> str:

@@ -1,20 +1,24 @@
-"""The endpoints of the files: where a save would land, a save, and the layout."""
+"""The config file: what it is, where a save would land, and a save."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Annotated
 
-import falcon
 import falcon.asgi
+import msgspec
+from msgspec import Meta
 
 from headrace.compiler.jsontext import encode
 from headrace.compiler.language.decoding import Format
 from headrace.compiler.language.fields import Boolean, Choice, Text
 from headrace.compiler.language.records import Record, option
+from headrace.web import examples
 from headrace.web.asking import Request
+from headrace.web.auth.access import Access
 from headrace.web.bodies import record_of
-from headrace.web.files.layout import LayoutFile
+from headrace.web.endpoint import BODY, Answer, Endpoint, refusals
 from headrace.web.service import Service
 
 
@@ -34,19 +38,31 @@ class SaveConfigRequest(Record):
     overwrite: bool = option(Consent(), "Whether files that are there are replaced.", default=True)
 
 
+class SettingsDto(msgspec.Struct):
+    """What the server works against, and whether a save is due."""
+
+    config_file: Annotated[str | None, Meta(description="Bare name; null without a config file.")]
+    save_directory: str
+    unsaved_changes: Annotated[
+        bool,
+        Meta(description="Whether a save would write another graph than was loaded or saved last."),
+    ]
+
+
+class SaveConfigResponse(msgspec.Struct):
+    """Where it was written."""
+
+    path: str
+
+
 async def get_settings(
     service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
 ) -> None:
     """Answer which config the server works against, where a save lands, and whether one is due."""
     filing = service.filing
     config = filing.files.config
-    resp.data = encode(
-        {
-            "config_file": None if config is None else _shown(config.name),
-            "save_directory": _shown(filing.directory),
-            "unsaved_changes": filing.has_changed(),
-        }
-    )
+    file = None if config is None else _shown(config.name)
+    resp.data = encode(SettingsDto(file, _shown(filing.directory), filing.has_changed()))
 
 
 async def save_config(service: Service, req: Request, resp: falcon.asgi.Response) -> None:
@@ -58,23 +74,43 @@ async def save_config(service: Service, req: Request, resp: falcon.asgi.Response
         format=asked.format,
         overwrites=asked.overwrite,
     )
-    resp.data = encode({"path": _shown(saved)})
-
-
-async def get_layout(
-    service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
-) -> None:
-    """Answer the layout."""
-    resp.data = encode(service.filing.layout.dump())
-
-
-async def replace_layout(service: Service, req: Request, resp: falcon.asgi.Response) -> None:
-    """Take a whole layout in place of the one there is."""
-    layout = await record_of(req, LayoutFile, "the layout is as it was", service.reading)
-    await service.filing.arrange(layout)
-    resp.status = falcon.HTTP_204
+    resp.data = encode(SaveConfigResponse(_shown(saved)))
 
 
 def _shown(path: Path | str) -> str:
     """Return a path as text; what is in it that is not UTF-8 shows as such."""
     return os.fsencode(path).decode(errors="replace")
+
+
+ROWS: tuple[Endpoint, ...] = (
+    Endpoint(
+        method="GET",
+        path="/api/settings",
+        operation="getSettings",
+        tag="config",
+        access=Access.READ,
+        summary="Tell the config file, where a save would land, and whether anything has changed.",
+        responses={200: Answer("The settings.", SettingsDto)},
+        respond=get_settings,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/config/save",
+        operation="saveConfig",
+        tag="config",
+        access=Access.ADMIN,
+        summary="Write what runs: config, connections and layout, all of them or none.",
+        body=SaveConfigRequest,
+        example=examples.SAVE,
+        responses={
+            200: Answer("It is written, and can be started from.", SaveConfigResponse),
+            **BODY,
+            **refusals(
+                _409="Files are there and must not be replaced; the answer names them.",
+                _422="The name is no bare file name; nothing was written.",
+                _500="It could not be written; the files are as they were.",
+            ),
+        },
+        respond=save_config,
+    ),
+)

@@ -17,8 +17,11 @@ from headrace.compiler.language.connections import load_connection
 from headrace.compiler.language.diagnostics import Diagnostic, in_file_order
 from headrace.compiler.language.families import Connection
 from headrace.compiler.language.ground import Ground
+from headrace.web import examples
 from headrace.web.asking import Request
+from headrace.web.auth.access import Access
 from headrace.web.bodies import called, document_of, read_json_body
+from headrace.web.endpoint import BODY, FAILURE, Answer, Endpoint, refusals
 from headrace.web.service import Service
 
 log = logging.getLogger("headrace.web")
@@ -68,3 +71,53 @@ def _connection(body: bytes, service: Service) -> tuple[str, Connection, list[Di
         subject = f"{called('connection', document.value)} could not be filed"
         raise Refused(in_file_order([*twice, *diagnostics]), subject)
     return *loaded, diagnostics
+
+
+ROWS: tuple[Endpoint, ...] = (
+    Endpoint(
+        method="GET",
+        path="/api/connections",
+        operation="listConnections",
+        tag="connections",
+        access=Access.READ,
+        summary="List the connections that a component can name, by name.",
+        responses={200: Answer("The connections; secrets as they are written.", "Connections")},
+        respond=list_connections,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/connections",
+        operation="createConnection",
+        tag="connections",
+        access=Access.ADMIN,
+        summary="File a connection for pipelines that are built later. Nothing is written to disk.",
+        body="CreateConnectionRequest",
+        example=examples.CONNECTION,
+        responses={
+            201: Answer("It is filed as it is answered.", "CreateConnectionRequest"),
+            **BODY,
+            **refusals(
+                _409="The name is taken.",
+                _422="It is no connection; nothing was filed.",
+            ),
+        },
+        respond=create_connection,
+    ),
+    Endpoint(
+        method="DELETE",
+        path="/api/connections/{connection_id}",
+        operation="deleteConnection",
+        tag="connections",
+        access=Access.ADMIN,
+        summary="Remove a connection that no pipeline names.",
+        responses={
+            204: Answer("It is gone."),
+            **refusals(
+                _404="No connection of that name.",
+                _409="Pipelines name it, and the answer names them.",
+                _500=FAILURE,
+            ),
+        },
+        respond=delete_connection,
+    ),
+)

@@ -30,24 +30,78 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import MutableMapping
+from typing import Annotated, Literal, get_args
 from weakref import WeakKeyDictionary
 
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
 from headrace.compiler.clock import Clock
+from headrace.compiler.jsontext import encode
 from headrace.compiler.runtime.feed import Event, Lagged, Run
+from headrace.compiler.runtime.signatures import Stage
 from headrace.web.asgi import Message, Receive, Send, gone
-from headrace.web.auth.access import caller_of
+from headrace.web.auth.access import Access, caller_of
+from headrace.web.endpoint import Answer, Endpoint, Query
 from headrace.web.ignoring import fields, words
 from headrace.web.service import Listener, Service
+from headrace.web.shapes import Count
 
 EVENTS_PATH = "/events"
 KEEP_ALIVE_SECONDS = 15.0
 
 log = logging.getLogger("headrace.web")
 
-NAMED = ("ping",)
+Named = Literal["ping"]
 """The events that come only to who asks for them by name."""
-KNOWN = frozenset({*NAMED, "lagged", "fault"})
+KNOWN = frozenset({*get_args(Named), "lagged", "fault"})
 """All names that may be asked for: the others come anyway."""
+
+
+# A pipeline's events are encoded where they happen, in `compiler.runtime.watch`.
+class BatchPreview(msgspec.Struct):
+    """The first messages of a batch, each as text, cut where it is long."""
+
+    messages: list[str]
+    total: Count
+    skipped_messages: Count
+
+
+class BatchPayload(msgspec.Struct):
+    """A batch that came or went."""
+
+    batch: BatchPreview
+
+
+class ErrorPayload(msgspec.Struct):
+    """A failure."""
+
+    error: str
+
+
+class UiEvent(msgspec.Struct):
+    """What a pipeline tells of a batch, or of a failure."""
+
+    pipeline_id: str
+    stage: Stage
+    ts: Annotated[int, Meta(description="Milliseconds since 1970.")]
+    seq: Annotated[int, Meta(description="Per pipeline; a gap is what was missed.")]
+    component: Count | None
+    payload: BatchPayload | ErrorPayload
+    count: (
+        Annotated[int, Meta(ge=1, description="Of an error: how many it tells of.")] | UnsetType
+    ) = UNSET
+
+
+class PingEvent(msgspec.Struct):
+    """A sign of life; the object is empty."""
+
+
+NamedEvents = Annotated[list[Named], Meta(title="NamedEvents")]
+LaggedEvent = Annotated[
+    int, Meta(title="LaggedEvent", ge=1, description="Events that were missed.")
+]
+FaultEvent = Annotated[str, Meta(title="FaultEvent", description="Why an event could not be made.")]
 
 _START = {
     "type": "http.response.start",
@@ -61,7 +115,7 @@ _START = {
     ],
 }
 _COMMENT = b":\n\n"
-_PING = b"event: ping\ndata: {}\n\n"
+_PING = b"event: ping\ndata: %b\n\n" % encode(PingEvent())
 
 
 class EventStream:
@@ -137,3 +191,34 @@ async def _keep_alive(clock: Clock, send: Send, sign_of_life: bytes) -> None:
 
 def _chunk(body: bytes) -> Message:
     return {"type": "http.response.body", "body": body, "more_body": True}
+
+
+ROWS: tuple[Endpoint, ...] = (
+    Endpoint(
+        method="GET",
+        path=EVENTS_PATH,
+        operation="streamEvents",
+        tag="events",
+        access=Access.READ,
+        summary="Follow batches and failures live: a sample, not a durable feed.",
+        query=(
+            Query(
+                "named",
+                "Further events that are wanted, by name, parted by commas. `ping`: one at once and every"
+                " 15 seconds. Names that do not exist are ignored, and told in `X-Headrace-Ignored`.",
+                NamedEvents,
+                KNOWN,
+            ),
+        ),
+        responses={
+            200: Answer(
+                "Server-sent events. The data of those without a name is a UiEvent. `lagged`: so many"
+                " were missed. `fault`: why one could not be made. `ping`: to who asks for it.",
+                UiEvent,
+                media_type="text/event-stream",
+                named={"lagged": LaggedEvent, "fault": FaultEvent, "ping": PingEvent},
+            ),
+        },
+        ahead=EventStream,
+    ),
+)

@@ -16,17 +16,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from functools import partial
+from typing import Annotated, Any
 from urllib.parse import unquote
+
+import msgspec
+from msgspec import Meta
 
 from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import UnknownPipeline
-from headrace.compiler.jsontext import Decoding, NotJson, has_exponents
+from headrace.compiler.jsontext import Decoding, NotJson, encode, has_exponents
 from headrace.compiler.language.context import Ingress
 from headrace.compiler.language.diagnostics import shown
 from headrace.compiler.largejson import LARGE, SLICE, DecodedBatch, decode_large
+from headrace.web import examples
 from headrace.web.apierror import api_error
 from headrace.web.asgi import Message, Receive, Send, respond, starting, unless_gone
+from headrace.web.auth.access import Access
+from headrace.web.endpoint import FAILURE, Answer, Endpoint, refusals
 from headrace.web.service import Service
+from headrace.web.shapes import Count
 
 LARGEST = 16 * 1024 * 1024
 """Bytes of a body; beyond it the post is refused, read no further."""
@@ -35,7 +43,22 @@ MOST_WAITING = 64 * 1024 * 1024
 
 Headers = Iterable[tuple[bytes, bytes]]
 
-_ONE = b'{"accepted":1}'
+
+class IngestResponse(msgspec.Struct):
+    """How many messages were queued."""
+
+    accepted: Count
+
+
+IngestRequest = Annotated[
+    Any,
+    Meta(
+        title="IngestRequest",
+        description="An array is one batch; anything else is one message.",
+    ),
+]
+
+_ONE = encode(IngestResponse(1))
 _STARTING_ONE = starting(202, len(_ONE))
 _BODY_ONE: Message = {"type": "http.response.body", "body": _ONE}
 _CLOSE = (b"connection", b"close")
@@ -186,7 +209,7 @@ async def _accept(send: Send, count: int) -> None:
         await send(_STARTING_ONE)
         await send(_BODY_ONE)
     else:
-        await respond(send, 202, b'{"accepted":%d}' % count)
+        await respond(send, 202, encode(IngestResponse(count)))
 
 
 def _encoded(value: bytes) -> Refusal:
@@ -218,3 +241,30 @@ def _origin(scope: Message) -> tuple[str, str | None, Headers]:
     host, port = client
     peer = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     return scope["method"], peer, scope["headers"]
+
+
+ROWS: tuple[Endpoint, ...] = (
+    Endpoint(
+        method="POST",
+        path="/api/pipelines/{pipeline_id}/messages",
+        operation="ingestMessages",
+        tag="pipelines",
+        access=Access.PUBLIC,
+        summary="Post one message, or an array of messages as one batch, to an http input.",
+        body=IngestRequest,
+        example=examples.MESSAGES,
+        responses={
+            202: Answer("Queued, not yet processed.", IngestResponse),
+            **refusals(
+                _400="The body is not JSON.",
+                _401="The input's own credential was not presented.",
+                _404="No pipeline under that id, or it has no http input.",
+                _413="The body is larger than 16 MiB.",
+                _415="The body has a content encoding, such as gzip.",
+                _500=FAILURE,
+                _503="There is no room for it in the queue; nothing was taken, so send it again.",
+            ),
+        },
+        ahead=Ingest,
+    ),
+)

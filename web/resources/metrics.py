@@ -16,8 +16,11 @@ import falcon.asgi
 
 from headrace.compiler.buckets import Bucket
 from headrace.compiler.runtime.engine import PipelineView
+from headrace.web.auth.access import Access
+from headrace.web.endpoint import Answer, Endpoint
 from headrace.web.resources.state import keys_held
 from headrace.web.service import Service
+from headrace.web.shapes import Text
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -91,3 +94,17 @@ class Scrape:
             keys.add_metric((bucket.name,), count)
             evictions.add_metric((bucket.name,), bucket.evictions)
         yield from (messages, skipped, failures, held, in_flight, status, keys, evictions)
+
+
+ROWS: tuple[Endpoint, ...] = (
+    Endpoint(
+        method="GET",
+        path="/metrics",
+        operation="getMetrics",
+        tag="health",
+        access=Access.READ,
+        summary="Read what every pipeline counts and every bucket holds, for Prometheus.",
+        responses={200: Answer("The figures.", Text, media_type="text/plain")},
+        respond=get_metrics,
+    ),
+)

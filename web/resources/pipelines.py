@@ -4,23 +4,38 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 import falcon
 import falcon.asgi
+import msgspec
 
 from headrace.compiler.errors import Refused
 from headrace.compiler.language.config import PipelineConfig, load_pipeline
 from headrace.compiler.language.diagnostics import Diagnostic, in_file_order
 from headrace.compiler.language.families import Connection
 from headrace.compiler.runtime.engine import PipelineView
+from headrace.compiler.runtime.lifecycle import Status
+from headrace.web import examples
 from headrace.web.asking import Request
+from headrace.web.auth.access import Access
 from headrace.web.bodies import called, document_of, read_json_body
+from headrace.web.endpoint import BODY, FAILURE, Answer, Endpoint, refusals
 from headrace.web.service import Service
+from headrace.web.shapes import DescribedAs
 
 _SLICE = 20
 """Pipelines that are listed before messages have a turn: the first time each is encoded."""
 
 log = logging.getLogger("headrace.web")
+
+
+class PipelineDto(msgspec.Struct):
+    """A pipeline that runs, its secrets as templates."""
+
+    id: str
+    config: Annotated[msgspec.Raw, DescribedAs("Config")]
+    status: Status
 
 
 async def list_pipelines(
@@ -61,7 +76,7 @@ async def delete_pipeline(
 
 
 def pipeline_dto(view: PipelineView) -> bytes:
-    """Return a pipeline as the API shows it, its secrets as templates."""
+    """Return a `PipelineDto`. All but the status was encoded once, and not of every request anew."""
     return b'%b,"status":"%b"}' % (view.text()[:-1], view.status.encode())
 
 
@@ -92,3 +107,49 @@ def _config(
         subject = f"{called('pipeline', document.value)} could not be started"
         raise Refused(in_file_order([*twice, *diagnostics]), subject)
     return config, diagnostics
+
+
+ROWS: tuple[Endpoint, ...] = (
+    Endpoint(
+        method="GET",
+        path="/api/pipelines",
+        operation="listPipelines",
+        tag="pipelines",
+        access=Access.READ,
+        summary="List what runs now: the runtime, not the file.",
+        responses={200: Answer("The pipelines.", list[PipelineDto])},
+        respond=list_pipelines,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/pipelines",
+        operation="createPipeline",
+        tag="pipelines",
+        access=Access.ADMIN,
+        summary="Build a pipeline and run it. Nothing is written to disk.",
+        body="Config",
+        example=examples.PIPELINE,
+        responses={
+            201: Answer("It runs, or its outputs are still coming up.", PipelineDto),
+            **BODY,
+            **refusals(
+                _409="The id is already running, or the pipeline was deleted while it was being created.",
+                _422="The config cannot be built; nothing was started.",
+            ),
+        },
+        respond=create_pipeline,
+    ),
+    Endpoint(
+        method="DELETE",
+        path="/api/pipelines/{pipeline_id}",
+        operation="deletePipeline",
+        tag="pipelines",
+        access=Access.ADMIN,
+        summary="End a pipeline and finish its outputs. Pipelines that read from it keep running.",
+        responses={
+            204: Answer("It is gone."),
+            **refusals(_404="No pipeline under that id.", _500=FAILURE),
+        },
+        respond=delete_pipeline,
+    ),
+)

@@ -9,11 +9,62 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import Annotated, Any
 
 import falcon
 import falcon.asgi
+import msgspec
+from msgspec import Meta
 
+from headrace.compiler.language.catalogue import FAMILIES
+from headrace.web.auth.access import Access
+from headrace.web.endpoint import Answer, Endpoint, refusals
 from headrace.web.service import Service
+from headrace.web.shapes import JsonObject, Text
+
+
+class FieldDoc(msgspec.Struct):
+    """A key of a component, and what it takes."""
+
+    name: str
+    type_name: str
+    field_type: Annotated[
+        Any,
+        Meta(
+            description="A word, or an object of one key.",
+            extra_json_schema={"type": ["string", "object"]},
+        ),
+    ]
+    description: str | None
+    required: bool
+
+
+class VariantDoc(msgspec.Struct):
+    """One of several keys of which exactly one is given, and what it holds."""
+
+    name: str
+    fields: list[FieldDoc]
+
+
+class MetadataDoc(msgspec.Struct):
+    """What an envelope attaches to a message."""
+
+    name: str
+    description: str
+
+
+class ComponentDoc(msgspec.Struct):
+    """A component that a config can name."""
+
+    kind: str
+    family: Annotated[str, Meta(extra_json_schema={"enum": [*FAMILIES]})]
+    description: str | None
+    fields: list[FieldDoc]
+    variants: list[VariantDoc]
+    metadata: list[MetadataDoc]
+
+
+OpenApi = Annotated[JsonObject, Meta(title="OpenApi")]
 
 # Swagger UI writes style attributes, hence 'unsafe-inline' for styles alone; its icons are data urls.
 _POLICY = "; ".join(
@@ -141,3 +192,60 @@ async def reference_asset(
     resp.content_type, content = ASSETS[asset]
     resp.data = content()
     resp.cache_control = ["max-age=600"]
+
+
+ROWS: tuple[Endpoint, ...] = (
+    Endpoint(
+        method="GET",
+        path="/api/docs",
+        operation="listComponents",
+        tag="reference",
+        access=Access.PUBLIC,
+        summary="List every input, transform, output and connection that can be built.",
+        responses={200: Answer("The components.", list[ComponentDoc])},
+        respond=list_components,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/openapi.json",
+        operation="getOpenApi",
+        tag="reference",
+        access=Access.PUBLIC,
+        summary="Describe the served routes.",
+        responses={200: Answer("An OpenAPI 3.1 document.", OpenApi)},
+        respond=get_openapi,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/reference",
+        operation="apiReference",
+        tag="reference",
+        access=Access.PUBLIC,
+        summary="Show the description as a page.",
+        responses={200: Answer("The page.", Text, media_type="text/html")},
+        respond=api_reference,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/reference/{asset}",
+        operation="referenceAsset",
+        tag="reference",
+        access=Access.PUBLIC,
+        summary="Fetch a script or a style sheet of the page.",
+        responses={
+            200: Answer("The file.", Text, media_type="text/*"),
+            **refusals(_404="No such file."),
+        },
+        respond=reference_asset,
+    ),
+    Endpoint(
+        method="GET",
+        path="/",
+        operation="getRoot",
+        tag="reference",
+        access=Access.PUBLIC,
+        summary="Tell where to read on.",
+        responses={200: Answer("A page for browsers, else lines.", Text, media_type="text/plain")},
+        respond=root,
+    ),
+)

@@ -5,22 +5,93 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict
-from typing import Any
+from typing import Annotated
 
 import falcon
 import falcon.asgi
+import msgspec
+from msgspec import Meta
 
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import encode
 from headrace.compiler.language.diagnostics import in_file_order
 from headrace.compiler.runtime.plan import Plan
 from headrace.compiler.runtime.reverting import NotReverted, RevertedInPart, Target
+from headrace.web.auth.access import Access
 from headrace.web.commands.telling import log_each
+from headrace.web.endpoint import BODY, Answer, Endpoint, refusals
 from headrace.web.files.reading import Loaded, load_again
 from headrace.web.service import Service
+from headrace.web.shapes import Count
 
 log = logging.getLogger("headrace.web")
+
+
+Held = Annotated[Count, Meta(description="Messages that its buffers let go early.")]
+InFlight = Annotated[Count, Meta(description="Batches on their way, which go through first.")]
+
+
+class ChangedPipeline(msgspec.Struct):
+    """A pipeline that is built anew."""
+
+    id: str
+    held: Held
+    in_flight: InFlight
+    why: Annotated[
+        list[str],
+        Meta(
+            description="Settings that differ, and what it was built on that is something else by now."
+        ),
+    ]
+
+
+class RemovedPipeline(msgspec.Struct):
+    """A pipeline that is not in the file."""
+
+    id: str
+    held: Held
+    in_flight: InFlight
+
+
+class PipelinesPlan(msgspec.Struct):
+    """What becomes of the pipelines."""
+
+    kept: Annotated[list[str], Meta(description="Those that go on undisturbed.")]
+    added: list[str]
+    changed: list[ChangedPipeline]
+    removed: list[RemovedPipeline]
+
+
+class ConnectionsPlan(msgspec.Struct):
+    """What becomes of the connections."""
+
+    added: list[str]
+    changed: list[str]
+    removed: list[str]
+
+
+class EmptiedBucket(msgspec.Struct):
+    """A bucket that loses what it holds."""
+
+    name: str
+    keys: Annotated[Count, Meta(description="Keys that it loses.")]
+
+
+class BucketsPlan(msgspec.Struct):
+    """What becomes of the buckets."""
+
+    kept: list[str]
+    added: list[str]
+    changed: list[EmptiedBucket]
+    removed: list[EmptiedBucket]
+
+
+class RevertPlan(msgspec.Struct):
+    """What a revert would do."""
+
+    pipelines: PipelinesPlan
+    connections: ConnectionsPlan
+    buckets: BucketsPlan
 
 
 class NoConfigFile(HeadraceError):
@@ -87,11 +158,44 @@ async def _read(
     return loaded, Target(loaded.program, loaded.connections)
 
 
-def plan_dto(plan: Plan) -> dict[str, Any]:
-    """Return a plan as the API shows it."""
-    told = asdict(plan)
-    del told["lost"]  # known when it is done
-    pipelines = {name: told.pop(name) for name in ("kept", "added", "changed", "removed")}
-    for each in pipelines["removed"]:
-        del each["why"]  # it is not in the file
-    return {"pipelines": pipelines, **told}
+def plan_dto(plan: Plan) -> RevertPlan:
+    """Return a plan as the API shows it: messages that get lost are known when it is done."""
+    return RevertPlan(
+        msgspec.convert(plan, PipelinesPlan, from_attributes=True),
+        msgspec.convert(plan.connections, ConnectionsPlan, from_attributes=True),
+        msgspec.convert(plan.buckets, BucketsPlan, from_attributes=True),
+    )
+
+
+ROWS: tuple[Endpoint, ...] = (
+    Endpoint(
+        method="POST",
+        path="/api/config/revert",
+        operation="revertConfig",
+        tag="config",
+        access=Access.ADMIN,
+        summary="Have what the config file says run. What runs so already goes on undisturbed.",
+        responses={
+            204: Answer("It runs; what had to end has ended."),
+            **refusals(
+                _500="There is no config file, or it is refused: then nothing was changed. Or a server "
+                "turned down what the file says: then that pipeline is `failed`, and the others run.",
+                _503=BODY[503].meaning,
+            ),
+        },
+        respond=revert_config,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/config/plan",
+        operation="planRevert",
+        tag="config",
+        access=Access.READ,
+        summary="Tell what a revert would add, change, remove and leave alone, and what that costs.",
+        responses={
+            200: Answer("The plan; nothing is built for it.", RevertPlan),
+            **refusals(_500="There is no config file, or it is refused."),
+        },
+        respond=plan_revert,
+    ),
+)

@@ -24,7 +24,7 @@ from headrace.compiler.language.rules import wrong_between, wrong_within
 from headrace.compiler.language.structures import ComponentOf
 from headrace.compiler.language.suggest import one_of
 from headrace.compiler.runtime.sampling.taking import Sample, Unbuilt, Unread
-from headrace.web import apierror
+from headrace.web import apierror, examples
 from headrace.web.asking import Request
 from headrace.web.auth.access import Access
 from headrace.web.bodies import WrongBody, read_json_body, received
@@ -84,10 +84,6 @@ class SampleFailed(msgspec.Struct, tag_field="outcome", tag="failed", kw_only=Tr
 
 
 SampleResponse = Annotated[SampleSampled | SampleFailed, Meta(title="SampleResponse")]
-
-
-EXAMPLE = {"input": {"type": "dummy", "duration": 1}, "max_messages": 1, "timeout_ms": 2000}
-"""A request that is answered with success."""
 
 
 @dataclass(frozen=True)
@@ -218,7 +214,7 @@ ROWS: tuple[Endpoint, ...] = (
         access=Access.ADMIN,
         summary="Read a few messages of an input as a pipeline would, and leave no trace of that.",
         body=SampleRequest,
-        example=EXAMPLE,
+        example=examples.SAMPLE,
         responses={
             200: Answer("What arrived, or why nothing could be read.", SampleResponse),
             **BODY,

@@ -1,4 +1,4 @@
-"""Who is signed in, signing in with a password, and signing out.
+"""Who is signed in, signing in with a password or a token, and signing out.
 
 Nothing that is posted here is logged or shown. Whoever may not sign in is told the same whatever was
 wrong.
@@ -8,20 +8,25 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from typing import Annotated, Literal
 
 import falcon
 import falcon.asgi
+import msgspec
+from msgspec import Meta
 
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import encode
 from headrace.compiler.language.records import Record
+from headrace.web import examples
 from headrace.web.asking import Request
-from headrace.web.auth.access import NOBODY, Caller
+from headrace.web.auth.access import NOBODY, Access, Caller
 from headrace.web.auth.doors import Guarded
 from headrace.web.auth.origin import refuse_foreign
-from headrace.web.auth.requests import LoginRequest
-from headrace.web.auth.verified import WrongPassword
+from headrace.web.auth.requests import LoginRequest, TokenLoginRequest
+from headrace.web.auth.verified import TokenRefused, Verified, WrongPassword
 from headrace.web.bodies import MalformedBody, R, record_of
+from headrace.web.endpoint import BODY, Answer, Endpoint, refusals
 from headrace.web.service import Service
 from headrace.web.turns import Turns
 
@@ -29,7 +34,24 @@ MOST_VALUES = 100
 """Of a body here: anybody may post it, and the dearest that others may post takes seconds to read."""
 LARGEST = 8 * 1024
 """Bytes of a body with a name and a password."""
+LARGEST_TOKEN = 64 * 1024
+"""Bytes of a body with a token: as much as the header of a request could bring."""
 _NOT_JSON = "here it cannot be read on"
+
+
+class AuthDto(msgspec.Struct):
+    """Who is signed in."""
+
+    authentication_required: Annotated[
+        bool,
+        Meta(
+            description="Whether the server asks who somebody is: if not, everybody may do everything."
+        ),
+    ]
+    username: Annotated[str | None, Meta(description="Who is signed in; null: nobody.")]
+    role: Annotated[
+        Literal["admin", "read", None], Meta(description="What they may do; null: nobody is.")
+    ]
 
 
 async def who_am_i(service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response) -> None:
@@ -58,6 +80,22 @@ async def login(service: Service, req: Request, resp: falcon.asgi.Response) -> N
             await nobody_has_to(service, req, resp, LoginRequest)
 
 
+async def token_login(service: Service, req: Request, resp: falcon.asgi.Response) -> None:
+    """Sign in with a token of the identity provider.
+
+    A browser needs a session because what reads its event streams cannot send headers. It ends when the
+    token does, without the leeway that a token itself has: with one that has just expired nobody gets a
+    session that is over before it begins.
+    """
+    match service.doors:
+        case Guarded() as doors:
+            with doors.attempt("tokenLogin", req.scope):
+                who = await _presented(service, doors, req)
+            signed_in(doors, req, resp, Caller(who.access, who.username), who.ends_at)
+        case _:
+            await nobody_has_to(service, req, resp, TokenLoginRequest, LARGEST_TOKEN)
+
+
 async def logout(service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response) -> None:
     """End the session of the request, if it has one, and have the browser forget the cookie."""
     match service.doors:
@@ -68,6 +106,16 @@ async def logout(service: Service, req: falcon.asgi.Request, resp: falcon.asgi.R
             doors.drop_sessions(headers)
             resp.append_header("Set-Cookie", doors.cookies.cleared(headers))
     resp.status = falcon.HTTP_204
+
+
+async def _presented(service: Service, doors: Guarded, req: Request) -> Verified:
+    given = await asked(service, req, TokenLoginRequest, LARGEST_TOKEN)
+    if doors.tokens is None:
+        raise TokenRefused(why="this server takes none")
+    who = await doors.tokens.verify(given.token.text)
+    if who.ends_at <= service.clock.seconds():
+        raise TokenRefused(why="it has expired")
+    return who
 
 
 async def asked(service: Service, req: Request, record: type[R], most: int = LARGEST) -> R:
@@ -134,8 +182,84 @@ def nobody_asks(resp: falcon.asgi.Response) -> None:
 
 
 def _tell(resp: falcon.asgi.Response, caller: Caller, *, is_asked: bool) -> None:
-    role = caller.access.name.lower() if caller.access else None
-    resp.data = encode(
-        {"authentication_required": is_asked, "username": caller.username, "role": role}
-    )
+    role: Literal["admin", "read", None] = None
+    if caller.access:
+        role = "admin" if caller.access is Access.ADMIN else "read"
+    resp.data = encode(AuthDto(is_asked, caller.username, role))
     resp.set_header("Cache-Control", "no-store")
+
+
+_ELSEWHERE = "A page of another site has sent it."
+
+
+def _body(most: int) -> dict[int, Answer]:
+    """Return what may be wrong with a body of at most so many bytes."""
+    too_large = f"The body is larger than {most // 1024} KiB."
+    return {**BODY, **refusals(_403=_ELSEWHERE, _413=too_large)}
+
+
+ROWS: tuple[Endpoint, ...] = (
+    Endpoint(
+        method="GET",
+        path="/api/auth/me",
+        operation="whoAmI",
+        tag="auth",
+        access=Access.PUBLIC,
+        summary="Tell who is signed in; never a failure.",
+        responses={200: Answer("Who, or nobody; and whether the server asks at all.", AuthDto)},
+        respond=who_am_i,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/auth/login",
+        operation="login",
+        tag="auth",
+        access=Access.PUBLIC,
+        summary="Sign in with a name and a password: the answer sets the session cookie.",
+        body=LoginRequest,
+        example=examples.LOGIN,
+        responses={
+            200: Answer("Signed in, or nobody has to be.", AuthDto),
+            **_body(LARGEST),
+            **refusals(
+                _401="No account has this name and this password.",
+                _422="The body is something else than a name and a password.",
+                _503="Too many wait to sign in; try again later.",
+            ),
+        },
+        respond=login,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/auth/token",
+        operation="tokenLogin",
+        tag="auth",
+        access=Access.PUBLIC,
+        summary="Sign in with a token of the identity provider: the answer sets the session cookie.",
+        body=TokenLoginRequest,
+        example=examples.TOKEN_LOGIN,
+        responses={
+            200: Answer("Signed in until the token ends, or nobody has to be.", AuthDto),
+            **_body(LARGEST_TOKEN),
+            **refusals(
+                _401="The token is not accepted, or the server takes none.",
+                _422="The body is something else than a token.",
+            ),
+        },
+        respond=token_login,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/auth/logout",
+        operation="logout",
+        tag="auth",
+        access=Access.READ,
+        takes_anybody=True,
+        summary="End the session, on every machine that has a copy of its cookie.",
+        responses={
+            204: Answer("Nobody is signed in with it, if anybody was."),
+            **refusals(_403=_ELSEWHERE, _500=BODY[500].meaning),
+        },
+        respond=logout,
+    ),
+)

@@ -10,13 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, groupby, islice
 from operator import itemgetter
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
 from headrace.compiler.buckets import Bucket
 from headrace.compiler.delivery import Batch, JsonValue
-from headrace.compiler.runtime.rehearsal.chain import Rehearsal
+from headrace.compiler.runtime.rehearsal.chain import Phase, Rehearsal
 from headrace.compiler.runtime.rehearsal.seat import Seat
 from headrace.compiler.runtime.rehearsal.turn import Indices, Lot
+from headrace.web.apierror import Diagnostic
+from headrace.web.shapes import Count, JsonObject
 
 MOST_SHOWN = 1000
 """Messages of one stage."""
@@ -28,14 +33,98 @@ MOST_REASONS = 100
 """Reasons why one message came to nothing: each of the many that a script made of it can have its own."""
 
 
-class Answer:
-    """An answer while it is put together, and its notes on itself."""
+Batches = list[list[JsonValue]]
+Origins = Annotated[
+    Sequence[Sequence[Sequence[Count]]],
+    Meta(description="Per batch and message, the messages of the request that it came from."),
+]
+Entries = Annotated[
+    Mapping[str, JsonObject],
+    Meta(description="Key to values by name, at most 200 keys, the latest first."),
+]
+Warnings = Annotated[list[str], Meta(description="What a running pipeline would log.")]
+Notes = Annotated[list[str], Meta(description="What is not as one might think.")]
+DryRunStage = Annotated[Literal["compile", "runtime"], Meta(title="DryRunStage")]
+
+
+class DryRunEmitted(msgspec.Struct, tag_field="outcome", tag="emitted"):
+    """What a script emitted."""
+
+    batches: Batches
+    warnings: Annotated[list[str], Meta(description="Different texts, in order.")]
+    state: Entries
+    notes: Notes
+
+
+class DryRunFailed(msgspec.Struct, tag_field="outcome", tag="failed"):
+    """Why a script does not compile, or has failed."""
+
+    stage: DryRunStage
+    message: str
+    line: Count | None
+    column: Count | None
+
+
+DryRunResponse = Annotated[DryRunEmitted | DryRunFailed, Meta(title="DryRunResponse")]
+
+
+class PipelineDryRunStage(msgspec.Struct):
+    """What one transform handed on."""
+
+    index: Count
+    kind: str
+    batches: Annotated[Batches, Meta(description="Handed on because messages came.")]
+    on_flush: Annotated[Batches, Meta(description="Let go of later, and what others made of that.")]
+    origins: Origins | UnsetType = UNSET
+    on_flush_origins: Origins | UnsetType = UNSET
+
+
+class LeftMessage(msgspec.Struct):
+    """A message that has gone no further than a transform, and why."""
+
+    message: Count
+    at: Count
+    kind: str
+    why: str
+
+
+class PipelineDryRunRan(msgspec.Struct, tag_field="outcome", tag="ran"):
+    """What each transform of a chain handed on."""
+
+    stages: list[PipelineDryRunStage]
+    buckets: Entries
+    warnings: Warnings
+    notes: Notes
+    left: list[LeftMessage] | UnsetType = UNSET
+
+
+class PipelineDryRunFailed(msgspec.Struct, tag_field="outcome", tag="failed"):
+    """Which transform of a chain cannot be built, or has failed, and why."""
+
+    at: Annotated[Count, Meta(description="Index of the transform.")]
+    kind: str
+    phase: Phase
+    message: str
+    diagnostics: list[Diagnostic]
+    stages: list[PipelineDryRunStage]
+    warnings: Warnings
+    notes: Notes
+    left: list[LeftMessage] | UnsetType = UNSET
+
+
+PipelineDryRunResponse = Annotated[
+    PipelineDryRunRan | PipelineDryRunFailed, Meta(title="PipelineDryRunResponse")
+]
+
+
+class Excerpt:
+    """As much of a dry run as its answer has room for, and notes on what has none."""
 
     def __init__(self, notes: Iterable[str] = ()) -> None:
         self.notes = [*notes]
         self._bytes = MOST_BYTES
 
-    def stages(self, seats: Iterable[Seat], *, is_traced: bool) -> list[dict[str, Any]]:
+    def stages(self, seats: Iterable[Seat], *, is_traced: bool) -> list[PipelineDryRunStage]:
         """Return what each stage handed on: because messages came, and by itself."""
         return [self._stage(seat, is_traced) for seat in seats]
 
@@ -56,14 +145,14 @@ class Answer:
             self.notes.append(f"bucket '{bucket.name}': {rest:,} more keys are not shown")
         return shown
 
-    def left(self, rehearsal: Rehearsal) -> list[dict[str, Any]]:
+    def left(self, rehearsal: Rehearsal) -> list[LeftMessage]:
         """Return which message of the request has gone no further than which stage, and why."""
         lost = rehearsal.left()
         some = chain.from_iterable(
             islice(of_one, MOST_REASONS) for _, of_one in groupby(lost, key=itemgetter(0))
         )
         told = [
-            {"message": index, **_named(rehearsal.seats[each.at]), "why": each.why}
+            LeftMessage(index, *_named(rehearsal.seats[each.at]), each.why)
             for index, each in some
             if self._has_room(each.why)
         ]
@@ -71,14 +160,17 @@ class Answer:
             self.notes.append(f"'left': {rest:,} more reasons are not shown")
         return told
 
-    def _stage(self, seat: Seat, is_traced: bool) -> dict[str, Any]:
+    def _stage(self, seat: Seat, is_traced: bool) -> PipelineDryRunStage:
         shown = self._shown(seat)
-        stage: dict[str, Any] = {"index": seat.index, "kind": seat.tap.transform.kind}
-        for key, is_flush in (("batches", False), ("on_flush", True)):
-            stage[key] = [batch for lot, batch, _ in shown if lot.is_flush is is_flush]
+        come, flushed = (
+            [each for each in shown if each[0].is_flush is way] for way in (False, True)
+        )
+        stage = PipelineDryRunStage(
+            *_named(seat), [batch for _, batch, _ in come], [batch for _, batch, _ in flushed]
+        )
         if is_traced:
-            for key, is_flush in (("origins", False), ("on_flush_origins", True)):
-                stage[key] = [of for lot, _, of in shown if lot.is_flush is is_flush]
+            stage.origins = [of for *_, of in come]
+            stage.on_flush_origins = [of for *_, of in flushed]
         return stage
 
     def _shown(self, seat: Seat) -> list[tuple[Lot, Batch, Sequence[Indices]]]:
@@ -127,5 +219,5 @@ def weight(value: JsonValue, most: int) -> int:
     return total
 
 
-def _named(seat: Seat) -> dict[str, Any]:
-    return {"at": seat.index, "kind": seat.tap.transform.kind}
+def _named(seat: Seat) -> tuple[int, str]:
+    return seat.index, seat.tap.transform.kind

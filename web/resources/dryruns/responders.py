@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 import falcon.asgi
+from msgspec import UNSET
 
 from headrace.compiler.errors import Refused
 from headrace.compiler.jsontext import encode
@@ -24,10 +25,28 @@ from headrace.compiler.runtime.rehearsal.chain import (
     Surroundings,
 )
 from headrace.operators.scripting import ScriptFailed
+from headrace.web import apierror, examples
 from headrace.web.asking import Request
+from headrace.web.auth.access import Access
 from headrace.web.bodies import read_json_body
-from headrace.web.resources.dryruns.answers import Answer
-from headrace.web.resources.dryruns.requests import Chain, read_chain, read_script, refusal
+from headrace.web.endpoint import BODY, Answer, Endpoint, refusals
+from headrace.web.resources.dryruns.answers import (
+    DryRunEmitted,
+    DryRunFailed,
+    DryRunResponse,
+    Excerpt,
+    PipelineDryRunFailed,
+    PipelineDryRunRan,
+    PipelineDryRunResponse,
+)
+from headrace.web.resources.dryruns.requests import (
+    Chain,
+    DryRunRequest,
+    PipelineDryRunRequest,
+    read_chain,
+    read_script,
+    refusal,
+)
 from headrace.web.service import Service
 
 NOT_COMPILED = "not-compiled"
@@ -46,7 +65,8 @@ class DryRun:
     started_at: datetime
 
 
-Answered = Callable[[DryRun, Leash], dict[str, Any]]
+Told = DryRunEmitted | DryRunFailed | PipelineDryRunRan | PipelineDryRunFailed
+Answered = Callable[[DryRun, Leash], Told]
 
 
 async def dry_run_pipeline(service: Service, req: Request, resp: falcon.asgi.Response) -> None:
@@ -72,7 +92,7 @@ async def _answered(service: Service, req: Request, answered: Answered) -> bytes
     return await req.unless_gone(work)
 
 
-def of_chain(dry_run: DryRun, leash: Leash) -> dict[str, Any]:
+def of_chain(dry_run: DryRun, leash: Leash) -> PipelineDryRunRan | PipelineDryRunFailed:
     """Return what a chain would do with messages.
 
     Raises:
@@ -108,45 +128,38 @@ def _in_time(leash: Leash) -> None:
         raise TookTooLong(leash.seconds)
 
 
-def _not_built(chain: Chain, objections: Sequence[tuple[int, Diagnostic]]) -> dict[str, Any]:
+def _not_built(chain: Chain, objections: Sequence[tuple[int, Diagnostic]]) -> PipelineDryRunFailed:
     at, first = objections[0]
-    return {
-        "outcome": "failed",
-        "at": at,
-        "kind": chain.parts[at].component.kind,
-        "phase": "build",
-        "message": str(Refused([first])),
-        "diagnostics": [each.as_json() for _, each in objections],
-        "stages": [],
-        "warnings": _remarks(chain),
-        "notes": [],
-        **({"left": []} if chain.asked.attribution else {}),
-    }
+    return PipelineDryRunFailed(
+        at,
+        chain.parts[at].component.kind,
+        "build",
+        str(Refused([first])),
+        apierror.shown(each for _, each in objections),
+        stages=[],
+        warnings=_remarks(chain),
+        notes=[],
+        left=[] if chain.asked.attribution else UNSET,
+    )
 
 
-def _performed(chain: Chain, rehearsal: Rehearsal) -> dict[str, Any]:
-    answer = Answer(_notes(chain))
+def _performed(chain: Chain, rehearsal: Rehearsal) -> PipelineDryRunRan | PipelineDryRunFailed:
+    excerpt = Excerpt(_notes(chain))
     is_traced, failure = chain.asked.attribution, rehearsal.failure
-    stages = answer.stages(rehearsal.completed, is_traced=is_traced)
-    told: dict[str, Any] = {"outcome": "ran", "stages": stages}
+    stages = excerpt.stages(rehearsal.completed, is_traced=is_traced)
+    warnings = [*_remarks(chain), *_warnings(rehearsal)]
+    told: PipelineDryRunRan | PipelineDryRunFailed
     if failure is None:
-        told["buckets"] = answer.entries(rehearsal.bucket)
+        entries = excerpt.entries(rehearsal.bucket)
+        told = PipelineDryRunRan(stages, entries, warnings, excerpt.notes)
     else:
-        told = {
-            "outcome": "failed",
-            "at": failure.at,
-            "kind": chain.parts[failure.at].component.kind,
-            "phase": failure.phase,
-            "message": failure.message,
-            "diagnostics": [],
-            "stages": stages,
-        }
-    return {
-        **told,
-        "warnings": [*_remarks(chain), *_warnings(rehearsal)],
-        "notes": answer.notes,
-        **({"left": answer.left(rehearsal)} if is_traced else {}),
-    }
+        kind = chain.parts[failure.at].component.kind
+        told = PipelineDryRunFailed(
+            failure.at, kind, failure.phase, failure.message, [], stages, warnings, excerpt.notes
+        )
+    if is_traced:
+        told.left = excerpt.left(rehearsal)
+    return told
 
 
 def _remarks(chain: Chain) -> list[str]:
@@ -174,7 +187,7 @@ def _first(messages: Sequence[Any]) -> list[Any]:
     return [*messages[:MOST_MESSAGES]]
 
 
-def of_script(dry_run: DryRun, leash: Leash) -> dict[str, Any]:
+def of_script(dry_run: DryRun, leash: Leash) -> DryRunEmitted | DryRunFailed:
     """Return what a script would do with messages.
 
     Raises:
@@ -193,39 +206,72 @@ def of_script(dry_run: DryRun, leash: Leash) -> dict[str, Any]:
         return _not_compiled(fault)
     if rehearsal.failure is not None:
         return _script_failed(rehearsal.failure, asked.source.name)
-    answer, seat = Answer(), rehearsal.seats[0]
+    excerpt, seat = Excerpt(), rehearsal.seats[0]
     heading = f"{asked.source.name}: "  # with which the log would tell whose they are
-    return {
-        "outcome": "emitted",
-        "batches": answer.batches(seat),
-        "warnings": sorted({text.removeprefix(heading) for text in seat.warnings}),
-        "state": answer.entries(rehearsal.bucket),
-        "notes": answer.notes,
-    }
+    return DryRunEmitted(
+        excerpt.batches(seat),
+        sorted({text.removeprefix(heading) for text in seat.warnings}),
+        excerpt.entries(rehearsal.bucket),
+        excerpt.notes,
+    )
 
 
-def _not_compiled(fault: Fault) -> dict[str, Any]:
+def _not_compiled(fault: Fault) -> DryRunFailed:
     hint = "" if fault.suggestion is None else f" ({fault.suggestion})"
     spot = fault.spot
-    return {
-        "outcome": "failed",
-        "stage": "compile",
-        "message": fault.message + hint,
-        "line": None if spot is None else spot.line,
-        "column": None if spot is None else spot.column,
-    }
+    line, column = (None, None) if spot is None else (spot.line, spot.column)
+    return DryRunFailed("compile", fault.message + hint, line, column)
 
 
-def _script_failed(failure: Failure, name: str) -> dict[str, Any]:
+def _script_failed(failure: Failure, name: str) -> DryRunFailed:
     message, (line, column) = failure.message, (None, None)
     if isinstance(failure.cause, ScriptFailed):
         message, (line, column) = failure.cause.message, failure.cause.position
         if failure.cause.script != name:  # it was in a module
             message = f"{failure.cause.script}: {message}"
-    return {
-        "outcome": "failed",
-        "stage": "compile" if failure.phase == "build" else "runtime",
-        "message": message,
-        "line": line,
-        "column": column,
-    }
+    return DryRunFailed("compile" if failure.phase == "build" else "runtime", message, line, column)
+
+
+ROWS: tuple[Endpoint, ...] = (
+    Endpoint(
+        method="POST",
+        path="/api/scripts/dry-run",
+        operation="dryRunScript",
+        tag="pipelines",
+        access=Access.ADMIN,
+        summary="Show what a script would emit. Nothing that runs is touched.",
+        body=DryRunRequest,
+        example=examples.SCRIPT_DRY_RUN,
+        responses={
+            200: Answer("What it emitted, or why it does not compile or run.", DryRunResponse),
+            **BODY,
+            **refusals(
+                _400="The body is not JSON or not such a request, or its script cannot be read.",
+                _503="Too many dry runs wait for their turn; try again later.",
+            ),
+        },
+        respond=dry_run_script,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/pipelines/dry-run",
+        operation="dryRunPipeline",
+        tag="pipelines",
+        access=Access.ADMIN,
+        summary="Show what every transform of a chain would hand on. Nothing that runs is touched.",
+        body=PipelineDryRunRequest,
+        example=examples.PIPELINE_DRY_RUN,
+        responses={
+            200: Answer(
+                "What each stage handed on, or which of them failed and why.",
+                PipelineDryRunResponse,
+            ),
+            **BODY,
+            **refusals(
+                _400="The body is not JSON or not such a request: an unknown kind of transform.",
+                _503="Too many dry runs wait for their turn; try again later.",
+            ),
+        },
+        respond=dry_run_pipeline,
+    ),
+)
