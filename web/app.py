@@ -1,4 +1,4 @@
-"""The composition root: the table of endpoints folded into one ASGI application.
+"""The table of endpoints folded into one ASGI application.
 
 ingest, events      answered ahead, from the raw path
 everything else     falcon: routes, HEAD, OPTIONS, 404, 405
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from functools import cache, partial
 from itertools import groupby
 from typing import Any
 from urllib.parse import unquote
@@ -15,11 +16,14 @@ from urllib.parse import unquote
 import falcon
 import falcon.asgi
 
+from headrace.compiler.jsontext import encode
+from headrace.compiler.language.catalogue import Catalogue
 from headrace.web import errors
+from headrace.web.admission import admitted
 from headrace.web.apierror import api_error
 from headrace.web.asgi import Asgi, Message, Receive, Send, respond
 from headrace.web.asking import Request
-from headrace.web.auth import access
+from headrace.web.auth.access import Access
 from headrace.web.endpoint import Endpoint
 from headrace.web.endpoints import ENDPOINTS
 from headrace.web.ignoring import HEADER, ignored, naming
@@ -35,8 +39,9 @@ class Application:
 
     def __init__(self, service: Service, table: Sequence[Endpoint] = ENDPOINTS) -> None:
         for endpoint in table:
-            if not isinstance(endpoint.access, access.Access):
+            if not isinstance(endpoint.access, Access):
                 raise TypeError(f"{endpoint.operation} has no access level: anybody could call it")
+        service.describe = cache(partial(_description, service.catalogue, table))
         self._doors = service.doors
         self._routed = _routed(service, table)
         self._ahead = [_ahead(service, endpoint) for endpoint in table if endpoint.ahead]
@@ -53,13 +58,21 @@ class Application:
                         send = naming(send, names)
                     try:
                         if endpoint.access:
-                            await access.admitted(endpoint, self._doors, scope)
+                            await admitted(endpoint, self._doors, scope)
                         return await application(scope, receive, send, *match.groups())
                     except Exception as cause:
                         return await respond(send, *errors.answer(cause, endpoint.operation))
             # As it came, so that `a%2Fb` stays one segment; what a path captures is decoded later.
             scope["path"] = raw.decode("latin-1")
         await self._routed(scope, receive, send)
+
+
+def _description(catalogue: Catalogue, table: Sequence[Endpoint]) -> bytes:
+    """Return the description of the served routes, as `GET /api/openapi.json` answers it."""
+    # When it is asked for: what writes it takes a tenth of a second to load.
+    from headrace.web.openapi import described
+
+    return encode(described(catalogue, table))
 
 
 def _ahead(service: Service, endpoint: Endpoint) -> tuple[re.Pattern[bytes], Endpoint, Asgi]:
@@ -114,7 +127,7 @@ def _responder(service: Service, endpoint: Endpoint, fixed: Mapping[str, str]) -
         if names := _ignored(endpoint, req.scope):
             resp.set_header(HEADER, names)
         if endpoint.access:
-            await access.admitted(endpoint, service.doors, req.scope)
+            await admitted(endpoint, service.doors, req.scope)
         decoded = {name: unquote(value) for name, value in captured.items()}
         await respond(service, req, resp, **fixed, **decoded)
 

@@ -19,9 +19,10 @@ from headrace.compiler.runtime.connections import Connections
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.rehearsal.aside import Aside, TooMany
 from headrace.compiler.runtime.sampling.samples import Samples, TooManySamples
+from headrace.web.admission import check
 from headrace.web.app import Application
 from headrace.web.auth import passwords
-from headrace.web.auth.access import Access, Caller, Forbidden, NotSignedIn, check
+from headrace.web.auth.access import Access, Caller, Forbidden, NotSignedIn
 from headrace.web.auth.doors import Guarded
 from headrace.web.auth.verified import Verified
 from headrace.web.endpoint import Endpoint

@@ -1,4 +1,4 @@
-"""Who may call what: every endpoint names the level it needs, and one function compares.
+"""Who may call what: the levels, and who a caller is. `admission` compares.
 
 A server without accounts checks nothing, so everybody holds the highest level.
 """
@@ -8,12 +8,9 @@ from __future__ import annotations
 import enum
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from headrace.compiler.errors import HeadraceError
-
-if TYPE_CHECKING:
-    from headrace.web.endpoint import Endpoint
 
 READING = ("GET", "HEAD", "OPTIONS")
 """Methods that change nothing."""
@@ -113,40 +110,12 @@ class Open:
 _ANYBODY = Caller(Access.ADMIN)
 
 
-async def admitted(endpoint: Endpoint, doors: Doors, scope: dict[str, Any]) -> None:
-    """Let whoever sent a request through to an endpoint; `caller_of` then tells who it is.
-
-    Raises:
-        NotSignedIn: the table asks for somebody who is signed in.
-        Forbidden: the table asks for more than they may.
-        TurnedAway: see `Doors`.
-    """
-    if endpoint.access and not endpoint.takes_anybody:
-        try:
-            caller = scope[_CALLER] = await doors.caller(scope)
-        except TurnedAway as cause:
-            raise cause.during(endpoint.operation) from cause
-        check(endpoint, caller)
-
-
 def caller_of(scope: Mapping[str, Any]) -> Caller:
     """Return who sent a request that was admitted."""
     caller: Caller = scope.get(_CALLER, NOBODY)
     return caller
 
 
-def check(endpoint: Endpoint, caller: Caller) -> None:
-    """Let a caller through.
-
-    Raises:
-        NotSignedIn: the table asks for somebody who is signed in.
-        Forbidden: the table asks for more than they may.
-    """
-    if caller.access >= endpoint.access:
-        return
-    if not caller.access:
-        raise NotSignedIn(
-            f"{endpoint.operation}: nobody is signed in, or the credential is not valid"
-        )
-    needed, has = endpoint.access.name.lower(), caller.access.name.lower()
-    raise Forbidden(f"{endpoint.operation}: needs '{needed}', '{caller.username}' has '{has}'")
+def let_in(scope: dict[str, Any], caller: Caller) -> None:
+    """Keep who sent a request, for `caller_of`."""
+    scope[_CALLER] = caller

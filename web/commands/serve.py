@@ -1,4 +1,7 @@
-"""`headrace serve`: load the files, start the pipelines, serve, and end everything in order."""
+"""`headrace serve`: load the files, start the pipelines, serve, and end everything in order.
+
+The composition root: here engine, service, application and server are made, for each other.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,9 @@ from headrace.compiler.runtime.engine import Engine
 from headrace.web.app import Application
 from headrace.web.auth.access import Doors
 from headrace.web.auth.opening import opened
-from headrace.web.commands.telling import Telling, log_each
+from headrace.web.commands.telling import Telling
 from headrace.web.files.reading import Files, Loaded, catalogue, load
+from headrace.web.files.remarks import log_each
 from headrace.web.process.log import Form, configure, standard_error
 from headrace.web.process.server import Server
 from headrace.web.service import Service

@@ -6,9 +6,10 @@ import logging
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
-from headrace.compiler.language.diagnostics import Diagnostic, Severity, in_file_order
+from headrace.compiler.language.diagnostics import Diagnostic, in_file_order
 from headrace.compiler.language.render import render
 from headrace.web.commands.check import style_for
+from headrace.web.files.remarks import log_each
 from headrace.web.process.log import Form, StandardError
 
 log = logging.getLogger("headrace.web")
@@ -43,10 +44,3 @@ class Telling:
             log.error("%s", reason)
         else:
             print(f"headrace: {reason}", file=self._errors)
-
-
-def log_each(diagnostics: Iterable[Diagnostic]) -> None:
-    """Log each of the diagnostics, and in JSON its parts as well."""
-    for one in diagnostics:
-        level = logging.ERROR if one.severity is Severity.ERROR else logging.WARNING
-        log.log(level, "%s", render([one], style="plain"), extra={"diagnostic": one})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable, Sequence
 from dataclasses import replace as with_changes
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.language.catalogue import Catalogue
@@ -15,16 +15,12 @@ from headrace.compiler.language.dumping import Snapshot
 from headrace.compiler.language.records import listed
 from headrace.compiler.language.render import render
 from headrace.compiler.runtime.switching import SWITCHING
+from headrace.web.engine import Engine
 from headrace.web.files.layout import LayoutFile, layout_file
 from headrace.web.files.reading import Files, Loaded, read_layout
 from headrace.web.files.replacing import Change, TakenMeanwhile, replace
 from headrace.web.files.targets import check_what_stands, format_of, objection_to, targets_of
 from headrace.web.files.versions import Versions, written
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from headrace.web.service import Engine
 
 log = logging.getLogger("headrace.web")
 

@@ -43,8 +43,9 @@ from headrace.compiler.runtime.signatures import Stage
 from headrace.web.asgi import Message, Receive, Send, gone
 from headrace.web.auth.access import Access, caller_of
 from headrace.web.endpoint import Answer, Endpoint, Query
+from headrace.web.engine import Listener
 from headrace.web.ignoring import fields, words
-from headrace.web.service import Listener, Service
+from headrace.web.service import Service
 from headrace.web.shapes import Count
 
 EVENTS_PATH = "/events"

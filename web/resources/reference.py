@@ -7,6 +7,7 @@ content security policy allows nothing else, and the online validator is switche
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
@@ -16,7 +17,8 @@ import falcon.asgi
 import msgspec
 from msgspec import Meta
 
-from headrace.compiler.language.catalogue import FAMILIES
+from headrace.compiler.jsontext import encode
+from headrace.compiler.language.catalogue import FAMILIES, Catalogue
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import Answer, Endpoint, refusals
 from headrace.web.service import Service
@@ -160,18 +162,25 @@ async def root(service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Res
     resp.set_header("Content-Security-Policy", _POLICY)
 
 
+@lru_cache(1)
+def _component_docs(catalogue: Catalogue) -> bytes:
+    from headrace.compiler.language.reference import component_docs  # which a start does not need
+
+    return encode(msgspec.convert(component_docs(catalogue), list[ComponentDoc]))
+
+
 async def list_components(
     service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
 ) -> None:
     """Answer every component the server can build."""
-    resp.data = service.component_docs
+    resp.data = _component_docs(service.catalogue)
 
 
 async def get_openapi(
     service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
 ) -> None:
     """Answer the description of the served routes."""
-    resp.data = service.openapi
+    resp.data = service.describe()
 
 
 async def api_reference(

@@ -18,9 +18,9 @@ from headrace.compiler.language.diagnostics import in_file_order
 from headrace.compiler.runtime.plan import Plan
 from headrace.compiler.runtime.reverting import NotReverted, RevertedInPart, Target
 from headrace.web.auth.access import Access
-from headrace.web.commands.telling import log_each
 from headrace.web.endpoint import BODY, Answer, Endpoint, refusals
 from headrace.web.files.reading import Loaded, load_again
+from headrace.web.files.remarks import log_each
 from headrace.web.service import Service
 from headrace.web.shapes import Count
 

@@ -1,0 +1,84 @@
+"""The running graph, as the web room knows it.
+
+By this interface only, so that another one can stand behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from headrace.compiler.buckets import Buckets
+from headrace.compiler.language.config import PipelineConfig
+from headrace.compiler.language.context import Ingress
+from headrace.compiler.language.secrets import Secrets
+from headrace.compiler.language.states import BucketDeclaration
+from headrace.compiler.runtime.connections import Connections
+from headrace.compiler.runtime.engine import PipelineView
+from headrace.compiler.runtime.feed import Lagged, Run
+from headrace.compiler.runtime.history import History
+from headrace.compiler.runtime.plan import Plan
+from headrace.compiler.runtime.reverting import Target
+from headrace.compiler.runtime.sampling.samples import Samples
+
+
+class Listener(Protocol):
+    """One reader of the live events."""
+
+    def __aiter__(self) -> AsyncIterator[Run | Lagged]:
+        """Yield events until it is closed, here or by the engine."""
+
+    def close(self) -> None:
+        """Leave."""
+
+
+class Engine(Protocol):
+    """The running graph."""
+
+    connections: Connections
+    """The filed connections, by name."""
+    buckets: Buckets
+    """The declared buckets."""
+    history: History
+    """What pipelines did, by their ids."""
+    declarations: Mapping[str, BucketDeclaration]
+    """Their declarations, as the config has them."""
+    base: Path | None
+    """The directory that files of a config are named from; None without a config file."""
+    secrets: Secrets
+    """What answers references."""
+
+    @property
+    def data_dir(self) -> Path | None:
+        """The root of all files that are written; None if there are none."""
+
+    samples: Samples
+    """Where samples of inputs are taken."""
+
+    async def compile(self, config: PipelineConfig) -> PipelineView:
+        """Build one pipeline and run it, or raise `Refused`."""
+
+    async def dispose(self, pipeline: str) -> None:
+        """End one pipeline, or raise `UnknownPipeline`."""
+
+    async def plan(self, target: Target) -> Plan:
+        """Return what a revert to ``target`` would do."""
+
+    async def revert(self, target: Target) -> Plan:
+        """Have ``target`` run, and return what changed; or raise `NotReverted`, and change nothing."""
+
+    def pipelines(self) -> Collection[PipelineView]:
+        """Return what runs now."""
+
+    def configs(self) -> Mapping[str, PipelineConfig]:
+        """Return the configs of what runs by id, without what may still be refused."""
+
+    def files(self) -> Collection[Path]:
+        """Return the files that what runs was built from."""
+
+    def ingress(self, pipeline: str) -> Ingress | None:
+        """Return the way in of a pipeline, None where it has none, or raise `UnknownPipeline`."""
+
+    def observe(self) -> Listener:
+        """Return a new reader of the live events."""
