@@ -69,7 +69,7 @@ async def test_a_listed_status_is_the_present_one_though_the_config_is_encoded_o
     await create(client, HELLO)
     [before] = engine.pipelines()
     assert before.text() is before.text()
-    engine._pipelines["hello"].status = "failed"
+    engine._pipelines["hello"]._lifecycle.fail()
 
     listed = await client.simulate_get("/api/pipelines")
 
