@@ -68,7 +68,9 @@ class Protocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Read on, within bounds. A small request that is here as a whole is not counted."""
-        self._unset_keepalive_if_required()
+        if (idle := self.timeout_keep_alive_task) is not None:
+            idle.cancel()
+            self.timeout_keep_alive_task = None
         if self.transport.is_lingering:
             self.transport.drop(len(data))
             return
@@ -104,6 +106,8 @@ class Protocol(HttpToolsProtocol):
                 self._refuse(*refused)
                 raise NotTaken
             super().on_headers_complete()
+            if not self.pipeline:  # else those before it are answered first
+                self._answering = self.cycle
             # What follows a body is no header: it must not change who asks, or for what.
             self.headers = []
         elif self.parser.get_method() == b"CONNECT":
@@ -120,6 +124,8 @@ class Protocol(HttpToolsProtocol):
         if self.held and not self.pipeline:
             self._crowd.release(self)
         self.turn = LEAVING if self.transport.is_lingering else self._crowd.turn()
+        if self.pipeline and not self.transport.is_closing():
+            self._answering, _ = self.pipeline[-1]
         super().on_response_complete()
         if self._refusal is not None and not self._is_answering:
             self._say(*self._refusal)
@@ -183,10 +189,6 @@ class Protocol(HttpToolsProtocol):
             elif name != b"upgrade":
                 lines.append(b"%b: %b" % (name, value))
         return b"\r\n".join([*lines, b"", b""])
-
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        self._answering = cycle
-        super()._start_asgi_task(cycle, app)
 
     def _count(self, size: int) -> None:
         """Count what has come of a request since the packet it began in, which may hold others."""
