@@ -49,7 +49,7 @@ services-install: ## install the servers of the tests that no Python package bri
 	@bash scripts/services.sh
 
 check: export MYPYPATH := build/rooms:rhai-python/python:scripts
-check: .venv/.tests build/rooms ## format, lint, types, direction of imports, docs up to date
+check: .venv/.tests ## format, lint, types, direction of imports, docs up to date
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy $(ROOMS:%=-p headrace.%) -p rhai -m engine
@@ -61,7 +61,7 @@ check: .venv/.tests build/rooms ## format, lint, types, direction of imports, do
 docs: .venv/.runs ## write the generated pages of docs/ again
 	$(BIN)/python -m headrace.web.docs
 
-bench: .venv/.tests build/rooms ## measure against hand-written limits (AGAINST=commit for another commit, SCENARIOS="...")
+bench: .venv/.tests ## measure against hand-written limits (AGAINST=commit for another commit, SCENARIOS="...")
 	$(BIN)/python -m bench$(if $(AGAINST),.against $(AGAINST)) $(SCENARIOS)
 
 clean: ## remove what the other verbs made here (compiled engines stay in the user's cache)
@@ -80,7 +80,7 @@ $(BIN)/uv:
 
 # Editable, so that what runs is what is in the rooms. What changes while the engine is compiled is
 # newer than the mark.
-.venv/.runs: pyproject.toml setup.py $(PIN) scripts/engine.py $(ENGINE) | $(BIN)/uv
+.venv/.runs: pyproject.toml setup.py $(PIN) scripts/engine.py $(ENGINE) | $(BIN)/uv build/rooms
 	@touch $@.begun
 	@wheel=$$($(BIN)/python scripts/engine.py available) && if [ -n "$$wheel" ]; then \
 		rm -f $(WITHOUT_ENGINE) && $(INSTALL_HEADRACE) '.[script]' "$$wheel"; \
@@ -102,8 +102,9 @@ $(BIN)/uv:
 	$(INSTALL) --no-deps vega-datasets chdb-core-lite
 	@touch $@
 
-# A type checker cannot follow an editable install: it gets the rooms under their import name, and
-# the sources of the engine before what is installed of it.
+# Neither a type checker nor an editor can follow an editable install: they get the rooms under their
+# import name (`tool.pyright` of pyproject.toml), and `check` the sources of the engine before what is
+# installed of it.
 build/rooms:
 	mkdir -p $@/headrace
 	ln -sfn $(ROOMS:%=../../../%) $@/headrace/

@@ -18,6 +18,7 @@ VERSIONS = {
     "node-opcua": "2.182.2",
     "oidc-provider": "9.13.3",
     "openapi-typescript": "7.13.0",
+    "pyright": "1.1.414",
     "yaml-language-server": "2.0.0",
 }
 BESIDE = {"openapi-typescript": {"typescript": "5.9.3"}}
