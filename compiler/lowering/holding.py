@@ -227,12 +227,12 @@ class Gathering:
             held.take(delivery)
             return
         if self._deadline.is_past():  # a busy loop prefers its input to its timers
-            self._hand_on(self._everything())
+            self._release(self._everything())
         is_first = not held.count
         held.take(delivery)
         leaving = self._let_go(held)
         if leaving or is_first:
-            self._hand_on(leaving, is_first)
+            self._release(leaving, is_first)
 
     def look(self) -> None:
         """Hand on what leaves though nothing has arrived."""
@@ -270,11 +270,11 @@ class Gathering:
         The caller is a timer, or somebody who wrote to a bucket.
         """
         try:
-            self._hand_on(leaving)
+            self._release(leaving)
         except Exception as cause:
             self._observer.on_error(cause)
 
-    def _hand_on(self, leaving: Iterable[Delivery], is_first: bool = False) -> None:
+    def _release(self, leaving: Iterable[Delivery], is_first: bool = False) -> None:
         """Hand on what leaves; set the clock for the rest, whose first message may have just come."""
         emit = self._observer.on_next
         self._is_handing_on = True

@@ -308,8 +308,8 @@ class Engine:
         world.readings = await read_ahead(configs, world.connections, world.base, self.clock)
 
     def _make(self, id: str, config: PipelineConfig, world: World | None = None) -> Pipeline:
-        readers = self._graph.outlets[id]
-        return Pipeline(id, config, world or self._world, self._feed, self.history, readers)
+        downstream = self._graph.outlets[id]
+        return Pipeline(id, config, world or self._world, self._feed, self.history, downstream)
 
 
 async def _refused(made: Sequence[Pipeline]) -> list[Diagnostic]:

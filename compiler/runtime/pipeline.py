@@ -39,7 +39,7 @@ FORGET_SECONDS = 0.5
 
 
 class Pipeline:
-    """A pipeline of the running graph; the observers of ``readers`` take what it hands on as well."""
+    """A pipeline of the running graph; the observers of ``downstream`` take what it hands on as well."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Pipeline:
         world: World,
         feed: Feed,
         history: History,
-        readers: Outlet,
+        downstream: Outlet,
     ) -> None:
         self.id = id
         self.config = config
@@ -60,7 +60,7 @@ class Pipeline:
         self._world = world
         self._feed = feed
         self._history = history
-        self._readers = readers
+        self._downstream = downstream
         self._recorded: Life | None = None
         self._watch = Watch(id, feed, self.counters)
         self.failures = Failures(id, world.clock, self._watch.failed, history.signatures())
@@ -158,7 +158,7 @@ class Pipeline:
         outlet = Outlet()
         self._subscription = CompositeDisposable(
             *(outlet.subscribe(writer.take) for writer in self.parts.writers),
-            outlet.include(self._readers),
+            outlet.include(self._downstream),
             self.parts.chain.subscribe(
                 leaving(outlet, self.counters, self._watch),
                 self._broke,

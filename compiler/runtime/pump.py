@@ -235,13 +235,13 @@ class Pump:
                     self._reached()
                 if monotonic() - asked > SUSPENDED_SECONDS:
                     self._turn.begin()
-                await self._hand_on(arrivals, emit)
+                await self._deliver(arrivals, emit)
                 del arrivals  # the next ones may be long in coming, and these are through
         finally:
             if not (self._is_connected and self._stopping):
                 await reader.aclose()
 
-    async def _hand_on(self, arrivals: Sequence[Arrival], emit: Callable[[Delivery], None]) -> None:
+    async def _deliver(self, arrivals: Sequence[Arrival], emit: Callable[[Delivery], None]) -> None:
         """Send batch after batch down the chain, each as soon as the window has room."""
         window, turn, monotonic = self.window, self._turn, self._clock.monotonic
         unpacking = self._unpacking

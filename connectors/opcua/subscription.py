@@ -175,7 +175,7 @@ class Subscription:
                 await self._ask_again(number)
         if parts:  # else its number is that of the next
             self._awaited = sequence % LAST_NUMBER + 1
-            self._hand_on(data, at)
+            self._pass_on(data, at)
 
     async def _ask_again(self, number: int) -> None:
         """Have the server send again what was numbered and did not come."""
@@ -185,14 +185,14 @@ class Subscription:
         except UaStatusCodeError:
             data = b""
         if data and _MESSAGE(data, 0)[0] == number:  # some answer with an empty one
-            self._hand_on(data, 0)
+            self._pass_on(data, 0)
         else:
             self._ctx.fail(
                 f"a notification of {self._client.login.where} did not arrive, and the server has it"
                 " no more: the changes in it are lost"
             )
 
-    def _hand_on(self, data: bytes, at: int) -> None:
+    def _pass_on(self, data: bytes, at: int) -> None:
         sequence, _, parts = _MESSAGE(data, at)
         at += 16
         for _ in range(parts):
