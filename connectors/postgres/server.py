@@ -17,7 +17,6 @@ from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.language.context import Context
 from headrace.compiler.language.diagnostics import Fault, Path
 from headrace.connectors.postgres.errors import is_loss, reason, spoken
-from headrace.connectors.postgres.wire import ListeningLoop
 from headrace.connectors.refusal import CONNECT_SECONDS, Outage, quoted, turned_away, unanswered
 from headrace.connectors.tls import PROBE_SECONDS, handshake_fault
 
@@ -60,14 +59,11 @@ class PostgresServer:
         import asyncpg
 
         clock = self.ctx.clock
-        loop = ListeningLoop(asyncio.get_running_loop(), tls=self.tls is not None)
         try:
             with clock.outside():
                 async with clock.timeout(CONNECT_SECONDS):
-                    connection = await self._connected(loop)
+                    connection = await self._connected()
         except asyncpg.PostgresError as cause:
-            if loop.strange is not None:
-                raise turned_away(f"{self.where} {loop.strange}") from None
             if (said := spoken(cause)) is not None:
                 raise self.refusal(said) from None
             with clock.outside():
@@ -99,7 +95,7 @@ class PostgresServer:
         """Return what the server says without secrets, and no more of it than people read."""
         return quoted(said, self.ctx.redact)
 
-    async def _connected(self, loop: ListeningLoop) -> Connection:
+    async def _connected(self) -> Connection:
         """Return a connection. Raises what the driver does."""
         import asyncpg
 
@@ -111,7 +107,6 @@ class PostgresServer:
             password=self.password,
             ssl=self.tls or False,
             timeout=None,
-            loop=loop,
             statement_cache_size=0,
             server_settings={
                 "application_name": f"headrace-{self.ctx.pipeline}",

@@ -200,11 +200,31 @@ async def test_a_server_that_says_nothing_is_unreachable(monkeypatch):
     assert said == f"{HOST}:{port} does not answer"
 
 
-async def test_who_only_hangs_up_is_unreachable():
-    async with stranger(b"") as (host, port):
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"-ERR unknown command\r\n",
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+    ],
+    ids=["nobody", "redis", "http", "ssh"],
+)
+async def test_who_hangs_up_is_unreachable_whatever_it_says_before(sent: bytes):
+    async with stranger(sent) as (host, port):
         said = await unreachable(context_at(host, port))
 
     assert said == f"{HOST}:{port} closed the connection"
+
+
+async def test_a_server_that_wants_to_be_signed_in_to_otherwise_refuses_the_build():
+    by_kerberos_5 = b"R" + (8).to_bytes(4) + (2).to_bytes(4)
+    async with stranger(by_kerberos_5) as (host, port):
+        said = await refused(context_at(host, port))
+
+    assert said == (
+        f"{HOST}:{port}: unsupported authentication method requested by the server: 'kerberosv5'"
+    )
 
 
 async def test_a_server_without_room_is_tried_again(tmp_path):
