@@ -22,10 +22,10 @@ from headrace.compiler.language.fields import (
 from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.structures import ListOf, RecordOf
-from headrace.connectors.postgres.cells import postgres_cells
-from headrace.connectors.postgres.server import PostgresServer
+from headrace.connectors.postgres.connection import PostgresServer
+from headrace.connectors.postgres.literals import postgres_cells
+from headrace.connectors.postgres.postgres_table import LONGEST, Table, TableIndex
 from headrace.connectors.postgres.sink import PostgresSink
-from headrace.connectors.postgres.table import LONGEST, Table, TableIndex
 from headrace.connectors.tables.columns import ColumnName
 from headrace.connectors.tables.output import Key, TableOutput
 from headrace.connectors.tls import TlsConnection

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.diagnostics import Fault, Path
-from headrace.connectors.postgres.table import Table
+from headrace.connectors.postgres.postgres_table import Table
 from headrace.connectors.tables.fitting import Bound
 from headrace.connectors.tables.output import PAYLOAD
 

@@ -8,7 +8,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.diagnostics import Fault
 from headrace.connectors.postgres.column_types import Declared, Types
-from headrace.connectors.postgres.table import Table
+from headrace.connectors.postgres.postgres_table import Table
 
 if TYPE_CHECKING:
     from asyncpg import Connection

@@ -12,7 +12,11 @@ from headrace.compiler.errors import BatchFailed, BuildRefused, HeadraceError, U
 from headrace.compiler.language.context import Context
 from headrace.connectors.postgres.arrays import literal, of_large
 from headrace.connectors.postgres.column_types import Types, bounds, remarks, unfit
-from headrace.connectors.postgres.errors import (
+from headrace.connectors.postgres.connection import PostgresServer
+from headrace.connectors.postgres.keys import Latest
+from headrace.connectors.postgres.postgres_table import Table
+from headrace.connectors.postgres.setup import create, rehearse, types
+from headrace.connectors.postgres.sqlstates import (
     ends_session,
     is_loss,
     is_rolled_back,
@@ -20,10 +24,6 @@ from headrace.connectors.postgres.errors import (
     refusal,
     spoken,
 )
-from headrace.connectors.postgres.keys import Latest
-from headrace.connectors.postgres.server import PostgresServer
-from headrace.connectors.postgres.setup import create, rehearse, types
-from headrace.connectors.postgres.table import Table
 from headrace.connectors.tables.rows import Rows
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 
 from headrace.compiler.errors import BuildRefused
 from headrace.connectors.postgres import PostgresConnection, PostgresOutput
-from headrace.connectors.postgres.table import Table, TableIndex
+from headrace.connectors.postgres.postgres_table import Table, TableIndex
 from tests.doubles import StubContext, refusals
 from tests.postgres_sides import column, output
 

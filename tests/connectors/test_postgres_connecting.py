@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headrace.compiler.errors import BuildRefused, Unreachable
-from headrace.connectors.postgres import server as postgres_server
+from headrace.connectors.postgres import connection as postgres_connection
 from tests.clients import HOST
 from tests.doubles import StubContext
 from tests.postgres_sides import column, context, done, found, operator, sink, started, unused
@@ -193,7 +193,7 @@ async def stranger(says: bytes | None) -> AsyncIterator[tuple[str, int]]:
 
 
 async def test_a_server_that_says_nothing_is_unreachable(monkeypatch):
-    monkeypatch.setattr(postgres_server, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(postgres_connection, "CONNECT_SECONDS", 0.2)
     async with stranger(None) as (host, port):
         said = await unreachable(context_at(host, port))
 

@@ -10,7 +10,7 @@ import pytest
 
 from headrace.compiler.decimals import exact
 from headrace.compiler.errors import BatchFailed, BuildRefused
-from headrace.connectors.postgres.table import KINDS
+from headrace.connectors.postgres.postgres_table import KINDS
 from tests.connectors.test_postgres_refusals import failure
 from tests.doubles import StubContext
 from tests.postgres_sides import column, context, done, found, operator, sink, started, unused

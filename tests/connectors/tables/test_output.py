@@ -12,7 +12,7 @@ from headrace.compiler.jsontext import decode_exact
 from headrace.compiler.language.config import load_program
 from headrace.compiler.lowering.paths import DottedPath
 from headrace.connectors.clickhouse.native import native_type
-from headrace.connectors.postgres.table import KINDS
+from headrace.connectors.postgres.postgres_table import KINDS
 from headrace.connectors.tables.cells import CELLS
 from headrace.connectors.tables.output import TableOutput
 from headrace.connectors.tables.rows import StoredColumn

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.language.context import Context
 from headrace.compiler.language.diagnostics import Fault, Path
-from headrace.connectors.postgres.errors import is_loss, reason, spoken
+from headrace.connectors.postgres.sqlstates import is_loss, reason, spoken
 from headrace.connectors.refusal import CONNECT_SECONDS, Outage, quoted, turned_away, unanswered
 from headrace.connectors.tls import PROBE_SECONDS, handshake_fault
 
