@@ -12,6 +12,7 @@ import asyncpg
 
 from headrace.compiler.language.families import Connection
 from headrace.connectors.postgres import PostgresConnection, PostgresOutput
+from headrace.connectors.postgres.connection import Limits
 from headrace.connectors.postgres.sink import PostgresSink
 from tests.clients import PATIENCE
 from tests.doubles import StubContext
@@ -59,11 +60,13 @@ def sink(
     server: Postgres | StubContext,
     table: str,
     columns: Sequence[dict[str, Any]] = (),
+    *,
+    limits: Limits | None = None,
     **options: Any,
 ) -> PostgresSink:
     """Return a writer that has not connected."""
     ctx = context(server) if isinstance(server, Postgres) else server
-    made = output(table, columns, **options).open(ctx)
+    made = output(table, columns, **options).open(ctx, limits)
     assert isinstance(made, PostgresSink)
     return made
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.language.context import Context
@@ -22,13 +22,14 @@ from headrace.compiler.language.fields import (
 from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.structures import ListOf, RecordOf
-from headrace.connectors.postgres.connection import PostgresServer
 from headrace.connectors.postgres.literals import postgres_cells
 from headrace.connectors.postgres.postgres_table import LONGEST, Table, TableIndex
-from headrace.connectors.postgres.sink import PostgresSink
 from headrace.connectors.tables.columns import ColumnName
 from headrace.connectors.tables.output import Key, TableOutput
 from headrace.connectors.tls import TlsConnection
+
+if TYPE_CHECKING:
+    from headrace.connectors.postgres.connection import Limits, PostgresServer
 
 MOST_CONNECTIONS = 100
 MOST_COLUMNS = 1600
@@ -103,12 +104,14 @@ class PostgresConnection(
         SecretText(), "Password of the user, usually a ${NAME} reference.", elsewhere="pass"
     )
 
-    def server(self, ctx: Context) -> PostgresServer:
+    def server(self, ctx: Context, limits: Limits | None = None) -> PostgresServer:
         """Return the server as one component reaches it.
 
         Raises:
             BuildRefused: the password does not resolve, or a file for TLS cannot be used.
         """
+        from headrace.connectors.postgres.connection import Limits, PostgresServer  # the driver
+
         return PostgresServer(
             self.host,
             self.port,
@@ -117,6 +120,7 @@ class PostgresConnection(
             ctx.resolve(self.password),
             self.tls_context(ctx) if self.tls else None,
             ctx,
+            limits or Limits(),
         )
 
 
@@ -217,10 +221,18 @@ class PostgresOutput(
         yield from self._named_twice()
         yield from self._conflicting()
 
-    def open(self, ctx: Context) -> AwaitingSink:
-        """Build the writer."""
-        server = ctx.connection(PostgresConnection, self.connection).server(ctx)
-        return PostgresSink(self, self._wanted(), self.rows(ctx, postgres_cells()), server, ctx)
+    def open(self, ctx: Context, limits: Limits | None = None) -> AwaitingSink:
+        """Build the writer. Connects to nothing yet."""
+        from headrace.connectors.postgres.sink import PostgresSink  # the driver
+
+        return PostgresSink(
+            self._wanted(),
+            self.rows(ctx, postgres_cells()),
+            ctx.connection(PostgresConnection, self.connection).server(ctx, limits),
+            ctx,
+            creates=self.create_table,
+            connections=self.pool,
+        )
 
     def _wanted(self) -> Table:
         """Return the table as it is to be found."""

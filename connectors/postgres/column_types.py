@@ -14,29 +14,15 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.diagnostics import Fault, Path
-from headrace.connectors.postgres.postgres_table import Table
+from headrace.connectors.postgres.postgres_table import Table, Types
 from headrace.connectors.tables.fitting import Bound
 from headrace.connectors.tables.output import PAYLOAD
 
 Patterns = Mapping[str, re.Pattern[str]]
-
-
-class Declared(NamedTuple):
-    """The type of a column as it is declared, and what it is if that is a domain."""
-
-    called: str
-    type: str
-
-    def __str__(self) -> str:
-        return self.called if self.called == self.type else f"{self.called}, which is {self.type}"
-
-
-Types = Mapping[str, Declared]
-"""The types of the columns of a table."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 Single connections of the driver and not its pool, which would reconnect by itself and have its own
 words for that. Nothing of the environment counts (``PGSSLMODE``, ``PGPASSFILE``, ``PGHOST``): what
-the driver would look up there it is told.
+the driver would look up there it is told. Its own time limits and its cache of statements are used.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import asyncio
 import ssl
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+
+import asyncpg
+from asyncpg import Connection, PostgresError
 
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.language.context import Context
@@ -20,9 +22,6 @@ from headrace.connectors.postgres.sqlstates import is_loss, reason, spoken
 from headrace.connectors.refusal import CONNECT_SECONDS, Outage, quoted, turned_away, unanswered
 from headrace.connectors.tls import PROBE_SECONDS, handshake_fault
 
-if TYPE_CHECKING:
-    from asyncpg import Connection, PostgresError
-
 _ASKS_FOR_TLS = b"\x00\x00\x00\x08\x04\xd2\x16\x2f"
 """The message of the protocol that is sent before anything else.
 
@@ -30,6 +29,36 @@ Source: https://www.postgresql.org/docs/current/protocol-message-formats.html (S
 """
 _NO_TLS = "rejected SSL upgrade"
 """How the driver says that somebody there does not know what TLS is."""
+
+
+_LIMIT = """
+SELECT set_config('statement_timeout', $1, false) FROM pg_settings
+WHERE name = 'statement_timeout' AND setting::int NOT BETWEEN 1 AND $1::int
+"""
+"""Limits what a statement may take, unless the server limits it closer. Units: milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long a server may take, and how much it is sent. Units: seconds and bytes."""
+
+    connect_seconds: float = CONNECT_SECONDS
+    """How long connecting may take, and whatever else comes before the first batch."""
+    answer_seconds: float = 30.0
+    """How long a statement may take before the server counts as gone."""
+    statement_seconds: float = 25.0
+    """How long the server may take over a batch, locks included: then it gives up and says so."""
+    create_seconds: float = 600.0
+    """How long creating may take: the index of a table that is large already takes its time."""
+    close_seconds: float = 1.0
+    """How long hanging up in order may take."""
+    pauses: tuple[float, float] = (0.1, 0.4)
+    """Before a batch is written again that others were in the way of: they need time to go on, or who
+    waits for whom is the same again."""
+    batch_bytes: int = (1 << 30) - (1 << 16)
+    """At what size of a batch the server hangs up, less what is around the values: a gibibyte."""
+    told: int = 100
+    """Refusals in different words that the log has more of, each once."""
 
 
 @dataclass
@@ -43,6 +72,7 @@ class PostgresServer:
     password: str = field(repr=False)
     tls: ssl.SSLContext | None
     ctx: Context
+    limits: Limits = Limits()
 
     def __post_init__(self) -> None:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -56,23 +86,22 @@ class PostgresServer:
             BuildRefused: the server says no, or TLS as configured cannot work.
             Unreachable: it does not answer, or not now.
         """
-        import asyncpg
-
-        clock = self.ctx.clock
         try:
-            with clock.outside():
-                async with clock.timeout(CONNECT_SECONDS):
-                    connection = await self._connected()
-        except asyncpg.PostgresError as cause:
+            connection = await self._connected()
+        except PostgresError as cause:
             if (said := spoken(cause)) is not None:
                 raise self.refusal(said) from None
-            with clock.outside():
-                fault = await self._tls_fault()
+            fault = await self._tls_fault()
             raise turned_away(fault) if fault else self.lost(cause) from None
         except (asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, ValueError) as cause:
             raise self._not_connected(cause) from None
         self._outage.over()
         return connection
+
+    async def limit(self, connection: Connection) -> None:
+        """Have the server give up statements that take too long. Raises what the driver does."""
+        milliseconds = str(round(self.limits.statement_seconds * 1000))
+        await connection.execute(_LIMIT, milliseconds, timeout=self.limits.connect_seconds)
 
     def refusal(self, cause: PostgresError, path: Path = ("connection",)) -> Exception:
         """Return what to raise for an error that stands in the way of everything else.
@@ -97,8 +126,6 @@ class PostgresServer:
 
     async def _connected(self) -> Connection:
         """Return a connection. Raises what the driver does."""
-        import asyncpg
-
         return await asyncpg.connect(
             host=[self.host],
             port=[self.port],
@@ -106,8 +133,11 @@ class PostgresServer:
             user=self.user,
             password=self.password,
             ssl=self.tls or False,
-            timeout=None,
-            statement_cache_size=0,
+            timeout=self.limits.connect_seconds,
+            command_timeout=self.limits.answer_seconds,
+            # The statement of a batch is prepared once for a session, however long it is.
+            max_cached_statement_lifetime=0,
+            max_cacheable_statement_size=0,
             server_settings={
                 "application_name": f"headrace-{self.ctx.pipeline}",
                 "TimeZone": "UTC",  # for columns that are there already and know no offset

@@ -14,8 +14,7 @@ from typing import Any
 from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import parts
 from headrace.compiler.largejson import SLICE_MESSAGES, Turn, in_slices
-from headrace.connectors.postgres.column_types import Types
-from headrace.connectors.postgres.postgres_table import Table
+from headrace.connectors.postgres.postgres_table import Table, Types
 
 Equal = Callable[[Any], Any]
 """Returns of a value, as it is sent, what is equal where the server finds the two equal."""

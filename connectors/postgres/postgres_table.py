@@ -1,19 +1,24 @@
-"""A table in the words of PostgreSQL: what creates it, its indexes, and what inserts a batch."""
+"""A table in the words of PostgreSQL: what creates it, what inserts a batch, and what is there of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
+from headrace.compiler.errors import BuildRefused
+from headrace.compiler.language.diagnostics import Fault
 from headrace.connectors.tables.rows import StoredColumn
+
+if TYPE_CHECKING:
+    from asyncpg import Connection
 
 LONGEST = 63
 """Bytes of a name; a longer one is cut."""
 
 RECEIVED_AT = '"received_at" TIMESTAMPTZ NOT NULL DEFAULT now()'
 ID = '"id" BIGSERIAL PRIMARY KEY'
-
 
 KINDS: Mapping[str, str] = MappingProxyType(
     {
@@ -30,6 +35,39 @@ KINDS: Mapping[str, str] = MappingProxyType(
     }
 )
 """The types of columns here, by their word in a config."""
+
+IS_THERE = "SELECT to_regclass($1) IS NOT NULL"
+INDEXES = """
+SELECT relname FROM pg_catalog.pg_index JOIN pg_catalog.pg_class ON oid = indexrelid
+WHERE indrelid = to_regclass($1)
+"""
+TYPES = """
+WITH RECURSIVE declared (name, called, type, modifier) AS (
+    SELECT attname, format_type(atttypid, atttypmod), atttypid, atttypmod
+    FROM pg_catalog.pg_attribute
+    WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped
+    UNION ALL
+    SELECT name, called, typbasetype, typtypmod
+    FROM declared JOIN pg_catalog.pg_type ON pg_type.oid = type WHERE typtype = 'd'
+)
+SELECT name, called, format_type(type, modifier)
+FROM declared JOIN pg_catalog.pg_type ON pg_type.oid = type WHERE typtype <> 'd'
+"""
+"""A domain may be one over another: of interest is what is at the bottom."""
+
+
+class Declared(NamedTuple):
+    """The type of a column as it is declared, and what it is if that is a domain."""
+
+    called: str
+    type: str
+
+    def __str__(self) -> str:
+        return self.called if self.called == self.type else f"{self.called}, which is {self.type}"
+
+
+Types = Mapping[str, Declared]
+"""The types of the columns of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +162,68 @@ def quoted(name: str) -> str:
 
 def _listed(names: Iterator[str] | Sequence[str]) -> str:
     return ", ".join(map(quoted, names))
+
+
+async def create(connection: Connection, table: Table, seconds: float) -> None:
+    """Create what is missing of a table and its indexes within so many seconds, all of it or nothing.
+
+    What is there is not asked to be created if it is not: that takes rights, and locks out writers.
+
+    Raises:
+        BuildRefused: the name of an index belongs to something else.
+        Exception: what the driver raises.
+    """
+    import asyncpg
+
+    for is_last in (False, True):
+        if not (missing := await _missing(connection, table)):
+            break
+        try:
+            await connection.execute(";".join(missing), timeout=seconds)
+            break
+        except (
+            asyncpg.UniqueViolationError,
+            asyncpg.DuplicateTableError,
+            asyncpg.DuplicateObjectError,
+        ):
+            # Somebody else creates it as well, and was faster. Rows that are not unique stay so.
+            if is_last:
+                raise
+    await _check_indexes(connection, table)
+
+
+async def types_there(connection: Connection, table: Table) -> Types:
+    """Return the types of all columns that the table has. Raises what the driver does."""
+    rows = await connection.fetch(TYPES, table.quoted)
+    return {name: Declared(called, type) for name, called, type in rows}
+
+
+async def explain(connection: Connection, insertion: str, columns: int) -> None:
+    """Have the server look at an insertion: whether the table takes it, and us. Inserts nothing.
+
+    Raises: what the driver does.
+    """
+    await connection.execute(f"EXPLAIN {insertion}", *["{}"] * columns)
+
+
+async def _missing(connection: Connection, table: Table) -> list[str]:
+    """Return the statements that create what is missing."""
+    if not await connection.fetchval(IS_THERE, table.quoted):
+        return [table.creation(), *table.index_creations().values()]
+    there = await _indexes(connection, table)
+    return [each for name, each in table.index_creations().items() if name not in there]
+
+
+async def _check_indexes(connection: Connection, table: Table) -> None:
+    """Refuse an index that something else keeps from being created: the server says nothing."""
+    there = await _indexes(connection, table) if table.indexes else set()
+    for place, (name, _) in enumerate(table.named_indexes()):
+        if name not in there:
+            message = f"the index would be called '{name}', and so is something else in its schema"
+            raise BuildRefused(
+                Fault("turned-away", message, name, "another index", path=("indexes", place))
+            )
+
+
+async def _indexes(connection: Connection, table: Table) -> set[str]:
+    return {each[0] for each in await connection.fetch(INDEXES, table.quoted)}

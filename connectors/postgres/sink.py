@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+
+from asyncpg import Connection, PostgresError
 
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BatchFailed, BuildRefused, HeadraceError, Unreachable
 from headrace.compiler.language.context import Context
-from headrace.connectors.postgres.arrays import literal, of_large
-from headrace.connectors.postgres.column_types import Types, bounds, remarks, unfit
+from headrace.connectors.postgres.column_types import bounds, remarks, unfit
 from headrace.connectors.postgres.connection import PostgresServer
 from headrace.connectors.postgres.keys import Latest
-from headrace.connectors.postgres.postgres_table import Table
-from headrace.connectors.postgres.setup import create, rehearse, types
+from headrace.connectors.postgres.literals import literal, of_large
+from headrace.connectors.postgres.postgres_table import Table, Types, create, explain, types_there
 from headrace.connectors.postgres.sqlstates import (
     ends_session,
     is_loss,
@@ -26,57 +27,38 @@ from headrace.connectors.postgres.sqlstates import (
 )
 from headrace.connectors.tables.rows import Rows
 
-if TYPE_CHECKING:
-    from asyncpg import Connection
-    from asyncpg.prepared_stmt import PreparedStatement
-
-    from headrace.connectors.postgres import PostgresOutput
-
 Arrays = Sequence[str]
 """What is to be written: the array of each column."""
-
-WRITE_SECONDS = 30.0
-"""How long a batch may take before the server counts as gone."""
-STATEMENT_SECONDS = 25.0
-"""How long the server may take over it, waiting for locks included: then it gives up and says so."""
-PAUSES = (0.1, 0.4)
-"""Seconds before a batch is written again that others were in the way of: they need time to go on, or
-who waits for whom is the same again."""
-GOODBYE_SECONDS = 1.0
-MOST_TOLD = 100
-"""Refusals in different words that the log has more of, each once."""
-
-MOST_BYTES = (1 << 30) - (1 << 16)
-"""At what size of a batch the server hangs up, less what is around the values: a gibibyte."""
-
-_LIMIT = """
-SELECT set_config('statement_timeout', $1, false) FROM pg_settings
-WHERE name = 'statement_timeout' AND setting::int NOT BETWEEN 1 AND $1::int
-"""
-"""Bounds what a statement may take, unless the server bounds it closer. Units: milliseconds."""
 
 
 class PostgresSink(AwaitingSink):
     """Inserts each batch with one statement, which is a transaction: all of its rows or none."""
 
     def __init__(
-        self, config: PostgresOutput, table: Table, rows: Rows, server: PostgresServer, ctx: Context
+        self,
+        table: Table,
+        rows: Rows,
+        server: PostgresServer,
+        ctx: Context,
+        *,
+        creates: bool,
+        connections: int,
     ) -> None:
-        self.at_once = config.pool
-        self._ctx, self._table, self._creates = ctx, table, config.create_table
+        self.at_once = connections
+        self._ctx, self._table, self._creates = ctx, table, creates
         self._unbounded = self._rows = rows
         self._literals = [literal(each.type) for each in table.columns]
         self._latest: Latest | None = None
-        self._links = [Link(table, server, ctx) for _ in range(config.pool)]
-        self._idle = [*self._links]
+        self._inserters = [Inserter(table.insertion(), server, ctx) for _ in range(connections)]
+        self._idle = [*self._inserters]
 
     async def start(self) -> None:
         """Connect, create the table if that is wanted, and learn what it keeps of these rows."""
-        there = await self._links[0].set_up(creates=self._creates)
-        for remark in remarks(self._table, there):
+        types = await self._inserters[0].set_up(self._table, creates=self._creates)
+        for remark in remarks(self._table, types):
             self._ctx.warn(remark)
-        self._rows = self._unbounded.bounded(bounds(self._table, there))
-        self._latest = Latest(self._table, there) if self._table.on_conflict == "update" else None
+        self._rows = self._unbounded.bounded(bounds(self._table, types))
+        self._latest = Latest(self._table, types) if self._table.on_conflict == "update" else None
 
     async def write(self, batch: Batch) -> None:
         """Insert the rows of a batch; return when the server has committed them.
@@ -88,11 +70,11 @@ class PostgresSink(AwaitingSink):
         arrays = await self._large(batch) if is_large(batch) else self._arrays(batch)
         if not arrays:
             return
-        link = self._idle.pop()  # there is one: no more are written at once
+        inserter = self._idle.pop()  # there is one: no more are written at once
         try:
-            await link.insert(arrays)
+            await inserter.insert(arrays)
         finally:
-            self._idle.append(link)
+            self._idle.append(inserter)
 
     def _arrays(self, batch: Batch) -> Arrays:
         """Return what is to be written; nothing for a batch of which no row is left."""
@@ -115,44 +97,40 @@ class PostgresSink(AwaitingSink):
 
     async def finish(self) -> None:
         """Hang up."""
-        await asyncio.gather(*(link.close() for link in self._links))
+        await asyncio.gather(*(each.close() for each in self._inserters))
 
 
-class Link:
-    """One connection and its statement: made when they are needed, and again when they are lost."""
+class Inserter:
+    """Inserts over one connection, which is made when it is needed, and again when it is lost."""
 
-    def __init__(self, table: Table, server: PostgresServer, ctx: Context) -> None:
-        self._server, self._ctx, self._table = server, ctx, table
-        self._insertion = table.insertion()
+    def __init__(self, insertion: str, server: PostgresServer, ctx: Context) -> None:
+        self._server, self._ctx, self._limits = server, ctx, server.limits
+        self._insertion = insertion
         self._connection: Connection | None = None
-        self._statement: PreparedStatement[Any] | None = None
         self._told: set[str] = set()
         self._leaving: set[asyncio.Task[None]] = set()
 
-    async def set_up(self, *, creates: bool) -> Types:
+    async def set_up(self, table: Table, *, creates: bool) -> Types:
         """Connect and have the table ready; return its types. Raises as `Sink.start` does."""
-        from asyncpg import PostgresError
-
-        clock = self._ctx.clock
         try:
-            self._connection = connection = await self._server.connect()
-            with clock.outside():
+            with self._ctx.clock.outside():
+                self._connection = connection = await self._server.connect()
                 if creates:
-                    await create(connection, self._table, clock)
-                await rehearse(connection, self._table, clock)
-                found = await types(connection, self._table, clock)
-            if (fault := unfit(self._table, found)) is not None:
-                raise fault
-            return found
-        except PostgresError as cause:
-            self._drop()
-            raise self._server.refusal(cause, ("table",)) from None
-        except Exception as cause:
-            self._drop()
-            raise self._server.lost(cause) if is_loss(cause) else cause from None
+                    await create(connection, table, self._limits.create_seconds)
+                await explain(connection, self._insertion, len(table.columns))
+                types = await types_there(connection, table)
+                if (fault := unfit(table, types)) is not None:
+                    raise fault
+                await self._server.limit(connection)
+            return types
         except asyncio.CancelledError:
             self._give_up()
             raise
+        except Exception as cause:
+            self._drop()
+            if isinstance(cause, PostgresError):
+                raise self._server.refusal(cause, ("table",)) from None
+            raise self._server.lost(cause) if is_loss(cause) else cause from None
 
     async def insert(self, arrays: Arrays) -> None:
         """Insert rows; once more if it was not them that it failed for, twice if others were in the way.
@@ -166,12 +144,12 @@ class Link:
         except Exception as cause:
             if is_loss(cause) or spoken(cause) is None:
                 self._drop()
-                _check_size(arrays)
+                self._check_size(arrays)
             if not (is_loss(cause) or is_rolled_back(cause)):
                 raise self._failure(cause) from None
             if is_rolled_back(cause):
-                await self._ctx.clock.sleep(PAUSES[0])
-        for pause in (PAUSES[1], None):
+                await self._ctx.clock.sleep(self._limits.pauses[0])
+        for pause in (self._limits.pauses[1], None):
             try:
                 return await self._insert(arrays)
             except Exception as cause:
@@ -184,53 +162,26 @@ class Link:
         self._give_up()
         await asyncio.gather(*self._leaving)
 
-    def _give_up(self) -> None:
-        """Let go of the connection without waiting for it.
-
-        If the server is at a statement, it is asked to leave that: it would go on otherwise, and commit
-        what counts as lost.
-        """
-        connection, self._connection, self._statement = self._connection, None, None
-        if connection is not None:
-            leaving = asyncio.ensure_future(self._leave(connection))
-            self._leaving.add(leaving)
-            leaving.add_done_callback(self._leaving.discard)
-
-    async def _leave(self, connection: Connection) -> None:
-        try:
-            with self._ctx.clock.outside():
-                async with self._ctx.clock.timeout(GOODBYE_SECONDS):
-                    await connection.close()
-        except Exception:  # nobody listens any more
-            connection.terminate()
-
     async def _insert(self, arrays: Arrays) -> None:
         """Insert rows. Raises what the driver does, and what connecting does."""
-        connection, clock = await self._connected(), self._ctx.clock
         try:
-            with clock.outside():
-                async with clock.timeout(WRITE_SECONDS):
-                    statement = self._statement or await self._prepared(connection)
-                    await statement.fetch(*arrays)
+            with self._ctx.clock.outside():
+                connection = self._connection
+                if connection is None or connection.is_closed():
+                    connection = self._connection = await self._server.connect()
+                    await self._server.limit(connection)
+                await connection.execute(self._insertion, *arrays)
         except asyncio.CancelledError:
             self._give_up()
             raise
+        except BuildRefused as refused:  # since it was built: not for every batch anew
+            raise Unreachable(str(refused)) from None
 
-    async def _connected(self) -> Connection:
-        """Return the connection; a new one if there is none, or none any more."""
-        if self._connection is None or self._connection.is_closed():
-            self._drop()
-            try:
-                self._connection = await self._server.connect()
-            except BuildRefused as refused:  # since it was built: not for every batch anew
-                raise Unreachable(str(refused)) from None
-        return self._connection
-
-    async def _prepared(self, connection: Connection) -> PreparedStatement[Any]:
-        """Return the statement, prepared for a session whose statements have a limit."""
-        await connection.fetch(_LIMIT, str(round(STATEMENT_SECONDS * 1000)))
-        self._statement = await connection.prepare(self._insertion)
-        return self._statement
+    def _check_size(self, arrays: Arrays) -> None:
+        """Raise `BatchFailed` for rows at whose size the server hangs up."""
+        if sum(len(each.encode()) for each in arrays) > self._limits.batch_bytes:
+            most = f"more than {self._limits.batch_bytes >> 20} MiB"
+            raise BatchFailed(f"the batch is too large for the database: {most}")
 
     def _failure(self, cause: Exception) -> Exception:
         """Return what to raise for a batch that is not written; let go of what is of no more use."""
@@ -243,7 +194,7 @@ class Link:
         failure = refusal(cause)
         # Once: it holds values, so it may be another each time. Not ever new ones: the words are those
         # of the server, and a function of its administrator's may put values into them.
-        if failure not in self._told and len(self._told) < MOST_TOLD:
+        if failure not in self._told and len(self._told) < self._limits.told:
             self._told.add(failure)
             if said := more(cause, failure):
                 self._ctx.warn(f"{failure}: {self._server.quoted(said)}")
@@ -251,14 +202,24 @@ class Link:
 
     def _drop(self) -> None:
         """Let go of the connection, whatever it is doing."""
-        connection, self._connection, self._statement = self._connection, None, None
+        connection, self._connection = self._connection, None
         if connection is not None:
             connection.terminate()
 
+    def _give_up(self) -> None:
+        """Let go of the connection without waiting for it.
 
-def _check_size(arrays: Arrays) -> None:
-    """Raise `BatchFailed` for rows at whose size the server hangs up."""
-    if sum(len(each.encode()) for each in arrays) > MOST_BYTES:
-        raise BatchFailed(
-            f"the batch is too large for the database: more than {MOST_BYTES >> 20} MiB"
-        )
+        If the server is at a statement, it is asked to leave that: it would go on otherwise, and commit
+        what counts as lost.
+        """
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            leaving = asyncio.ensure_future(self._leave(connection))
+            self._leaving.add(leaving)
+            leaving.add_done_callback(self._leaving.discard)
+
+    async def _leave(self, connection: Connection) -> None:
+        clock = self._ctx.clock
+        with suppress(Exception), clock.outside():  # if nobody listens any more, the driver cuts it
+            async with clock.timeout(self._limits.close_seconds):
+                await connection.close()

@@ -8,10 +8,8 @@ Source: https://www.postgresql.org/docs/current/errcodes-appendix.html
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from asyncpg import PostgresError
+from asyncpg import InterfaceError, InternalClientError, PostgresError
 
 _TOLD_AS_SAID = ("08", "0A", "23", "25", "28", "3D", "3F", "40", "42", "53300", "55", "57")
 """Classes whose messages name tables, columns, keys and users, and show no value of a row."""
@@ -37,8 +35,6 @@ _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 def is_loss(cause: Exception) -> bool:
     """Return whether the connection is of no more use, and not what was to be written."""
-    from asyncpg import InterfaceError, InternalClientError, PostgresError
-
     if isinstance(cause, PostgresError):
         code = cause.sqlstate or ""
         return code in (*_ENDED, _STATEMENT_GONE) or code.startswith("08")
@@ -53,8 +49,6 @@ def spoken(cause: BaseException | None) -> PostgresError | None:
     For a connection that breaks with a last word the driver has an error of its own, and that word
     as the cause of it.
     """
-    from asyncpg import PostgresError
-
     if not isinstance(cause, PostgresError):
         return None
     return cause if cause.severity is not None else spoken(cause.__cause__)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headrace.compiler.errors import BuildRefused, Unreachable
-from headrace.connectors.postgres import connection as postgres_connection
+from headrace.connectors.postgres.connection import Limits
 from tests.clients import HOST
 from tests.doubles import StubContext
 from tests.postgres_sides import column, context, done, found, operator, sink, started, unused
@@ -50,11 +50,11 @@ async def refused(ctx: StubContext) -> str:
     return str(refusal.value)
 
 
-async def unreachable(ctx: StubContext) -> str:
+async def unreachable(ctx: StubContext, limits: Limits | None = None) -> str:
     """Return in which words the server is not reached, with which that is soon told."""
     watch = Stopwatch()
     with pytest.raises(Unreachable) as failed:
-        await sink(ctx, "t").start()
+        await sink(ctx, "t", limits=limits).start()
     assert watch.seconds < SIGN_IN_SECONDS
     return str(failed.value)
 
@@ -192,10 +192,9 @@ async def stranger(says: bytes | None) -> AsyncIterator[tuple[str, int]]:
         server.close()
 
 
-async def test_a_server_that_says_nothing_is_unreachable(monkeypatch):
-    monkeypatch.setattr(postgres_connection, "CONNECT_SECONDS", 0.2)
+async def test_a_server_that_says_nothing_is_unreachable():
     async with stranger(None) as (host, port):
-        said = await unreachable(context_at(host, port))
+        said = await unreachable(context_at(host, port), Limits(connect_seconds=0.2))
 
     assert said == f"{HOST}:{port} does not answer"
 

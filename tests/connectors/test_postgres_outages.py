@@ -14,8 +14,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.errors import Refused, Unreachable
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import Engine
-from headrace.connectors.postgres import connection as postgres_connection
-from headrace.connectors.postgres import sink as postgres_sink
+from headrace.connectors.postgres.connection import Limits
 from tests.clients import PATIENCE
 from tests.postgres_sides import (
     column,
@@ -100,11 +99,10 @@ async def test_a_server_that_is_gone_is_unreachable_until_it_is_back(tmp_path):
     assert told == {f"{server.address} does not answer: connection refused"}
 
 
-async def test_a_server_that_hangs_is_unreachable_and_holds_nobody_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(postgres_sink, "WRITE_SECONDS", 0.2)
-    monkeypatch.setattr(postgres_connection, "CONNECT_SECONDS", 0.2)
+async def test_a_server_that_hangs_is_unreachable_and_holds_nobody_up(tmp_path):
+    limits = Limits(connect_seconds=0.2, answer_seconds=0.2)
     with Postgres(tmp_path) as server:
-        async with started(sink(server, "t", TEXT)) as it:
+        async with started(sink(server, "t", TEXT, limits=limits)) as it:
             await it.write([{"v": "a"}])
             with server.halted():
                 with pytest.raises(Unreachable) as failed:

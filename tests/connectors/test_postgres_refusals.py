@@ -9,8 +9,8 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BatchFailed, Unreachable
-from headrace.connectors.postgres import sink as postgres_sink
-from headrace.connectors.postgres.sink import PAUSES, PostgresSink
+from headrace.connectors.postgres.connection import Limits
+from headrace.connectors.postgres.sink import PostgresSink
 from tests.postgres_sides import (
     column,
     context,
@@ -181,11 +181,10 @@ CREATE TRIGGER {table}_raises BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNC
 """
 
 
-async def test_a_function_that_says_something_else_each_time_fills_no_log(postgres, monkeypatch):
-    monkeypatch.setattr(postgres_sink, "MOST_TOLD", 3)
+async def test_a_function_that_says_something_else_each_time_fills_no_log(postgres):
     table, ctx = unused(), context(postgres)
 
-    async with started(sink(ctx, table, TEXT)) as it:
+    async with started(sink(ctx, table, TEXT, limits=Limits(told=3))) as it:
         await done(postgres, RAISING.format(table=table))
         for number in range(10):
             await failure(it, {"v": f"v{number}"})
@@ -281,11 +280,13 @@ async def test_a_database_may_be_read_only_for_a_while(tmp_path):
     assert failed == {f"the database refuses the batch: {said}"}
 
 
-async def test_a_statement_that_waits_for_too_long_fails_its_batch(postgres, monkeypatch):
-    monkeypatch.setattr(postgres_sink, "STATEMENT_SECONDS", 0.05)
-    table = unused()
+async def test_a_statement_that_waits_for_too_long_fails_its_batch(postgres):
+    table, limits = unused(), Limits(statement_seconds=0.05)
 
-    async with started(sink(postgres, table, TEXT)) as it, operator(postgres) as client:
+    async with (
+        started(sink(postgres, table, TEXT, limits=limits)) as it,
+        operator(postgres) as client,
+    ):
         async with client.transaction():
             await client.execute(f"lock table {table}")
             said = await failure(it, {"v": "a"})
@@ -349,15 +350,17 @@ async def test_a_batch_that_loses_to_others_is_written_again_after_a_while_and_r
         else:
             assert "deadlock detected" in await failure(it, {"v": "a"})
 
-    assert pauses == [*PAUSES]
+    assert pauses == [0.1, 0.4]
     assert await found(postgres, f"select v from {table}") == (["a"] if lost == 2 else [])
 
 
-async def test_a_batch_at_whose_size_the_server_hangs_up_is_refused(postgres, monkeypatch):
-    monkeypatch.setattr(postgres_sink, "MOST_BYTES", 1 << 20)
-    table = unused()
+async def test_a_batch_at_whose_size_the_server_hangs_up_is_refused(postgres):
+    table, limits = unused(), Limits(batch_bytes=1 << 20)
 
-    async with started(sink(postgres, table, TEXT)) as it, operator(postgres) as client:
+    async with (
+        started(sink(postgres, table, TEXT, limits=limits)) as it,
+        operator(postgres) as client,
+    ):
         async with client.transaction():
             await client.execute(f"lock table {table}")
             writing = asyncio.ensure_future(failure(it, {"v": "x" * (1 << 20)}))
