@@ -19,6 +19,8 @@ LONGEST = 63
 
 RECEIVED_AT = '"received_at" TIMESTAMPTZ NOT NULL DEFAULT now()'
 ID = '"id" BIGSERIAL PRIMARY KEY'
+PLACE = '"#"'
+"""The place of a row in its batch, by a name that no column of a config can have."""
 
 KINDS: Mapping[str, str] = MappingProxyType(
     {
@@ -115,15 +117,27 @@ class Table:
         for each in self.indexes:
             yield each.name(self.name), each
 
-    def insertion(self) -> str:
+    def insertion(self, types: Types) -> str:
         """Return the one statement that inserts a batch, whatever its size.
 
-        It wants the literal of an array for each column.
+        It wants the literal of an array for each column. ``types`` are those of the table that is there:
+        a row is written over once by a statement, so of several with one key it takes the last one, and
+        which keys are one is up to their type.
         """
+        names = _listed(each.name for each in self.columns)
         arrays = (f"${n}::TEXT::{KINDS[e.type]}[]" for n, e in enumerate(self.columns, 1))
+        rows, changed = f"unnest({', '.join(arrays)})", self._changed()
+        if changed:
+            key = ", ".join(
+                f"{quoted(name)}::{self._type(name, types)}" for name in self.primary_key
+            )
+            rows = (
+                f"(SELECT DISTINCT ON ({key}) * FROM {rows} WITH ORDINALITY AS batch ({names}, {PLACE})"
+                f" ORDER BY {key}, {PLACE} DESC) AS latest ORDER BY {PLACE}"
+            )
+        chosen = names if changed else "*"
         return (
-            f"INSERT INTO {self.quoted} ({_listed(each.name for each in self.columns)})"
-            f" SELECT * FROM unnest({', '.join(arrays)}){self._on_conflict()}"
+            f"INSERT INTO {self.quoted} ({names}) SELECT {chosen} FROM {rows}{self._on_conflict()}"
         )
 
     def implied(self) -> list[str]:
@@ -145,13 +159,24 @@ class Table:
         columns = _listed(index.columns)
         return f"CREATE {kind} IF NOT EXISTS {quoted(name)} ON {self.quoted} ({columns})"
 
+    def _type(self, name: str, types: Types) -> str:
+        """Return the type that a column has in the table, or is to have."""
+        if name in types:
+            return types[name].type
+        return next(KINDS[each.type] for each in self.columns if each.name == name)
+
+    def _changed(self) -> list[str]:
+        """Return the columns, in quotes, that are written over in a row that is there."""
+        if self.on_conflict != "update":
+            return []
+        return [quoted(e.name) for e in self.columns if e.name not in self.primary_key]
+
     def _on_conflict(self) -> str:
         if self.on_conflict == "error":
             return ""
-        others = [quoted(e.name) for e in self.columns if e.name not in self.primary_key]
-        if self.on_conflict == "ignore" or not others:
+        if not (changed := self._changed()):
             return " ON CONFLICT DO NOTHING"
-        changes = ", ".join(f"{name} = EXCLUDED.{name}" for name in others)
+        changes = ", ".join(f"{name} = EXCLUDED.{name}" for name in changed)
         return f" ON CONFLICT ({_listed(self.primary_key)}) DO UPDATE SET {changes}"
 
 

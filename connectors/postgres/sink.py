@@ -14,7 +14,6 @@ from headrace.compiler.errors import BatchFailed, BuildRefused, HeadraceError, U
 from headrace.compiler.language.context import Context
 from headrace.connectors.postgres.column_types import bounds, remarks, unfit
 from headrace.connectors.postgres.connection import PostgresServer
-from headrace.connectors.postgres.keys import Latest
 from headrace.connectors.postgres.literals import literal, of_large
 from headrace.connectors.postgres.postgres_table import Table, Types, create, explain, types_there
 from headrace.connectors.postgres.sqlstates import (
@@ -48,8 +47,7 @@ class PostgresSink(AwaitingSink):
         self._ctx, self._table, self._creates = ctx, table, creates
         self._unbounded = self._rows = rows
         self._literals = [literal(each.type) for each in table.columns]
-        self._latest: Latest | None = None
-        self._inserters = [Inserter(table.insertion(), server, ctx) for _ in range(connections)]
+        self._inserters = [Inserter(server, ctx) for _ in range(connections)]
         self._idle = [*self._inserters]
 
     async def start(self) -> None:
@@ -58,7 +56,8 @@ class PostgresSink(AwaitingSink):
         for remark in remarks(self._table, types):
             self._ctx.warn(remark)
         self._rows = self._unbounded.bounded(bounds(self._table, types))
-        self._latest = Latest(self._table, types) if self._table.on_conflict == "update" else None
+        for each in self._inserters:
+            each.insertion = self._table.insertion(types)
 
     async def write(self, batch: Batch) -> None:
         """Insert the rows of a batch; return when the server has committed them.
@@ -81,19 +80,14 @@ class PostgresSink(AwaitingSink):
         columns = self._rows(batch)
         if not columns[0]:
             return ()
-        if self._latest is not None:
-            columns = self._latest(columns)
         return [write(column) for write, column in zip(self._literals, columns, strict=True)]
 
     async def _large(self, batch: Batch) -> Arrays:
         """The same for a large batch, in turns with others."""
-        clock = self._ctx.clock
         columns = await self._rows.of_large(batch)
         if not columns[0]:
             return ()
-        if self._latest is not None:
-            columns = await self._latest.of_large(columns, clock)
-        return [await of_large(write, columns.pop(0), clock) for write in self._literals]
+        return [await of_large(write, columns.pop(0), self._ctx.clock) for write in self._literals]
 
     async def finish(self) -> None:
         """Hang up."""
@@ -103,9 +97,9 @@ class PostgresSink(AwaitingSink):
 class Inserter:
     """Inserts over one connection, which is made when it is needed, and again when it is lost."""
 
-    def __init__(self, insertion: str, server: PostgresServer, ctx: Context) -> None:
+    def __init__(self, server: PostgresServer, ctx: Context) -> None:
         self._server, self._ctx, self._limits = server, ctx, server.limits
-        self._insertion = insertion
+        self.insertion = ""
         self._connection: Connection | None = None
         self._told: set[str] = set()
         self._leaving: set[asyncio.Task[None]] = set()
@@ -117,8 +111,8 @@ class Inserter:
                 self._connection = connection = await self._server.connect()
                 if creates:
                     await create(connection, table, self._limits.create_seconds)
-                await explain(connection, self._insertion, len(table.columns))
                 types = await types_there(connection, table)
+                await explain(connection, table.insertion(types), len(table.columns))
                 if (fault := unfit(table, types)) is not None:
                     raise fault
                 await self._server.limit(connection)
@@ -170,7 +164,7 @@ class Inserter:
                 if connection is None or connection.is_closed():
                     connection = self._connection = await self._server.connect()
                     await self._server.limit(connection)
-                await connection.execute(self._insertion, *arrays)
+                await connection.execute(self.insertion, *arrays)
         except asyncio.CancelledError:
             self._give_up()
             raise

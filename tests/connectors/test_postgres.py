@@ -8,7 +8,7 @@ import pytest
 
 from headrace.compiler.errors import BuildRefused
 from headrace.connectors.postgres import PostgresConnection, PostgresOutput
-from headrace.connectors.postgres.postgres_table import Table, TableIndex
+from headrace.connectors.postgres.postgres_table import Declared, Table, TableIndex
 from tests.doubles import StubContext, refusals
 from tests.postgres_sides import column, output
 
@@ -249,9 +249,12 @@ def test_the_statements_of_a_table():
         "Readings_at_n_key": 'CREATE UNIQUE INDEX IF NOT EXISTS "Readings_at_n_key"'
         ' ON "plant"."Readings" ("at", "n")'
     }
-    assert made.insertion() == (
-        'INSERT INTO "plant"."Readings" ("k", "n", "at")'
-        " SELECT * FROM unnest($1::TEXT::TEXT[], $2::TEXT::INTEGER[], $3::TEXT::TIMESTAMPTZ[])"
+    assert made.insertion({"k": Declared("short", "character varying(3)")}) == (
+        'INSERT INTO "plant"."Readings" ("k", "n", "at") SELECT "k", "n", "at" FROM'
+        ' (SELECT DISTINCT ON ("k"::character varying(3), "at"::TIMESTAMPTZ) * FROM'
+        " unnest($1::TEXT::TEXT[], $2::TEXT::INTEGER[], $3::TEXT::TIMESTAMPTZ[])"
+        ' WITH ORDINALITY AS batch ("k", "n", "at", "#")'
+        ' ORDER BY "k"::character varying(3), "at"::TIMESTAMPTZ, "#" DESC) AS latest ORDER BY "#"'
         ' ON CONFLICT ("k", "at") DO UPDATE SET "n" = EXCLUDED."n"'
     )
 
