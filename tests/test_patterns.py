@@ -25,7 +25,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
 
-from headrace.connectors.clickhouse.answers import MOST_SAID
+from headrace.connectors.clickhouse.error_codes import MOST_SAID
 from headrace.operators import scriptwords
 from tests.test_style import REPOSITORY, ROOMS, python
 
@@ -54,8 +54,8 @@ APPLIED = {"_ITEM": {"match"}, "_ITEMS": {"match"}, "_BLANKS": {"match", "fullma
 BOUNDED = {
     ("operators/scripthints.py", "_OWNER"): 100,  # `Halt.before`
     ("operators/scriptwords.py", "_SAID"): scriptwords.LONGEST,
-    ("connectors/clickhouse/answers.py", "_NAME"): 4 * MOST_SAID,
-    ("connectors/clickhouse/answers.py", "_NOISE"): 4 * MOST_SAID,  # `_MOST_READ`
+    ("connectors/clickhouse/error_codes.py", "_NAME"): 4 * MOST_SAID,
+    ("connectors/clickhouse/error_codes.py", "_NOISE"): 4 * MOST_SAID,  # `_MOST_READ`
 }
 """Patterns that do grow faster, and how long a text they see: they are tried with that."""
 MADE_UP = {

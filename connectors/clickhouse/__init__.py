@@ -22,9 +22,9 @@ from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.structures import ListOf, RecordOf
 from headrace.compiler.language.urls import Address, HttpUrl
-from headrace.connectors.clickhouse.server import ClickHouseServer
+from headrace.connectors.clickhouse.clickhouse_table import RECEIVED_AT, Table
+from headrace.connectors.clickhouse.connection import ClickHouseServer
 from headrace.connectors.clickhouse.sink import ClickHouseSink
-from headrace.connectors.clickhouse.table import RECEIVED_AT, Table
 from headrace.connectors.paths import FilePath
 from headrace.connectors.tables.cells import CELLS, date, decimal, timestamp
 from headrace.connectors.tables.columns import ColumnName

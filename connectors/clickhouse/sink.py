@@ -13,7 +13,16 @@ from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.compiler.language.context import Context
 from headrace.compiler.language.diagnostics import Fault, Path
 from headrace.compiler.largejson import Turn
-from headrace.connectors.clickhouse.answers import (
+from headrace.connectors.clickhouse.clickhouse_table import (
+    Table,
+    described,
+    finer,
+    has_other_types,
+    narrow,
+    unfit,
+)
+from headrace.connectors.clickhouse.connection import ClickHouseServer, Lost
+from headrace.connectors.clickhouse.error_codes import (
     ACCESS_DENIED,
     NOT_CONVERTED,
     NOT_LET_IN,
@@ -22,15 +31,6 @@ from headrace.connectors.clickhouse.answers import (
     Answer,
 )
 from headrace.connectors.clickhouse.native import Blocks
-from headrace.connectors.clickhouse.server import ClickHouseServer, Lost
-from headrace.connectors.clickhouse.table import (
-    Table,
-    described,
-    finer,
-    has_other_types,
-    narrow,
-    unfit,
-)
 from headrace.connectors.tables.output import PAYLOAD
 from headrace.connectors.tables.rows import Rows
 

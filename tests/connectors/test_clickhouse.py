@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.ground import Ground
 from headrace.connectors.clickhouse import ClickHouseConnection, ClickHouseOutput
+from headrace.connectors.clickhouse.clickhouse_table import Table, narrow
 from headrace.connectors.clickhouse.native import Blocks, varint
 from headrace.connectors.clickhouse.sink import Tokens
-from headrace.connectors.clickhouse.table import Table, narrow
 from headrace.connectors.tables.rows import StoredColumn
 from tests.clickhouse_sides import connection, context, output
 from tests.doubles import StubContext, TickingClock, refusals

@@ -20,7 +20,7 @@ from headrace.compiler.errors import Unreachable
 from headrace.compiler.language.families import Input
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import Engine
-from headrace.connectors.clickhouse import server as clickhouse_server
+from headrace.connectors.clickhouse import connection as clickhouse_connection
 from headrace.connectors.clickhouse import sink as clickhouse_sink
 from tests.clickhouse_sides import (
     N,
@@ -127,7 +127,7 @@ async def test_an_outage_is_one_text_until_the_server_is_back(tmp_path: Path):
 async def test_a_connection_that_nobody_used_is_not_trusted(
     guarded: ClickHouse, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(clickhouse_server, "IDLE_SECONDS", 0.05)
+    monkeypatch.setattr(clickhouse_connection, "IDLE_SECONDS", 0.05)
     async with Passage(guarded.access) as way, started(output("t", N), context(way.access)) as it:
         await it.write([{"n": 1}])
         before = way.connections
