@@ -13,6 +13,7 @@ import pytest
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import HeadraceError
 from headrace.connectors.clickhouse import ClickHouseConnection, ClickHouseOutput
+from headrace.connectors.clickhouse.connection import Limits
 from tests.clients import HOST, PATIENCE
 from tests.doubles import StubContext
 from tests.peer import Peer, peer
@@ -57,9 +58,11 @@ def output(table: str, *columns: Mapping[str, Any], **options: Any) -> ClickHous
 
 
 @asynccontextmanager
-async def started(made: ClickHouseOutput, ctx: StubContext) -> AsyncIterator[AwaitingSink]:
+async def started(
+    made: ClickHouseOutput, ctx: StubContext, limits: Limits | None = None
+) -> AsyncIterator[AwaitingSink]:
     """Give a sink that is started; finish it in the end."""
-    sink = made.open(ctx)
+    sink = made.open(ctx, limits)
     assert isinstance(sink, AwaitingSink)
     async with asyncio.timeout(PATIENCE):
         await sink.start()
@@ -95,10 +98,14 @@ def said(failed: pytest.ExceptionInfo[Any], clickhouse: Access) -> str:
 
 
 def sink(
-    access: Access, *columns: Any, ctx: StubContext | None = None, **options: Any
+    access: Access,
+    *columns: Any,
+    ctx: StubContext | None = None,
+    limits: Limits | None = None,
+    **options: Any,
 ) -> AwaitingSink:
     """Return a sink for the table `t` that has not connected."""
-    made = output("t", *(columns or [N]), **options).open(ctx or context(access))
+    made = output("t", *(columns or [N]), **options).open(ctx or context(access), limits)
     assert isinstance(made, AwaitingSink)
     return made
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BuildRefused
@@ -23,13 +24,14 @@ from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.structures import ListOf, RecordOf
 from headrace.compiler.language.urls import Address, HttpUrl
 from headrace.connectors.clickhouse.clickhouse_table import RECEIVED_AT, Table
-from headrace.connectors.clickhouse.connection import ClickHouseServer
-from headrace.connectors.clickhouse.sink import ClickHouseSink
 from headrace.connectors.paths import FilePath
 from headrace.connectors.tables.cells import CELLS, date, decimal, timestamp
 from headrace.connectors.tables.columns import ColumnName
 from headrace.connectors.tables.output import Key, TableOutput
 from headrace.connectors.tls import TlsFiles
+
+if TYPE_CHECKING:
+    from headrace.connectors.clickhouse.connection import ClickHouseServer, Limits
 
 FIRST_DAY, LAST_DAY = "1900-01-01", "2299-12-31"
 """What `Date32` and `DateTime64` know."""
@@ -114,19 +116,21 @@ class ClickHouseConnection(Connection, kind="clickhouse", listed=4):
         if self.is_https:
             yield TlsFiles(self.ca_file)
 
-    def server(self, ctx: Context) -> ClickHouseServer:
+    def server(self, ctx: Context, limits: Limits | None = None) -> ClickHouseServer:
         """Return the server.
 
         Raises:
             BuildRefused: its url is refused, the password does not resolve, or cannot be sent.
         """
+        from headrace.connectors.clickhouse.connection import ClickHouseServer, Limits  # the driver
+
         for fault in self._in_the_clear(("connection",)):
             raise BuildRefused(fault)
         password = ctx.resolve(self.password)
         if _NOT_IN_A_HEADER.search(password):
             raise BuildRefused(_not_sent("password", ("connection",)))
         tls = ctx.read(TlsFiles(self.ca_file)) if self.is_https else None
-        return ClickHouseServer(self.url, self.user, password, tls, ctx)
+        return ClickHouseServer(self.url, self.user, password, tls, ctx, limits or Limits())
 
 
 def _not_sent(key: str, path: Path) -> Fault:
@@ -227,12 +231,14 @@ class ClickHouseOutput(TableOutput, kind="clickhouse", listed=7):
         is_by_arrival = self.create_table and not self.order_by
         return needed | {RECEIVED_AT} if is_by_arrival else needed
 
-    def open(self, ctx: Context) -> AwaitingSink:
+    def open(self, ctx: Context, limits: Limits | None = None) -> AwaitingSink:
         """Build what inserts. Opens nothing yet."""
+        from headrace.connectors.clickhouse.sink import ClickHouseSink  # the driver
+
         connection = ctx.connection(ClickHouseConnection, self.connection)
         database, _, name = self.table.rpartition(".")
         return ClickHouseSink(
-            connection.server(ctx),
+            connection.server(ctx, limits),
             connection.database,
             Table(database, name, self.stored_columns(), self.order_by),
             self.rows(ctx, _CELLS),

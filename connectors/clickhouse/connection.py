@@ -1,18 +1,31 @@
 """A ClickHouse server over its HTTP interface: asked, and its failures in words.
 
 The client library is not used for that. It sends an insert a second time when the connection breaks,
-which doubles rows; it follows redirects with the rows, takes a proxy from the environment, reads answers of
-any length, tells the server the name of the system's user, and asks three times for settings and such
-before the first query.
+which doubles rows; it follows redirects with the rows, takes a proxy from the environment, tells the
+server the name of the system's user, and asks three times for settings and such before the first query.
 """
 
 from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
+from dataclasses import dataclass
 from io import BytesIO
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+from aiohttp import (
+    ClientConnectorCertificateError,
+    ClientConnectorError,
+    ClientError,
+    ClientResponse,
+    ClientResponseError,
+    ClientSession,
+    ClientSSLError,
+    ClientTimeout,
+    DummyCookieJar,
+    TCPConnector,
+)
+from yarl import URL
 
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.language.context import Context
@@ -21,16 +34,23 @@ from headrace.connectors.clickhouse.error_codes import CODE_HEADER, answer
 from headrace.connectors.refusal import CONNECT_SECONDS, Outage, quoted, turned_away, unanswered
 from headrace.connectors.tls import handshake_fault, tls_fault
 
-if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession
-
-IDLE_SECONDS = 2.0
-"""How long a connection is kept that nobody uses: less than any server does, or a request could meet
-its end, and nobody knew what became of it."""
-MOST_READ = 64 * 1024
-"""Bytes that an answer may have, unless more is asked for."""
 LARGE = 1024 * 1024
 """Bytes above which a body is sent in pieces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long a server may take, and how much of what it says is read. Units: seconds and bytes."""
+
+    answer_seconds: float = CONNECT_SECONDS
+    """How long connecting and the answer to a statement of the start may take."""
+    insert_seconds: float = 30.0
+    """How long the server may take over a batch."""
+    idle_seconds: float = 2.0
+    """How long a connection is kept that nobody uses: less than any server does, or a request could meet
+    its end, and nobody knew what became of it."""
+    error_bytes: int = 64 * 1024
+    """What is read of an error: the server quotes rows in it, of whatever length."""
 
 
 class Lost(Unreachable):
@@ -47,12 +67,13 @@ class ClickHouseServer:
         password: str,
         tls: ssl.SSLContext | None,
         ctx: Context,
+        limits: Limits,
     ) -> None:
         self._url = address.location.rstrip("/") + "/"
         parts = urlsplit(self._url)
         self._host = parts.hostname or ""
         self._port = parts.port or (443 if parts.scheme == "https" else 80)
-        self._tls, self._ctx = tls, ctx
+        self._tls, self._ctx, self.limits = tls, ctx, limits
         self._headers = {
             "X-ClickHouse-User": user,
             "X-ClickHouse-Key": password,
@@ -71,20 +92,16 @@ class ClickHouseServer:
         parameters: Mapping[str, str],
         body: bytes = b"",
         *,
-        seconds: float = CONNECT_SECONDS,
-        most: int = MOST_READ,
+        seconds: float | None = None,
     ) -> bytes:
-        """Run a statement with what belongs to it; return what is answered.
+        """Run a statement with what belongs to it, within so many seconds; return what is answered.
 
         Raises:
             Answer: it says no.
             BuildRefused: TLS as configured cannot work, or somebody else answers.
             Unreachable: it does not answer; `Lost` if it may have run the statement all the same.
         """
-        session = self._session or self._opened()
-        from aiohttp import ClientError
-        from yarl import URL
-
+        session, seconds = self._session or self._opened(), seconds or self.limits.answer_seconds
         url = URL(self._url).with_query({"query": statement, **parameters})
         sent = body if len(body) <= LARGE else BytesIO(body)
         clock = self._ctx.clock
@@ -94,7 +111,7 @@ class ClickHouseServer:
                     clock.timeout(seconds),
                     session.post(url, data=sent, allow_redirects=False) as response,
                 ):
-                    return await self._read(response, most)
+                    return await self._read(response)
         # None of the driver's errors is a cause of ours: they show the headers of the request.
         except TimeoutError:
             raise self._outage.of(f"does not answer within {seconds:g} s") from None
@@ -121,32 +138,29 @@ class ClickHouseServer:
 
     def _opened(self) -> ClientSession:
         """Return a session of the running loop. One connection carries one insert after the other."""
-        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
-
-        from headrace.compiler.runtime.http_interim import Connector
-
         self._session = ClientSession(
-            connector=Connector(limit=1, keepalive_timeout=IDLE_SECONDS, ssl=self._tls or True),
+            connector=TCPConnector(
+                limit=1, keepalive_timeout=self.limits.idle_seconds, ssl=self._tls or True
+            ),
             headers=self._headers,
             cookie_jar=DummyCookieJar(),
             timeout=ClientTimeout(total=None, sock_connect=None),  # the limits are ours
         )
         return self._session
 
-    async def _read(self, response: ClientResponse, most: int) -> bytes:
+    async def _read(self, response: ClientResponse) -> bytes:
         """Return the body of an answer that is a success."""
         self._is_known = True
         code = response.headers.get(CODE_HEADER)
-        is_success = response.status == 200 and code is None
-        beginning = await _beginning(response, most if is_success else MOST_READ)
+        if response.status == 200 and code is None:
+            body = await response.read()
+            self._outage.over()
+            return body
+        said = await _beginning(response, self.limits.error_bytes)
         self._outage.over()
-        if is_success:
-            if len(beginning) > most:
-                raise self.stranger()
-            return beginning
         if 300 <= response.status < 400:
             raise self._redirection(response)
-        raise answer(response.status, code, beginning.decode("utf-8", "replace"))
+        raise answer(response.status, code, said.decode("utf-8", "replace"))
 
     def _redirection(self, response: ClientResponse) -> BuildRefused:
         target = self.quoted(response.headers.get("Location", ""))
@@ -157,13 +171,6 @@ class ClickHouseServer:
 
     async def _not_answered(self, cause: Exception) -> Exception:
         """Return what to raise for a request without an answer."""
-        from aiohttp import (
-            ClientConnectorCertificateError,
-            ClientConnectorError,
-            ClientResponseError,
-            ClientSSLError,
-        )
-
         if isinstance(cause, ClientConnectorCertificateError | ClientSSLError):
             told = getattr(cause, "certificate_error", None) or getattr(cause, "os_error", None)
             if isinstance(told, ssl.SSLError) and not isinstance(told, ssl.SSLEOFError):
@@ -185,10 +192,10 @@ class ClickHouseServer:
 
 
 async def _beginning(response: ClientResponse, most: int) -> bytes:
-    """Return the body of an answer; of one that is longer, as much as showed that."""
+    """Return the body of an answer, cut after so many bytes."""
     read = bytearray()
     async for piece in response.content.iter_any():
         read += piece
         if len(read) > most:
             break
-    return bytes(read)
+    return bytes(read[:most])

@@ -34,10 +34,6 @@ from headrace.connectors.clickhouse.native import Blocks
 from headrace.connectors.tables.output import PAYLOAD
 from headrace.connectors.tables.rows import Rows
 
-INSERT_SECONDS = 30.0
-"""How long the server may take over a batch."""
-MOST_DESCRIBED = 16 * 1024 * 1024
-"""Bytes that the description of a table may have."""
 HASHED_BYTES = 1024 * 1024
 """What is hashed in one turn: a millisecond."""
 
@@ -128,7 +124,8 @@ class ClickHouseSink(AwaitingSink):
             await self._sent(block, parameters)
 
     async def _sent(self, block: bytes, parameters: Mapping[str, str]) -> None:
-        await self._server.ask(self._insertion, parameters, block, seconds=INSERT_SECONDS)
+        seconds = self._server.limits.insert_seconds
+        await self._server.ask(self._insertion, parameters, block, seconds=seconds)
 
     async def _asked(self, statement: str, path: Path, *, expected: bytes | None = None) -> None:
         """Run a statement of the start; refuse the output with what the server says against it."""
@@ -148,7 +145,7 @@ class ClickHouseSink(AwaitingSink):
         """
         statement = f"DESCRIBE TABLE {self._table.quoted} FORMAT JSONCompactEachRow"
         try:
-            answered = await self._server.ask(statement, self._parameters, most=MOST_DESCRIBED)
+            answered = await self._server.ask(statement, self._parameters)
         except Answer as said:
             if said.code == ACCESS_DENIED:
                 return

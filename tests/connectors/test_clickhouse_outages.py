@@ -20,8 +20,7 @@ from headrace.compiler.errors import Unreachable
 from headrace.compiler.language.families import Input
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import Engine
-from headrace.connectors.clickhouse import connection as clickhouse_connection
-from headrace.connectors.clickhouse import sink as clickhouse_sink
+from headrace.connectors.clickhouse.connection import Limits
 from tests.clickhouse_sides import (
     N,
     Passage,
@@ -68,12 +67,12 @@ async def test_a_server_that_is_not_there_is_unreachable():
 
 @pytest.mark.parametrize("with_tls", [False, True], ids=["plain", "TLS"])
 async def test_a_server_that_hangs_is_unreachable_and_holds_nobody_up(
-    authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_tls: bool
+    authority: Authority, tmp_path: Path, with_tls: bool
 ):
     options = {"ca_file": str(authority.ca_file)} if with_tls else {}
     with ClickHouse(tmp_path, tls=authority if with_tls else None) as server:
-        async with started(output("t", N), context(server.access, tls=options)) as it:
-            monkeypatch.setattr(clickhouse_sink, "INSERT_SECONDS", 0.1)
+        ctx = context(server.access, tls=options)
+        async with started(output("t", N), ctx, Limits(insert_seconds=0.1)) as it:
             with halted(server):
                 with pytest.raises(Unreachable) as failed:
                     await it.write([{"n": 1}])
@@ -124,11 +123,12 @@ async def test_an_outage_is_one_text_until_the_server_is_back(tmp_path: Path):
     assert told == {f"{server.address} does not answer: connection refused"}
 
 
-async def test_a_connection_that_nobody_used_is_not_trusted(
-    guarded: ClickHouse, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(clickhouse_connection, "IDLE_SECONDS", 0.05)
-    async with Passage(guarded.access) as way, started(output("t", N), context(way.access)) as it:
+async def test_a_connection_that_nobody_used_is_not_trusted(guarded: ClickHouse):
+    limits = Limits(idle_seconds=0.05)
+    async with (
+        Passage(guarded.access) as way,
+        started(output("t", N), context(way.access), limits) as it,
+    ):
         await it.write([{"n": 1}])
         before = way.connections
         await it.write([{"n": 2}])

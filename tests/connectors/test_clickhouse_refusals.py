@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
+from headrace.connectors.clickhouse.connection import Limits
 from tests.clickhouse_sides import (
     N,
     answering,
@@ -21,7 +22,7 @@ from tests.clickhouse_sides import (
     sink,
     started,
 )
-from tests.peer import announcing, replies
+from tests.peer import replies
 from tests.services.authority import Authority
 from tests.services.clickhouse import Access, ClickHouse
 
@@ -130,6 +131,23 @@ async def test_a_table_that_may_not_be_described_is_taken_as_it_is():
         await made.finish()
 
         assert len(it.received) == 4
+
+
+async def test_of_an_error_that_quotes_a_long_row_the_beginning_is_read():
+    violated = (
+        "Code: 469. DB::Exception: Constraint `small` for table t is violated. Column values: n = "
+    )
+    long = replies(violated + "7" * 5_000 + ". (VIOLATED_CONSTRAINT)", 500)
+    async with answering(replies("1\n"), replies(), replies('["n","Int32",""]')) as (it, access):
+        made = sink(access, limits=Limits(error_bytes=4_000))
+        await made.start()
+        it.answers = [long]
+        with pytest.raises(BatchFailed) as failed:
+            await made.write([{"n": 7}])
+        await made.finish()
+
+    # The name of the code comes last.
+    assert str(failed.value) == f"{access.where} says 'Code 469' of the constraint 'small'"
 
 
 async def test_whoever_may_not_create_a_table_is_told_what_to_do():
@@ -264,10 +282,3 @@ async def test_tls_that_cannot_work_refuses_the_output(authority: Authority, tmp
         )
         assert await refusal(plain) == f"{server.address} speaks TLS, and the connection does not"
         assert await refusal(secret) == f"{guarded.address} does not speak TLS"
-
-
-async def test_announcements_of_an_answer_without_an_end_refuse_the_output():
-    async with announcing() as (host, port):
-        said = await refusal(Access(f"http://{host}:{port}", "u", "p", "d"))
-
-    assert said == f"{host}:{port} answers, and not as ClickHouse does"
