@@ -16,6 +16,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import Arrival, AwaitingSink, Source
 from headrace.compiler.errors import BuildRefused, UnresolvedSecret
+from headrace.compiler.httpclient import HttpClient
 from headrace.compiler.jsontext import Decoding, encode
 from headrace.compiler.language.context import Context
 from headrace.compiler.language.diagnostics import Fault, shown
@@ -27,7 +28,6 @@ from headrace.compiler.language.templates import Fixed
 from headrace.compiler.language.urls import Address, HttpUrl
 from headrace.compiler.language.variants import Tagged, VariantOf
 from headrace.compiler.largejson import DecodedBatch, encode_large
-from headrace.compiler.runtime.httpclient import HttpClient
 
 PASSED_ON = ("content-type", "user-agent", "x-request-id", "x-correlation-id", "traceparent")
 """Headers of a post that an envelope shows. A credential may not be one of them."""

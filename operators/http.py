@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from headrace.compiler.delivery import Batch, JsonValue, is_large
 from headrace.compiler.errors import BatchFailed
+from headrace.compiler.httpclient import HttpClient
 from headrace.compiler.jsontext import NotJson, encode
 from headrace.compiler.language.context import Context, Operator
 from headrace.compiler.language.diagnostics import Fault, Severity
@@ -17,7 +18,6 @@ from headrace.compiler.language.records import option
 from headrace.compiler.language.templates import Fixed
 from headrace.compiler.language.urls import Address, HttpUrl
 from headrace.compiler.largejson import encode_large
-from headrace.compiler.runtime.httpclient import HttpClient
 
 MOST_REPLY_BYTES = 16 * 1024 * 1024
 PIPELINES = (

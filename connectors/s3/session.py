@@ -24,7 +24,7 @@ from botocore.configprovider import (
 )
 from botocore.loaders import Loader
 
-from headrace.compiler.runtime.http_interim import Connector
+from headrace.compiler.http_interim import Connector
 from headrace.connectors.s3.account import Account
 from headrace.connectors.s3.answers import REGION, NotOfAStore, Redirected
 

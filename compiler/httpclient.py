@@ -149,7 +149,7 @@ class HttpClient:
         """Make the session: at the first request, because it belongs to the running loop."""
         from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
 
-        from headrace.compiler.runtime.http_interim import Connector
+        from headrace.compiler.http_interim import Connector
 
         self._session = ClientSession(
             connector=Connector(),
@@ -254,7 +254,7 @@ def _unreadable(cause: ClientError) -> str:
     """Return why an answer could not be read."""
     from aiohttp import ClientPayloadError, ClientResponseError
 
-    from headrace.compiler.runtime.http_interim import TOO_MANY
+    from headrace.compiler.http_interim import TOO_MANY
 
     if isinstance(cause, ClientPayloadError):
         return "the reply broke off"

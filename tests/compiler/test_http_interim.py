@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from headrace.compiler.errors import BatchFailed
-from headrace.compiler.runtime.http_interim import MOST_INTERIM, PIECE, TOO_MANY, Handler
+from headrace.compiler.http_interim import MOST_INTERIM, PIECE, TOO_MANY, Handler
 from headrace.connectors.http import HttpOutput
 from tests import flooding
 from tests.doubles import StubContext
