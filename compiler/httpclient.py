@@ -149,10 +149,7 @@ class HttpClient:
         """Make the session: at the first request, because it belongs to the running loop."""
         from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
 
-        from headrace.compiler.http_interim import Connector
-
         self._session = ClientSession(
-            connector=Connector(),
             cookie_jar=DummyCookieJar(),
             timeout=ClientTimeout(total=self._seconds),
         )
@@ -254,10 +251,8 @@ def _unreadable(cause: ClientError) -> str:
     """Return why an answer could not be read."""
     from aiohttp import ClientPayloadError, ClientResponseError
 
-    from headrace.compiler.http_interim import TOO_MANY
-
     if isinstance(cause, ClientPayloadError):
         return "the reply broke off"
     if isinstance(cause, ClientResponseError):
-        return TOO_MANY if cause.message == TOO_MANY else "the reply is not HTTP"
+        return "the reply is not HTTP"
     return str(cause) or type(cause).__name__

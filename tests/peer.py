@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from aiohttp import web
@@ -79,20 +78,3 @@ async def peer() -> AsyncIterator[Peer]:
         yield it
     finally:
         await server.close()
-
-
-@asynccontextmanager
-async def announcing() -> AsyncIterator[tuple[str, int]]:
-    """Give host and port of a server that says `100 Continue` for ever, and nothing else."""
-
-    async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError):
-            while await reader.read(1):
-                while not writer.is_closing():
-                    writer.write(b"HTTP/1.1 100 Continue\r\n\r\n" * 20)
-                    await writer.drain()
-        writer.transport.abort()
-
-    async with await asyncio.start_server(served, "127.0.0.1", 0) as server:
-        host, port = server.sockets[0].getsockname()
-        yield host, port

@@ -16,7 +16,7 @@ from typing import Any
 from aiobotocore.config import AioConfig
 from aiobotocore.httpsession import AIOHTTPSession
 from aiobotocore.session import AioSession
-from aiohttp import ClientResponse, ClientSession
+from aiohttp import ClientResponse, ClientSession, TCPConnector
 from botocore.configprovider import (
     BOTOCORE_DEFAUT_SESSION_VARIABLES,
     ConfigValueStore,
@@ -24,7 +24,6 @@ from botocore.configprovider import (
 )
 from botocore.loaders import Loader
 
-from headrace.compiler.http_interim import Connector
 from headrace.connectors.s3.account import Account
 from headrace.connectors.s3.answers import REGION, NotOfAStore, Redirected
 
@@ -100,8 +99,8 @@ class Transport(AIOHTTPSession):  # type: ignore[misc]
         super().__init__(**options)
         self._tls = tls
 
-    def _create_connector(self, proxy_url: str | None) -> Connector:
-        return Connector(limit=self._max_pool_connections, ssl=self._tls or True)
+    def _create_connector(self, proxy_url: str | None) -> TCPConnector:
+        return TCPConnector(limit=self._max_pool_connections, ssl=self._tls or True)
 
     async def _get_session(self, proxy_url: str | None) -> Straight:
         return Straight(await super()._get_session(proxy_url))

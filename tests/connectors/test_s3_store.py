@@ -24,7 +24,7 @@ from headrace.connectors.s3.session import MOST_READ, Flowing
 from headrace.connectors.s3.store import S3Store
 from tests.clients import PATIENCE
 from tests.doubles import StubContext
-from tests.peer import Answer, Peer, announcing, peer, replies
+from tests.peer import Answer, Peer, peer, replies
 from tests.s3_sides import Wire, asking, context, objects, sink, started
 from tests.services.authority import Authority
 from tests.services.s3 import BUCKET, KEY, S3, SECRET
@@ -350,14 +350,6 @@ async def test_what_is_no_http_refuses_the_pipeline():
 
     async with await asyncio.start_server(served, "127.0.0.1", 0) as server:
         host, port = server.sockets[0].getsockname()
-        cause = await said(context(f"http://{host}:{port}"))
-
-    assert isinstance(cause, BuildRefused)
-    assert str(cause) == f"bucket 'plant' at {host}:{port} answers, and not as S3 does"
-
-
-async def test_announcements_of_an_answer_without_an_end_refuse_the_pipeline():
-    async with announcing() as (host, port):
         cause = await said(context(f"http://{host}:{port}"))
 
     assert isinstance(cause, BuildRefused)
