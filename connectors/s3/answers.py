@@ -6,15 +6,8 @@ import ssl
 from collections.abc import Callable
 from typing import Any
 
-from aiohttp import ClientResponseError
-from botocore.exceptions import (
-    BotoCoreError,
-    ClientError,
-    ConnectionClosedError,
-    ConnectTimeoutError,
-    EndpointConnectionError,
-    ReadTimeoutError,
-)
+import aiohttp
+from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
 from headrace.connectors.refusal import quoted, unanswered
@@ -118,45 +111,29 @@ class Redirected(Exception):
         return f"answers with a redirect to '{quoted(self.target, redact)}'"
 
 
-def redirection(cause: BaseException) -> Redirected | None:
-    """Return that a request was answered with a redirect, if that is what happened."""
-    error = _error(cause)
-    return error if isinstance(error, Redirected) else None
+UNANSWERED = (BotoCoreError, aiohttp.ClientError, OSError, TimeoutError, NotOfAStore, Redirected)
+"""What is raised where a store has not answered as stores do."""
 
-
-_NO_ANSWERS = (ClientResponseError, NotOfAStore, UnicodeDecodeError)
-"""What is no HTTP, longer than anything a store says, or has headers that none sends."""
+_NO_ANSWERS = (aiohttp.ClientResponseError, ResponseParserError, NotOfAStore)
+"""Of that: what is no HTTP, is longer than anything a store says, or no XML."""
 
 
 def silence(cause: BaseException) -> str:
     """Return what a store does that does not answer, or not as a store: ``does not answer: ...``."""
     if (error := tls_error(cause)) is not None:
         return f"breaks off the TLS handshake: {getattr(error, 'verify_message', error.reason)}"
-    if isinstance(cause, TimeoutError | ConnectTimeoutError | ReadTimeoutError):
+    if isinstance(cause, TimeoutError):
         return SILENT
-    if isinstance(cause, ResponseParserError) or isinstance(_error(cause), _NO_ANSWERS):
+    if isinstance(cause, _NO_ANSWERS):
         return NO_STORE
-    if isinstance(cause, ConnectionClosedError):
+    if isinstance(cause, aiohttp.ClientConnectorError):
+        return f"{SILENT}: {unanswered(cause.os_error)}"
+    if isinstance(cause, aiohttp.ClientConnectionError | aiohttp.ClientPayloadError):
         return "closed the connection"
-    if isinstance(cause, EndpointConnectionError):
-        return f"{SILENT}: {unanswered(_system(cause))}"
-    return f"cannot be asked: {type(_error(cause) or cause).__name__}"
+    return f"cannot be asked: {type(cause).__name__}"
 
 
 def tls_error(cause: BaseException) -> ssl.SSLError | None:
     """Return what went wrong with a handshake, if that is what happened."""
-    error = _error(cause)
-    found = getattr(error, "certificate_error", None) or getattr(error, "os_error", None)
+    found = getattr(cause, "certificate_error", None) or getattr(cause, "os_error", None)
     return found if isinstance(found, ssl.SSLError) else None
-
-
-def _error(cause: BaseException) -> BaseException | None:
-    """Return what the library has found wrong, of which its own error is the cover."""
-    found = cause.kwargs.get("error") if isinstance(cause, BotoCoreError) else None
-    return found if isinstance(found, BaseException) else None
-
-
-def _system(cause: BotoCoreError) -> OSError:
-    error = _error(cause)
-    found = getattr(error, "os_error", error)
-    return found if isinstance(found, OSError) else OSError()

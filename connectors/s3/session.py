@@ -6,34 +6,58 @@ environment, in files of the user, and on the network. None of that may change w
 
 from __future__ import annotations
 
-import io
 import ssl
 from asyncio import Timeout
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
+from io import BytesIO
+from typing import Any, Self
 
+from aiobotocore.awsrequest import AioAWSResponse
 from aiobotocore.config import AioConfig
-from aiobotocore.httpsession import AIOHTTPSession
 from aiobotocore.session import AioSession
-from aiohttp import ClientResponse, ClientSession, TCPConnector
+from aiohttp import ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+from botocore.awsrequest import AWSPreparedRequest
 from botocore.configprovider import (
     BOTOCORE_DEFAUT_SESSION_VARIABLES,
     ConfigValueStore,
     ConstantProvider,
 )
 from botocore.loaders import Loader
+from yarl import URL
 
+from headrace.compiler.clock import Clock
+from headrace.connectors.refusal import CONNECT_SECONDS
 from headrace.connectors.s3.account import Account
 from headrace.connectors.s3.answers import REGION, NotOfAStore, Redirected
 
-CONNECTIONS = 16
-"""Most connections that one output has to its store."""
-MOST_READ = 2 * 1024 * 1024
-"""Bytes that an answer may have: a store that lists a thousand keys, of which one was asked for, needs
-fewer."""
+MIB = 1024 * 1024
+
+PIECE_BYTES = 64 * 1024
+"""How much of a body is handed to the system at a time; a shorter one goes with its headers."""
 MODELS = ("service-2", "endpoint-rule-set-1")
 """What the library reads about a service to make a client, and keeps: a tenth of a second."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much is asked of a store at a time, and how long it may take."""
+
+    connections: int = 16
+    """Most that one output has."""
+    silent_seconds: float = 30.0
+    """How long a store may take neither anything of a body nor answer."""
+    answer_bytes: int = 2 * MIB
+    """What an answer may have: one that lists a thousand keys, of which one was asked for, has less."""
+    whole_bytes: int = 16 * MIB
+    """Largest part that is uploaded with one request."""
+    piece_bytes: int = 8 * MIB
+    """Of a larger one, with each request."""
+    pieces_at_once: int = 4
+    abort_seconds: float = 0.4
+    """How long it may take to give up an upload in pieces, which may be at the end of a pipeline."""
 
 
 @cache
@@ -59,17 +83,13 @@ def session() -> AioSession:
     return made
 
 
-def client(made: AioSession, account: Account, connect_seconds: float, read_seconds: float) -> Any:
+def client(made: AioSession, account: Account, clock: Clock, limits: Limits) -> Any:
     """Return the context of a client: it never tries again by itself, and follows nobody."""
     is_told = account.endpoint is not None
     config = AioConfig(
-        http_session_cls=partial(Transport, tls=account.tls),
-        connect_timeout=connect_seconds,
-        read_timeout=read_seconds,
-        max_pool_connections=CONNECTIONS,
+        http_session_cls=partial(Transport, account.tls, clock, limits),
         retries={"total_max_attempts": 1},
         user_agent="headrace",
-        proxies={},
         ignore_configured_endpoint_urls=True,
         # Checksums in trailers are for the vendor alone: other stores refuse them. What is sent is
         # signed with its hash, or has one that all of them know.
@@ -88,80 +108,103 @@ def client(made: AioSession, account: Account, connect_seconds: float, read_seco
         aws_access_key_id=account.access_key_id,
         aws_secret_access_key=account.secret_access_key,
         config=config,
-        verify=True,
     )
 
 
-class Transport(AIOHTTPSession):  # type: ignore[misc]
-    """Makes TLS as the connection says, and takes a redirect for what it is: an answer."""
+class Transport:
+    """What the library sends its requests with (`http_session_cls`), in place of its own.
 
-    def __init__(self, *, tls: ssl.SSLContext | None, **options: Any) -> None:
-        super().__init__(**options)
-        self._tls = tls
+    Its own takes neither a TLS context nor a redirect for an answer, and reads one to its end.
+    """
 
-    def _create_connector(self, proxy_url: str | None) -> TCPConnector:
-        return TCPConnector(limit=self._max_pool_connections, ssl=self._tls or True)
+    def __init__(
+        self, tls: ssl.SSLContext | None, clock: Clock, limits: Limits, **_: object
+    ) -> None:
+        """Take what the connection says; what the library says of proxies, files and times is not used."""
+        self._clock, self._limits = clock, limits
+        self._session = ClientSession(
+            connector=TCPConnector(limit=limits.connections, ssl=tls or True),
+            timeout=ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+            cookie_jar=DummyCookieJar(),
+            skip_auto_headers=("Content-Type",),
+            auto_decompress=False,
+        )
 
-    async def _get_session(self, proxy_url: str | None) -> Straight:
-        return Straight(await super()._get_session(proxy_url))
+    async def __aenter__(self) -> Self:
+        return self
 
+    async def __aexit__(self, *_: object) -> None:
+        await self._session.close()
 
-class Straight:
-    """A session of the HTTP client that does not go elsewhere when it is told to."""
-
-    def __init__(self, session: ClientSession) -> None:
-        self._session = session
-
-    async def request(self, method: str, **options: Any) -> Bounded:
-        """Ask.
+    async def send(self, request: AWSPreparedRequest) -> AioAWSResponse:
+        """Return the answer to a request, which is signed.
 
         Raises:
+            TimeoutError: for too long nothing of the body was taken, or no answer came.
             Redirected: it is told to go elsewhere, and not in which region the bucket is. The library
                 would ask for that, be told to go elsewhere, ask for it, and so on.
+            NotOfAStore: the answer is longer than any that a store sends.
+            aiohttp.ClientError: there is none.
         """
-        answer = await self._session.request(method, allow_redirects=False, **options)
-        if 300 <= answer.status < 400 and REGION not in answer.headers:
-            answer.close()
-            raise Redirected(answer.headers.get("Location", ""))
-        return Bounded(answer)
+        body = _content(request.body)
+        headers = {name: _text(value) for name, value in request.headers.items()}
+        async with self._clock.timeout(self._limits.silent_seconds) as limit:
+            is_long = len(body) > PIECE_BYTES
+            answer = await self._session.request(
+                request.method,
+                URL(request.url, encoded=True),
+                headers=headers | {"Accept-Encoding": "identity"},
+                data=flowing(body, limit, self._until) if is_long else body or None,
+                allow_redirects=False,
+            )
+            async with answer:
+                if 300 <= answer.status < 400 and REGION not in answer.headers:
+                    raise Redirected(answer.headers.get("Location", ""))
+                said = await self._read(answer)
+        told = {
+            name.decode("utf-8", "replace").lower(): value.decode("utf-8", "replace")
+            for name, value in answer.raw_headers
+        }
+        return AioAWSResponse(str(answer.url), answer.status, told, Said(said))
 
+    def _until(self) -> float:
+        return self._clock.monotonic() + self._limits.silent_seconds
 
-class Bounded:
-    """An answer as the library looks at it, of which no more is read than a store has to say."""
-
-    def __init__(self, answer: ClientResponse) -> None:
-        self.url, self.status, self.raw_headers = answer.url, answer.status, answer.raw_headers
-        self._answer = answer
-
-    async def read(self) -> bytes:
-        """Return the body.
-
-        Raises:
-            NotOfAStore: it is longer than any that a store sends.
-        """
+    async def _read(self, answer: ClientResponse) -> bytes:
         said = bytearray()
-        async for piece in self._answer.content.iter_any():
+        async for piece in answer.content.iter_any():
             said += piece
-            if len(said) > MOST_READ:
-                self._answer.close()
+            if len(said) > self._limits.answer_bytes:
                 raise NotOfAStore
         return bytes(said)
 
 
-class Flowing(io.BytesIO):
-    """A body that pushes a time limit on whenever something of it is taken."""
+class Said:
+    """The body of an answer that has been read, as the library asks for it."""
 
-    def __init__(self, body: bytes, limit: Timeout, until: Callable[[], float]) -> None:
-        super().__init__(body)
+    def __init__(self, body: bytes) -> None:
         self._body = body
-        self._limit, self._until = limit, until
 
-    def getbuffer(self) -> memoryview:
-        """Return what it was made of, of which the library wants the length; the usual one copies all."""
-        return memoryview(self._body)
+    async def read(self) -> bytes:
+        """Return it."""
+        return self._body
 
-    def read(self, size: int | None = -1, /) -> bytes:
-        """Return the next bytes."""
-        if not self._limit.expired():
-            self._limit.reschedule(self._until())
-        return super().read(size)
+
+async def flowing(
+    body: bytes, limit: Timeout, until: Callable[[], float]
+) -> AsyncIterator[memoryview]:
+    """Yield a body in pieces; whenever one of them was taken, push the time limit on."""
+    rest = memoryview(body)
+    for start in range(0, len(rest), PIECE_BYTES):
+        yield rest[start : start + PIECE_BYTES]
+        with suppress(RuntimeError):  # it is over: the answer came before the end of the body
+            limit.reschedule(until())
+
+
+def _content(body: bytes | BytesIO | None) -> bytes:
+    """Return the bytes of a body, which the library has made a file of; of that, it is no copy."""
+    return body.getvalue() if isinstance(body, BytesIO) else body or b""
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else value

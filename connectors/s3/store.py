@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
 from headrace.compiler.language.context import Context
 from headrace.connectors.refusal import CONNECT_SECONDS, Outage, turned_away
@@ -21,26 +21,17 @@ from headrace.connectors.s3.answers import (
     REGION,
     SILENT,
     TAKEN,
+    UNANSWERED,
     UNKNOWN_CONDITION,
     Answer,
-    redirection,
+    Redirected,
     silence,
     tls_error,
 )
 from headrace.connectors.s3.parts import Declined, Part, Taken
-from headrace.connectors.s3.session import Flowing, client, session
+from headrace.connectors.s3.session import Limits, client, session
 from headrace.connectors.tls import PROBE_SECONDS, handshake_fault, tls_fault
 
-MIB = 1024 * 1024
-WHOLE_BYTES = 16 * MIB
-"""Largest part that is uploaded with one request."""
-PIECE_BYTES = 8 * MIB
-PIECES_AT_ONCE = 4
-
-SILENT_SECONDS = 30.0
-"""How long a store may take neither anything of a body nor answer."""
-ABORT_SECONDS = 0.4
-"""How long it may take to give up an upload in pieces, which may be at the end of a pipeline."""
 REACH_SECONDS = CONNECT_SECONDS - PROBE_SECONDS
 """Limit for asking for the bucket; what is left of the time is for asking what is wrong."""
 
@@ -51,8 +42,9 @@ TOKEN = "headrace-part"
 class S3Store:
     """The bucket that a connection names, as one output meets it."""
 
-    def __init__(self, account: Account, ctx: Context) -> None:
+    def __init__(self, account: Account, ctx: Context, limits: Limits | None = None) -> None:
         self._account, self._ctx, self._clock = account, ctx, ctx.clock
+        self._limits = limits or Limits()
         self._exit = AsyncExitStack()
         self._client: Any = None
         self._bucket = account.bucket
@@ -87,7 +79,9 @@ class S3Store:
             Taken: there is another object.
         """
         with self._retriable(part.key), self._clock.outside():
-            await self._give_up(part, SILENT_SECONDS)  # what an earlier try could not end
+            await self._give_up(
+                part, self._limits.silent_seconds
+            )  # what an earlier try could not end
             if self._looks_first and await self._has(part):
                 return
             await self._put(part)
@@ -104,7 +98,7 @@ class S3Store:
         account = self._account
         with self._clock.outside():  # it reads the models of the library, half a second of work
             opened = await asyncio.to_thread(session)
-        made = client(opened, account, CONNECT_SECONDS, SILENT_SECONDS)
+        made = client(opened, account, self._clock, self._limits)
         self._client = await self._exit.enter_async_context(made)
         where = f"bucket '{account.bucket}' at {self._host.netloc}"
         if where != self._where:
@@ -120,7 +114,7 @@ class S3Store:
                     )
         except ClientError as cause:
             await self._judge(Answer(cause))
-        except (BotoCoreError, OSError, TimeoutError) as cause:
+        except UNANSWERED as cause:
             raise await self._not_reached(cause) from None
         else:
             self._check_listing(found)
@@ -160,9 +154,9 @@ class S3Store:
         """Return what to raise for a store that could not be asked."""
         if (error := tls_error(cause)) is not None:
             return turned_away(handshake_fault(self._host.netloc, error))
-        if (redirected := redirection(cause)) is not None:
+        if isinstance(cause, Redirected):
             return turned_away(
-                f"{self._where} {redirected.words(self._ctx.redact)}",
+                f"{self._where} {cause.words(self._ctx.redact)}",
                 expected="the endpoint of the store itself: parts are not sent elsewhere",
             )
         said = silence(cause)
@@ -199,7 +193,7 @@ class S3Store:
     async def _put_anyhow(self, part: Part) -> None:
         assert part.content is not None
         body = part.content.body
-        if len(body) > WHOLE_BYTES:
+        if len(body) > self._limits.whole_bytes:
             await self._put_in_pieces(part, body)
         else:
             call = self._client.put_object
@@ -251,20 +245,20 @@ class S3Store:
             )
         except BaseException:
             with suppress(Exception):  # tried again before the part is
-                await self._give_up(part, ABORT_SECONDS)
+                await self._give_up(part, self._limits.abort_seconds)
             raise
         part.upload = None
 
     async def _pieces(self, part: Part, body: bytes, upload: str) -> list[dict[str, Any]]:
         """Upload the pieces, a few at a time; return what completes them."""
-        room = asyncio.Semaphore(PIECES_AT_ONCE)
+        size, room = self._limits.piece_bytes, asyncio.Semaphore(self._limits.pieces_at_once)
 
         async def piece(number: int, start: int) -> dict[str, Any]:
             async with room:
                 said = await self._asked(
                     self._client.upload_part,
                     part,
-                    body[start : start + PIECE_BYTES],
+                    body[start : start + size],
                     UploadId=upload,
                     PartNumber=number,
                 )
@@ -274,7 +268,7 @@ class S3Store:
             async with asyncio.TaskGroup() as group:
                 tasks = [
                     group.create_task(piece(number, start))
-                    for number, start in enumerate(range(0, len(body), PIECE_BYTES), 1)
+                    for number, start in enumerate(range(0, len(body), size), 1)
                 ]
         except BaseExceptionGroup as failed:
             raise failed.exceptions[0] from None
@@ -312,19 +306,14 @@ class S3Store:
         body: bytes | None = None,
         **options: Any,
     ) -> dict[str, Any]:
-        """Ask something about the object of a part; it may take as long as something goes on."""
-
-        def until() -> float:
-            return self._clock.monotonic() + SILENT_SECONDS
-
-        if body is not None and self._account.tls is not None:
-            # With it the library leaves the body out of the signature, which it makes on the loop; and
-            # buckets whose objects are locked ask for it. Without TLS the body has to be signed.
-            options["ContentMD5"] = await asyncio.to_thread(_md5, body)
-        async with self._clock.timeout(SILENT_SECONDS) as limit:
-            if body is not None:
-                options["Body"] = Flowing(body, limit, until)
-            return await call(Bucket=self._bucket, Key=part.key, **options)
+        """Ask something about the object of a part."""
+        if body is not None:
+            options["Body"] = body
+            if self._account.tls is not None:
+                # With it the library leaves the body out of the signature, which it makes on the loop;
+                # and buckets whose objects are locked ask for it. Without TLS the body has to be signed.
+                options["ContentMD5"] = await asyncio.to_thread(_md5, body)
+        return await call(Bucket=self._bucket, Key=part.key, **options)
 
     @contextmanager
     def _retriable(self, key: str) -> Iterator[None]:
@@ -337,10 +326,10 @@ class S3Store:
             if answer.is_of_this_request:
                 raise Declined(f"{self._where} {said}") from None
             raise self._outage.of(said) from None
-        except (BotoCoreError, OSError, TimeoutError) as cause:
-            told = redirection(cause)
-            said = silence(cause) if told is None else told.words(self._ctx.redact)
-            raise self._outage.of(said) from None
+        except Redirected as cause:
+            raise self._outage.of(cause.words(self._ctx.redact)) from None
+        except UNANSWERED as cause:
+            raise self._outage.of(silence(cause)) from None
 
 
 def _md5(body: bytes) -> str:

@@ -18,9 +18,8 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BuildRefused, HeadraceError, Unreachable
 from headrace.connectors import refusal
 from headrace.connectors.s3 import S3Connection
-from headrace.connectors.s3 import store as s3_store
 from headrace.connectors.s3.parts import Content, Declined, Part, Taken
-from headrace.connectors.s3.session import MOST_READ, Flowing
+from headrace.connectors.s3.session import PIECE_BYTES, Limits, flowing
 from headrace.connectors.s3.store import S3Store
 from tests.clients import PATIENCE
 from tests.doubles import StubContext
@@ -42,9 +41,9 @@ def part(body: bytes = b"1\n", key: str = "p/2026-03-01T08-00-00Z-000001.ndjson"
 
 
 @asynccontextmanager
-async def reached(ctx: StubContext) -> AsyncIterator[S3Store]:
+async def reached(ctx: StubContext, limits: Limits | None = None) -> AsyncIterator[S3Store]:
     """Give the store of a context, asked for its bucket."""
-    made = S3Store(ctx.connection(S3Connection, "lake").account(ctx), ctx)
+    made = S3Store(ctx.connection(S3Connection, "lake").account(ctx), ctx, limits)
     async with asyncio.timeout(PATIENCE):
         await made.open("p/")
         try:
@@ -318,11 +317,11 @@ async def test_a_store_without_tls_is_told_apart(object_store: S3):
     [
         (replies(status=204), "bucket 'plant' at {} answers, and not as S3 does"),
         (
-            replies(b"x" * (MOST_READ + 1)),
+            replies(b"x" * (Limits().answer_bytes + 1)),
             "bucket 'plant' at {} answers, and not as S3 does",
         ),
         (
-            replies(b"x" * (MOST_READ + 1), status=500),
+            replies(b"x" * (Limits().answer_bytes + 1), status=500),
             "bucket 'plant' at {} answers, and not as S3 does",
         ),
         (replies(status=404), "bucket 'plant' at {} says '404: Not Found'"),
@@ -568,11 +567,9 @@ async def test_a_redirect_is_not_followed():
     assert elsewhere.received == []
 
 
-async def test_a_store_that_takes_nothing_any_more_is_given_up(
-    object_store: S3, monkeypatch: pytest.MonkeyPatch
-):
-    async with Wire(object_store) as wire, reached(context(wire.url)) as store:
-        monkeypatch.setattr(s3_store, "SILENT_SECONDS", 0.5)
+async def test_a_store_that_takes_nothing_any_more_is_given_up(object_store: S3):
+    limits = Limits(silent_seconds=0.5)
+    async with Wire(object_store) as wire, reached(context(wire.url), limits) as store:
         wire.limit(4 * MIB, cuts=False)
         with pytest.raises(Unreachable) as cause:
             await store.send(part(os.urandom(15 * MIB), "p/hanging"))
@@ -587,8 +584,8 @@ async def test_a_store_that_takes_long_is_not_given_up_as_long_as_it_takes_somet
 
     async def taken() -> None:
         async with clock.timeout(30) as limit:
-            body = Flowing(b"abcdef", limit, lambda: clock.monotonic() + 30)
-            while body.read(1):
+            body = bytes(6 * PIECE_BYTES)
+            async for _ in flowing(body, limit, lambda: clock.monotonic() + 30):
                 await clock.sleep(29)
             await clock.sleep(60)
 
@@ -596,6 +593,27 @@ async def test_a_store_that_takes_long_is_not_given_up_as_long_as_it_takes_somet
         await taken()
 
     assert clock.monotonic() == 6 * 29 + 30
+
+
+async def test_no_more_connections_are_made_than_may_be():
+    asking = most = 0
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        nonlocal asking, most
+        asking += 1
+        most = max(most, asking)
+        for _ in range(20):  # the others come meanwhile, as far as they may
+            await asyncio.sleep(0)
+        asking -= 1
+        return web.Response(status=404 if request.method == "HEAD" else 200)
+
+    async with peer() as it:
+        it.answers = [LISTED, *[answer] * 24]
+        async with reached(context(it.origin), Limits(connections=2)) as store:
+            await asyncio.gather(*(store.send(part(key=f"p/{n}")) for n in range(8)))
+
+    assert len(it.received) == 1 + 8 * 3
+    assert most == 2
 
 
 async def test_a_connection_that_is_cut_in_an_upload_is_tried_again(object_store: S3):
