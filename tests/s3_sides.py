@@ -14,9 +14,9 @@ from aiobotocore.session import get_session
 from headrace.compiler.clock import Clock
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import Unreachable
-from headrace.connectors.s3 import S3Connection, S3Output, S3Sink
-from headrace.connectors.s3.numbers import Given, Numbers
-from headrace.connectors.s3.parts import Declined, Part, Taken
+from headrace.connectors.s3 import S3Connection, S3Output
+from headrace.connectors.s3.objectpart import BucketNumbers, Declined, Part, PartNumbers, Taken
+from headrace.connectors.s3.sink import S3Sink
 from tests.clients import HOST, PATIENCE
 from tests.doubles import StubContext
 from tests.services.authority import Authority
@@ -153,10 +153,12 @@ class Shop:
         self.is_open = False
 
 
-def shopping(ctx: StubContext, shop: Shop, given: Given | None = None, **options: Any) -> S3Sink:
+def shopping(
+    ctx: StubContext, shop: Shop, given: BucketNumbers | None = None, **options: Any
+) -> S3Sink:
     """Return a sink that writes to a shop; the only one there, or one of those with these numbers."""
     made = sink(ctx, **options)
-    return S3Sink(made._config, ctx, shop, made._shelf, Numbers(given or Given()))
+    return S3Sink(made._config, ctx, shop, made._folder, PartNumbers(given or BucketNumbers()))
 
 
 class Wire:

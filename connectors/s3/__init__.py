@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from asyncio import TimerHandle
 from collections.abc import Iterator
-from functools import partial
+from typing import TYPE_CHECKING
 
-from headrace.compiler.delivery import Batch, is_large
-from headrace.compiler.edges import AwaitingSink, Rest
+from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.context import Context
 from headrace.compiler.language.diagnostics import Fault
@@ -20,29 +17,17 @@ from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.structures import RecordOf
 from headrace.compiler.language.templates import Fixed
 from headrace.compiler.language.urls import Address, HttpUrl
-from headrace.connectors.parts import FORMATS, OTHER_FORMATS, PACKINGS, Rotation, part_name
+from headrace.connectors.parts import FORMATS, OTHER_FORMATS, PACKINGS, Rotation
 from headrace.connectors.paths import FilePath
-from headrace.connectors.s3.account import Account
-from headrace.connectors.s3.kept import Shelf
-from headrace.connectors.s3.names import (
-    Bucket,
-    Partition,
-    Prefix,
-    Region,
-    folder_of,
-    key_faults,
-    partition_of,
-)
-from headrace.connectors.s3.numbers import Numbers, given_in
-from headrace.connectors.s3.outbox import Outbox
-from headrace.connectors.s3.parts import OpenPart, Store
+from headrace.connectors.s3.objectkeys import Bucket, Partition, Prefix, Region, key_faults
 from headrace.connectors.tls import TlsFiles
+
+if TYPE_CHECKING:
+    from headrace.connectors.s3.connection import Account
 
 MIB = 1024 * 1024
 LEAST_READ = 64 * MIB
 """Bytes that a part of an earlier run may have, however little this one may hold."""
-PATIENCE_SECONDS = 2.0
-"""How long a batch waits for room before that is told."""
 
 
 class S3Connection(Connection, kind="s3", listed=6, elsewhere="aws_s3 minio"):
@@ -140,6 +125,8 @@ class S3Connection(Connection, kind="s3", listed=6, elsewhere="aws_s3 minio"):
             BuildRefused: a key does not resolve, or to nothing, a file is unusable, or the endpoint is
                 not allowed.
         """
+        from headrace.connectors.s3.connection import Account  # beside the driver
+
         for fault in self._unallowed(at="connection"):
             raise BuildRefused(fault)
         return Account(
@@ -179,7 +166,7 @@ class S3Output(Output, kind="s3", listed=3, elsewhere="aws_s3 minio"):
     directory it is lost, and the log says how much that is.
     """
 
-    drivers = ("headrace.connectors.s3.store",)
+    drivers = ("headrace.connectors.s3.objectstore",)
 
     connection: str = option(ConnectionName("s3"), "Connection that names the bucket.")
     prefix: str = option(
@@ -236,164 +223,15 @@ class S3Output(Output, kind="s3", listed=3, elsewhere="aws_s3 minio"):
 
     def open(self, ctx: Context) -> AwaitingSink:
         """Resolve the keys. Asks for nothing yet."""
-        from headrace.connectors.s3.store import S3Store
+        from headrace.connectors.s3.objectpart import PartNumbers, bucket_numbers
+        from headrace.connectors.s3.objectstore import S3Store
+        from headrace.connectors.s3.sink import S3Sink
+        from headrace.connectors.s3.unsent import UnsentFolder
 
-        connection = ctx.connection(S3Connection, self.connection)
-        account = connection.account(ctx)
-        shelf = None
+        account = ctx.connection(S3Connection, self.connection).account(ctx)
+        unsent = None
         if ctx.data_dir is not None:
             most = max(self.max_buffered_bytes, LEAST_READ)
-            shelf = Shelf(ctx.data_dir, account.endpoint, account.bucket, self.prefix, most)
-        numbers = Numbers(given_in(account.endpoint, account.bucket))
-        return S3Sink(self, ctx, S3Store(account, ctx), shelf, numbers)
-
-
-TURN_BYTES = 128 * 1024
-"""How much goes into a part before uploads have their turns: about as much as they send in them."""
-UPLOAD_TURNS = 2
-"""Of the loop: what a connection takes to send what it has, and to get more."""
-
-
-class S3Sink(AwaitingSink):
-    """Fills one part after the other, and hands them to the outbox.
-
-    A batch is encoded once, in the pass; it waits only while too much is held.
-    """
-
-    def __init__(
-        self,
-        config: S3Output,
-        ctx: Context,
-        store: Store,
-        shelf: Shelf | None,
-        numbers: Numbers,
-    ) -> None:
-        """Take where parts go, where they are kept else, and their numbers."""
-        self._config, self._ctx, self._store, self._shelf = config, ctx, store, shelf
-        self._form = FORMATS[config.format]
-        self._bound = config.max_buffered_bytes
-        self._numbers = numbers
-        self._outbox: Outbox | None = None
-        self._part: OpenPart | None = None
-        self._timer: TimerHandle | None = None
-        self._filled = 0
-
-    async def start(self) -> None:
-        """Ask for the bucket; send what an earlier run could not."""
-        await self._store.open(folder_of(self._config.prefix, ""))
-        self._outbox = Outbox(self._store, self._shelf, self._numbers, self._ctx)
-        await self._outbox.add_kept()
-
-    def begin(self, batch: Batch) -> Rest | None:
-        """Add the batch to the part at once, unless too much is held."""
-        if not batch:
-            return None
-        if is_large(batch):
-            return partial(self._take_large, batch)
-        return self._take(self._form.rows(batch), len(batch))
-
-    async def write(self, batch: Batch) -> None:
-        """Add the batch to the part as soon as there is room."""
-        if (rest := self.begin(batch)) is not None:
-            await rest()
-
-    async def _take_large(self, batch: Batch) -> None:
-        rows = await self._form.large_rows(batch, self._ctx.clock)
-        if (rest := self._take(rows, len(batch))) is not None:
-            await rest()
-
-    def _take(self, rows: bytes, messages: int) -> Rest | None:
-        """Add rows at once; return what does so later, or what gives uploads their turns."""
-        if not self._has_room(len(rows)):
-            return partial(self._add_later, rows, messages)
-        self._add(rows, messages)
-        return self._turns(len(rows))
-
-    async def finish(self) -> None:
-        """Close the part, and have everything uploaded or kept in the time there is."""
-        assert self._outbox is not None
-        if self._part is not None:
-            self._close()
-        try:
-            await self._outbox.finish()
-        finally:
-            await self._outbox.stop()
-            await self._store.close()
-
-    def _turns(self, size: int) -> Rest | None:
-        """Let uploads have their turns now and then: a part is filled faster than one is sent."""
-        assert self._outbox is not None
-        self._filled += size
-        if self._filled < TURN_BYTES or not self._outbox.is_sending:
-            return None
-        self._filled = 0
-        return give_way
-
-    def _has_room(self, size: int) -> bool:
-        """Return whether so much may be held as well; a batch that is too large for that, alone."""
-        assert self._outbox is not None
-        held = self._outbox.held + (0 if self._part is None else self._part.size)
-        return held == 0 or held + size <= self._bound
-
-    async def _add_later(self, rows: bytes, messages: int) -> None:
-        """Wait for room, and say so if it takes long."""
-        assert self._outbox is not None
-        clock, is_told = self._ctx.clock, False
-
-        def tell() -> None:
-            nonlocal is_told
-            is_told = True
-            self._ctx.warn(f"{self._bound:,} bytes wait to be uploaded, so the pipeline waits")
-
-        telling = clock.call_later(PATIENCE_SECONDS, tell)
-        try:
-            while not self._has_room(len(rows)):
-                if self._part is not None and not self._outbox.is_busy:
-                    self._close()
-                await self._outbox.news()
-        finally:
-            telling.cancel()
-        if is_told:
-            self._ctx.note("there is room for parts again")
-        self._add(rows, messages)
-
-    def _add(self, rows: bytes, messages: int) -> None:
-        """Add rows to the part, and close it when it is full."""
-        part = self._part or self._open()
-        part.append(rows, messages)
-        if self._config.rotate.is_full(part.messages):
-            self._close()
-        elif 2 * part.size > self._bound:
-            self._ctx.warn_once(
-                f"parts are closed before 'rotate' says so: 'max_buffered_bytes' is {self._bound:,},"
-                " and one of them may hold half of that"
-            )
-            self._close()
-
-    def _open(self) -> OpenPart:
-        """Open the next part; its time runs from now."""
-        config, opened = self._config, self._ctx.clock.now()
-        packing = PACKINGS.get(config.compression)
-        extension = (
-            f"{self._form.extension}.{packing.extension}" if packing else self._form.extension
-        )
-        folder = folder_of(config.prefix, partition_of(config.partition, opened))
-        key = self._numbers.numbered(folder + part_name(opened, 0, extension))
-        self._part = OpenPart(key, self._form, config.compression)
-        self._timer = config.rotate.timer(self._ctx.clock, self._close)
-        return self._part
-
-    def _close(self) -> None:
-        """Have the part uploaded."""
-        assert self._part is not None
-        assert self._outbox is not None
-        part, self._part = self._part, None
-        if self._timer is not None:
-            self._timer.cancel()
-        self._outbox.add(part.closed())
-
-
-async def give_way() -> None:
-    """Wait while uploads have their turns."""
-    for _ in range(UPLOAD_TURNS):
-        await asyncio.sleep(0)
+            unsent = UnsentFolder(ctx.data_dir, account.endpoint, account.bucket, self.prefix, most)
+        numbers = PartNumbers(bucket_numbers(account.endpoint, account.bucket))
+        return S3Sink(self, ctx, S3Store(account, ctx), unsent, numbers)

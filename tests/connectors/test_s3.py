@@ -11,8 +11,9 @@ import pytest
 from headrace.compiler.errors import BuildRefused, UnresolvedSecret
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.ground import Ground
-from headrace.connectors.s3 import S3Connection, S3Output, S3Sink
-from headrace.connectors.s3.names import partition_of
+from headrace.connectors.s3 import S3Connection, S3Output
+from headrace.connectors.s3.objectkeys import partition_of
+from headrace.connectors.s3.sink import S3Sink
 from tests.doubles import StubContext, refusals
 from tests.s3_sides import connection, context, output, sink
 from tests.services.authority import Authority

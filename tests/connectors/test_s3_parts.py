@@ -13,8 +13,8 @@ import pytest
 import zstandard
 
 from headrace.connectors.parts import PACKINGS
-from headrace.connectors.s3 import S3Sink
-from headrace.connectors.s3.numbers import Given, Numbers, given_in
+from headrace.connectors.s3.objectpart import BucketNumbers, PartNumbers, bucket_numbers
+from headrace.connectors.s3.sink import S3Sink
 from tests.doubles import StubContext
 from tests.s3_sides import Shop, context, shopping
 from tests.virtual import virtual
@@ -185,7 +185,7 @@ async def test_a_name_that_is_taken_gives_way_to_the_next_number_and_nothing_is_
 
 @virtual(started_at=MORNING)
 async def test_outputs_of_one_server_give_no_name_twice_and_each_number_from_one():
-    ctx, given = context("http://127.0.0.1:1"), Given()
+    ctx, given = context("http://127.0.0.1:1"), BucketNumbers()
     shop = Shop(ctx.clock)
     one, two = (shopping(ctx, shop, given, prefix="p") for _ in range(2))
     other = shopping(ctx, shop, given, prefix="p", partition="%H")
@@ -208,12 +208,16 @@ async def test_outputs_of_one_server_give_no_name_twice_and_each_number_from_one
 
 def test_the_numbers_of_a_bucket_are_shared_while_there_are_outputs_and_not_longer():
     path = key(0)
-    one, two = Numbers(given_in(None, "b")), Numbers(given_in(None, "b"))
-    found = [one.numbered(path), two.numbered(path), Numbers(given_in(None, "c")).numbered(path)]
+    one, two = PartNumbers(bucket_numbers(None, "b")), PartNumbers(bucket_numbers(None, "b"))
+    found = [
+        one.numbered(path),
+        two.numbered(path),
+        PartNumbers(bucket_numbers(None, "c")).numbered(path),
+    ]
     del one, two
 
     assert found == [key(1), key(2), key(1)]
-    assert Numbers(given_in(None, "b")).numbered(path) == key(1)
+    assert PartNumbers(bucket_numbers(None, "b")).numbered(path) == key(1)
 
 
 # Rotation

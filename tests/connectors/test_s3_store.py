@@ -18,9 +18,9 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BuildRefused, HeadraceError, Unreachable
 from headrace.connectors import refusal
 from headrace.connectors.s3 import S3Connection
-from headrace.connectors.s3.parts import Content, Declined, Part, Taken
-from headrace.connectors.s3.session import PIECE_BYTES, Limits, flowing
-from headrace.connectors.s3.store import S3Store
+from headrace.connectors.s3.connection import PIECE_BYTES, Limits, flowing
+from headrace.connectors.s3.objectpart import Content, Declined, Part, Taken
+from headrace.connectors.s3.objectstore import S3Store
 from tests.clients import PATIENCE
 from tests.doubles import StubContext
 from tests.peer import Answer, Peer, peer, replies

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from headrace.compiler.errors import HeadraceError, Unreachable
 from headrace.compiler.language.context import Context
 from headrace.compiler.runtime.backoff import Backoff
-from headrace.connectors.s3.aside import Aside
-from headrace.connectors.s3.kept import Shelf, reason
-from headrace.connectors.s3.left import Keeping, amount, keeping, tell
-from headrace.connectors.s3.numbers import Numbers
-from headrace.connectors.s3.parts import Part, Source, Store, Taken
+from headrace.connectors.s3.objectpart import ContentSource, Part, PartNumbers, PartStore, Taken
+from headrace.connectors.s3.resending import RetryQueue
+from headrace.connectors.s3.unsent import UnsentFile, UnsentFolder, reason
+
+Keeping = asyncio.Future[UnsentFile] | None
+"""What is being put on the disk, if anything is."""
 
 AT_ONCE = 4
 """Parts that are uploaded at a time, as long as nothing goes wrong."""
@@ -28,7 +29,7 @@ STOP_SECONDS = 0.5
 """How long an upload may take to be given up."""
 
 
-class Outbox:
+class UploadQueue:
     """Sends what it is given until the store has it.
 
     While the store takes nothing, one part is tried at a time, on the backoff. A part that is not
@@ -36,13 +37,19 @@ class Outbox:
     start: neither holds up others. Whoever gives parts has to look at how much is `held`.
     """
 
-    def __init__(self, store: Store, shelf: Shelf | None, numbers: Numbers, ctx: Context) -> None:
+    def __init__(
+        self,
+        store: PartStore,
+        folder: UnsentFolder | None,
+        numbers: PartNumbers,
+        ctx: Context,
+    ) -> None:
         """Take where to keep what is left at the end, and the numbers for parts that need another."""
-        self._store, self._shelf, self._numbers, self._ctx = store, shelf, numbers, ctx
+        self._store, self._folder, self._numbers, self._ctx = store, folder, numbers, ctx
         self._unsent: dict[Part, None] = {}
         self._queue: deque[Part] = deque()
-        self._aside = Aside(self._send_one, self._tell, ctx)
-        self._sources: set[Source] = set()
+        self._retries = RetryQueue(self._send_one, self._tell, ctx)
+        self._sources: set[ContentSource] = set()
         self._work: asyncio.Task[None] | None = None
         self._backoff = Backoff()
         self._is_failing = False
@@ -73,21 +80,21 @@ class Outbox:
 
     async def add_kept(self) -> None:
         """Have those sent that an earlier end left on the disk, beside all others."""
-        if self._shelf is None:
+        if self._folder is None:
             return
-        found, wrong = await asyncio.to_thread(self._shelf.parts)
+        found, wrong = await asyncio.to_thread(self._folder.parts)
         for each in wrong:
             self._ctx.warn(f"cannot send {each}")
         if wrong:
             self._ctx.fail("some of what an earlier run has kept cannot be sent")
         if found:
-            self._ctx.note(f"{amount(found)} of an earlier run are uploaded now")
+            self._ctx.note(f"{_amount(found)} of an earlier run are uploaded now")
         for part in found:
             assert part.source is not None
             self._sources.add(part.source)
             self._numbers.note(part.key)
             self._unsent[part] = None
-            self._aside.add(part, is_refused=False)
+            self._retries.add(part, is_refused=False)
 
     async def news(self) -> None:
         """Wait until less is held than now, maybe."""
@@ -116,7 +123,7 @@ class Outbox:
                 out.append(part)
             elif isinstance(cause, Exception):
                 self._tell(part, cause)
-                self._aside.add(part, is_refused=True)
+                self._retries.add(part, is_refused=True)
         if None in said and not out:
             self._succeeded()
         self._put_back(out, is_first=1 < len(out) == len(parts))
@@ -230,12 +237,12 @@ class Outbox:
         """
         self._backoff.reset()
         self._hurry.set()
-        self._aside.end()
+        self._retries.end()
         kept: Keeping = None
         try:
             await self._ended(FIRST_SECONDS)
             if self._unsent:
-                kept = keeping(self._unsent, self._shelf, self._ctx)
+                kept = self._keep()
                 await self._ended(FINISH_SECONDS - FIRST_SECONDS)
                 await self.stop()
             if kept is not None:
@@ -244,7 +251,7 @@ class Outbox:
             # Nothing is awaited from here on: who is cancelled once may be cancelled again.
             for work in self._works():
                 work.cancel()
-            kept = kept or keeping(self._unsent, self._shelf, self._ctx)
+            kept = kept or self._keep()
             if kept is None or kept.done():
                 self._end(kept)
             else:
@@ -267,11 +274,55 @@ class Outbox:
                     await asyncio.wait(works)
 
     def _works(self) -> list[asyncio.Task[None]]:
-        return [*self._aside.works(), *([] if self._work is None else [self._work])]
+        return [*self._retries.works(), *([] if self._work is None else [self._work])]
+
+    def _keep(self) -> Keeping:
+        """Begin to put on the disk what is in memory; None if there is nothing, or no disk."""
+        if self._folder is None or not (left := _in_memory(self._unsent)):
+            return None
+        keep, now = self._folder.keep, self._ctx.clock.now()
+        return asyncio.get_running_loop().run_in_executor(None, keep, left, now)
 
     def _end(self, kept: Keeping) -> None:
         """Say what became of the parts that are not in the store, and leave those that are kept."""
-        tell(list(self._unsent), kept, self._shelf, self._ctx)
+        self._tell_end(list(self._unsent), kept)
         for source in self._sources:
             source.close()
         self._unsent.clear()
+
+    def _tell_end(self, parts: Sequence[Part], kept: Keeping) -> None:
+        """Tell as warnings, of which the log shows every one; of failures it shows some."""
+        lost, why = _in_memory(parts), "with --data-dir they would be kept"
+        if kept is not None and (cause := kept.exception()) is not None:
+            why = f"they cannot be kept in --data-dir: {reason(cause)}"
+        elif kept is not None:
+            if lost:
+                kept.result().close()
+            else:
+                kept.result().remove()
+            lost = []
+        if lost:
+            self._ctx.warn(f"lost, because not uploaded in time: {_amount(lost)}; {why}")
+            self._ctx.fail("parts are lost: they could not be uploaded in time")
+        if safe := [part for part in parts if part.source is not None or not lost]:
+            assert self._folder is not None
+            self._ctx.warn(
+                f"not uploaded: {_amount(safe)}; kept in '{self._folder.place}' of --data-dir for the"
+                " next output with this bucket and prefix"
+            )
+
+
+def _in_memory(parts: Iterable[Part]) -> list[Part]:
+    """Return the parts that are nowhere else."""
+    return [part for part in parts if part.source is None]
+
+
+def _amount(parts: Sequence[Part]) -> str:
+    """Return how much some parts are, in words."""
+    messages = sum(part.messages for part in parts)
+    size = sum(part.length for part in parts)
+    return f"{_counted(len(parts), 'part')} with {_counted(messages, 'message')} ({size:,} bytes)"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -10,7 +10,7 @@ import ssl
 from asyncio import Timeout
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from io import BytesIO
 from typing import Any, Self
@@ -30,15 +30,26 @@ from yarl import URL
 
 from headrace.compiler.clock import Clock
 from headrace.connectors.refusal import CONNECT_SECONDS
-from headrace.connectors.s3.account import Account
-from headrace.connectors.s3.answers import REGION, NotOfAStore, Redirected
+from headrace.connectors.s3.s3_answers import REGION, NotOfAStore, Redirected
 
 MIB = 1024 * 1024
-
 PIECE_BYTES = 64 * 1024
 """How much of a body is handed to the system at a time; a shorter one goes with its headers."""
 MODELS = ("service-2", "endpoint-rule-set-1")
 """What the library reads about a service to make a client, and keeps: a tenth of a second."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """A bucket, and the key to it."""
+
+    bucket: str
+    region: str
+    endpoint: str | None
+    """Without one, that of the vendor in the region."""
+    access_key_id: str = field(repr=False)
+    secret_access_key: str = field(repr=False)
+    tls: ssl.SSLContext | None = field(repr=False)
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from botocore.exceptions import ClientError
 
 from headrace.compiler.language.context import Context
 from headrace.connectors.refusal import CONNECT_SECONDS, Outage, turned_away
-from headrace.connectors.s3.account import Account
-from headrace.connectors.s3.answers import (
+from headrace.connectors.s3.connection import Account, Limits, client, session
+from headrace.connectors.s3.objectpart import Declined, Part, Taken
+from headrace.connectors.s3.s3_answers import (
     DENIED,
     NO_STORE,
     REGION,
@@ -23,13 +24,11 @@ from headrace.connectors.s3.answers import (
     TAKEN,
     UNANSWERED,
     UNKNOWN_CONDITION,
-    Answer,
+    ErrorAnswer,
     Redirected,
     silence,
     tls_error,
 )
-from headrace.connectors.s3.parts import Declined, Part, Taken
-from headrace.connectors.s3.session import Limits, client, session
 from headrace.connectors.tls import PROBE_SECONDS, handshake_fault, tls_fault
 
 REACH_SECONDS = CONNECT_SECONDS - PROBE_SECONDS
@@ -113,7 +112,7 @@ class S3Store:
                         Bucket=self._bucket, Prefix=prefix, MaxKeys=1
                     )
         except ClientError as cause:
-            await self._judge(Answer(cause))
+            await self._judge(ErrorAnswer(cause))
         except UNANSWERED as cause:
             raise await self._not_reached(cause) from None
         else:
@@ -127,7 +126,7 @@ class S3Store:
         if self._account.endpoint is None and REGION in headers:
             self._check_region(headers[REGION])
 
-    async def _judge(self, answer: Answer) -> None:
+    async def _judge(self, answer: ErrorAnswer) -> None:
         """Raise what a store means that does not list the bucket."""
         said = answer.words(self._ctx.redact)
         if answer.is_passing:
@@ -181,7 +180,7 @@ class S3Store:
         try:
             await self._put_anyhow(part)
         except ClientError as cause:
-            answer = Answer(cause)
+            answer = ErrorAnswer(cause)
             if answer.code in UNKNOWN_CONDITION and self._condition:
                 self._looks_first, self._condition = True, {}
                 await self._put(part)
@@ -214,7 +213,7 @@ class S3Store:
         try:
             found = await self._asked(self._client.head_object, part)
         except ClientError as cause:
-            answer = Answer(cause)
+            answer = ErrorAnswer(cause)
             # To a look nobody says why it is refused; to an upload a store does.
             if answer.status in (400, 404) or answer.code in DENIED:
                 return None
@@ -285,7 +284,7 @@ class S3Store:
                     Bucket=self._bucket, Key=key, UploadId=upload
                 )
         except ClientError as cause:
-            answer = Answer(cause)
+            answer = ErrorAnswer(cause)
             if answer.code in DENIED:
                 self._ctx.warn_once(
                     "this key may not give uploads up: what is there of those that failed stays in the"
@@ -321,7 +320,7 @@ class S3Store:
         try:
             yield
         except ClientError as cause:
-            answer = Answer(cause)
+            answer = ErrorAnswer(cause)
             said = answer.words(self._ctx.redact, key)
             if answer.is_of_this_request:
                 raise Declined(f"{self._where} {said}") from None

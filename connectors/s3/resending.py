@@ -12,7 +12,7 @@ from itertools import count
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.language.context import Context
 from headrace.compiler.runtime.backoff import Backoff
-from headrace.connectors.s3.parts import Part
+from headrace.connectors.s3.objectpart import Part
 
 AT_ONCE = 4
 """Parts that are sent at a time: a store may take its time to refuse one."""
@@ -23,7 +23,7 @@ PAUSE_SECONDS = 0.25
 
 
 @dataclass(order=True)
-class Turn:
+class Retry:
     """A part, and when it is tried next."""
 
     due: float
@@ -33,7 +33,7 @@ class Turn:
     backoff: Backoff = field(compare=False, default_factory=Backoff)
 
 
-class Aside:
+class RetryQueue:
     """Sends parts, a few at a time; one that is not taken waits on a backoff of its own."""
 
     def __init__(
@@ -44,7 +44,7 @@ class Aside:
     ) -> None:
         """Take what sends a part, and what tells that it was not taken."""
         self._send, self._failed, self._ctx = send, failed, ctx
-        self._turns: list[Turn] = []
+        self._waiting: list[Retry] = []
         self._trying: dict[asyncio.Task[None], int] = {}
         self._numbers = count()
         self._pauses = Backoff()
@@ -59,11 +59,11 @@ class Aside:
 
     def add(self, part: Part, *, is_refused: bool) -> None:
         """Have a part sent: after a while if it was refused just now, and else at once."""
-        turn = Turn(self._ctx.clock.monotonic(), next(self._numbers), part, is_refused)
+        retry = Retry(self._ctx.clock.monotonic(), next(self._numbers), part, is_refused)
         if is_refused:
-            self._postpone(turn)
+            self._postpone(retry)
         else:
-            self._push(turn)
+            self._push(retry)
 
     def end(self) -> None:
         """Try everything once more, now; what is refused then is not tried again."""
@@ -72,69 +72,69 @@ class Aside:
         self._resumes = 0.0
         self._called.set()
 
-    def _postpone(self, turn: Turn) -> None:
-        turn.due = self._ctx.clock.monotonic() + turn.backoff.next()
-        if not (self._is_ending and turn.is_refused):
-            self._push(turn)
+    def _postpone(self, retry: Retry) -> None:
+        retry.due = self._ctx.clock.monotonic() + retry.backoff.next()
+        if not (self._is_ending and retry.is_refused):
+            self._push(retry)
 
-    def _push(self, turn: Turn) -> None:
-        heappush(self._turns, turn)
+    def _push(self, retry: Retry) -> None:
+        heappush(self._waiting, retry)
         self._called.set()
         if self._work is None:
             self._work = asyncio.ensure_future(self._send_all())
 
     async def _send_all(self) -> None:
         try:
-            while self._turns or self._trying:
+            while self._waiting or self._trying:
                 if (seconds := self._seconds()) is None or seconds > 0:
                     await self._wait(seconds)
                 else:
-                    self._begin(heappop(self._turns))
+                    self._begin(heappop(self._waiting))
         finally:
             self._work = None
 
     def _seconds(self) -> float | None:
         """Return how long it is until the next try; None as long as those that go on are enough."""
-        if not self._turns or len(self._trying) >= (1 if self._is_out else AT_ONCE):
+        if not self._waiting or len(self._trying) >= (1 if self._is_out else AT_ONCE):
             return None
-        turn = self._turns[0]
-        if self._trying and sum(self._trying.values()) + turn.part.length > MOST_BYTES:
+        retry = self._waiting[0]
+        if self._trying and sum(self._trying.values()) + retry.part.length > MOST_BYTES:
             return None
-        due = self._resumes if self._is_ending else max(self._resumes, turn.due)
+        due = self._resumes if self._is_ending else max(self._resumes, retry.due)
         return due - self._ctx.clock.monotonic()
 
-    def _begin(self, turn: Turn) -> None:
-        task = asyncio.ensure_future(self._try(turn))
-        self._trying[task] = turn.part.length
+    def _begin(self, retry: Retry) -> None:
+        task = asyncio.ensure_future(self._try(retry))
+        self._trying[task] = retry.part.length
         task.add_done_callback(self._tried)
 
     def _tried(self, task: asyncio.Task[None]) -> None:
         del self._trying[task]
         self._called.set()
 
-    async def _try(self, turn: Turn) -> None:
+    async def _try(self, retry: Retry) -> None:
         try:
-            await self._send(turn.part)
+            await self._send(retry.part)
         except Exception as cause:
-            self._failed(turn.part, cause)
-            self._pause(turn, is_out=isinstance(cause, Unreachable))
-            self._postpone(turn)
+            self._failed(retry.part, cause)
+            self._pause(retry, is_out=isinstance(cause, Unreachable))
+            self._postpone(retry)
         else:
-            self._succeeded(turn)
+            self._succeeded(retry)
 
-    def _pause(self, turn: Turn, *, is_out: bool) -> None:
+    def _pause(self, retry: Retry, *, is_out: bool) -> None:
         """Try nothing for a while, if the store takes nothing, or not this part again."""
         now = self._ctx.clock.monotonic()
         if is_out:
             self._is_out = True
             if self._resumes <= now:
                 self._resumes = now + self._pauses.next()
-        elif turn.is_refused and not self._is_ending:
+        elif retry.is_refused and not self._is_ending:
             self._resumes = max(self._resumes, now + PAUSE_SECONDS)
-        turn.is_refused = turn.is_refused or not is_out
+        retry.is_refused = retry.is_refused or not is_out
 
-    def _succeeded(self, turn: Turn) -> None:
-        if turn.is_refused:
+    def _succeeded(self, retry: Retry) -> None:
+        if retry.is_refused:
             self._ctx.note("a part that was set aside is uploaded now")
         elif self._is_out:
             self._ctx.note("written to again")

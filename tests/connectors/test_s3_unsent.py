@@ -13,9 +13,9 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.datadir import DataDir
-from headrace.connectors.s3 import S3Sink
-from headrace.connectors.s3.kept import Shelf
-from headrace.connectors.s3.parts import Content, Declined, Part
+from headrace.connectors.s3.objectpart import Content, Declined, Part
+from headrace.connectors.s3.sink import S3Sink
+from headrace.connectors.s3.unsent import UnsentFolder
 from tests.doubles import StubContext
 from tests.s3_sides import Shop, context, shopping
 from tests.virtual import virtual
@@ -60,9 +60,9 @@ def part(body: bytes = b"1\n", **options: Any) -> Part:
     return Part(key, "application/x-ndjson", 1, len(body), Content(body, "none"), **options)
 
 
-def shelf(data_dir: Path) -> Shelf:
+def unsent(data_dir: Path) -> UnsentFolder:
     """Return the place of the outputs of these tests."""
-    return Shelf(DataDir(data_dir), "http://127.0.0.1:1", "plant", "p", 64 * MIB)
+    return UnsentFolder(DataDir(data_dir), "http://127.0.0.1:1", "plant", "p", 64 * MIB)
 
 
 @virtual(started_at=MORNING)
@@ -97,7 +97,7 @@ async def test_the_next_output_sends_it_under_the_names_it_had_beside_its_own(tm
 
 @virtual(started_at=MORNING)
 async def test_no_new_part_gets_the_name_of_one_that_is_kept(tmp_path):
-    shelf(tmp_path).keep([part(b"old\n")], MORNING).close()
+    unsent(tmp_path).keep([part(b"old\n")], MORNING).close()
 
     sink, shop, ctx = await opened(tmp_path)
     await sink.write(["new"])
@@ -213,8 +213,8 @@ async def test_what_is_to_be_compressed_is_compressed_by_whoever_sends_it(tmp_pa
 async def test_a_part_is_told_from_others_by_what_it_was_known_by_before(tmp_path):
     kept = part(token="abc", upload=(FIRST, "upload-1"))
 
-    shelf(tmp_path).keep([kept, part(b"2\n")], MORNING).close()
-    [found, _], wrong = shelf(tmp_path).parts()
+    unsent(tmp_path).keep([kept, part(b"2\n")], MORNING).close()
+    [found, _], wrong = unsent(tmp_path).parts()
     found.prepare()
 
     assert wrong == []
@@ -233,14 +233,14 @@ async def test_a_link_is_not_followed(tmp_path, at):
     data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
     elsewhere.mkdir()
     data.mkdir()
-    link = data / (shelf(data).place if at.endswith("plant") else at)
+    link = data / (unsent(data).place if at.endswith("plant") else at)
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(elsewhere)
 
     ctx = await left(data)
 
     assert list(elsewhere.iterdir()) == []
-    where = shelf(data).place
+    where = unsent(data).place
     assert ctx.failures[0] == UNSENDABLE
     assert ctx.failures[-1] == "parts are lost: they could not be uploaded in time"
     assert ctx.warnings == [
@@ -284,7 +284,7 @@ async def test_parts_that_find_no_room_on_the_disk_are_lost_and_leave_nothing(
 @virtual(started_at=MORNING)
 async def test_a_file_of_something_else_is_told_of_and_left_alone(tmp_path, body):
     await left(tmp_path)
-    folder = tmp_path / shelf(tmp_path).place
+    folder = tmp_path / unsent(tmp_path).place
     (folder / "a.parts").write_bytes(body)
 
     sink, shop, ctx = await opened(tmp_path)
@@ -292,7 +292,7 @@ async def test_a_file_of_something_else_is_told_of_and_left_alone(tmp_path, body
 
     assert len(shop.objects) == 2
     assert ctx.warnings == [
-        f"cannot send 'a.parts' in '{shelf(tmp_path).place}': it holds no parts"
+        f"cannot send 'a.parts' in '{unsent(tmp_path).place}': it holds no parts"
     ]
     assert ctx.failures == [UNSENDABLE]
     assert files(tmp_path) == [folder / "a.parts"]
@@ -300,7 +300,7 @@ async def test_a_file_of_something_else_is_told_of_and_left_alone(tmp_path, body
 
 @virtual(started_at=MORNING)
 async def test_what_is_no_file_is_told_of_by_name_each_and_waits_for_nobody(tmp_path):
-    folder = tmp_path / shelf(tmp_path).place
+    folder = tmp_path / unsent(tmp_path).place
     folder.mkdir(parents=True)
     os.mkfifo(folder / "a.parts")
     os.mkfifo(folder / "b.parts.tmp")
@@ -312,7 +312,7 @@ async def test_what_is_no_file_is_told_of_by_name_each_and_waits_for_nobody(tmp_
     await sink.finish()
 
     assert ctx.warnings == [
-        f"cannot send '{name}' in '{shelf(tmp_path).place}': it is no file"
+        f"cannot send '{name}' in '{unsent(tmp_path).place}': it is no file"
         for name in ("a.parts", "b.parts.tmp", "c.parts", "d.parts", "e.parts")
     ]
     assert ctx.failures == [UNSENDABLE]
@@ -320,30 +320,30 @@ async def test_what_is_no_file_is_told_of_by_name_each_and_waits_for_nobody(tmp_
 
 @virtual(started_at=MORNING)
 async def test_a_file_that_becomes_a_pipe_is_not_waited_for(tmp_path, monkeypatch):
-    folder = tmp_path / shelf(tmp_path).place
+    folder = tmp_path / unsent(tmp_path).place
     folder.mkdir(parents=True)
     os.mkfifo(folder / "a.parts")
     about = os.stat(__file__)
     with monkeypatch.context() as patched:
         patched.setattr(os, "stat", lambda *_, **__: about)
-        _, wrong = shelf(tmp_path).parts()
+        _, wrong = unsent(tmp_path).parts()
 
-    assert wrong == [f"'a.parts' in '{shelf(tmp_path).place}': it is no file"]
+    assert wrong == [f"'a.parts' in '{unsent(tmp_path).place}': it is no file"]
 
 
 @virtual(started_at=MORNING)
 async def test_a_part_that_is_larger_than_may_be_held_is_not_read(tmp_path):
-    folder = tmp_path / shelf(tmp_path).place
+    folder = tmp_path / unsent(tmp_path).place
     folder.mkdir(parents=True)
     told = b'{"key":"p/k","media_type":"t","messages":1,"token":"t","packing":"none","size":%d}\n'
     (folder / "a.parts").write_bytes(told % (8 << 30))
     os.truncate(folder / "a.parts", len(told % (8 << 30)) + (8 << 30))
 
-    found, wrong = shelf(tmp_path).parts()
+    found, wrong = unsent(tmp_path).parts()
 
     assert found == []
     assert wrong == [
-        f"'a.parts' in '{shelf(tmp_path).place}': a part in it has 8,589,934,592 bytes, and 67,108,864"
+        f"'a.parts' in '{unsent(tmp_path).place}': a part in it has 8,589,934,592 bytes, and 67,108,864"
         " are the most to read"
     ]
 
@@ -364,7 +364,7 @@ async def test_a_part_that_is_refused_again_stays_and_holds_up_nothing(tmp_path)
         assert len(shop.objects) == 2 - n  # the second part went the first time, and the new one
         assert set(ctx.failures) == {ASIDE}
         await sink.finish()
-        place = shelf(tmp_path).place
+        place = unsent(tmp_path).place
         assert ctx.warnings == [
             f"a part in '{file.name}' in '{place}' of --data-dir is not taken, and stays there: the"
             " shop refuses this one",
@@ -398,7 +398,7 @@ async def test_a_part_that_is_refused_for_good_is_kept_at_the_end(tmp_path):
 @virtual(started_at=MORNING)
 async def test_parts_that_a_store_takes_long_to_refuse_do_not_hold_up_the_others(tmp_path):
     for name in ("a", "b", "c", "d"):
-        shelf(tmp_path).keep([part(name.encode() * 2, key=f"p/{name}")], MORNING).close()
+        unsent(tmp_path).keep([part(name.encode() * 2, key=f"p/{name}")], MORNING).close()
     ctx = context("http://127.0.0.1:1")
     shop = Slow(ctx.clock, {"p/a", "p/b"})
 
@@ -426,11 +426,11 @@ class Slow(Shop):
 
 @virtual(started_at=MORNING)
 async def test_what_a_killed_process_had_not_finished_is_removed(tmp_path):
-    folder = tmp_path / shelf(tmp_path).place
+    folder = tmp_path / unsent(tmp_path).place
     folder.mkdir(parents=True)
     (folder / "a.parts.tmp").write_bytes(b"half of")
 
-    assert shelf(tmp_path).parts() == ([], [])
+    assert unsent(tmp_path).parts() == ([], [])
     assert files(tmp_path) == []
 
 
@@ -446,7 +446,9 @@ async def test_a_file_that_is_cut_off_while_it_is_sent_is_told_of_and_the_others
     assert sorted(shop.objects.values()) == [b'"new"\n']
     [first, second] = ctx.warnings
     assert first == second
-    assert first.endswith(f".parts' in '{shelf(tmp_path).place}' cannot be read: it holds no parts")
+    assert first.endswith(
+        f".parts' in '{unsent(tmp_path).place}' cannot be read: it holds no parts"
+    )
     assert ctx.failures == [UNSENDABLE] * 2
 
 
@@ -461,9 +463,9 @@ async def test_a_directory_that_was_never_needed_is_not_made(tmp_path):
 
 async def test_no_descriptor_is_left_open(tmp_path):
     async def round() -> None:
-        shelf(tmp_path).keep([part()], MORNING).close()
-        (tmp_path / shelf(tmp_path).place / "b.parts").write_bytes(b"damaged")
-        found, _ = shelf(tmp_path).parts()
+        unsent(tmp_path).keep([part()], MORNING).close()
+        (tmp_path / unsent(tmp_path).place / "b.parts").write_bytes(b"damaged")
+        found, _ = unsent(tmp_path).parts()
         for each in found:
             assert each.source is not None
             each.source.sent(each)

@@ -1,7 +1,7 @@
 """Parts that were not uploaded when their pipeline ended, on the disk until an output sends them.
 
 What one end leaves is one file: for each part a line of JSON that tells about it, and its bytes. Who
-sends the parts of a file has it locked, crosses out what is sent, and removes it when that is all.
+sends the parts of a file has it locked, marks what is sent, and removes it when that is all.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ import msgspec
 from headrace.compiler.datadir import DataDir
 from headrace.connectors.folders import NEW_FILE, Folder, write_whole
 from headrace.connectors.parts import PACKINGS
-from headrace.connectors.s3.names import LONGEST_KEY, holds_control
-from headrace.connectors.s3.parts import Content, Part
+from headrace.connectors.s3.objectkeys import LONGEST_KEY, holds_control
+from headrace.connectors.s3.objectpart import Content, Part
 
 FOLDER = "s3-unsent"
 """The directory below ``--data-dir``."""
 UNFINISHED = ".tmp"
-KEPT_FILE = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+READ_AND_MARK = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """How a file is opened: what waits for somebody else, as a pipe does, would hold up a thread for ever."""
-CROSSED_OUT = b"-"
+SENT = b"-"
 """Stands in the place of the first brace before a part that is in the store."""
 LONGEST_LINE = 8 * 1024
 """Bytes of what stands before a part: key and upload are the longest of it, and have limits."""
 
 
-class Told(msgspec.Struct, forbid_unknown_fields=True):
+class PartHeader(msgspec.Struct, forbid_unknown_fields=True):
     """What stands before the bytes of a part."""
 
     key: str
@@ -45,7 +45,7 @@ class Told(msgspec.Struct, forbid_unknown_fields=True):
     upload: tuple[str, str] | None = None
 
     @property
-    def is_of_ours(self) -> bool:
+    def is_valid(self) -> bool:
         """Whether an output may have said this."""
         texts = (self.key, self.media_type, self.token, *(self.upload or ()))
         return (
@@ -57,11 +57,11 @@ class Told(msgspec.Struct, forbid_unknown_fields=True):
         )
 
 
-class Unfit(ValueError):
+class Unsendable(ValueError):
     """A file that cannot be sent, and why."""
 
 
-class Shelf:
+class UnsentFolder:
     """Where one output keeps its parts: by store, bucket and prefix, whatever pipeline it is in."""
 
     def __init__(
@@ -73,7 +73,7 @@ class Shelf:
         steps = (FOLDER, f"{bucket}-{hashlib.sha256(said).hexdigest()[:16]}")
         self._folder = Folder(data_dir, steps)
 
-    def keep(self, parts: Sequence[Part], now: datetime) -> Kept:
+    def keep(self, parts: Sequence[Part], now: datetime) -> UnsentFile:
         """Put parts on the disk, all of them or none; for a thread.
 
         Raises:
@@ -93,7 +93,7 @@ class Shelf:
                 with suppress(OSError):
                     os.unlink(name + UNFINISHED, dir_fd=folder)
                 raise
-        return Kept(self._folder, name, file)
+        return UnsentFile(self._folder, name, file)
 
     def parts(self) -> tuple[list[Part], list[str]]:
         """Return what lies there and nobody else is sending, the oldest first; for a thread.
@@ -122,8 +122,8 @@ class Shelf:
 
     def _found(self, folder: int, name: str) -> list[Part]:
         if not stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-            raise Unfit("it is no file")
-        kept = Kept(self._folder, name, os.open(name, KEPT_FILE, dir_fd=folder))
+            raise Unsendable("it is no file")
+        kept = UnsentFile(self._folder, name, os.open(name, READ_AND_MARK, dir_fd=folder))
         try:
             if not kept.lock():  # another output sends it
                 kept.close()
@@ -137,12 +137,12 @@ class Shelf:
         return []
 
 
-class Kept:
+class UnsentFile:
     """A file of parts, locked."""
 
     def __init__(self, folder: Folder, name: str, file: int) -> None:
         self._folder, self._name, self._file = folder, name, file
-        self._places: dict[str, tuple[int, int, Told]] = {}
+        self._places: dict[str, tuple[int, int, PartHeader]] = {}
 
     @property
     def place(self) -> str:
@@ -165,12 +165,12 @@ class Kept:
         """
         about = os.fstat(self._file)
         if not stat.S_ISREG(about.st_mode):  # it was another a moment ago
-            raise Unfit("it is no file")
+            raise Unsendable("it is no file")
         offset, end = 0, about.st_size
         while offset < end:
             told, start, is_sent = _read_line(self._file, offset)
             if told.size > most:
-                raise Unfit(
+                raise Unsendable(
                     f"a part in it has {told.size:,} bytes, and {most:,} are the most to read"
                 )
             if not is_sent:
@@ -182,7 +182,7 @@ class Kept:
             self.remove()
         return [self._part(told) for _, _, told in self._places.values()]
 
-    def _part(self, told: Told) -> Part:
+    def _part(self, told: PartHeader) -> Part:
         return Part(
             key=told.key,
             media_type=told.media_type,
@@ -203,7 +203,7 @@ class Kept:
         """Note that a part is in the store; with the last of them the file goes."""
         offset, _, _ = self._places.pop(part.token)
         with suppress(OSError):  # it is found in the store, then
-            os.pwrite(self._file, CROSSED_OUT, offset)
+            os.pwrite(self._file, SENT, offset)
         if not self._places:
             self.remove()
 
@@ -234,19 +234,19 @@ def _write(file: int, parts: Sequence[Part]) -> None:
     for part in parts:
         assert part.content is not None
         body, packing = part.content
-        told = Told(
+        told = PartHeader(
             part.key, part.media_type, part.messages, part.token, packing, len(body), part.upload
         )
         offset = write_whole(file, msgspec.json.encode(told) + b"\n", offset)
         offset = write_whole(file, body, offset)
 
 
-def _read_line(file: int, offset: int) -> tuple[Told, int, bool]:
+def _read_line(file: int, offset: int) -> tuple[PartHeader, int, bool]:
     """Return what is told about the part that begins there, where its bytes do, and if it is sent."""
     line, end, _ = os.pread(file, LONGEST_LINE, offset).partition(b"\n")
-    is_sent = line.startswith(CROSSED_OUT)
-    told = msgspec.json.decode(b"{" + line[1:] if is_sent else line, type=Told)
-    if not end or not told.is_of_ours:
+    is_sent = line.startswith(SENT)
+    told = msgspec.json.decode(b"{" + line[1:] if is_sent else line, type=PartHeader)
+    if not end or not told.is_valid:
         raise ValueError
     return told, offset + len(line) + 1, is_sent
 
@@ -263,7 +263,7 @@ def _read(file: int, size: int, offset: int) -> bytes:
 
 def reason(cause: BaseException) -> str:
     """Return why parts cannot be read, or not be written, in words."""
-    if isinstance(cause, Unfit):
+    if isinstance(cause, Unsendable):
         return str(cause)
     number = cause.errno if isinstance(cause, OSError) else None
     return os.strerror(number).lower() if number else "it holds no parts"

@@ -1,18 +1,24 @@
-"""Parts on their way to an object store: filled, closed, compressed, and then whole objects."""
+"""Parts on their way to an object store: numbered, filled, closed, compressed, and then whole objects."""
 
 from __future__ import annotations
 
 import asyncio
+import random
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import NamedTuple, Protocol
 from uuid import uuid4
+from weakref import WeakValueDictionary
 
 from headrace.compiler.errors import HeadraceError
-from headrace.connectors.parts import PACKINGS, PartFormat
+from headrace.connectors.parts import PACKINGS, PartFormat, number_of, renumbered
 
 OVERHEAD = 1024
 """Bytes that a part is counted with for itself: parts of one message each are more than the message."""
+MOST_TIMES = 10_000
+"""Of how many seconds and prefixes the numbers are remembered, for one bucket."""
+LONGEST_SKIP = 1_000
+"""How many numbers an output leaves to another server at a time."""
 
 
 class OpenPart:
@@ -61,7 +67,7 @@ class Content(NamedTuple):
         return self if packing is None else Content(packing.pack(self.body), "none")
 
 
-class Source(Protocol):
+class ContentSource(Protocol):
     """Where the content of a part is, that is not in memory."""
 
     @property
@@ -97,7 +103,7 @@ class Part:
     """Stands in the object, and nowhere else: whoever finds that under the key has found this part."""
     upload: tuple[str, str] | None = None
     """Key and id of an upload in pieces that was begun and neither completed nor given up."""
-    source: Source | None = None
+    source: ContentSource | None = None
     compressing: asyncio.Future[None] | None = None
     """That it is being compressed, until that is waited for."""
 
@@ -133,7 +139,7 @@ class Taken(HeadraceError):
     """There is another object under the key of a part."""
 
 
-class Store(Protocol):
+class PartStore(Protocol):
     """Who takes parts."""
 
     async def open(self, prefix: str) -> None:
@@ -155,3 +161,59 @@ class Store(Protocol):
 
     async def close(self) -> None:
         """Hang up."""
+
+
+class BucketNumbers:
+    """The last number that was given out in each second and below each prefix of one bucket.
+
+    No two outputs of this process give the same one to a name. In a store that does not know conditions
+    they would look first and put then, both at a time, and who is second overwrites.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[str, int] = {}
+
+    def next(self, stem: str, least: int) -> int:
+        """Give out a number that is new there, and at least so large."""
+        number = max(least, self._last.get(stem, 0) + 1)
+        self.note(stem, number)
+        return number
+
+    def note(self, stem: str, number: int) -> None:
+        """Give out no number there that is not larger."""
+        self._last[stem] = max(number, self._last.get(stem, 0))
+        if len(self._last) > MOST_TIMES:
+            del self._last[next(iter(self._last))]
+
+
+_BUCKETS: WeakValueDictionary[tuple[str | None, str], BucketNumbers] = WeakValueDictionary()
+
+
+def bucket_numbers(endpoint: str | None, bucket: str) -> BucketNumbers:
+    """Return what all outputs to that bucket have in common, as long as there are any."""
+    return _BUCKETS.setdefault((endpoint, bucket), BucketNumbers())
+
+
+class PartNumbers:
+    """The numbers of one output: from 1 on, without those that another one has given out."""
+
+    def __init__(self, given: BucketNumbers) -> None:
+        self._given, self._last = given, 0
+
+    def numbered(self, key: str) -> str:
+        """Return the key of a part, whatever its number is, with the next one."""
+        self._last = self._given.next(renumbered(key, 0), self._last + 1)
+        return renumbered(key, self._last)
+
+    def passed_on(self, key: str) -> str:
+        """Return the key of a part whose name another server was faster to take.
+
+        Some way on, where that one does not come soon: side by side, they would meet at every part.
+        """
+        self._last += random.randrange(LONGEST_SKIP)
+        return self.numbered(key)
+
+    def note(self, key: str) -> None:
+        """Give no part the name of one that an earlier run has left."""
+        if (number := number_of(key)) is not None:
+            self._given.note(renumbered(key, 0), number)

@@ -1,0 +1,172 @@
+"""Messages become parts of objects, one part after the other, and parts are handed to their uploads."""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import TimerHandle
+from functools import partial
+from typing import TYPE_CHECKING
+
+from headrace.compiler.delivery import Batch, is_large
+from headrace.compiler.edges import AwaitingSink, Rest
+from headrace.compiler.language.context import Context
+from headrace.connectors.parts import FORMATS, PACKINGS, part_name
+from headrace.connectors.s3.objectkeys import folder_of, partition_of
+from headrace.connectors.s3.objectpart import OpenPart, PartNumbers, PartStore
+from headrace.connectors.s3.unsent import UnsentFolder
+from headrace.connectors.s3.uploads import UploadQueue
+
+if TYPE_CHECKING:
+    from headrace.connectors.s3 import S3Output
+
+PATIENCE_SECONDS = 2.0
+"""How long a batch waits for room before that is told."""
+TURN_BYTES = 128 * 1024
+"""How much goes into a part before uploads have their turns: about as much as they send in them."""
+UPLOAD_TURNS = 2
+"""Of the loop: what a connection takes to send what it has, and to get more."""
+
+
+class S3Sink(AwaitingSink):
+    """Fills one part after the other, and hands them to the upload queue.
+
+    A batch is encoded once, in the pass; it waits only while too much is held.
+    """
+
+    def __init__(
+        self,
+        config: S3Output,
+        ctx: Context,
+        store: PartStore,
+        folder: UnsentFolder | None,
+        numbers: PartNumbers,
+    ) -> None:
+        """Take where parts go, where they are kept else, and their numbers."""
+        self._config, self._ctx, self._store, self._folder = config, ctx, store, folder
+        self._form = FORMATS[config.format]
+        self._bound = config.max_buffered_bytes
+        self._numbers = numbers
+        self._uploads: UploadQueue | None = None
+        self._part: OpenPart | None = None
+        self._timer: TimerHandle | None = None
+        self._filled = 0
+
+    async def start(self) -> None:
+        """Ask for the bucket; send what an earlier run could not."""
+        await self._store.open(folder_of(self._config.prefix, ""))
+        self._uploads = UploadQueue(self._store, self._folder, self._numbers, self._ctx)
+        await self._uploads.add_kept()
+
+    def begin(self, batch: Batch) -> Rest | None:
+        """Add the batch to the part at once, unless too much is held."""
+        if not batch:
+            return None
+        if is_large(batch):
+            return partial(self._take_large, batch)
+        return self._take(self._form.rows(batch), len(batch))
+
+    async def write(self, batch: Batch) -> None:
+        """Add the batch to the part as soon as there is room."""
+        if (rest := self.begin(batch)) is not None:
+            await rest()
+
+    async def _take_large(self, batch: Batch) -> None:
+        rows = await self._form.large_rows(batch, self._ctx.clock)
+        if (rest := self._take(rows, len(batch))) is not None:
+            await rest()
+
+    def _take(self, rows: bytes, messages: int) -> Rest | None:
+        """Add rows at once; return what does so later, or what gives uploads their turns."""
+        if not self._has_room(len(rows)):
+            return partial(self._add_later, rows, messages)
+        self._add(rows, messages)
+        return self._turns(len(rows))
+
+    async def finish(self) -> None:
+        """Close the part, and have everything uploaded or kept in the time there is."""
+        assert self._uploads is not None
+        if self._part is not None:
+            self._close()
+        try:
+            await self._uploads.finish()
+        finally:
+            await self._uploads.stop()
+            await self._store.close()
+
+    def _turns(self, size: int) -> Rest | None:
+        """Let uploads have their turns now and then: a part is filled faster than one is sent."""
+        assert self._uploads is not None
+        self._filled += size
+        if self._filled < TURN_BYTES or not self._uploads.is_sending:
+            return None
+        self._filled = 0
+        return give_way
+
+    def _has_room(self, size: int) -> bool:
+        """Return whether so much may be held as well; a batch that is too large for that, alone."""
+        assert self._uploads is not None
+        held = self._uploads.held + (0 if self._part is None else self._part.size)
+        return held == 0 or held + size <= self._bound
+
+    async def _add_later(self, rows: bytes, messages: int) -> None:
+        """Wait for room, and say so if it takes long."""
+        assert self._uploads is not None
+        clock, is_told = self._ctx.clock, False
+
+        def tell() -> None:
+            nonlocal is_told
+            is_told = True
+            self._ctx.warn(f"{self._bound:,} bytes wait to be uploaded, so the pipeline waits")
+
+        telling = clock.call_later(PATIENCE_SECONDS, tell)
+        try:
+            while not self._has_room(len(rows)):
+                if self._part is not None and not self._uploads.is_busy:
+                    self._close()
+                await self._uploads.news()
+        finally:
+            telling.cancel()
+        if is_told:
+            self._ctx.note("there is room for parts again")
+        self._add(rows, messages)
+
+    def _add(self, rows: bytes, messages: int) -> None:
+        """Add rows to the part, and close it when it is full."""
+        part = self._part or self._open()
+        part.append(rows, messages)
+        if self._config.rotate.is_full(part.messages):
+            self._close()
+        elif 2 * part.size > self._bound:
+            self._ctx.warn_once(
+                f"parts are closed before 'rotate' says so: 'max_buffered_bytes' is {self._bound:,},"
+                " and one of them may hold half of that"
+            )
+            self._close()
+
+    def _open(self) -> OpenPart:
+        """Open the next part; its time runs from now."""
+        config, opened = self._config, self._ctx.clock.now()
+        packing = PACKINGS.get(config.compression)
+        extension = (
+            f"{self._form.extension}.{packing.extension}" if packing else self._form.extension
+        )
+        folder = folder_of(config.prefix, partition_of(config.partition, opened))
+        key = self._numbers.numbered(folder + part_name(opened, 0, extension))
+        self._part = OpenPart(key, self._form, config.compression)
+        self._timer = config.rotate.timer(self._ctx.clock, self._close)
+        return self._part
+
+    def _close(self) -> None:
+        """Have the part uploaded."""
+        assert self._part is not None
+        assert self._uploads is not None
+        part, self._part = self._part, None
+        if self._timer is not None:
+            self._timer.cancel()
+        self._uploads.add(part.closed())
+
+
+async def give_way() -> None:
+    """Wait while uploads have their turns."""
+    for _ in range(UPLOAD_TURNS):
+        await asyncio.sleep(0)
