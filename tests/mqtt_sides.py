@@ -15,7 +15,8 @@ import pytest
 from headrace.compiler.clock import Clock
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.errors import Unreachable
-from headrace.compiler.runtime.engine import Engine, PipelineView
+from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.runtime.pipeline import Pipeline
 from headrace.connectors.mqtt import MqttConnection, MqttInput, MqttOutput
 from headrace.connectors.mqtt.connection import LIMITS, Limits
 from headrace.connectors.mqtt.sink import MqttSink
@@ -135,9 +136,9 @@ async def unreachable(server: Any) -> str:
     return str(failed.value).replace(f"127.0.0.1:{server.port}", "HOST")
 
 
-def view(it: Engine, id: str = "p") -> PipelineView:
-    """Return what the engine tells of a pipeline."""
-    return next(view for view in it.pipelines() if view.id == id)
+def view(it: Engine, id: str = "p") -> Pipeline:
+    """Return a running pipeline."""
+    return it.graph.pipelines[id]
 
 
 @contextmanager

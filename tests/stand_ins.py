@@ -12,7 +12,8 @@ from headrace.compiler.edges import Arrival, AwaitingSink, InlineSink, Sink, Sou
 from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.context import Context, Operator, Step
 from headrace.compiler.language.families import Input, Output, Transform
-from headrace.compiler.runtime.engine import Engine, PipelineView
+from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.runtime.pipeline import Pipeline
 
 
 class Told(Source):
@@ -193,6 +194,6 @@ def engine() -> Engine:
     return Engine(Clock(asyncio.get_running_loop()))
 
 
-def running(it: Engine, id: str) -> PipelineView:
-    """Return what the engine tells of one pipeline."""
-    return next(view for view in it.pipelines() if view.id == id)
+def running(it: Engine, id: str) -> Pipeline:
+    """Return a running pipeline."""
+    return it.graph.pipelines[id]

@@ -5,7 +5,7 @@ By this interface only, so that another one can stand behind it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -15,8 +15,8 @@ from headrace.compiler.language.context import Ingress
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.language.states import BucketDeclaration
 from headrace.compiler.runtime.connections import Connections
-from headrace.compiler.runtime.engine import PipelineView
 from headrace.compiler.runtime.feed import Lagged, Run
+from headrace.compiler.runtime.figures import PipelineFigures
 from headrace.compiler.runtime.history import History
 from headrace.compiler.runtime.plan import Plan
 from headrace.compiler.runtime.reverting import Target
@@ -56,7 +56,7 @@ class Engine(Protocol):
     samples: Samples
     """Where samples of inputs are taken."""
 
-    async def compile(self, config: PipelineConfig) -> PipelineView:
+    async def compile(self, config: PipelineConfig) -> PipelineFigures:
         """Build one pipeline and run it, or raise `Refused`."""
 
     async def dispose(self, pipeline: str) -> None:
@@ -68,8 +68,11 @@ class Engine(Protocol):
     async def revert(self, target: Target) -> Plan:
         """Have ``target`` run, and return what changed; or raise `NotReverted`, and change nothing."""
 
-    def pipelines(self) -> Collection[PipelineView]:
-        """Return what runs now."""
+    def names(self) -> Collection[str]:
+        """Return the ids that are taken, also by what may still be refused."""
+
+    async def pipelines(self) -> Sequence[PipelineFigures]:
+        """Return what runs now, in the order it was created."""
 
     def configs(self) -> Mapping[str, PipelineConfig]:
         """Return the configs of what runs by id, without what may still be refused."""

@@ -7,8 +7,7 @@ that of a file, `observe` gives the events. Another engine can stand behind the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -32,14 +31,12 @@ from headrace.compiler.language.states import BucketDeclaration, bounds_of
 from headrace.compiler.runtime.ahead import read_ahead
 from headrace.compiler.runtime.connections import Connections
 from headrace.compiler.runtime.context import World
-from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.drivers import import_drivers
-from headrace.compiler.runtime.failures import Failures
 from headrace.compiler.runtime.feed import Feed, Listener
+from headrace.compiler.runtime.figures import PipelineFigures, figures_of
 from headrace.compiler.runtime.gate import Gate
 from headrace.compiler.runtime.graph import Graph, upstream_first
 from headrace.compiler.runtime.history import History
-from headrace.compiler.runtime.lifecycle import Status
 from headrace.compiler.runtime.pipeline import Pipeline
 from headrace.compiler.runtime.plan import Plan
 from headrace.compiler.runtime.reverting import Ending, Reverting, Target
@@ -52,21 +49,8 @@ ENDING_SECONDS = 3.5
 """How long a pipeline may take to let go of what it holds; its outputs and brokers get a second more."""
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineView:
-    """A running pipeline as others see it."""
-
-    id: str
-    config: PipelineConfig
-    text: Callable[[], bytes]
-    """Returns id and config as JSON, secrets as templates."""
-    status: Status
-    counters: Counters
-    failures: Failures
-    held: int
-    in_flight: int
-    is_settled: bool
-    """False for one that is being created and may still be refused."""
+SLICE = 20
+"""Pipelines whose figures are told before messages have a turn: the text of each is encoded once."""
 
 
 class Engine:
@@ -83,15 +67,15 @@ class Engine:
         retention_seconds: int = DEFAULT_RETENTION,
     ) -> None:
         self.clock = clock
-        self._graph = Graph()
+        self.graph = Graph()
         self._gate = Gate()
         self._reverting: Reverting | None = None
         self._is_closed = False
-        self._pipelines = self._graph.pipelines
+        self._pipelines = self.graph.pipelines
         self.secrets = secrets or Secrets()
         self.buckets = Buckets(clock)
         self.declarations: Mapping[str, BucketDeclaration] = {}
-        self.connections = Connections(connections or {}, self._graph.naming)
+        self.connections = Connections(connections or {}, self.graph.naming)
         self.history = History(clock, retention_seconds)
         self._feed = Feed(clock)
         self._world = World(
@@ -101,9 +85,9 @@ class Engine:
             data_dir=data_dir,
             base=base,
             buckets=self.buckets,
-            attach=self._graph.attach,
+            attach=self.graph.attach,
         )
-        self.samples = Samples(self._world, partial(self._graph.attach, make=Peek))
+        self.samples = Samples(self._world, partial(self.graph.attach, make=Peek))
 
     @property
     def data_dir(self) -> Path | None:
@@ -121,7 +105,7 @@ class Engine:
         """Have files named from another directory, by what is built from now on."""
         self._world.base = base
 
-    async def compile(self, config: PipelineConfig) -> PipelineView:
+    async def compile(self, config: PipelineConfig) -> PipelineFigures:
         """Build one pipeline, bring its outputs up and run it.
 
         Raises:
@@ -133,11 +117,11 @@ class Engine:
         id = config.id if config.id is not None else generated_id(self._pipelines)
         if id in self._pipelines:
             raise PipelineExists(id)
-        if rings := list(self._graph.rings(id, config)):
+        if rings := list(self.graph.rings(id, config)):
             raise Refused(rings, f"pipeline '{id}' could not be started")
         pipeline = self._make(id, config)
         self._pipelines[id] = pipeline  # reserved while its outputs come up
-        self._graph.settle_decoding()
+        self.graph.settle_decoding()
         try:
             await import_drivers([config], self.clock)
             await self._read_ahead([config])
@@ -150,7 +134,7 @@ class Engine:
             await self._withdraw([pipeline])
             raise
         pipeline.run()
-        return _view(pipeline)
+        return figures_of(pipeline)
 
     async def load(self, program: Program) -> None:
         """Compile all pipelines of a file, or none, and have its buckets and no others.
@@ -170,7 +154,7 @@ class Engine:
                     raise PipelineExists(id)
                 self._pipelines[id] = self._make(id, config)
                 made.append(self._pipelines[id])
-            self._graph.settle_decoding()
+            self.graph.settle_decoding()
             if refused := await _refused(made):
                 raise Refused(self._world.shown(refused))
         except BaseException:
@@ -193,8 +177,8 @@ class Engine:
             raise UnknownPipeline(pipeline)
         with self._gate.leaving():
             await ended.stop(ENDING_SECONDS, is_deleted=True)
-        self._graph.forget(pipeline)
-        self._graph.settle_decoding()
+        self.graph.forget(pipeline)
+        self.graph.settle_decoding()
 
     async def plan(self, target: Target) -> Plan:
         """Return what a revert to ``target`` would do. Whether all of it can be built shows then."""
@@ -233,16 +217,26 @@ class Engine:
     def _revert_to(self, target: Target) -> Reverting:
         return Reverting(
             target,
-            self._graph,
+            self.graph,
             self._world,
             self._make,
             opening_seconds=OPENING_SECONDS,
             ending_seconds=ENDING_SECONDS,
         )
 
-    def pipelines(self) -> list[PipelineView]:
-        """Return what runs now, in the order it was created."""
-        return [_view(each) for each in self._pipelines.values()]
+    def names(self) -> Collection[str]:
+        """Return the ids that are taken, in the order they came, settled or not."""
+        return self._pipelines.keys()
+
+    async def pipelines(self) -> list[PipelineFigures]:
+        """Return the figures of what runs, in the order it was created; some at a time."""
+        told = list[PipelineFigures]()
+        for id in [*self._pipelines]:
+            if (pipeline := self._pipelines.get(id)) is not None:  # it may have gone meanwhile
+                told.append(figures_of(pipeline))
+                if len(told) % SLICE == 0:
+                    await self.clock.sleep(0)
+        return told
 
     def configs(self) -> dict[str, PipelineConfig]:
         """Return the configs of what runs by id, without what may still be refused."""
@@ -285,7 +279,7 @@ class Engine:
         async def end(layer: Sequence[Pipeline]) -> None:
             left = max(ends - self.clock.monotonic(), 0.0)
             for each in layer:
-                self._graph.remove(each)
+                self.graph.remove(each)
             await asyncio.gather(*(each.stop(left) for each in layer))
 
         await upstream_first(dict(self._pipelines), end)
@@ -295,12 +289,12 @@ class Engine:
     async def _withdraw(self, made: Sequence[Pipeline]) -> None:
         """Take back pipelines that never ran: nothing is left of them."""
         for each in made:
-            self._graph.remove(each)
+            self.graph.remove(each)
         with self._gate.leaving():
             await asyncio.gather(*(each.stop(ENDING_SECONDS) for each in made))
         for each in made:
-            self._graph.forget(each.id)
-        self._graph.settle_decoding()
+            self.graph.forget(each.id)
+        self.graph.settle_decoding()
 
     async def _read_ahead(self, configs: Iterable[PipelineConfig]) -> None:
         """Read what is needed to build pipelines, which has to happen before anything is awaited."""
@@ -308,7 +302,7 @@ class Engine:
         world.readings = await read_ahead(configs, world.connections, world.base, self.clock)
 
     def _make(self, id: str, config: PipelineConfig, world: World | None = None) -> Pipeline:
-        downstream = self._graph.outlets[id]
+        downstream = self.graph.outlets[id]
         return Pipeline(id, config, world or self._world, self._feed, self.history, downstream)
 
 
@@ -319,17 +313,3 @@ async def _refused(made: Sequence[Pipeline]) -> list[Diagnostic]:
         opened = await asyncio.gather(*(each.open(OPENING_SECONDS) for each in made))
         refused = [diagnostic for some in opened for diagnostic in some]
     return refused
-
-
-def _view(pipeline: Pipeline) -> PipelineView:
-    return PipelineView(
-        pipeline.id,
-        pipeline.config,
-        pipeline.text,
-        pipeline.status,
-        pipeline.counters,
-        pipeline.failures,
-        pipeline.held,
-        pipeline.in_flight,
-        pipeline.is_settled,
-    )

@@ -669,7 +669,7 @@ async def test_posts_are_queued_while_the_outputs_come_up():
 
     it, late = Engine(Clock(asyncio.get_running_loop())), Late()
     await run(it, pipeline("p", [HttpInput.load({"capacity": 2})], [], [takes(late)]))
-    (view,) = it.pipelines()
+    (view,) = it.graph.pipelines.values()
     ingress = it.ingress("p")
 
     accepted = [ingress.offer([n], None) for n in range(3)]

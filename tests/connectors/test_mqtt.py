@@ -182,5 +182,5 @@ async def test_a_client_id_is_free_again_when_its_pipeline_is_gone(mosquitto: Mo
         await it.compile(pipeline("p", [MqttInput.load(IN)], [], [MqttOutput.load(IN)]))
         await it.dispose("p")
 
-    assert it.pipelines() == []
+    assert [*it.names()] == []
     await it.close()

@@ -58,7 +58,7 @@ def failures(it, id="p"):
 
 
 def statuses(it):
-    return {view.id: view.status for view in it.pipelines()}
+    return {view.id: view.status for view in it.graph.pipelines.values()}
 
 
 async def test_one_pipeline_writes_what_another_reads(nats_server: Nats):

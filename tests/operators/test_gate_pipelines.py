@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from headrace.compiler.buckets import WHOLE, Bounds
 from headrace.compiler.language.states import PipelineState
+from headrace.compiler.runtime.figures import figures_of
 from headrace.operators.buffer import Buffer
 from headrace.operators.remember import Remember
 from tests.operators.gated import breaks, gated
@@ -221,17 +222,17 @@ async def test_a_release_is_charged_to_its_input_and_an_output_that_blocks_stops
     blocked = Slow(it.clock, seconds=1e6)
     await run(it, pipeline("p", [reads(source)], [waits(max_messages=999)], [takes(blocked)]))
     await it.clock.sleep(10.5)
-    held = running(it, "p")
+    held = figures_of(running(it, "p"))
 
     bucket.merge({WHOLE: {"mode": "auto"}})
-    released = running(it, "p")
+    released = figures_of(running(it, "p"))
     await it.clock.sleep(100)
-    full = running(it, "p")
+    full = figures_of(running(it, "p"))
 
     assert (held.held, held.in_flight) == (10, 0)
     assert (released.held, released.in_flight) == (0, 1)
     assert (full.held, full.in_flight) == (0, 16)
-    assert full.counters.inbound == 10 + 15
+    assert full.inbound == 10 + 15
     await it.close()
 
 

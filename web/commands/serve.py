@@ -219,7 +219,7 @@ def _announce(service: Service, listener: socket.socket, telling: Telling) -> No
     if not (service.doors.is_guarded or ipaddress.ip_address(host).is_loopback):
         log.warning("there are no accounts: whoever reaches %s:%d may do everything", host, port)
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    count = len(service.engine.pipelines())
+    count = len(service.engine.names())
     pipelines = f"{count} pipeline{'' if count == 1 else 's'}"
     telling.runs(f"headrace runs {pipelines} at {url}", list(_to_try(service, host, port)))
 
@@ -244,9 +244,9 @@ def _to_try(service: Service, host: str, port: int) -> Iterator[str]:
 
 def _open_door(service: Service, url: str) -> str | None:
     """Return how to post to the first pipeline that anybody may post to."""
-    for view in service.engine.pipelines():
-        ingress = service.engine.ingress(view.id)
+    for id in service.engine.names():
+        ingress = service.engine.ingress(id)
         if ingress is not None and ingress.admits(lambda name: None):
-            path = f"/api/pipelines/{quote(view.id, safe='')}/messages"
+            path = f"/api/pipelines/{quote(id, safe='')}/messages"
             return f"""curl -d '{{"value": 42}}' {shlex.quote(url + path)}"""
     return None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import falcon.asgi
 
 from headrace.compiler.buckets import Bucket
-from headrace.compiler.runtime.engine import PipelineView
+from headrace.compiler.runtime.figures import PipelineFigures
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import Answer, Endpoint
 from headrace.web.resources.state import keys_held
@@ -36,7 +36,7 @@ async def get_metrics(
     from prometheus_client import generate_latest
 
     held = await keys_held(service.engine.buckets, service.clock)
-    scrape = Scrape(service.engine.pipelines(), held)
+    scrape = Scrape(await service.engine.pipelines(), held)
     # In a thread: the text of a thousand pipelines takes a tenth of a second, and messages wait.
     resp.data = await asyncio.to_thread(generate_latest, scrape)
     resp.content_type = CONTENT_TYPE
@@ -45,8 +45,10 @@ async def get_metrics(
 class Scrape:
     """The figures of one scrape. A registry of its own: several servers may share a process."""
 
-    def __init__(self, views: Collection[PipelineView], held: Sequence[tuple[Bucket, int]]) -> None:
-        self._views = views
+    def __init__(
+        self, pipelines: Collection[PipelineFigures], held: Sequence[tuple[Bucket, int]]
+    ) -> None:
+        self._pipelines = pipelines
         self._held = held
 
     def collect(self) -> Iterator[Metric]:
@@ -75,15 +77,15 @@ class Scrape:
             "1 for the status a pipeline has.",
             labels=("pipeline", "status"),
         )
-        for view in self._views:
-            messages.add_metric((view.id, "input"), view.counters.inbound)
-            messages.add_metric((view.id, "output"), view.counters.outbound)
-            skipped.add_metric((view.id,), view.counters.skipped)
-            for stage, count in view.failures.by_stage.items():
-                failures.add_metric((view.id, stage), count)
-            held.add_metric((view.id,), view.held)
-            in_flight.add_metric((view.id,), view.in_flight)
-            status.add_metric((view.id, view.status), 1)
+        for each in self._pipelines:
+            messages.add_metric((each.id, "input"), each.inbound)
+            messages.add_metric((each.id, "output"), each.outbound)
+            skipped.add_metric((each.id,), each.skipped)
+            for stage, count in each.failures.items():
+                failures.add_metric((each.id, stage), count)
+            held.add_metric((each.id,), each.held)
+            in_flight.add_metric((each.id,), each.in_flight)
+            status.add_metric((each.id, each.status), 1)
         keys = Gauge("headrace_bucket_keys", "Keys that a bucket holds.", labels=("bucket",))
         evictions = Counter(
             "headrace_bucket_evictions",

@@ -14,7 +14,7 @@ from headrace.compiler.errors import Refused
 from headrace.compiler.language.config import PipelineConfig, load_pipeline
 from headrace.compiler.language.diagnostics import Diagnostic, in_file_order
 from headrace.compiler.language.families import Connection
-from headrace.compiler.runtime.engine import PipelineView
+from headrace.compiler.runtime.figures import PipelineFigures
 from headrace.compiler.runtime.lifecycle import Status
 from headrace.web import examples
 from headrace.web.asking import Request
@@ -23,9 +23,6 @@ from headrace.web.bodies import called, document_of, read_json_body
 from headrace.web.endpoint import BODY, FAILURE, Answer, Endpoint, refusals
 from headrace.web.service import Service
 from headrace.web.shapes import DescribedAs
-
-_SLICE = 20
-"""Pipelines that are listed before messages have a turn: the first time each is encoded."""
 
 log = logging.getLogger("headrace.web")
 
@@ -42,29 +39,24 @@ async def list_pipelines(
     service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
 ) -> None:
     """Answer what runs now: the runtime, not a file."""
-    texts = list[bytes]()
-    for view in service.engine.pipelines():
-        if len(texts) % _SLICE == _SLICE - 1:
-            await service.clock.sleep(0)
-        texts.append(pipeline_dto(view))
-    resp.data = b"[" + b",".join(texts) + b"]"
+    resp.data = b"[" + b",".join(map(pipeline_dto, await service.engine.pipelines())) + b"]"
 
 
 async def create_pipeline(service: Service, req: Request, resp: falcon.asgi.Response) -> None:
     """Build and start one pipeline; nothing is left of one that is refused."""
     body = await read_json_body(req)
     engine = service.engine
-    running, buckets = [view.id for view in engine.pipelines()], engine.buckets.names()
+    running, buckets = [*engine.names()], engine.buckets.names()
     connections = dict(engine.connections)
     # In a thread, and one at a time: a config as large as a body may be takes seconds to read.
     config, diagnostics = await req.in_turn(
         service.reading, _config, body, service, running, buckets, connections
     )
-    view = await service.engine.compile(config)
+    figures = await service.engine.compile(config)
     for diagnostic in diagnostics:
-        log.warning("pipeline '%s' %s: %s", view.id, diagnostic.path, diagnostic.message)
+        log.warning("pipeline '%s' %s: %s", figures.id, diagnostic.path, diagnostic.message)
     resp.status = falcon.HTTP_201
-    resp.data = pipeline_dto(view)
+    resp.data = pipeline_dto(figures)
 
 
 async def delete_pipeline(
@@ -75,9 +67,9 @@ async def delete_pipeline(
     resp.status = falcon.HTTP_204
 
 
-def pipeline_dto(view: PipelineView) -> bytes:
+def pipeline_dto(figures: PipelineFigures) -> bytes:
     """Return a `PipelineDto`. All but the status was encoded once, and not of every request anew."""
-    return b'%b,"status":"%b"}' % (view.text()[:-1], view.status.encode())
+    return b'%b,"status":"%b"}' % (figures.text[:-1], figures.status.encode())
 
 
 def _config(

@@ -103,7 +103,7 @@ class Asked:
 async def sample_input(service: Service, req: Request, resp: falcon.asgi.Response) -> None:
     """Read a few messages of an input, as a pipeline would, and leave no trace of that."""
     body = await read_json_body(req)
-    running = [view.id for view in service.engine.pipelines()]
+    running = [*service.engine.names()]
     # In a thread, and one at a time, as every config that is sent.
     asked = await req.in_turn(
         service.reading, read_request, body, service.catalogue, running, service.engine.base

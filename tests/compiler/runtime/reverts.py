@@ -69,7 +69,7 @@ class Stage:
 
     def pipeline(self, id: str) -> Pipeline:
         """Return what runs under an id."""
-        return self.it._graph.pipelines[id]
+        return self.it.graph.pipelines[id]
 
     async def revert(
         self, *pipelines: PipelineConfig, connections: Any = None, **buckets: Any

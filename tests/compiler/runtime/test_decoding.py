@@ -55,7 +55,7 @@ def declaring(*pipelines: PipelineConfig) -> Program:
 
 def keeping(it: Engine) -> set[str]:
     """Return the pipelines that keep the digits of what is posted to them."""
-    ways_in = {view.id: it.ingress(view.id) for view in it.pipelines()}
+    ways_in = {id: it.ingress(id) for id in it.names()}
     return {
         id
         for id, ingress in ways_in.items()

@@ -170,7 +170,7 @@ def test_a_thousand_ids_that_come_and_go_leave_nothing_behind():
             await it.compile(pipeline(f"p{n}", [reads(Told(it.clock, []))]))
             await it.dispose(f"p{n}")
 
-        assert (it.pipelines(), len(it._graph.outlets)) == ([], 0)
+        assert ([*it.names()], len(it.graph.outlets)) == ([], 0)
 
     run_virtual(main)
 
@@ -221,15 +221,15 @@ def test_what_transforms_have_not_worked_through_in_time_is_counted_and_not_ackn
         given = reads(source, acknowledges=True, ack="on_delivery")
         waits = does(hanging, Awaiting)
         await run(it, pipeline("p", [given], [waits], [takes(Kept())]))
-        stopped, inside = running(it, "p"), it._graph.pipelines["p"]
+        ended = running(it, "p")
         await it.clock.sleep(1)
 
         await it.dispose("p")
 
-        assert {each.message: each.count for each in stopped.failures.signatures()} == {
+        assert {each.message: each.count for each in ended.failures.signatures()} == {
             "stopped before everything that was accepted went through": 2
         }
-        assert (inside.lost, source.acknowledged) == (3, [])
+        assert (ended.lost, source.acknowledged) == (3, [])
 
     run_virtual(main)
 
@@ -244,13 +244,13 @@ def test_what_waits_in_the_middle_of_an_envelope_when_the_grace_is_over_is_count
         source = Told(it.clock, [batches(large, [{"n": -1}])])
         given = reads(source, envelope=Merge())
         await it.compile(pipeline("p", [given], [], [takes(kept)]))
-        stopped, inside = running(it, "p"), it._graph.pipelines["p"]
+        ended = running(it, "p")
         await it.clock.sleep(0)  # one part has its envelope
 
-        await inside.stop(0)
+        await ended.stop(0)
 
         assert kept.batches == []
-        assert {each.message: each.count for each in stopped.failures.signatures()} == {
+        assert {each.message: each.count for each in ended.failures.signatures()} == {
             "stopped before everything that was accepted went through": 2
         }
         await it.close()

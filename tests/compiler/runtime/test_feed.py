@@ -167,7 +167,7 @@ def test_a_batch_that_cannot_be_rendered_is_a_fault_and_ends_no_pipeline():
         listener = it.observe()
         await run(it, pipeline("p", [reads(source)], [], [takes(kept)]))
         await it.clock.sleep(2)
-        (view,) = it.pipelines()
+        (view,) = it.graph.pipelines.values()
         return await read(listener, it.clock), view.status, len(kept.batches)
 
     (entered, left, *others), status, written = run_virtual(main)

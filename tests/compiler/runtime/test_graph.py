@@ -17,7 +17,7 @@ def numbered(count):
 
 
 def view(it, id):
-    return next(each for each in it.pipelines() if each.id == id)
+    return it.graph.pipelines[id]
 
 
 def test_one_upstream_fans_out_to_many():
@@ -108,7 +108,7 @@ def test_an_upstream_that_is_created_again_cannot_read_what_waits_for_it():
             "pipeline 'a' could not be started: inputs[1].upstream: these pipelines feed each other"
             " in a circle: a -> b -> c -> a (expected a pipeline that does not read this one)"
         )
-        assert [view.id for view in it.pipelines()] == ["b", "c"]
+        assert [*it.names()] == ["b", "c"]
         await it.close()
 
     run_virtual(main)

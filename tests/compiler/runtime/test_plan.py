@@ -31,14 +31,14 @@ def why(plan: Plan) -> dict[str, tuple[str, ...]]:
 async def test_a_plan_changes_nothing() -> None:
     stage = staged()
     await stage.revert(flow("a"), flow("b"), connections={"bus": Wire(host="x")}, held=3)
-    before = dict(stage.it._graph.pipelines)
+    before = dict(stage.it.graph.pipelines)
     bucket = stage.it.buckets.get("held")
 
     plan = await stage.plan(flow("a", Saying(word=1)), flow("c"), held=4)
 
     assert (plan.kept, plan.added) == ((), ("c",))
     assert (why(plan), [each.id for each in plan.removed]) == ({"a": ("transforms",)}, ["b"])
-    assert stage.it._graph.pipelines == before
+    assert stage.it.graph.pipelines == before
     assert (stage.it.buckets.get("held"), [*stage.it.connections]) == (bucket, ["bus"])
     assert len(stage.read) == 2
     await stage.it.close()
@@ -161,7 +161,7 @@ async def test_pipelines_without_an_id_are_those_that_run_just_so() -> None:
     await stage.revert(
         flow(None, Saying(word=1)), flow(None, Saying(word=2)), flow(None, Saying(word=2))
     )
-    ids = [view.id for view in stage.it.pipelines()]
+    ids = [*stage.it.names()]
 
     plan = await stage.revert(
         flow(None, Saying(word=2)), flow(None, Saying(word=1)), flow(None, Saying(word=2))

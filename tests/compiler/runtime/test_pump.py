@@ -224,7 +224,7 @@ def test_a_fault_in_a_step_is_reported_with_its_kind_and_ends_nothing():
             return [batch]
 
         await run(it, pipeline("p", [reads(source)], [does(step)], [takes(kept)]))
-        [view] = it.pipelines()
+        [view] = it.graph.pipelines.values()
         [failure] = view.failures.signatures()
         await it.close()
         return kept.batches, failure.message

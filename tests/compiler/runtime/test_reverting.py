@@ -89,10 +89,10 @@ async def test_the_graph_is_that_of_the_file_in_its_order():
 
     plan = await stage.revert(flow("c"), flow("a"), flow("b"))
 
-    assert [view.id for view in stage.it.pipelines()] == ["c", "a", "b"]
+    assert [*stage.it.names()] == ["c", "a", "b"]
     assert (plan.kept, plan.added) == (("c", "b"), ("a",))
     assert [each.id for each in plan.removed] == ["over-the-api"]
-    assert {view.status for view in stage.it.pipelines()} == {"running"}
+    assert {view.status for view in stage.it.graph.pipelines.values()} == {"running"}
     assert stage.kept("over-the-api").finished == 1
     await stage.it.close()
 
@@ -103,14 +103,14 @@ async def test_a_second_revert_finds_nothing_to_do():
     file = [flow("a", Saying(word=1)), flow("b", connection="bus")]
     bus = {"bus": Wire(host="here")}
     await stage.revert(*file, connections=bus, held=5)
-    every = dict(stage.it._graph.pipelines)
+    every = dict(stage.it.graph.pipelines)
 
     plan = await stage.revert(*file, connections=bus, held=5)
 
     assert (plan.kept, plan.added, plan.changed, plan.removed) == (("a", "b"), (), (), ())
     assert (plan.connections.added, plan.connections.changed) == ((), ())
     assert plan.buckets.kept == ("held",)
-    assert stage.it._graph.pipelines == every
+    assert stage.it.graph.pipelines == every
     assert stage.kept("a").finished == 0
     await stage.it.close()
 
@@ -122,7 +122,7 @@ async def test_a_pipeline_that_cannot_be_built_leaves_everything_as_it_was():
     down = flow("down", reads=[PipelineInput(upstream="up")])
     await stage.revert(flow("up", claimed="a seat"), down, connections=bus, held=5)
     await stage.it.clock.sleep(1.05)
-    every, bucket = dict(stage.it._graph.pipelines), stage.it.buckets.get("held")
+    every, bucket = dict(stage.it.graph.pipelines), stage.it.buckets.get("held")
     configs = [each.config for each in every.values()]
     stage.refused.add("bad")
 
@@ -139,7 +139,7 @@ async def test_a_pipeline_that_cannot_be_built_leaves_everything_as_it_was():
     # Both are told, and nothing of those that could be built is left either.
     assert [each.message for each in refused.value.diagnostics] == ["'bad' is refused"] * 2
     assert str(refused.value).startswith("nothing was changed: inputs[0]: 'bad' is refused")
-    assert stage.it._graph.pipelines == every
+    assert stage.it.graph.pipelines == every
     assert [each.config for each in every.values()] == configs
     assert (stage.it.buckets.get("held"), [*stage.it.connections.values()]) == (
         bucket,
@@ -246,7 +246,7 @@ async def test_one_that_is_turned_down_is_failed_and_all_the_others_run():
     await stage.it.clock.sleep(0.35)
 
     assert str(refused.value) == "reverted, but these failed: 'p': outputs[0]: wrong password"
-    assert {view.id: view.status for view in stage.it.pipelines()} == {
+    assert {view.id: view.status for view in stage.it.graph.pipelines.values()} == {
         "kept": "running",
         "p": "failed",
         "new": "running",
@@ -412,7 +412,7 @@ async def test_nothing_is_left_of_a_hundred_reverts():
             held=n + 1,
         )
 
-    outlets = stage.it._graph.outlets
+    outlets = stage.it.graph.outlets
     assert {id: outlet.is_observed for id, outlet in outlets.items()} == {"p": True, "q99": False}
     assert [len(holders) for holders in stage.it._world.claims._holders.values()] == [1]
     assert len(asyncio.all_tasks()) < 10
@@ -450,8 +450,8 @@ async def test_a_file_without_pipelines_ends_everything():
 
     plan = await stage.revert()
 
-    assert ([each.id for each in plan.removed], stage.it.pipelines()) == (["a", "c"], [])
-    assert not stage.it._graph.outlets
+    assert ([each.id for each in plan.removed], [*stage.it.names()]) == (["a", "c"], [])
+    assert not stage.it.graph.outlets
     with pytest.raises(UnknownPipeline):
         await stage.it.dispose("a")
     await stage.it.close()

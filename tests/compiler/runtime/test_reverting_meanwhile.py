@@ -31,7 +31,7 @@ async def test_creates_and_deletes_wait_for_a_revert_and_are_done_after_it():
 
     assert [reverting.done(), creating.done(), deleting.done()] == [False] * 3
     await asyncio.gather(reverting, creating, deleting)
-    assert [view.id for view in stage.it.pipelines()] == ["p", "q"]
+    assert [*stage.it.names()] == ["p", "q"]
     await stage.it.close()
 
 
@@ -51,7 +51,7 @@ async def test_a_second_revert_waits_for_the_first():
         [("transforms",)],
         [("transforms[0].word",)],
     ]
-    assert [view.id for view in stage.it.pipelines()] == ["p", "q"]
+    assert [*stage.it.names()] == ["p", "q"]
     await stage.it.close()
 
 
@@ -64,14 +64,16 @@ async def test_a_create_that_is_under_way_is_deleted_by_a_revert_whatever_the_fi
         for id in ("a", "b")
     ]
     await stage.it.clock.sleep(1)
-    assert {view.is_settled for view in stage.it.pipelines()} == {False}
+    assert {view.is_settled for view in stage.it.graph.pipelines.values()} == {False}
 
     plan = await stage.revert(flow("a", claimed="seat a"))
 
     assert [(each.id, each.why) for each in plan.changed] == [("a", ("it is being created",))]
     said = await asyncio.gather(*creating, return_exceptions=True)
     assert [type(each) for each in said] == [PipelineDeleted, PipelineDeleted]
-    assert [(view.id, view.status) for view in stage.it.pipelines()] == [("a", "running")]
+    assert [(view.id, view.status) for view in stage.it.graph.pipelines.values()] == [
+        ("a", "running")
+    ]
     assert [*stage.it._world.claims._holders] == ["seat a"]
     await stage.it.close()
 
@@ -106,11 +108,11 @@ async def test_whoever_asks_may_leave_in_the_middle():
     await stage.it.clock.sleep(5)
 
     assert reverting.cancelled()
-    assert [(view.id, view.status) for view in stage.it.pipelines()] == [
+    assert [(view.id, view.status) for view in stage.it.graph.pipelines.values()] == [
         ("p", "running"),
         ("q", "running"),
     ]
-    assert stage.it.pipelines()[0].config.transforms == (Saying(word=1),)
+    assert next(iter(stage.it.graph.pipelines.values())).config.transforms == (Saying(word=1),)
     await stage.it.close()
 
 
@@ -135,7 +137,7 @@ async def test_a_server_that_ends_in_the_middle_ends_old_and_new_within_its_grac
         await reverting
     assert stage.it.clock.monotonic() - begun < 4.5
     assert slow.batches == [[0, 1, 2]]
-    assert (slow.finished, stage.it.pipelines()) == (1, [])
+    assert (slow.finished, [*stage.it.names()]) == (1, [])
     with pytest.raises(Ending):
         await stage.revert(flow("up"))
 
@@ -151,7 +153,7 @@ async def test_a_server_that_ends_while_the_new_ones_are_opened_leaves_none_of_t
     await stage.it.close()
     await reverting
 
-    assert (stage.it.pipelines(), stage.it.clock.monotonic() - begun) == ([], 0)
+    assert ([*stage.it.names()], stage.it.clock.monotonic() - begun) == ([], 0)
     assert stage.kept("q").finished == 1
 
 

@@ -180,7 +180,7 @@ class House:
     def state(self) -> Any:
         """Return what requests can change."""
         return (
-            [view.id for view in self.service.engine.pipelines()],
+            [*self.service.engine.names()],
             dict(self.service.engine.connections),
             self.service.filing.layout,
             {file.name: file.read_bytes() for file in self.folder.iterdir() if file.is_file()},

@@ -110,12 +110,12 @@ async def test_json_is_written_with_the_keys_in_their_order_and_the_names_in_the
 
 async def test_a_generated_id_is_written(server, folder):
     await server.runs({"inputs": [{"type": "http"}]})
-    [view] = server.service.engine.pipelines()
+    [figures] = await server.service.engine.pipelines()
 
     await server.saves("plant.json")
 
     [saved] = json.loads((folder / "plant.json").read_text())
-    assert next(iter(saved.items())) == ("id", view.id)
+    assert next(iter(saved.items())) == ("id", figures.id)
 
 
 async def test_a_credential_in_a_url_is_written_as_it_was_given(server, folder):
@@ -225,7 +225,7 @@ async def test_a_pipeline_that_may_still_be_refused_is_not_saved(server, folder)
     await server.files(nobody)
     await server.runs(POST)
     creating = asyncio.create_task(server.client.simulate_post("/api/pipelines", json=slow))
-    while len(server.service.engine.pipelines()) < 2:
+    while len(server.service.engine.names()) < 2:
         await server.service.clock.sleep(0)
 
     await server.saves("plant.json")

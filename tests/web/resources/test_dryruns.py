@@ -477,8 +477,8 @@ async def test_nothing_that_runs_is_touched(dry_run: Post, client: Client, engin
     assert (await client.simulate_get("/api/state/b")).json["entries"][0]["values"] == {
         "mode": "off"
     }
-    assert [view.id for view in engine.pipelines()] == ["p"]
-    assert engine.pipelines()[0].counters.outbound == 0
+    assert [*engine.names()] == ["p"]
+    assert [each.outbound for each in await engine.pipelines()] == [0]
 
 
 async def test_scripts_of_a_chain_are_found_beside_the_config(

@@ -76,7 +76,7 @@ class Plant:
         return int(answer.status_code)
 
     def running(self) -> dict[str, Any]:
-        return {view.id: view.config.dump(view.id) for view in self.service.engine.pipelines()}
+        return {id: config.dump(id) for id, config in self.service.engine.configs().items()}
 
 
 FILE = {
@@ -108,7 +108,7 @@ async def test_what_the_api_made_goes_and_what_it_deleted_comes_back(plant: Plan
     assert (reverted.status_code, reverted.content) == (204, b"")
     assert [*plant.running()] == ["a", "b", "c"]
     assert [*plant.service.engine.connections] == ["disk"]
-    assert next(view.held for view in plant.service.engine.pipelines() if view.id == "a") == 2
+    assert {each.id: each.held for each in await plant.service.engine.pipelines()}["a"] == 2
     settings = await plant.client.simulate_get("/api/settings")
     assert settings.json["unsaved_changes"] is False
 
@@ -240,7 +240,7 @@ async def test_a_file_that_is_refused_changes_nothing(
     await plant.client.simulate_post("/api/pipelines", json=ingest("new"))
     assert await plant.post("a", [1, 2]) == 202
     await plant.service.engine.clock.sleep(0)
-    before, graph = plant.running(), dict(plant.service.engine._graph.pipelines)
+    before, graph = plant.running(), dict(plant.service.engine.graph.pipelines)
     plant.write(config)
 
     reverted = await plant.revert()
@@ -250,7 +250,7 @@ async def test_a_file_that_is_refused_changes_nothing(
     told = reverted.json["diagnostics"]
     assert {each["file"] for each in told} == {str(plant.config)}
     assert code is None or code in [each["code"] for each in told]
-    assert plant.service.engine._graph.pipelines == graph
+    assert plant.service.engine.graph.pipelines == graph
     assert plant.running() == before
     assert [*plant.service.engine.connections] == ["disk"]
     assert (await plant.client.simulate_get("/api/settings")).json["unsaved_changes"] is True
@@ -258,7 +258,7 @@ async def test_a_file_that_is_refused_changes_nothing(
 
 @pytest.mark.parametrize("how", ["missing", "a directory", "broken connections"])
 async def test_files_that_cannot_be_read_change_nothing(plant: Plant, how: str) -> None:
-    before = dict(plant.service.engine._graph.pipelines)
+    before = dict(plant.service.engine.graph.pipelines)
     if how == "broken connections":
         plant.connections.write_text("{")
     else:
@@ -272,7 +272,7 @@ async def test_files_that_cannot_be_read_change_nothing(plant: Plant, how: str) 
         assert answer.status_code == 500
         assert answer.json["error"].startswith(f"{begins}: {file}: ")
         assert answer.json["diagnostics"]
-    assert plant.service.engine._graph.pipelines == before
+    assert plant.service.engine.graph.pipelines == before
 
 
 async def test_a_file_with_a_fault_has_no_plan(plant: Plant) -> None:
@@ -337,8 +337,8 @@ async def test_what_was_saved_first_is_what_a_revert_goes_back_to(
     reverted = await client.simulate_post("/api/config/revert")
 
     assert reverted.status_code == 204
-    [view] = service.engine.pipelines()
-    assert (view.id, view.held) == ("a", 1)
+    [figures] = await service.engine.pipelines()
+    assert (figures.id, figures.held) == ("a", 1)
 
 
 async def test_secrets_are_those_of_the_start(plant: Plant) -> None:
@@ -402,6 +402,6 @@ async def test_a_pipeline_that_is_turned_down_is_named(plant: Plant) -> None:
     assert reverted.json["error"].startswith("reverted, but these failed: 'b': ")
     [told] = reverted.json["diagnostics"]
     assert (told["path"], told["code"]) == ("pipelines[1].outputs[0].connection", "turned-away")
-    views = {view.id: view.status for view in plant.service.engine.pipelines()}
+    views = {each.id: each.status for each in await plant.service.engine.pipelines()}
     assert views == {"a": "running", "b": "failed"}
     assert (await plant.client.simulate_get("/api/settings")).json["unsaved_changes"] is False
