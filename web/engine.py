@@ -17,8 +17,9 @@ from headrace.compiler.language.states import BucketDeclaration
 from headrace.compiler.runtime.connections import Connections
 from headrace.compiler.runtime.feed import Lagged, Run
 from headrace.compiler.runtime.figures import PipelineFigures
-from headrace.compiler.runtime.history import History
+from headrace.compiler.runtime.history import Past
 from headrace.compiler.runtime.plan import Plan
+from headrace.compiler.runtime.records import Resolution
 from headrace.compiler.runtime.reverting import Target
 from headrace.compiler.runtime.sampling.samples import Samples
 
@@ -40,8 +41,6 @@ class Engine(Protocol):
     """The filed connections, by name."""
     buckets: Buckets
     """The declared buckets."""
-    history: History
-    """What pipelines did, by their ids."""
     declarations: Mapping[str, BucketDeclaration]
     """Their declarations, as the config has them."""
     base: Path | None
@@ -73,6 +72,9 @@ class Engine(Protocol):
 
     async def pipelines(self) -> Sequence[PipelineFigures]:
         """Return what runs now, in the order it was created."""
+
+    async def past(self, pipeline: str, resolution: Resolution) -> Past:
+        """Return what a pipeline did, of an id that nobody knows: nothing."""
 
     def configs(self) -> Mapping[str, PipelineConfig]:
         """Return the configs of what runs by id, without what may still be refused."""

@@ -36,9 +36,10 @@ from headrace.compiler.runtime.feed import Feed, Listener
 from headrace.compiler.runtime.figures import PipelineFigures, figures_of
 from headrace.compiler.runtime.gate import Gate
 from headrace.compiler.runtime.graph import Graph, upstream_first
-from headrace.compiler.runtime.history import History
+from headrace.compiler.runtime.history import History, Past
 from headrace.compiler.runtime.pipeline import Pipeline
 from headrace.compiler.runtime.plan import Plan
+from headrace.compiler.runtime.records import Resolution
 from headrace.compiler.runtime.reverting import Ending, Reverting, Target
 from headrace.compiler.runtime.sampling.peek import Peek
 from headrace.compiler.runtime.sampling.samples import Samples
@@ -241,6 +242,10 @@ class Engine:
     def configs(self) -> dict[str, PipelineConfig]:
         """Return the configs of what runs by id, without what may still be refused."""
         return {id: each.config for id, each in self._pipelines.items() if each.is_settled}
+
+    async def past(self, pipeline: str, resolution: Resolution) -> Past:
+        """Return what is known of an id, which may be nothing."""
+        return self.history.past(pipeline, resolution)
 
     def files(self) -> set[Path]:
         """Return the files that what runs was built from."""

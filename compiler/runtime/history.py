@@ -12,7 +12,10 @@ created under the id again. Memory only.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import msgspec
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.language.retention import DEFAULT_RETENTION
@@ -27,12 +30,11 @@ MOST_ENDED_BYTES = 64 * 1024 * 1024
 """What the records of pipelines that no longer run may take together; the one that ended first goes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Past:
+class Past(msgspec.Struct, frozen=True):
     """What is told of an id: its buckets, its failures, the last seen first."""
 
     buckets: Buckets
-    failures: list[Signature]
+    failures: Sequence[Signature]
     dropped_signatures: int = 0
 
 

@@ -7,8 +7,9 @@ added when somebody reads.
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Sequence
+
+import msgspec
 
 Counts = tuple[int, int, int]
 """Messages in, messages out, failures."""
@@ -16,13 +17,12 @@ Counts = tuple[int, int, int]
 _KINDS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Buckets:
+class Buckets(msgspec.Struct, frozen=True):
     """Buckets in a row, oldest first. Units: seconds since 1970, seconds."""
 
     width: int
     start: int = 0
-    counts: array[int] = field(default_factory=partial(array, "I"))
+    counts: Sequence[int] = ()
     """Three numbers per bucket: messages in, messages out, failures."""
 
     def __len__(self) -> int:
@@ -61,7 +61,7 @@ class Ring:
         first = max(self._first, number - self.size + 1)
         counts = self._counts[_KINDS * (first - self._first) :]
         counts.frombytes(bytes((_KINDS * (number - first + 1) - len(counts)) * counts.itemsize))
-        return Buckets(self.width, first * self.width, counts)
+        return Buckets(self.width, first * self.width, counts.tolist())
 
     @property
     def bytes(self) -> int:

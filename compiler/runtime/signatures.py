@@ -7,9 +7,10 @@ itself, which is not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from sys import getsizeof
 from typing import Literal
+
+import msgspec
 
 from headrace.compiler.clock import Clock
 
@@ -22,8 +23,7 @@ _FIXED = 300
 """Bytes of a signature beside its text, roughly."""
 
 
-@dataclass(slots=True)
-class Signature:
+class Signature(msgspec.Struct, frozen=True):
     """One distinct failure. Times in epoch milliseconds."""
 
     stage: Stage
@@ -33,11 +33,23 @@ class Signature:
     last_seen: int
     count: int = 1
 
-    def join(self, other: Signature) -> None:
-        """Take on what was counted of the same failure elsewhere."""
-        self.first_seen = min(self.first_seen, other.first_seen)
-        self.last_seen = max(self.last_seen, other.last_seen)
-        self.count += other.count
+    def joined(self, other: Signature) -> Signature:
+        """Return it with what was counted of the same failure elsewhere."""
+        return Signature(
+            *self.place,
+            min(self.first_seen, other.first_seen),
+            max(self.last_seen, other.last_seen),
+            self.count + other.count,
+        )
+
+    def again(self, now: int) -> Signature:
+        """Return it counted once more."""
+        return Signature(*self.place, self.first_seen, now, self.count + 1)
+
+    @property
+    def place(self) -> Place:
+        """What it is known by."""
+        return self.stage, self.component, self.message
 
 
 class Signatures:
@@ -63,17 +75,15 @@ class Signatures:
             known = Signature(stage, component, message, now, now)
             self._make_room(MOST_SIGNATURES - 1)
         else:
-            known.last_seen = now
-            known.count += 1
+            known = known.again(now)
         self._known[place] = known  # last in order: what is first was seen longest ago
 
     def absorb(self, other: Signatures) -> None:
         """Take on all that another table has counted."""
         self._expire(self._clock.millis())
         for place, each in other._known.items():
-            if place in self._known:
-                each.join(self._known[place])
-            self._known[place] = each
+            known = self._known.get(place)
+            self._known[place] = each if known is None else each.joined(known)
         self._known = dict(sorted(self._known.items(), key=lambda known: known[1].last_seen))
         self.dropped += other.dropped
         self._make_room(MOST_SIGNATURES)

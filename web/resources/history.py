@@ -73,7 +73,8 @@ async def get_pipeline_history(
 ) -> None:
     """Answer the past of a pipeline; a resolution that cannot be read is the coarse one."""
     resolution: Resolution = "fine" if req.get_param("resolution") == "fine" else "coarse"
-    resp.data = encode(_told(resolution, service.engine.history.past(pipeline_id, resolution)))
+    past = await service.engine.past(pipeline_id, resolution)
+    resp.data = encode(_told(resolution, past))
 
 
 def _told(resolution: Resolution, past: Past) -> PipelineHistory:
