@@ -237,7 +237,7 @@ async def _keyed(
     ]
     keyed = {**one(transforms)[0], "state": {"bucket": "machines", "key": "machine"}}
     async with Bed([keyed], given, BUCKETS) as bed:
-        bucket = bed.engine.buckets.get("machines")
+        bucket = bed.engine.state.get("machines")
         assert bucket is not None
         for message in given[0]:  # there is something to recall
             kept = {name: message[field] for field, name in NAMES.items()}

@@ -9,11 +9,12 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from headrace.compiler.buckets import Buckets
 from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.context import Ingress
+from headrace.compiler.language.families import Input
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.language.states import BucketDeclaration
+from headrace.compiler.runtime.bucketpages import BucketFigures, BucketPage
 from headrace.compiler.runtime.connections import Connections
 from headrace.compiler.runtime.feed import Lagged, Run
 from headrace.compiler.runtime.figures import PipelineFigures
@@ -21,7 +22,7 @@ from headrace.compiler.runtime.history import Past
 from headrace.compiler.runtime.plan import Plan
 from headrace.compiler.runtime.records import Resolution
 from headrace.compiler.runtime.reverting import Target
-from headrace.compiler.runtime.sampling.samples import Samples
+from headrace.compiler.runtime.sampling.taking import Sample, Unbuilt, Unread
 
 
 class Listener(Protocol):
@@ -39,10 +40,8 @@ class Engine(Protocol):
 
     connections: Connections
     """The filed connections, by name."""
-    buckets: Buckets
-    """The declared buckets."""
     declarations: Mapping[str, BucketDeclaration]
-    """Their declarations, as the config has them."""
+    """The declarations of the buckets, as the config has them."""
     base: Path | None
     """The directory that files of a config are named from; None without a config file."""
     secrets: Secrets
@@ -51,9 +50,6 @@ class Engine(Protocol):
     @property
     def data_dir(self) -> Path | None:
         """The root of all files that are written; None if there are none."""
-
-    samples: Samples
-    """Where samples of inputs are taken."""
 
     async def compile(self, config: PipelineConfig) -> PipelineFigures:
         """Build one pipeline and run it, or raise `Refused`."""
@@ -75,6 +71,18 @@ class Engine(Protocol):
 
     async def past(self, pipeline: str, resolution: Resolution) -> Past:
         """Return what a pipeline did, of an id that nobody knows: nothing."""
+
+    async def buckets(self) -> Sequence[BucketFigures]:
+        """Return the declared buckets, in the order of their names."""
+
+    async def bucket(self, name: str, most: int, most_bytes: int) -> BucketPage | None:
+        """Return what was written last to a bucket, None if none of that name is declared.
+
+        So many entries at most, and none after the one whose text exceeds so many bytes with those before.
+        """
+
+    async def sample(self, input: Input, most: int, seconds: float) -> Sample | Unbuilt | Unread:
+        """Read up to so many messages of an input within so many seconds, or raise `TooManySamples`."""
 
     def configs(self) -> Mapping[str, PipelineConfig]:
         """Return the configs of what runs by id, without what may still be refused."""

@@ -23,12 +23,14 @@ from headrace.compiler.errors import (
 from headrace.compiler.language.config import PipelineConfig, Program
 from headrace.compiler.language.context import Ingress
 from headrace.compiler.language.diagnostics import Diagnostic
-from headrace.compiler.language.families import Connection
+from headrace.compiler.language.families import Connection, Input
 from headrace.compiler.language.ids import generated_id
 from headrace.compiler.language.retention import DEFAULT_RETENTION
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.language.states import BucketDeclaration, bounds_of
+from headrace.compiler.runtime import bucketpages
 from headrace.compiler.runtime.ahead import read_ahead
+from headrace.compiler.runtime.bucketpages import BucketFigures, BucketPage, page_of
 from headrace.compiler.runtime.connections import Connections
 from headrace.compiler.runtime.context import World
 from headrace.compiler.runtime.drivers import import_drivers
@@ -43,6 +45,7 @@ from headrace.compiler.runtime.records import Resolution
 from headrace.compiler.runtime.reverting import Ending, Reverting, Target
 from headrace.compiler.runtime.sampling.peek import Peek
 from headrace.compiler.runtime.sampling.samples import Samples
+from headrace.compiler.runtime.sampling.taking import Sample, Unbuilt, Unread
 
 OPENING_SECONDS = 5.0
 """How long outputs may take to come up before a create is answered as `starting`."""
@@ -74,7 +77,8 @@ class Engine:
         self._is_closed = False
         self._pipelines = self.graph.pipelines
         self.secrets = secrets or Secrets()
-        self.buckets = Buckets(clock)
+        self.state = Buckets(clock)
+        """The declared buckets."""
         self.declarations: Mapping[str, BucketDeclaration] = {}
         self.connections = Connections(connections or {}, self.graph.naming)
         self.history = History(clock, retention_seconds)
@@ -85,7 +89,7 @@ class Engine:
             secrets=self.secrets,
             data_dir=data_dir,
             base=base,
-            buckets=self.buckets,
+            buckets=self.state,
             attach=self.graph.attach,
         )
         self.samples = Samples(self._world, partial(self.graph.attach, make=Peek))
@@ -145,7 +149,7 @@ class Engine:
         """
         await import_drivers(program.pipelines, self.clock)
         await self._read_ahead(program.pipelines)
-        undeclare = self.buckets.declare(bounds_of(program.buckets))
+        undeclare = self.state.declare(bounds_of(program.buckets))
         declared, self.declarations = self.declarations, program.buckets
         made: list[Pipeline] = []
         try:
@@ -207,7 +211,7 @@ class Engine:
 
             def install() -> None:
                 self.connections.replace(target.connections)
-                self.buckets.become(reverting.buckets)
+                self.state.become(reverting.buckets)
                 self.declarations = target.program.buckets
 
             try:
@@ -246,6 +250,23 @@ class Engine:
     async def past(self, pipeline: str, resolution: Resolution) -> Past:
         """Return what is known of an id, which may be nothing."""
         return self.history.past(pipeline, resolution)
+
+    async def buckets(self) -> list[BucketFigures]:
+        """Return the declared buckets, in the order of their names."""
+        return await bucketpages.figures_of(self.state, self.clock)
+
+    async def bucket(self, name: str, most: int, most_bytes: int) -> BucketPage | None:
+        """Return what was written last to a bucket (`page_of`); None: none of that name is declared."""
+        found = self.state.get(name)
+        return None if found is None else await page_of(found, self.clock, most, most_bytes)
+
+    async def sample(self, input: Input, most: int, seconds: float) -> Sample | Unbuilt | Unread:
+        """Read up to so many messages of an input within so many seconds, and let go of it.
+
+        Raises:
+            TooManySamples: too many are being taken already.
+        """
+        return await self.samples.take(input, most=most, seconds=seconds)
 
     def files(self) -> set[Path]:
         """Return the files that what runs was built from."""

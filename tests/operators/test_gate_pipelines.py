@@ -29,8 +29,8 @@ from tests.virtual import virtual
 def plant(idle_seconds=None):
     """Return an engine that has one bucket, and the bucket."""
     it = engine()
-    it.buckets.declare({"machines": Bounds(idle_seconds=idle_seconds)})
-    return it, it.buckets.get("machines")
+    it.state.declare({"machines": Bounds(idle_seconds=idle_seconds)})
+    return it, it.state.get("machines")
 
 
 def waits(**options):

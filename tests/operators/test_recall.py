@@ -672,7 +672,7 @@ async def test_a_dropped_message_lacks_names_or_a_key(key, message, reason):
 @virtual
 async def test_what_one_pipeline_remembers_another_one_recalls_by_a_key_of_its_own():
     it, sink = engine(), Kept()
-    it.buckets.declare({"machines": Bounds()})
+    it.state.declare({"machines": Bounds()})
     modes = Told(it.clock, [batches([{"machine_id": 7, "mode": "auto"}])])
     readings = Told(it.clock, [5, batches([{"id": "7", "temp": 80}, {"id": "8", "temp": 81}])])
     store = Remember.load({"remember": [{"field": "mode", "as": "mode"}]})

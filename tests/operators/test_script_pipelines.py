@@ -30,7 +30,7 @@ LONG = "let n = 0;\nwhile n < 300_000 { n += 1; }\nemit(msg);"
 
 def engine(**buckets: Bounds) -> Engine:
     it = Engine(Clock(asyncio.get_running_loop()))
-    it.buckets.declare(buckets)
+    it.state.declare(buckets)
     return it
 
 

@@ -18,7 +18,7 @@ from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.runtime.connections import Connections
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.rehearsal.aside import Aside, TooMany
-from headrace.compiler.runtime.sampling.samples import Samples, TooManySamples
+from headrace.compiler.runtime.sampling.samples import TooManySamples
 from headrace.web.admission import check
 from headrace.web.app import Application
 from headrace.web.auth import passwords
@@ -33,6 +33,7 @@ from headrace.web.service import Service
 from headrace.web.turns import TooManyBodies, Turns
 from tests.clients import PATIENCE
 from tests.web.auth.people import PASSWORDS, Issued, guarded
+from tests.web.declaring import declare
 from tests.web.exchange import Exchange
 
 POST = {"id": "post", "inputs": [{"type": "http", "capacity": 1}]}
@@ -92,20 +93,12 @@ class BrokenConnections(Connections):
         raise ZeroDivisionError("a secret is in here")
 
 
-class BrokenSamples(Samples):
-    """Samples with a fault of their own."""
-
-    async def take(self, *_: Any, **__: Any) -> Any:
-        raise ZeroDivisionError("a secret is in here")
-
-
 class Broken(Engine):
     """An engine with a fault of its own."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
         self.connections = BrokenConnections({}, lambda name: [])
-        self.samples = BrokenSamples(self._world, self._graph.attach)
 
     async def compile(self, config: Any) -> Any:
         raise ZeroDivisionError("a secret is in here")
@@ -116,20 +109,15 @@ class Broken(Engine):
     def ingress(self, pipeline: str) -> Any:
         raise ZeroDivisionError("a secret is in here")
 
-
-class FullSamples(Samples):
-    """Samples of which none more may be taken."""
-
-    async def take(self, *_: Any, **__: Any) -> Any:
-        raise TooManySamples
+    async def sample(self, *_: Any) -> Any:
+        raise ZeroDivisionError("a secret is in here")
 
 
 class Full(Engine):
     """An engine of which no samples can be taken."""
 
-    def __init__(self, clock: Clock) -> None:
-        super().__init__(clock)
-        self.samples = FullSamples(self._world, self._graph.attach)
+    async def sample(self, *_: Any) -> Any:
+        raise TooManySamples
 
 
 class Crowded(Aside):
@@ -399,8 +387,7 @@ ROWS = {endpoint.operation: endpoint for endpoint in ENDPOINTS}
 
 def declare_machines(service: Service) -> None:
     """Have one bucket, with an entry in it."""
-    service.engine.buckets.declare({"machines": Bounds(500, 60)})
-    for bucket in service.engine.buckets:
+    for bucket in declare(service.engine, {"machines": Bounds(500, 60)}):
         bucket.merge({"m1": {"mode": "auto"}})
 
 

@@ -26,6 +26,7 @@ from headrace.web.files.reading import Files, catalogue
 from headrace.web.resources.events import EVENTS_PATH
 from headrace.web.service import Service
 from tests.web.auth.people import ADMIN, basic, guarded
+from tests.web.declaring import declare
 
 CHECKS = [
     not_a_server_error,
@@ -54,7 +55,7 @@ class Hosted:
 
     async def _serve(self, folder: Path, receive: Receive, send: Send) -> None:
         engine = Engine(Clock(asyncio.get_running_loop()))
-        engine.buckets.declare({"machines": Bounds(), "0": Bounds(1, 60)})
+        declare(engine, {"machines": Bounds(), "0": Bounds(1, 60)})
         config = folder / "plant.json"  # to go back to, and where saves land
         config.write_text('{"pipelines": [], "state": {"machines": {}, "0": {}}}')
         files = Files(config=config)

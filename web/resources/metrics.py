@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 
 import falcon.asgi
 
-from headrace.compiler.buckets import Bucket
+from headrace.compiler.runtime.bucketpages import BucketFigures
 from headrace.compiler.runtime.figures import PipelineFigures
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import Answer, Endpoint
-from headrace.web.resources.state import keys_held
 from headrace.web.service import Service
 from headrace.web.shapes import Text
 
@@ -35,8 +34,8 @@ async def get_metrics(
     # Loaded with the first scrape: it takes a tenth of the time a start may take.
     from prometheus_client import generate_latest
 
-    held = await keys_held(service.engine.buckets, service.clock)
-    scrape = Scrape(await service.engine.pipelines(), held)
+    buckets = await service.engine.buckets()
+    scrape = Scrape(await service.engine.pipelines(), buckets)
     # In a thread: the text of a thousand pipelines takes a tenth of a second, and messages wait.
     resp.data = await asyncio.to_thread(generate_latest, scrape)
     resp.content_type = CONTENT_TYPE
@@ -46,10 +45,10 @@ class Scrape:
     """The figures of one scrape. A registry of its own: several servers may share a process."""
 
     def __init__(
-        self, pipelines: Collection[PipelineFigures], held: Sequence[tuple[Bucket, int]]
+        self, pipelines: Collection[PipelineFigures], buckets: Sequence[BucketFigures]
     ) -> None:
         self._pipelines = pipelines
-        self._held = held
+        self._buckets = buckets
 
     def collect(self) -> Iterator[Metric]:
         """Yield every family of figures."""
@@ -92,8 +91,8 @@ class Scrape:
             "Keys that had to go because a new one came to a full bucket.",
             labels=("bucket",),
         )
-        for bucket, count in self._held:
-            keys.add_metric((bucket.name,), count)
+        for bucket in self._buckets:
+            keys.add_metric((bucket.name,), bucket.keys)
             evictions.add_metric((bucket.name,), bucket.evictions)
         yield from (messages, skipped, failures, held, in_flight, status, keys, evictions)
 

@@ -46,7 +46,7 @@ async def create_pipeline(service: Service, req: Request, resp: falcon.asgi.Resp
     """Build and start one pipeline; nothing is left of one that is refused."""
     body = await read_json_body(req)
     engine = service.engine
-    running, buckets = [*engine.names()], engine.buckets.names()
+    running, buckets = [*engine.names()], sorted(engine.declarations)
     connections = dict(engine.connections)
     # In a thread, and one at a time: a config as large as a body may be takes seconds to read.
     config, diagnostics = await req.in_turn(

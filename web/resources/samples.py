@@ -114,7 +114,7 @@ async def sample_input(service: Service, req: Request, resp: falcon.asgi.Respons
 async def _answer(service: Service, asked: Asked) -> bytes:
     if asked.input is None:
         return encode(_not_built(asked.objections, asked.notes))
-    taken = await service.engine.samples.take(asked.input, most=asked.most, seconds=asked.seconds)
+    taken = await service.engine.sample(asked.input, asked.most, asked.seconds)
     return encode(_told(taken, asked))
 
 

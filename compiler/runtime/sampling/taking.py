@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from headrace.compiler.delivery import Batch, Delivery, JsonValue
 from headrace.compiler.edges import Source
@@ -36,8 +38,7 @@ UNBUFFERED = "'buffer' is ignored: messages are shown as they arrive"
 SHUTTING_DOWN = "the server is shutting down: the sample ended early"
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(msgspec.Struct, frozen=True, tag=True):
     """What was read. ``notes`` tell what was different from a pipeline, and what went wrong."""
 
     messages: Batch
@@ -46,16 +47,14 @@ class Sample:
     """How long that took."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unbuilt:
+class Unbuilt(msgspec.Struct, frozen=True, tag=True):
     """Why the input could not be built. Texts are without secrets."""
 
     faults: Sequence[Fault]
     notes: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
+class Unread(msgspec.Struct, frozen=True, tag=True):
     """Why nothing could be read, in one line without secrets."""
 
     reason: str

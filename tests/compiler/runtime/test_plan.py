@@ -32,14 +32,14 @@ async def test_a_plan_changes_nothing() -> None:
     stage = staged()
     await stage.revert(flow("a"), flow("b"), connections={"bus": Wire(host="x")}, held=3)
     before = dict(stage.it.graph.pipelines)
-    bucket = stage.it.buckets.get("held")
+    bucket = stage.it.state.get("held")
 
     plan = await stage.plan(flow("a", Saying(word=1)), flow("c"), held=4)
 
     assert (plan.kept, plan.added) == ((), ("c",))
     assert (why(plan), [each.id for each in plan.removed]) == ({"a": ("transforms",)}, ["b"])
     assert stage.it.graph.pipelines == before
-    assert (stage.it.buckets.get("held"), [*stage.it.connections]) == (bucket, ["bus"])
+    assert (stage.it.state.get("held"), [*stage.it.connections]) == (bucket, ["bus"])
     assert len(stage.read) == 2
     await stage.it.close()
 

@@ -130,8 +130,8 @@ def ran(documents, batch, state, held, advance):
     async def main():
         clock, kept = Clock(asyncio.get_running_loop()), Kept()
         engine = Engine(clock)
-        engine.buckets.declare({"b": Bounds()})
-        engine.buckets.get("b").merge(held)
+        engine.state.declare({"b": Bounds()})
+        engine.state.get("b").merge(held)
         config = PipelineConfig(
             "p1",
             (reads(Told(clock, [batches(batch)])),),
@@ -146,7 +146,7 @@ def ran(documents, batch, state, held, advance):
         failed = {
             (each.component, each.message) for each in running(engine, "p1").failures.signatures()
         }
-        left = {key: values for key, values, _ in engine.buckets.get("b").newest(100)}
+        left = {key: values for key, values, _ in engine.state.get("b").newest(100)}
         await engine.close()
         return written, failed, left
 

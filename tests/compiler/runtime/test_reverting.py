@@ -122,7 +122,7 @@ async def test_a_pipeline_that_cannot_be_built_leaves_everything_as_it_was():
     down = flow("down", reads=[PipelineInput(upstream="up")])
     await stage.revert(flow("up", claimed="a seat"), down, connections=bus, held=5)
     await stage.it.clock.sleep(1.05)
-    every, bucket = dict(stage.it.graph.pipelines), stage.it.buckets.get("held")
+    every, bucket = dict(stage.it.graph.pipelines), stage.it.state.get("held")
     configs = [each.config for each in every.values()]
     stage.refused.add("bad")
 
@@ -141,7 +141,7 @@ async def test_a_pipeline_that_cannot_be_built_leaves_everything_as_it_was():
     assert str(refused.value).startswith("nothing was changed: inputs[0]: 'bad' is refused")
     assert stage.it.graph.pipelines == every
     assert [each.config for each in every.values()] == configs
-    assert (stage.it.buckets.get("held"), [*stage.it.connections.values()]) == (
+    assert (stage.it.state.get("held"), [*stage.it.connections.values()]) == (
         bucket,
         [*bus.values()],
     )
@@ -417,7 +417,7 @@ async def test_nothing_is_left_of_a_hundred_reverts():
     assert [len(holders) for holders in stage.it._world.claims._holders.values()] == [1]
     assert len(asyncio.all_tasks()) < 10
     world = stage.pipeline("p")._world
-    assert (world.buckets, world.connections) == (stage.it.buckets, stage.it.connections)
+    assert (world.buckets, world.connections) == (stage.it.state, stage.it.connections)
     await stage.it.close()
 
 

@@ -64,7 +64,7 @@ def writer(it: Engine, id: str = "writer", *batch: object) -> PipelineConfig:
 
 
 def shared(it: Engine) -> Bucket:
-    bucket = it.buckets.get("shared")
+    bucket = it.state.get("shared")
     assert bucket is not None
     return bucket
 
@@ -88,12 +88,12 @@ async def test_a_load_declares_the_buckets_of_its_program():
 
     await it.load(declaring(b=0, a=3))
 
-    assert [(each.name, each.bounds) for each in it.buckets] == [("a", Bounds(3)), ("b", Bounds(1))]
+    assert [(each.name, each.bounds) for each in it.state] == [("a", Bounds(3)), ("b", Bounds(1))]
 
 
 @virtual
 async def test_an_engine_without_a_config_has_no_buckets():
-    assert engine().buckets.names() == []
+    assert engine().state.names() == []
 
 
 @virtual
@@ -168,7 +168,7 @@ async def test_a_refused_load_brings_back_the_buckets_from_before_with_what_they
     with pytest.raises(Refused):
         await it.load(declaring(refused, shared=6, new=5))
 
-    assert [(each.name, each.bounds.max_keys, len(each)) for each in it.buckets] == [
+    assert [(each.name, each.bounds.max_keys, len(each)) for each in it.state] == [
         ("gone", 5, 0),
         ("shared", 5, 1),
     ]
@@ -210,7 +210,7 @@ async def test_a_cancelled_load_leaves_nothing():
     await asyncio.gather(loading, return_exceptions=True)
 
     assert loading.cancelled()
-    assert ([*it.names()], it.buckets.names()) == ([], [])
+    assert ([*it.names()], it.state.names()) == ([], [])
 
 
 @virtual
@@ -245,7 +245,7 @@ async def test_a_config_file_that_loads_runs_with_its_buckets():
 
     await it.load(program)
 
-    [bucket] = it.buckets
+    [bucket] = it.state
     assert (bucket.name, bucket.bounds) == ("machines", Bounds(10_000, 60))
 
 

@@ -23,6 +23,7 @@ from headrace.web.resources.dryruns.requests import MOST_TRANSFORMS
 from headrace.web.resources.dryruns.responders import Answered, DryRun, of_chain, of_script
 from headrace.web.service import Service
 from tests.peer import peer, replies
+from tests.web.declaring import declare
 
 Client = falcon.testing.ASGIConductor
 Post = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
@@ -197,7 +198,7 @@ async def test_a_script_that_does_not_compile_cannot_be_built(dry_run: Post) -> 
 
 
 async def test_a_gate_does_not_see_the_buckets_of_what_runs(dry_run: Post, engine: Engine) -> None:
-    engine.buckets.declare({"machines": Bounds()})
+    declare(engine, {"machines": Bounds()})
     until = {"bucket": "machines", "conditions": AUTO}
     gated = {"type": "buffer", "max_messages": 5, "until": until}
 
@@ -447,8 +448,7 @@ async def test_at_most_200_entries_of_the_bucket_come_back(dry_run: Post) -> Non
 
 
 async def test_nothing_that_runs_is_touched(dry_run: Post, client: Client, engine: Engine) -> None:
-    engine.buckets.declare({"b": Bounds()})
-    engine.buckets.get("b").merge({"": {"mode": "off"}})  # type: ignore[union-attr]
+    declare(engine, {"b": Bounds()}).get("b").merge({"": {"mode": "off"}})  # type: ignore[union-attr]
     await client.simulate_post(
         "/api/pipelines",
         json={

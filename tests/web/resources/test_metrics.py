@@ -7,6 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from headrace.compiler.buckets import Bounds
 from headrace.web.app import Application
+from tests.web.declaring import declare
 from tests.web.exchange import Exchange
 
 CONFIG = {
@@ -29,8 +30,8 @@ def figures(text: str) -> dict[str, dict[tuple[str, ...], float]]:
 
 async def test_every_figure_is_there_for_every_pipeline_and_every_bucket(client, service) -> None:
     await client.simulate_post("/api/pipelines", json=CONFIG)
-    service.engine.buckets.declare({"machines": Bounds(), 'b "1"': Bounds()})
-    service.engine.buckets.get("machines").merge({"m1": {"n": 1}, "m2": {"n": 2}})
+    buckets = declare(service.engine, {"machines": Bounds(), 'b "1"': Bounds()})
+    buckets.get("machines").merge({"m1": {"n": 1}, "m2": {"n": 2}})
     listener = service.engine.observe()
     exchange = Exchange(
         Application(service),
@@ -60,8 +61,8 @@ async def test_every_figure_is_there_for_every_pipeline_and_every_bucket(client,
 
 
 async def test_keys_that_had_to_go_are_counted(client, service) -> None:
-    service.engine.buckets.declare({"small": Bounds(max_keys=2)})
-    service.engine.buckets.get("small").merge({key: {"n": 1} for key in "abcde"})
+    buckets = declare(service.engine, {"small": Bounds(max_keys=2)})
+    buckets.get("small").merge({key: {"n": 1} for key in "abcde"})
 
     scraped = await client.simulate_get("/metrics")
 

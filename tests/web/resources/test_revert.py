@@ -136,7 +136,7 @@ async def test_a_root_outside_of_the_data_directory_is_refused(
 async def test_the_plan_is_what_a_revert_does_and_changes_nothing(plant: Plant) -> None:
     assert await plant.post("a", [1, 2]) == 202
     await plant.service.engine.clock.sleep(0)
-    bucket = plant.service.engine.buckets.get("seen")
+    bucket = plant.service.engine.state.get("seen")
     assert bucket is not None
     bucket.merge({"k": {"n": 1}})
     await plant.client.simulate_post("/api/pipelines", json=ingest("new"))

@@ -24,14 +24,14 @@ from headrace.web.app import Application
 from headrace.web.resources import state
 from headrace.web.service import Service
 from tests.virtual import virtual
+from tests.web.declaring import declare
 
 PIPELINE = {"id": "plc", "inputs": [{"type": "http"}]}
 
 
 def declared(service: Service, name: str = "machines", **bounds: Any) -> Bucket:
     """Return the one bucket that is declared."""
-    service.engine.buckets.declare({name: Bounds(**bounds)})
-    [bucket] = service.engine.buckets
+    [bucket] = declare(service.engine, {name: Bounds(**bounds)})
     return bucket
 
 
@@ -48,8 +48,8 @@ async def test_without_buckets_there_are_none(client) -> None:
 
 
 async def test_buckets_are_listed_by_name_with_what_they_may_hold(client, service) -> None:
-    service.engine.buckets.declare({"b": Bounds(5, 60), "B": Bounds(1), "a b": Bounds()})
-    service.engine.buckets.get("b").merge({"m1": {"n": 1}, "": {"n": 1}})
+    buckets = declare(service.engine, {"b": Bounds(5, 60), "B": Bounds(1), "a b": Bounds()})
+    buckets.get("b").merge({"m1": {"n": 1}, "": {"n": 1}})
 
     listed = await client.simulate_get("/api/state")
 
@@ -165,7 +165,7 @@ async def test_a_name_in_a_path_is_decoded_once(client, service) -> None:
 )
 async def test_a_bucket_that_is_not_declared_is_not_found(client, service, names, error) -> None:
     await client.simulate_post("/api/pipelines", json=PIPELINE)  # which is no bucket
-    service.engine.buckets.declare({name: Bounds() for name in names})
+    declare(service.engine, {name: Bounds() for name in names})
 
     missing = await client.simulate_get("/api/state/plc")
 
