@@ -5,12 +5,19 @@ By this interface only, so that another one can stand behind it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from headrace.compiler.language.config import PipelineConfig
-from headrace.compiler.language.context import Ingress
+from headrace.compiler.language.config import PipelineConfig, Program
 from headrace.compiler.language.families import Input
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.language.states import BucketDeclaration
@@ -24,6 +31,10 @@ from headrace.compiler.runtime.records import Resolution
 from headrace.compiler.runtime.reverting import Target
 from headrace.compiler.runtime.sampling.taking import Sample, Unbuilt, Unread
 
+Headers = Iterable[tuple[bytes, bytes]]
+Origin = tuple[str, str | None, Headers]
+"""Method, ``ip:port`` when it is known, and the headers of a post, names in lower case."""
+
 
 class Listener(Protocol):
     """One reader of the live events."""
@@ -35,6 +46,28 @@ class Listener(Protocol):
         """Leave."""
 
 
+class WayIn(Protocol):
+    """What takes the posts of one pipeline. It is asked with every post, so of this process."""
+
+    @property
+    def wants_origin(self) -> bool:
+        """Whether it looks at where a post came from."""
+
+    @property
+    def admits(self) -> Callable[[Callable[[str], str | None]], bool]:
+        """Returns whether the credential of the input is satisfied; is given what looks a header up."""
+
+    def take(
+        self, body: bytes | bytearray, origin: Origin | None
+    ) -> int | Coroutine[Any, Any, int]:
+        """Queue the messages of a post and return how many there were; what takes long is awaited.
+
+        Raises:
+            NotJson: the body is none.
+            NoRoom: nothing was taken; it may be sent again.
+        """
+
+
 class Engine(Protocol):
     """The running graph."""
 
@@ -42,14 +75,22 @@ class Engine(Protocol):
     """The filed connections, by name."""
     declarations: Mapping[str, BucketDeclaration]
     """The declarations of the buckets, as the config has them."""
-    base: Path | None
-    """The directory that files of a config are named from; None without a config file."""
     secrets: Secrets
     """What answers references."""
 
     @property
+    def base(self) -> Path | None:
+        """The directory that files of a config are named from; None without a config file."""
+
+    @property
     def data_dir(self) -> Path | None:
         """The root of all files that are written; None if there are none."""
+
+    def move(self, base: Path) -> None:
+        """Have files named from another directory, by what is built from now on."""
+
+    async def load(self, program: Program) -> None:
+        """Have all pipelines of a file run, or none, and its buckets and no others; or raise `Refused`."""
 
     async def compile(self, config: PipelineConfig) -> PipelineFigures:
         """Build one pipeline and run it, or raise `Refused`."""
@@ -87,11 +128,17 @@ class Engine(Protocol):
     def configs(self) -> Mapping[str, PipelineConfig]:
         """Return the configs of what runs by id, without what may still be refused."""
 
-    def files(self) -> Collection[Path]:
+    async def files(self) -> Collection[Path]:
         """Return the files that what runs was built from."""
 
-    def ingress(self, pipeline: str) -> Ingress | None:
+    def way_in(self, pipeline: str) -> WayIn | None:
         """Return the way in of a pipeline, None where it has none, or raise `UnknownPipeline`."""
 
     def observe(self) -> Listener:
         """Return a new reader of the live events."""
+
+    def hush(self) -> None:
+        """End every event stream, and every sample."""
+
+    async def close(self) -> None:
+        """End everything, upstream first, within one grace for all."""

@@ -42,6 +42,7 @@ from headrace.compiler.runtime.failures import Failures, cut
 from headrace.compiler.runtime.parts import Hold
 from headrace.compiler.runtime.signatures import Stage
 from headrace.compiler.runtime.turns import Turns
+from headrace.compiler.runtime.wayin import LargePosts, WayIn
 
 if TYPE_CHECKING:
     from headrace.compiler.runtime.parts import Parts
@@ -73,6 +74,7 @@ class World:
         self.turns = Turns(clock)
         self.slices = Slices()
         self.claims = Claims()
+        self.large_posts = LargePosts()
         self.connections = connections
         self.secrets = secrets
         self.data_dir = data_dir
@@ -223,7 +225,7 @@ class Place:
         return pausing(step, self.report, self.pacing)
 
     def admit(self, ingress: Ingress) -> None:
-        self._parts.ingress = ingress
+        self._parts.way_in = WayIn(self.pipeline, ingress, self._world.large_posts)
 
     def attach(self, upstream: str) -> Source:
         return self._world.attach(upstream)

@@ -21,7 +21,6 @@ from headrace.compiler.errors import (
     UnknownPipeline,
 )
 from headrace.compiler.language.config import PipelineConfig, Program
-from headrace.compiler.language.context import Ingress
 from headrace.compiler.language.diagnostics import Diagnostic
 from headrace.compiler.language.families import Connection, Input
 from headrace.compiler.language.ids import generated_id
@@ -46,6 +45,7 @@ from headrace.compiler.runtime.reverting import Ending, Reverting, Target
 from headrace.compiler.runtime.sampling.peek import Peek
 from headrace.compiler.runtime.sampling.samples import Samples
 from headrace.compiler.runtime.sampling.taking import Sample, Unbuilt, Unread
+from headrace.compiler.runtime.wayin import WayIn
 
 OPENING_SECONDS = 5.0
 """How long outputs may take to come up before a create is answered as `starting`."""
@@ -105,8 +105,7 @@ class Engine:
         """The directory that files of a config are named from; None without a config file."""
         return self._world.base
 
-    @base.setter
-    def base(self, base: Path | None) -> None:
+    def move(self, base: Path) -> None:
         """Have files named from another directory, by what is built from now on."""
         self._world.base = base
 
@@ -268,19 +267,19 @@ class Engine:
         """
         return await self.samples.take(input, most=most, seconds=seconds)
 
-    def files(self) -> set[Path]:
+    async def files(self) -> set[Path]:
         """Return the files that what runs was built from."""
         built_on = (each.parts.dependencies for each in self._pipelines.values())
         return {path for each in built_on for path, _ in each.files.values()}
 
-    def ingress(self, pipeline: str) -> Ingress | None:
+    def way_in(self, pipeline: str) -> WayIn | None:
         """Return the way in of a pipeline over the API; None when it has no `http` input.
 
         Raises:
             UnknownPipeline: nobody runs under the id.
         """
         try:
-            return self._pipelines[pipeline].parts.ingress
+            return self._pipelines[pipeline].parts.way_in
         except KeyError:
             raise UnknownPipeline(pipeline) from None
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headrace.compiler.jsontext import Decoding
-from headrace.compiler.language.context import Ingress, Release
+from headrace.compiler.language.context import Release
 from headrace.compiler.language.redaction import Hidden
 from headrace.compiler.lowering.lines import Slices
 from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.dependencies import Dependencies
 from headrace.compiler.runtime.outputs import Writer
 from headrace.compiler.runtime.pump import Pump
+from headrace.compiler.runtime.wayin import WayIn
 
 if TYPE_CHECKING:
     from reactivex import Observable
@@ -46,7 +47,7 @@ class Parts:
     slices: Slices = field(default_factory=Slices)
     """Its transforms that go on after a pause."""
     writers: list[Writer] = field(default_factory=list)
-    ingress: Ingress | None = None
+    way_in: WayIn | None = None
     hidden: Hidden = field(default_factory=Hidden)
     """The credentials that its components were given, hidden wherever nobody knows whose they are."""
     holding: list[Hold] = field(default_factory=list)

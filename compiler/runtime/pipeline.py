@@ -189,7 +189,7 @@ class Pipeline:
         self._finish()
 
     def _finish(self) -> None:
-        self.parts.ingress = None  # nobody reads what would be posted
+        self.parts.way_in = None  # nobody reads what would be posted
         self._finishing = asyncio.ensure_future(self._drain_and_close())
 
     async def _drain_and_close(self) -> None:

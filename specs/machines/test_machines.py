@@ -130,9 +130,9 @@ async def run(data: Path) -> None:
     posts += [(second, "press-7", messages) for second, messages in ARRIVING.items()]
     for second, pipeline, messages in sorted(posts, key=lambda post: post[0]):
         await clock.sleep((BEGIN + timedelta(seconds=second) - clock.now()).total_seconds())
-        ingress = engine.ingress(pipeline)
-        assert ingress is not None
-        assert ingress.offer(messages, ("POST", None, []))
+        way_in = engine.way_in(pipeline)
+        assert way_in is not None
+        assert way_in.ingress.offer(messages, ("POST", None, []))
     await clock.sleep((BEGIN + timedelta(seconds=END) - clock.now()).total_seconds())
     await engine.close()
 

@@ -185,12 +185,12 @@ async def live(folder: Path, year: list[Reading], shown: list[dict[str, Any]]) -
     )
     await engine.load(loaded.program)
     watching = asyncio.create_task(watch(engine, shown))
-    ingress = engine.ingress("weather")
-    assert ingress is not None
+    way_in = engine.way_in("weather")
+    assert way_in is not None
     for reading in year:
         hour = datetime.fromisoformat(str(reading["time"]))
         await clock.sleep((hour - clock.now()).total_seconds())
-        assert ingress.offer([reading], ("POST", None, []))
+        assert way_in.ingress.offer([reading], ("POST", None, []))
     await clock.sleep(LIVE)
     await engine.close()
     await watching

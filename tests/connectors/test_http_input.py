@@ -366,7 +366,7 @@ async def test_posts_run_through_a_pipeline_with_their_metadata():
     assert isinstance(config.envelope, Merge)
     await run(it, pipeline("p", [config], [], [takes(kept)]))
 
-    it.ingress("p").offer([{"n": 1}], ("POST", "10.0.0.7:1", [(b"x-request-id", b"r")]))
+    it.way_in("p").ingress.offer([{"n": 1}], ("POST", "10.0.0.7:1", [(b"x-request-id", b"r")]))
     await it.clock.sleep(1)
 
     assert kept.batches == [
@@ -392,7 +392,7 @@ async def test_what_waits_is_bounded_and_what_was_accepted_is_delivered_before_t
     it = Engine(Clock(asyncio.get_running_loop()))
     slow = Slow(it.clock, 0.01)
     await run(it, pipeline("p", [HttpInput.load({"capacity": 50})], [], [takes(slow)]))
-    ingress = it.ingress("p")
+    ingress = it.way_in("p").ingress
 
     accepted = []
     for n in range(500):
@@ -511,7 +511,7 @@ async def test_the_bytes_of_a_large_post_count_no_more_whatever_became_of_it(way
     steps, sink = WAYS_OUT[way]()
     listener = it.observe()
     await run(it, pipeline("p", [HttpInput.load(BOUND)], steps, [takes(sink)]))
-    ingress = it.ingress("p")
+    ingress = it.way_in("p").ingress
 
     posted = [await large_post(), await large_post()]
     accepted = [ingress.offer(posted.pop(), None, LENGTH) for _ in range(2)]
@@ -535,7 +535,7 @@ async def test_the_bytes_of_a_large_post_that_another_pipeline_reads_count_no_mo
     await run(
         it, pipeline("below", [below], [Buffer(seconds=60, max_messages=10_000)], [takes(sinks[1])])
     )
-    ingress = it.ingress("above")
+    ingress = it.way_in("above").ingress
 
     ingress.offer(await large_post(), None, LENGTH)
     await it.clock.sleep(120)
@@ -559,7 +559,7 @@ async def test_a_pipeline_deleted_while_a_large_post_waits_lets_go_of_it_and_its
     config = pipeline("p", [HttpInput.load(BOUND)], [], [takes(Late())])
     await run(it, config)
     batch = await large_post()
-    it.ingress("p").offer(batch, None, LENGTH)
+    it.way_in("p").ingress.offer(batch, None, LENGTH)
     counted = batch.gone
     batch.gone = lambda: (counted(), gone.append("gone"))
     del batch
@@ -570,7 +570,7 @@ async def test_a_pipeline_deleted_while_a_large_post_waits_lets_go_of_it_and_its
     await run(it, pipeline("p", [HttpInput.load(BOUND)], [], [takes(Late())]))
 
     assert gone == ["gone"]
-    assert it.ingress("p").has_room_for(LENGTH)
+    assert it.way_in("p").ingress.has_room_for(LENGTH)
     await it.close()
 
 
@@ -601,7 +601,7 @@ async def test_a_large_post_counts_until_its_messages_are_written_whatever_was_m
     it, released = Engine(Clock(asyncio.get_running_loop())), asyncio.Event()
     hot = Filter.load({"Numeric": {"field": "n", "operator": "greater_than", "value": 0}})
     await run(it, pipeline("p", [HttpInput.load(BOUND)], [hot], [takes(Hanging())]))
-    ingress = it.ingress("p")
+    ingress = it.way_in("p").ingress
     assert ingress.offer(await large_post(), None, LENGTH)
     await settled()
 
@@ -617,7 +617,7 @@ async def test_a_large_post_of_which_the_envelope_leaves_nothing_counts_no_more(
     it, kept = Engine(Clock(asyncio.get_running_loop())), Kept()
     listens = HttpInput.load({**BOUND, "envelope": {"type": "merge"}})
     await run(it, pipeline("p", [listens], [], [takes(kept)]))
-    ingress = it.ingress("p")
+    ingress = it.way_in("p").ingress
     numbers = await decode_large(b"[" + b"1," * 5000 + b"1]", Decoding())
     assert ingress.offer(numbers, None, LENGTH)
     del numbers
@@ -650,7 +650,7 @@ async def test_a_pipeline_lets_go_of_its_last_batch_when_it_is_through():
     batch = Watched([{"n": 1}, {"n": 2}])
     watched = weakref.ref(batch)
 
-    it.ingress("p").offer(batch, None, 10)
+    it.way_in("p").ingress.offer(batch, None, 10)
     del batch
     await it.clock.sleep(5)
 
@@ -669,13 +669,13 @@ async def test_posts_are_queued_while_the_outputs_come_up():
 
     it, late = Engine(Clock(asyncio.get_running_loop())), Late()
     await run(it, pipeline("p", [HttpInput.load({"capacity": 2})], [], [takes(late)]))
-    (view,) = it.graph.pipelines.values()
-    ingress = it.ingress("p")
+    (figures,) = await it.pipelines()
+    ingress = it.way_in("p").ingress
 
     accepted = [ingress.offer([n], None) for n in range(3)]
     await it.clock.sleep(60)
 
-    assert view.status == "starting"
+    assert figures.status == "starting"
     assert accepted == [True, True, False]
     assert late.batches == [[0], [1]]
     await it.close()
@@ -686,7 +686,7 @@ async def test_the_way_in_is_gone_as_soon_as_the_pipeline_is_to_end():
     it = Engine(Clock(asyncio.get_running_loop()))
     slow = Slow(it.clock, 1.0)
     await run(it, pipeline("p", [HttpInput.load({})], [], [takes(slow)]))
-    ingress = it.ingress("p")
+    ingress = it.way_in("p").ingress
     taken = ingress.offer([1], None)
     await it.clock.sleep(0.1)
 
@@ -694,7 +694,7 @@ async def test_the_way_in_is_gone_as_soon_as_the_pipeline_is_to_end():
     await asyncio.sleep(0)
 
     with pytest.raises(UnknownPipeline):
-        it.ingress("p")
+        it.way_in("p")
     assert (taken, ingress.offer([2], None), slow.batches) == (True, False, [])
     await ending
     assert slow.batches == [[1]]

@@ -106,7 +106,7 @@ class Broken(Engine):
     async def dispose(self, pipeline: str) -> None:
         raise ZeroDivisionError("a secret is in here")
 
-    def ingress(self, pipeline: str) -> Any:
+    def way_in(self, pipeline: str) -> Any:
         raise ZeroDivisionError("a secret is in here")
 
     async def sample(self, *_: Any) -> Any:

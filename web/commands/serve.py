@@ -27,11 +27,12 @@ from headrace.compiler.errors import HeadraceError, Refused
 from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.config import Program
 from headrace.compiler.language.diagnostics import Diagnostic
-from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.runtime.engine import Engine as OneProcess
 from headrace.web.app import Application
 from headrace.web.auth.access import Doors
 from headrace.web.auth.opening import opened
 from headrace.web.commands.telling import Telling
+from headrace.web.engine import Engine
 from headrace.web.files.reading import Files, Loaded, catalogue, load
 from headrace.web.files.remarks import log_each
 from headrace.web.process.log import Form, configure, standard_error
@@ -106,7 +107,16 @@ async def _run(
 ) -> None:
     clock = Clock(asyncio.get_running_loop())
     doors = await _opened(loaded, clock)
-    engine = Engine(
+    service = Service(_engine(loaded, clock, data_dir), known, clock, doors, files=loaded.files)
+    try:
+        await _serve(service, loaded, program, listener, telling)
+    finally:
+        await doors.close()
+
+
+def _engine(loaded: Loaded, clock: Clock, data_dir: DataDir | None) -> Engine:
+    """Return the engine that runs the pipelines in this process. Nobody else knows that it does."""
+    return OneProcess(
         clock,
         connections=loaded.connections,
         secrets=loaded.secrets,
@@ -114,21 +124,17 @@ async def _run(
         base=loaded.base,
         retention_seconds=loaded.settings.history.retention_secs,
     )
-    service = Service(engine, known, clock, doors, files=loaded.files)
-    try:
-        await _serve(service, engine, loaded, program, listener, telling)
-    finally:
-        await doors.close()
 
 
 async def _serve(
     service: Service,
-    engine: Engine,
     loaded: Loaded,
     program: Program,
     listener: socket.socket,
     telling: Telling,
 ) -> None:
+    engine = service.engine
+
     def ready() -> None:
         service.is_ready = True
         collect_less()
@@ -245,8 +251,8 @@ def _to_try(service: Service, host: str, port: int) -> Iterator[str]:
 def _open_door(service: Service, url: str) -> str | None:
     """Return how to post to the first pipeline that anybody may post to."""
     for id in service.engine.names():
-        ingress = service.engine.ingress(id)
-        if ingress is not None and ingress.admits(lambda name: None):
+        way_in = service.engine.way_in(id)
+        if way_in is not None and way_in.admits(lambda name: None):
             path = f"/api/pipelines/{quote(id, safe='')}/messages"
             return f"""curl -d '{{"value": 42}}' {shlex.quote(url + path)}"""
     return None

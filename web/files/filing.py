@@ -95,7 +95,7 @@ class Filing:
             NotWritten: the files are as they were.
         """
         async with self.lock:
-            used = list(self._engine.files())
+            used = list(await self._engine.files())
             targets = await asyncio.to_thread(targets_of, name, self.directory, self.files, used)
             chosen = format or format_of(targets.config)
             snapshot = self._snapshot()
@@ -106,7 +106,7 @@ class Filing:
             self._settle(snapshot)
             if self.files.config is None:
                 self.files = with_changes(self.files, config=targets.config)
-                self._engine.base = self.directory
+                self._engine.move(self.directory)
         return targets.config
 
     async def arrange(self, layout: LayoutFile) -> None:
@@ -118,7 +118,7 @@ class Filing:
         """
         async with self.lock:
             if self.files.config is not None:
-                used = list(self._engine.files())
+                used = list(await self._engine.files())
                 await asyncio.to_thread(_write_layout, self.files, used, layout)
             self.layout = layout
 

@@ -6,15 +6,10 @@ a client that leaves in the middle has posted nothing.
 
 It has to cost little more than decoding does. So what every answer repeats is made once, and nothing
 is made for a post that its pipeline does not ask for.
-
-A large body is decoded in slices, one body at a time, while everybody else has their turn. Those that wait
-for it are bounded by their bytes.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable
 from functools import partial
 from typing import Annotated, Any
 from urllib.parse import unquote
@@ -22,26 +17,21 @@ from urllib.parse import unquote
 import msgspec
 from msgspec import Meta
 
-from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import UnknownPipeline
-from headrace.compiler.jsontext import Decoding, NotJson, encode, has_exponents
-from headrace.compiler.language.context import Ingress
+from headrace.compiler.jsontext import NotJson, encode
 from headrace.compiler.language.diagnostics import shown
-from headrace.compiler.largejson import LARGE, SLICE, DecodedBatch, decode_large
+from headrace.compiler.runtime.wayin import NoRoom
 from headrace.web import examples
 from headrace.web.apierror import api_error
 from headrace.web.asgi import Message, Receive, Send, respond, starting, unless_gone
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import FAILURE, Answer, Endpoint, refusals
+from headrace.web.engine import Headers, Origin, WayIn
 from headrace.web.service import Service
 from headrace.web.shapes import Count
 
 LARGEST = 16 * 1024 * 1024
 """Bytes of a body; beyond it the post is refused, read no further."""
-MOST_WAITING = 64 * 1024 * 1024
-"""Bytes of large bodies that are decoded or wait for it; beyond it a post is answered 503."""
-
-Headers = Iterable[tuple[bytes, bytes]]
 
 
 class IngestResponse(msgspec.Struct):
@@ -78,9 +68,7 @@ class Ingest:
     """Takes posts and queues them."""
 
     def __init__(self, service: Service) -> None:
-        self._ingress = service.engine.ingress
-        self._turn = asyncio.Lock()
-        self._waiting = 0
+        self._way_in = service.engine.way_in
 
     async def __call__(self, scope: Message, receive: Receive, send: Send, captured: bytes) -> None:
         """Answer one post: 202 when its messages are queued."""
@@ -97,72 +85,29 @@ class Ingest:
         if "%" in id:
             id = unquote(id)
         headers = scope["headers"]
-        ingress = self._open(id, headers)
+        way_in = self._open(id, headers)
         body = await _body(headers, receive)
         if body is None:
             return None
         try:
-            batch = _at_once(body, ingress.decoding) if len(body) < LARGE else None
-            if batch is None:
-                batch = await unless_gone(receive, self._in_slices(id, body, ingress))
-            if batch is None:
-                return None
+            taken = way_in.take(body, _origin(scope) if way_in.wants_origin else None)
+            return taken if isinstance(taken, int) else await unless_gone(receive, taken)
         except NotJson as cause:
             raise Refusal(400, f"the body is not JSON: {cause}{_instead(body, cause)}") from cause
-        origin = _origin(scope) if ingress.wants_origin else None
-        if batch and not ingress.offer(batch, origin, len(body)):
-            raise _full(id, ingress, len(body))
-        return len(batch)
+        except NoRoom as cause:
+            raise Refusal(503, str(cause), _SOON) from cause
 
-    async def _in_slices(self, id: str, body: bytes | bytearray, ingress: Ingress) -> DecodedBatch:
-        """Decode a large body, when it is its turn, unless it would be refused anyway."""
-        size = len(body)
-        if not ingress.has_room_for(size):
-            raise _full(id, ingress, size)
-        if self._waiting + size > MOST_WAITING:
-            raise Refusal(503, "too many large bodies wait to be decoded, nothing was taken", _SOON)
-        self._waiting += size
-        try:
-            async with self._turn:
-                return await decode_large(body, ingress.decoding)
-        finally:
-            self._waiting -= size
-
-    def _open(self, id: str, headers: Headers) -> Ingress:
+    def _open(self, id: str, headers: Headers) -> WayIn:
         """Return the way in, for somebody who may use it."""
         try:
-            ingress = self._ingress(id)
+            way_in = self._way_in(id)
         except UnknownPipeline as cause:
             raise Refusal(404, str(cause)) from cause
-        if ingress is None:
+        if way_in is None:
             raise Refusal(404, f"pipeline '{id}' has no http input")
-        if not ingress.admits(partial(header, headers)):
+        if not way_in.admits(partial(header, headers)):
             raise Refusal(401, f"pipeline '{id}': the input's credential is wrong or missing")
-        return ingress
-
-
-def _at_once(body: bytes | bytearray, decoding: Decoding) -> Batch | None:
-    """Return the messages of a body that is not large; None where it takes long all the same.
-
-    A text of 100 KB that nests deeper than messages do takes some ten milliseconds, and so do numbers
-    with exponents.
-    """
-    if len(body) < SLICE:
-        decoded = decoding.decode(body)
-    elif has_exponents(body):
-        return None
-    else:
-        try:
-            decoded = decoding.decode_usual(body)
-        except ValueError:
-            return None
-    return decoded if type(decoded) is list else [decoded]
-
-
-def _full(id: str, ingress: Ingress, size: int) -> Refusal:
-    """Return the refusal of a post that has to wait until others are through."""
-    why = "the queue is full" if ingress.has_room_for(size) else "too many bytes are queued"
-    return Refusal(503, f"pipeline '{id}': {why}, nothing was taken", _SOON)
+        return way_in
 
 
 def header(headers: Headers, name: str) -> str | None:
@@ -233,7 +178,7 @@ def _too_large() -> Refusal:
     return Refusal(413, f"the body is larger than {LARGEST} bytes", _CLOSE)
 
 
-def _origin(scope: Message) -> tuple[str, str | None, Headers]:
+def _origin(scope: Message) -> Origin:
     """Return what an envelope may show of a post: method, peer and headers."""
     client = scope.get("client")
     if client is None:

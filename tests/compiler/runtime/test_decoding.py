@@ -55,11 +55,11 @@ def declaring(*pipelines: PipelineConfig) -> Program:
 
 def keeping(it: Engine) -> set[str]:
     """Return the pipelines that keep the digits of what is posted to them."""
-    ways_in = {id: it.ingress(id) for id in it.names()}
+    ways_in = {id: it.way_in(id) for id in it.names()}
     return {
         id
-        for id, ingress in ways_in.items()
-        if ingress is not None and encode(ingress.decoding.decode(b"1.10")) == b"1.10"
+        for id, way_in in ways_in.items()
+        if way_in is not None and encode(way_in.ingress.decoding.decode(b"1.10")) == b"1.10"
     }
 
 

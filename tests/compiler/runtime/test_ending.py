@@ -200,7 +200,7 @@ def test_posts_that_nobody_works_off_in_time_are_counted():
         await run(it, pipeline("p", [HttpInput()], [], [takes(stuck)]))
         failures = running(it, "p").failures
         for n in range(50):
-            assert it.ingress("p").offer([n], None)
+            assert it.way_in("p").ingress.offer([n], None)
         await it.clock.sleep(1)
 
         await it.dispose("p")

@@ -213,8 +213,8 @@ async def test_posts_are_taken_all_through_a_revert():
     await stage.revert(flow("p", Saying(word="a"), reads=[HttpInput()]))
 
     def post(n: int) -> bool:
-        ingress = stage.it.ingress("p")
-        return ingress is not None and ingress.offer([n], None)
+        way_in = stage.it.way_in("p")
+        return way_in is not None and way_in.ingress.offer([n], None)
 
     taken = [post(n) for n in range(4)]
     await stage.it.clock.sleep(0.1)

@@ -52,7 +52,7 @@ async def service(tmp_path: Path, engine: Engine, components: Any) -> Service:
     """Return a server with a config file."""
     (tmp_path / "plant.yaml").write_text("[]")
     files = Files(tmp_path / "plant.yaml")
-    engine.base = tmp_path
+    engine.move(tmp_path)
     return Service(engine, components, engine.clock, is_ready=True, files=files)
 
 

@@ -487,7 +487,7 @@ async def test_scripts_of_a_chain_are_found_beside_the_config(
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "double.rhai").write_text("fn twice(n) { n * 2 }")
     (tmp_path / "main.rhai").write_text('import "lib/double" as d; emit(d::twice(msg));')
-    engine.base = tmp_path
+    engine.move(tmp_path)
 
     said = await dry_run(
         {
@@ -738,7 +738,7 @@ async def test_a_failure_in_a_module_names_it(
 ) -> None:
     (tmp_path / "main.rhai").write_text('import "lib" as lib;\nemit(lib::half(msg));')
     (tmp_path / "lib.rhai").write_text("fn half(n) {\n  throw `odd`;\n}")
-    engine.base = tmp_path
+    engine.move(tmp_path)
 
     said = await try_script({"source": {"type": "file", "path": "main.rhai"}, "messages": [1]})
 
@@ -790,7 +790,7 @@ async def test_a_script_that_cannot_be_read_is_refused(
     (base / "blank.rhai").write_text(" \n")
     (tmp_path / "up.rhai").write_text("emit(1)")
     (base / "link.rhai").symlink_to(tmp_path / "up.rhai")
-    engine.base = base
+    engine.move(base)
 
     answer = await client.simulate_post("/api/scripts/dry-run", json={"source": source})
 

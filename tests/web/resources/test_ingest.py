@@ -10,6 +10,7 @@ import pytest
 from headrace.compiler.decimals import Written
 from headrace.compiler.jsontext import Decoding, decode
 from headrace.compiler.runtime.feed import Run
+from headrace.compiler.runtime.wayin import LargePosts, WayIn
 from headrace.web.app import Application
 from headrace.web.resources.ingest import LARGEST
 from headrace.web.service import Service
@@ -29,10 +30,11 @@ class Asked:
         self.offered: list[tuple[list[Any], Any]] = []
         self.sizes: list[int] = []
         self.decoding = Decoding()
+        self.large = LargePosts()
 
-    def ingress(self, pipeline: str) -> Asked:
+    def way_in(self, pipeline: str) -> WayIn:
         self.pipeline = pipeline
-        return self
+        return WayIn(pipeline, self, self.large)
 
     def admits(self, headers: Any) -> bool:
         return self.needs is None or headers("x-key") == self.needs
@@ -247,10 +249,8 @@ async def test_a_client_that_leaves_while_its_large_body_is_decoded_holds_nobody
     assert len(asked.offered) == 1
 
 
-async def test_beyond_the_bound_no_further_large_body_waits(
-    application, asked, monkeypatch
-) -> None:
-    monkeypatch.setattr("headrace.web.resources.ingest.MOST_WAITING", 2 * len(LARGE_BODY))
+async def test_beyond_the_bound_no_further_large_body_waits(application, asked) -> None:
+    asked.large = LargePosts(2 * len(LARGE_BODY))
 
     exchanges = await asyncio.gather(*(post(application, LARGE_BODY) for _ in range(3)))
     later = await post(application, LARGE_BODY)
@@ -288,7 +288,7 @@ async def test_too_many_bytes_are_refused_before_they_are_decoded(
     application, asked, monkeypatch
 ) -> None:
     asked.has_bytes = asked.has_room = False
-    monkeypatch.setattr("headrace.web.resources.ingest.decode_large", None)
+    monkeypatch.setattr("headrace.compiler.runtime.wayin.decode_large", None)
 
     small, large = await post(application, b"1"), await post(application, LARGE_BODY)
 

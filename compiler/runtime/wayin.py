@@ -1,0 +1,110 @@
+"""The way in of a pipeline for what is posted to it: bytes are decoded here, and queued.
+
+A large body is decoded in slices, one body at a time, while everybody else has their turn. Those that wait
+for it are bounded by their bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from headrace.compiler.delivery import Batch
+from headrace.compiler.errors import HeadraceError
+from headrace.compiler.jsontext import Decoding, has_exponents
+from headrace.compiler.language.context import Ingress
+from headrace.compiler.largejson import LARGE, SLICE, decode_large
+
+MOST_WAITING = 64 * 1024 * 1024
+"""Bytes of large bodies that are decoded or wait for it; beyond it a post is not taken."""
+
+Body = bytes | bytearray
+
+
+class NoRoom(HeadraceError):
+    """A post was not taken: it has to wait until others are through."""
+
+
+class LargePosts:
+    """The large bodies of one engine: whose turn it is, and how many more may wait for theirs."""
+
+    def __init__(self, most_bytes: int = MOST_WAITING) -> None:
+        self.turn = asyncio.Lock()
+        self.room = most_bytes
+        """Bytes that may wait beside those that do."""
+
+
+class WayIn:
+    """What takes the posts of one pipeline, as long as it runs."""
+
+    __slots__ = ("_decoding", "_large", "_pipeline", "admits", "ingress", "wants_origin")
+
+    def __init__(self, pipeline: str, ingress: Ingress, large: LargePosts) -> None:
+        """Take what queues messages, and what the large bodies share with those of other pipelines."""
+        self.ingress = ingress
+        self.wants_origin = ingress.wants_origin
+        """Whether it looks at where a post came from."""
+        self.admits = ingress.admits
+        """Returns whether the credential of the input is satisfied; is given what looks a header up."""
+        self._decoding = ingress.decoding
+        self._pipeline = pipeline
+        self._large = large
+
+    def take(self, body: Body, origin: Any) -> int | Coroutine[Any, Any, int]:
+        """Queue the messages of a post and return how many there were; what takes long is awaited.
+
+        An array is one batch, anything else one message.
+
+        Raises:
+            NotJson: the body is none.
+            NoRoom: nothing was taken; it may be sent again.
+        """
+        if len(body) < LARGE:
+            batch = _at_once(body, self._decoding)
+            if batch is not None:
+                return self._queued(batch, origin, len(body))
+        return self._in_slices(body, origin)
+
+    def _queued(self, batch: Batch, origin: Any, size: int) -> int:
+        if batch and not self.ingress.offer(batch, origin, size):
+            raise self._full(size)
+        return len(batch)
+
+    async def _in_slices(self, body: Body, origin: Any) -> int:
+        """Decode a large body, when it is its turn, unless it would not be taken anyway."""
+        size, large = len(body), self._large
+        if not self.ingress.has_room_for(size):
+            raise self._full(size)
+        if size > large.room:
+            raise NoRoom("too many large bodies wait to be decoded, nothing was taken")
+        large.room -= size
+        try:
+            async with large.turn:
+                batch = await decode_large(body, self._decoding)
+        finally:
+            large.room += size
+        return self._queued(batch, origin, size)
+
+    def _full(self, size: int) -> NoRoom:
+        has_room = self.ingress.has_room_for(size)
+        why = "the queue is full" if has_room else "too many bytes are queued"
+        return NoRoom(f"pipeline '{self._pipeline}': {why}, nothing was taken")
+
+
+def _at_once(body: Body, decoding: Decoding) -> Batch | None:
+    """Return the messages of a body that is not large; None where it takes long all the same.
+
+    A text of 100 KB that nests deeper than messages do takes some ten milliseconds, and so do numbers
+    with exponents.
+    """
+    if len(body) < SLICE:
+        decoded = decoding.decode(body)
+    elif has_exponents(body):
+        return None
+    else:
+        try:
+            decoded = decoding.decode_usual(body)
+        except ValueError:
+            return None
+    return decoded if type(decoded) is list else [decoded]
