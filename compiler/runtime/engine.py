@@ -45,6 +45,7 @@ from headrace.compiler.runtime.reverting import Ending, Reverting, Target
 from headrace.compiler.runtime.sampling.peek import Peek
 from headrace.compiler.runtime.sampling.samples import Samples
 from headrace.compiler.runtime.sampling.taking import Sample, Unbuilt, Unread
+from headrace.compiler.runtime.wanted import naming, rings
 from headrace.compiler.runtime.wayin import WayIn
 
 OPENING_SECONDS = 5.0
@@ -80,7 +81,9 @@ class Engine:
         self.state = Buckets(clock)
         """The declared buckets."""
         self.declarations: Mapping[str, BucketDeclaration] = {}
-        self.connections = Connections(connections or {}, self.graph.naming)
+        self.connections = Connections(
+            connections or {}, lambda name: naming(name, self.graph.configs())
+        )
         self.history = History(clock, retention_seconds)
         self._feed = Feed(clock)
         self._world = World(
@@ -121,8 +124,8 @@ class Engine:
         id = config.id if config.id is not None else generated_id(self._pipelines)
         if id in self._pipelines:
             raise PipelineExists(id)
-        if rings := list(self.graph.rings(id, config)):
-            raise Refused(rings, f"pipeline '{id}' could not be started")
+        if closed := [*rings(id, config, self.graph.configs())]:
+            raise Refused(closed, f"pipeline '{id}' could not be started")
         pipeline = self._make(id, config)
         self._pipelines[id] = pipeline  # reserved while its outputs come up
         self.graph.settle_decoding()

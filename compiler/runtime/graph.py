@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
 
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.config import PipelineConfig
-from headrace.compiler.language.diagnostics import Diagnostic
 from headrace.compiler.language.digits import keeping_digits
-from headrace.compiler.language.rules import circle, missing_upstream
+from headrace.compiler.language.rules import missing_upstream
 from headrace.compiler.lowering.outlet import Outlet
 from headrace.compiler.runtime.inbox import Inbox
 from headrace.compiler.runtime.pipeline import Pipeline
@@ -62,40 +61,15 @@ class Graph:
         if self.pipelines.get(pipeline.id) is pipeline:
             del self.pipelines[pipeline.id]
 
-    def naming(self, connection: str) -> list[str]:
-        """Return the pipelines that name a connection, whatever their status."""
-        every = self.pipelines.values()
-        return [each.id for each in every if connection in each.config.connections]
+    def configs(self) -> dict[str, PipelineConfig]:
+        """Return the configs of all pipelines by id, settled or not."""
+        return {id: each.config for id, each in self.pipelines.items()}
 
     def settle_decoding(self) -> None:
         """Have those pipelines keep the digits of numbers whose messages reach who wants them."""
-        every = self.pipelines
-        keeping = keeping_digits({id: each.config for id, each in every.items()})
-        for id, each in every.items():
+        keeping = keeping_digits(self.configs())
+        for id, each in self.pipelines.items():
             each.parts.decoding.keep_digits(keeps=id in keeping)
-
-    def rings(self, id: str, config: PipelineConfig) -> Iterator[Diagnostic]:
-        """Yield the readings that would close a ring: of pipelines that waited for this id."""
-        for path, upstream in config.readings():
-            if ring := self._way(id, upstream):
-                yield config.diagnose(circle(ring), path)
-
-    def _way(self, start: str, end: str) -> list[str]:
-        """Return the pipelines that messages of one go through to another; empty if there are none."""
-        after: dict[str, str | None] = {end: None}
-        reached: list[str] = [end]
-        for here in reached:
-            if here == start:
-                way = [here]
-                while (following := after[way[-1]]) is not None:
-                    way.append(following)
-                return way
-            if here in self.pipelines:
-                read = self.pipelines[here].config.upstreams
-                new = [each for each in dict.fromkeys(read) if each not in after]
-                after.update(dict.fromkeys(new, here))
-                reached += new
-        return []
 
     def _detach(self, inbox: Inbox) -> None:
         inbox.subscription.dispose()
