@@ -1,4 +1,4 @@
-"""A server's application over a real engine, without a socket."""
+"""A server's application over a real engine that is asked through JSON, without a socket."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,6 +16,7 @@ from headrace.web.app import Application
 from headrace.web.asgi import Asgi, Message, Receive, Send
 from headrace.web.files.reading import catalogue
 from headrace.web.service import Service
+from tests.web.jsonengine import JsonEngine
 
 
 @pytest.fixture(scope="session")
@@ -24,16 +25,19 @@ def components() -> Catalogue:
 
 
 @pytest_asyncio.fixture
-async def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Engine]:
+async def engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, components: Catalogue
+) -> AsyncIterator[JsonEngine]:
     if not Path.cwd().is_relative_to(tmp_path):
         monkeypatch.chdir(tmp_path)  # where relative roots of connections start
-    engine = Engine(Clock(asyncio.get_running_loop()), data_dir=DataDir(tmp_path))
+    inner = Engine(Clock(asyncio.get_running_loop()), data_dir=DataDir(tmp_path))
+    engine = JsonEngine(inner, components)
     yield engine
     await engine.close()
 
 
 @pytest_asyncio.fixture
-async def service(engine: Engine, components: Catalogue) -> Service:
+async def service(engine: JsonEngine, components: Catalogue) -> Service:
     return Service(engine, components, engine.clock, is_ready=True)
 
 

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 
 from headrace.compiler.buckets import Bounds, Buckets
 from headrace.compiler.language.states import BucketDeclaration
-from headrace.compiler.runtime.engine import Engine
+from tests.web.jsonengine import JsonEngine
 
 
-def declare(engine: Engine, declared: Mapping[str, Bounds]) -> Buckets:
+def declare(engine: JsonEngine, declared: Mapping[str, Bounds]) -> Buckets:
     """Have exactly these buckets, and return them."""
-    engine.state.declare(declared)
-    engine.declarations = {
+    inner = engine.inner
+    inner.state.declare(declared)
+    inner.declarations = {
         name: BucketDeclaration(max_keys=bounds.max_keys, idle_timeout_secs=bounds.idle_seconds)
         for name, bounds in declared.items()
     }
-    return engine.state
+    return inner.state

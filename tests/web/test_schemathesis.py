@@ -27,6 +27,7 @@ from headrace.web.resources.events import EVENTS_PATH
 from headrace.web.service import Service
 from tests.web.auth.people import ADMIN, basic, guarded
 from tests.web.declaring import declare
+from tests.web.jsonengine import JsonEngine
 
 CHECKS = [
     not_a_server_error,
@@ -54,12 +55,13 @@ class Hosted:
             await self._serve(Path(folder), receive, send)
 
     async def _serve(self, folder: Path, receive: Receive, send: Send) -> None:
-        engine = Engine(Clock(asyncio.get_running_loop()))
+        components = catalogue()
+        engine = JsonEngine(Engine(Clock(asyncio.get_running_loop())), components)
         declare(engine, {"machines": Bounds(), "0": Bounds(1, 60)})
         config = folder / "plant.json"  # to go back to, and where saves land
         config.write_text('{"pipelines": [], "state": {"machines": {}, "0": {}}}')
         files = Files(config=config)
-        service = Service(engine, catalogue(), engine.clock, is_ready=True, files=files)
+        service = Service(engine, components, engine.clock, is_ready=True, files=files)
         if self._has_accounts:
             service.doors = guarded(engine.clock)
         self._application = Application(service)

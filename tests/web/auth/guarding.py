@@ -21,6 +21,7 @@ from headrace.web.files.reading import catalogue
 from headrace.web.service import Service
 from tests.web.auth.issuing import AUDIENCE, ISSUER
 from tests.web.conftest import waited_for
+from tests.web.jsonengine import JsonEngine
 
 ROLES = {"claim": "groups", "admin": ["operators"]}
 ACCOUNTS = {"deploy": {"password": "open-sesame", "role": "admin"}}
@@ -61,8 +62,9 @@ async def guarded(**auth: Any) -> AsyncIterator[Guard]:
     """Give an application with these settings of `auth`."""
     clock = Clock(asyncio.get_running_loop())
     doors = await opened(ServerSettings.load({"auth": auth}), Secrets({}, {}), clock)
-    engine = Engine(clock)
-    service = Service(engine, catalogue(), clock, doors=doors, is_ready=True)
+    components = catalogue()
+    engine = JsonEngine(Engine(clock), components)
+    service = Service(engine, components, clock, doors=doors, is_ready=True)
     try:
         async with falcon.testing.ASGIConductor(
             as_served(waited_for(Application(service)))

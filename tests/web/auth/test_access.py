@@ -37,6 +37,7 @@ from tests.web.auth.people import (
     guarded,
 )
 from tests.web.exchange import Exchange
+from tests.web.jsonengine import JsonEngine
 
 PUBLIC, READ, ADMINS = "public", "read", "admin"
 LEVELS = {
@@ -199,9 +200,10 @@ async def build(tmp_path: Path, components: Catalogue) -> AsyncIterator[Build]:
     (tmp_path / "plant.connections.json").write_text(json.dumps(filed))
     loaded = load(Files(config=tmp_path / "plant.json"), components)
     assert loaded.program is not None
-    engine = Engine(
+    inner = Engine(
         Clock(asyncio.get_running_loop()), connections=loaded.connections, base=loaded.base
     )
+    engine = JsonEngine(inner, components)
     await engine.load(loaded.program)
     service = Service(engine, components, engine.clock, is_ready=True, files=loaded.files)
     service.filing.loaded(loaded.layout)

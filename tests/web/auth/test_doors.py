@@ -36,6 +36,7 @@ from tests.web.auth.people import (
     session_of,
 )
 from tests.web.exchange import Exchange
+from tests.web.jsonengine import JsonEngine
 
 TOKENS = Issued(
     {
@@ -349,11 +350,12 @@ async def test_a_stream_ends_when_a_login_takes_the_place_of_its_session(house: 
 def test_a_stream_ends_with_its_session_and_with_its_token() -> None:
     async def main() -> None:
         clock = Clock(asyncio.get_running_loop())
-        engine = Engine(clock)
+        components = catalogue()
+        engine = JsonEngine(Engine(clock), components)
         began = clock.seconds()
         tokens = Issued({"good": Verified("carl", Access.READ, began + 300)})
         doors = guarded(clock, idle=100, tokens=tokens)
-        house = House(Service(engine, catalogue(), clock), doors)
+        house = House(Service(engine, components, clock), doors)
         _, idle = await stream(house, cookie(await house.session(READER)))
         _, token = await stream(house, bearer("good"))
 

@@ -29,6 +29,7 @@ from tests.web.auth.people import (
     guarded,
 )
 from tests.web.auth.test_doors import House
+from tests.web.jsonengine import JsonEngine
 
 PASSWORD = "192.0.2.1: wrong username or password"
 TOKEN = "192.0.2.1: the token is not accepted: "
@@ -139,9 +140,10 @@ async def test_of_many_the_first_is_told_at_once_and_the_others_once_a_second(
 @virtual
 async def test_a_server_that_ends_tells_what_is_left(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock(asyncio.get_running_loop())
-    engine = Engine(clock)
+    components = catalogue()
+    engine = JsonEngine(Engine(clock), components)
     doors = guarded(clock)
-    house = House(Service(engine, catalogue(), clock), doors)
+    house = House(Service(engine, components, clock), doors)
     for _ in range(3):
         await house.ask("GET", "/api/pipelines", bearer("x"))
 

@@ -19,6 +19,7 @@ from headrace.web.files.reading import Files, load
 from headrace.web.service import Service
 from tests.web.conftest import waited_for
 from tests.web.files.servers import Server
+from tests.web.jsonengine import JsonEngine
 
 
 @pytest.fixture
@@ -47,9 +48,10 @@ async def started(folder: Path, components: Catalogue) -> Any:
         assert loaded.program is not None, loaded.diagnostics
         assert not loaded.is_refused, loaded.diagnostics
         clock = Clock(asyncio.get_running_loop())
-        engine = Engine(
+        inner = Engine(
             clock, connections=loaded.connections, data_dir=DataDir(folder), base=loaded.base
         )
+        engine = JsonEngine(inner, components)
         engines.append(engine)
         service = Service(engine, components, clock, is_ready=True, files=named)
         await engine.load(loaded.program)

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from headrace.compiler.runtime.engine import Engine
 from headrace.web.files.filing import Filing
 from headrace.web.files.reading import Files, catalogue, load
 from headrace.web.service import Service
+from tests.web.jsonengine import JsonEngine
 
 EMPTY = {"version": 1, "pipelines": {}}
 WHOLE = {
@@ -48,7 +48,7 @@ async def got(client: Any) -> Any:
 
 
 @pytest_asyncio.fixture
-async def service(tmp_path: Path, engine: Engine, components: Any) -> Service:
+async def service(tmp_path: Path, engine: JsonEngine, components: Any) -> Service:
     """Return a server with a config file."""
     (tmp_path / "plant.yaml").write_text("[]")
     files = Files(tmp_path / "plant.yaml")

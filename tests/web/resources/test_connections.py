@@ -21,13 +21,13 @@ from headrace.compiler.language.fields import ConnectionName, Integer, SecretTex
 from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.structures import RecordOf
-from headrace.compiler.runtime.engine import Engine
 from headrace.web.app import Application
 from headrace.web.openapi import described
 from headrace.web.service import Service
 from tests.stand_ins import Told
 from tests.web.conftest import waited_for
 from tests.web.exchange import Exchange
+from tests.web.jsonengine import JsonEngine
 
 
 class Well(Connection, kind="well"):
@@ -74,7 +74,7 @@ def components(components: Catalogue) -> Catalogue:
 
 @pytest_asyncio.fixture
 async def client(
-    engine: Engine, components: Catalogue, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    engine: JsonEngine, components: Catalogue, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> AsyncIterator[falcon.testing.ASGIConductor]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("YARD_PASS", "s3same-open")

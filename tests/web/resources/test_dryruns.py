@@ -12,7 +12,6 @@ import jsonschema
 import pytest
 
 from headrace.compiler.buckets import Bounds
-from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.rehearsal import chain
 from headrace.compiler.runtime.rehearsal.aside import Leash, TookTooLong
 from headrace.compiler.runtime.rehearsal.chain import Surroundings
@@ -24,6 +23,7 @@ from headrace.web.resources.dryruns.responders import Answered, DryRun, of_chain
 from headrace.web.service import Service
 from tests.peer import peer, replies
 from tests.web.declaring import declare
+from tests.web.jsonengine import JsonEngine
 
 Client = falcon.testing.ASGIConductor
 Post = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
@@ -197,7 +197,9 @@ async def test_a_script_that_does_not_compile_cannot_be_built(dry_run: Post) -> 
     assert said["message"].startswith("transforms[0].source.code: the script does not compile: ")
 
 
-async def test_a_gate_does_not_see_the_buckets_of_what_runs(dry_run: Post, engine: Engine) -> None:
+async def test_a_gate_does_not_see_the_buckets_of_what_runs(
+    dry_run: Post, engine: JsonEngine
+) -> None:
     declare(engine, {"machines": Bounds()})
     until = {"bucket": "machines", "conditions": AUTO}
     gated = {"type": "buffer", "max_messages": 5, "until": until}
@@ -447,7 +449,9 @@ async def test_at_most_200_entries_of_the_bucket_come_back(dry_run: Post) -> Non
     assert said["notes"] == ["bucket 'b': 50 more keys are not shown"]
 
 
-async def test_nothing_that_runs_is_touched(dry_run: Post, client: Client, engine: Engine) -> None:
+async def test_nothing_that_runs_is_touched(
+    dry_run: Post, client: Client, engine: JsonEngine
+) -> None:
     declare(engine, {"b": Bounds()}).get("b").merge({"": {"mode": "off"}})  # type: ignore[union-attr]
     await client.simulate_post(
         "/api/pipelines",
@@ -482,7 +486,7 @@ async def test_nothing_that_runs_is_touched(dry_run: Post, client: Client, engin
 
 
 async def test_scripts_of_a_chain_are_found_beside_the_config(
-    dry_run: Post, engine: Engine, tmp_path: Path
+    dry_run: Post, engine: JsonEngine, tmp_path: Path
 ) -> None:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "double.rhai").write_text("fn twice(n) { n * 2 }")
@@ -734,7 +738,7 @@ async def test_a_budget_and_a_refusal_have_no_place(
 
 
 async def test_a_failure_in_a_module_names_it(
-    try_script: Post, engine: Engine, tmp_path: Path
+    try_script: Post, engine: JsonEngine, tmp_path: Path
 ) -> None:
     (tmp_path / "main.rhai").write_text('import "lib" as lib;\nemit(lib::half(msg));')
     (tmp_path / "lib.rhai").write_text("fn half(n) {\n  throw `odd`;\n}")
@@ -783,7 +787,7 @@ async def test_at_most_200_keys_come_back(try_script: Post) -> None:
     ],
 )
 async def test_a_script_that_cannot_be_read_is_refused(
-    client: Client, engine: Engine, tmp_path: Path, source: Any, error: str
+    client: Client, engine: JsonEngine, tmp_path: Path, source: Any, error: str
 ) -> None:
     base = tmp_path / "base"
     (base / "folder").mkdir(parents=True)

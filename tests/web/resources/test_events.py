@@ -225,7 +225,7 @@ async def test_a_client_that_stops_reading_loses_events_and_is_told_how_many(
     watch = Event(b"1")
 
     for _ in range(MOST_WAITING + 7):
-        engine._feed.publish(watch)
+        engine.inner._feed.publish(watch)
 
     told = aiter(listener)
     assert await anext(told) == Lagged(7)

@@ -20,6 +20,7 @@ from headrace.web.app import Application
 from headrace.web.service import Service
 from tests.compiler.runtime.counting import Counting
 from tests.web.conftest import waited_for
+from tests.web.jsonengine import JsonEngine
 
 FEED = {"id": "feed", "inputs": [{"type": "http"}]}
 PATH = "/api/pipelines/feed/history"
@@ -118,7 +119,8 @@ async def test_a_new_pipeline_has_a_past_at_once(client, engine) -> None:
 
 
 async def test_without_history_the_past_is_empty(components, tmp_path) -> None:
-    engine = Engine(Clock(asyncio.get_running_loop()), retention_seconds=0)
+    inner = Engine(Clock(asyncio.get_running_loop()), retention_seconds=0)
+    engine = JsonEngine(inner, components)
     service = Service(engine, components, engine.clock, is_ready=True)
     async with falcon.testing.ASGIConductor(waited_for(Application(service))) as client:
         await counted(client, engine, [1])
@@ -151,7 +153,7 @@ def full(history: History, clock: Clock, seconds: int) -> None:
 
 
 async def test_a_whole_past_is_answered_as_described_and_in_good_time(client, engine) -> None:
-    full(engine.history, engine.clock, 90_000)
+    full(engine.inner.history, engine.clock, 90_000)
     described = (await client.simulate_get("/api/openapi.json")).json
 
     took = []

@@ -67,14 +67,14 @@ async def test_a_listed_status_is_the_present_one_though_the_config_is_encoded_o
     client, engine
 ) -> None:
     await create(client, HELLO)
-    [before] = await engine.pipelines()
-    engine._pipelines["hello"]._lifecycle.fail()
+    [before] = await engine.inner.pipelines()
+    engine.inner.graph.pipelines["hello"]._lifecycle.fail()
 
     listed = await client.simulate_get("/api/pipelines")
 
     config = engine.configs()["hello"].dump("hello")
     assert listed.json == [{"id": "hello", "config": config, "status": "failed"}]
-    [after] = await engine.pipelines()
+    [after] = await engine.inner.pipelines()
     assert after.text is before.text
 
 

@@ -24,6 +24,7 @@ from headrace.web.resources import revert as reverting
 from headrace.web.service import Service
 from tests.clients import PATIENCE
 from tests.web.conftest import waited_for
+from tests.web.jsonengine import JsonEngine
 
 WIDE = {"type": "buffer", "size": 100, "seconds": 3600}
 
@@ -47,17 +48,18 @@ class Plant:
         if connections is not None:
             self.connections.write_text(json.dumps(connections))
 
-    async def start(self, data_dir: DataDir | None = None) -> Engine:
+    async def start(self, data_dir: DataDir | None = None) -> JsonEngine:
         loaded = load(Files(config=self.config), self._components)
         assert loaded.program is not None
         assert not loaded.is_refused, loaded.diagnostics
-        engine = Engine(
+        inner = Engine(
             Clock(asyncio.get_running_loop()),
             connections=loaded.connections,
             secrets=Secrets({"WORD": "open-sesame"}, {}),
             data_dir=data_dir,
             base=loaded.base,
         )
+        engine = JsonEngine(inner, self._components)
         await engine.load(loaded.program)
         self.service = Service(
             engine, self._components, engine.clock, is_ready=True, files=loaded.files
@@ -136,7 +138,7 @@ async def test_a_root_outside_of_the_data_directory_is_refused(
 async def test_the_plan_is_what_a_revert_does_and_changes_nothing(plant: Plant) -> None:
     assert await plant.post("a", [1, 2]) == 202
     await plant.service.engine.clock.sleep(0)
-    bucket = plant.service.engine.state.get("seen")
+    bucket = plant.service.engine.inner.state.get("seen")
     assert bucket is not None
     bucket.merge({"k": {"n": 1}})
     await plant.client.simulate_post("/api/pipelines", json=ingest("new"))
@@ -240,7 +242,7 @@ async def test_a_file_that_is_refused_changes_nothing(
     await plant.client.simulate_post("/api/pipelines", json=ingest("new"))
     assert await plant.post("a", [1, 2]) == 202
     await plant.service.engine.clock.sleep(0)
-    before, graph = plant.running(), dict(plant.service.engine.graph.pipelines)
+    before, graph = plant.running(), dict(plant.service.engine.inner.graph.pipelines)
     plant.write(config)
 
     reverted = await plant.revert()
@@ -250,7 +252,7 @@ async def test_a_file_that_is_refused_changes_nothing(
     told = reverted.json["diagnostics"]
     assert {each["file"] for each in told} == {str(plant.config)}
     assert code is None or code in [each["code"] for each in told]
-    assert plant.service.engine.graph.pipelines == graph
+    assert plant.service.engine.inner.graph.pipelines == graph
     assert plant.running() == before
     assert [*plant.service.engine.connections] == ["disk"]
     assert (await plant.client.simulate_get("/api/settings")).json["unsaved_changes"] is True
@@ -258,7 +260,7 @@ async def test_a_file_that_is_refused_changes_nothing(
 
 @pytest.mark.parametrize("how", ["missing", "a directory", "broken connections"])
 async def test_files_that_cannot_be_read_change_nothing(plant: Plant, how: str) -> None:
-    before = dict(plant.service.engine.graph.pipelines)
+    before = dict(plant.service.engine.inner.graph.pipelines)
     if how == "broken connections":
         plant.connections.write_text("{")
     else:
@@ -272,7 +274,7 @@ async def test_files_that_cannot_be_read_change_nothing(plant: Plant, how: str) 
         assert answer.status_code == 500
         assert answer.json["error"].startswith(f"{begins}: {file}: ")
         assert answer.json["diagnostics"]
-    assert plant.service.engine.graph.pipelines == before
+    assert plant.service.engine.inner.graph.pipelines == before
 
 
 async def test_a_file_with_a_fault_has_no_plan(plant: Plant) -> None:

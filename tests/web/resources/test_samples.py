@@ -12,13 +12,13 @@ import falcon.testing
 import jsonschema
 import pytest
 
-from headrace.compiler.runtime.engine import Engine
 from headrace.web.app import Application
 from headrace.web.openapi import described
 from headrace.web.service import Service
 from tests.clients import PATIENCE
 from tests.sampled import until
 from tests.web.exchange import Exchange
+from tests.web.jsonengine import JsonEngine
 
 PATH = "/api/inputs/sample"
 Client = falcon.testing.ASGIConductor
@@ -121,10 +121,10 @@ class Recorded:
     ],
 )
 async def test_what_is_wanted_is_bounded(
-    sample: Post, engine: Engine, options: Any, most: int, seconds: float, notes: list[str]
+    sample: Post, engine: JsonEngine, options: Any, most: int, seconds: float, notes: list[str]
 ) -> None:
     recorded = Recorded()
-    engine.samples = recorded  # type: ignore[assignment]
+    engine.inner.samples = recorded  # type: ignore[assignment]
 
     said = await sample(DUMMY, **options)
 
@@ -228,7 +228,7 @@ async def test_all_that_is_wrong_is_told(sample: Post) -> None:
 
 
 async def test_a_file_that_is_missing_is_a_failure(
-    sample: Post, client: Client, engine: Engine, tmp_path: Path
+    sample: Post, client: Client, engine: JsonEngine, tmp_path: Path
 ) -> None:
     connection = {"id": "plant", "type": "mqtt", "host": "h", "tls": True, "ca_file": "ca.pem"}
     await client.simulate_post("/api/connections", json=connection)
@@ -330,22 +330,24 @@ async def test_a_misspelt_key_comes_with_the_one_that_is_meant(refused: Any) -> 
 # Who leaves.
 
 
-async def test_a_client_that_leaves_ends_its_sample(service: Service, engine: Engine) -> None:
+async def test_a_client_that_leaves_ends_its_sample(service: Service, engine: JsonEngine) -> None:
     body = json.dumps({"input": {"type": "dummy", "duration": 3600}, "timeout_ms": 30000})
     exchange = Exchange(Application(service), "POST", PATH, body=[body.encode()])
     asking = asyncio.ensure_future(exchange.run())
-    await until(lambda: len(engine.samples._under_way) == 1)
+    await until(lambda: len(engine.inner.samples._under_way) == 1)
 
     exchange.leave()
-    await until(lambda: not engine.samples._under_way)
+    await until(lambda: not engine.inner.samples._under_way)
     await asking
 
 
-async def test_a_server_that_shuts_down_ends_its_samples(service: Service, engine: Engine) -> None:
+async def test_a_server_that_shuts_down_ends_its_samples(
+    service: Service, engine: JsonEngine
+) -> None:
     body = json.dumps({"input": {"type": "dummy", "duration": 3600}, "timeout_ms": 30000})
     exchange = Exchange(Application(service), "POST", PATH, body=[body.encode()])
     asking = asyncio.ensure_future(exchange.run())
-    await until(lambda: len(engine.samples._under_way) == 1)
+    await until(lambda: len(engine.inner.samples._under_way) == 1)
 
     engine.hush()
     async with asyncio.timeout(PATIENCE / 2):

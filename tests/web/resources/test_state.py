@@ -25,6 +25,7 @@ from headrace.web.resources import state
 from headrace.web.service import Service
 from tests.virtual import virtual
 from tests.web.declaring import declare
+from tests.web.jsonengine import JsonEngine
 
 PIPELINE = {"id": "plc", "inputs": [{"type": "http"}]}
 
@@ -264,7 +265,7 @@ class Later:
 
     def __init__(self, components: Catalogue) -> None:
         self.clock = Clock(asyncio.get_running_loop())
-        self.engine = Engine(self.clock)
+        self.engine = JsonEngine(Engine(self.clock), components)
         self.service = Service(self.engine, components, self.clock, is_ready=True)
 
     async def get(self, path: str) -> Any:
