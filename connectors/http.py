@@ -7,7 +7,7 @@ import hmac
 import math
 import re
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
@@ -18,7 +18,7 @@ from headrace.compiler.edges import Arrival, AwaitingSink, Source
 from headrace.compiler.errors import BuildRefused, UnresolvedSecret
 from headrace.compiler.httpclient import HttpClient
 from headrace.compiler.jsontext import Decoding, encode
-from headrace.compiler.language.context import Context
+from headrace.compiler.language.context import Context, Origin
 from headrace.compiler.language.diagnostics import Fault, shown
 from headrace.compiler.language.families import Input, Output
 from headrace.compiler.language.fields import Choice, Integer, Name, Number, SecretText, refused
@@ -39,9 +39,6 @@ CHUNK = 16
 """Posts handed to the pump at once: what has left the queue and is not in the pipeline yet."""
 MOST_BYTES = 64 * 1024 * 1024
 """Bytes of bodies that may wait where the config does not say."""
-
-Origin = tuple[str, str | None, Iterable[tuple[bytes, bytes]]]
-"""Method, ``ip:port`` when it is known, and the headers of a post, names in lower case."""
 
 # Source: RFC 9110, section 5.6.2 (tokens) and 5.5 (field values).
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

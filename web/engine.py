@@ -10,7 +10,6 @@ from collections.abc import (
     Callable,
     Collection,
     Coroutine,
-    Iterable,
     Mapping,
     Sequence,
 )
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from headrace.compiler.language.config import PipelineConfig, Program
+from headrace.compiler.language.context import Origin
 from headrace.compiler.language.families import Input
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.language.states import BucketDeclaration
@@ -30,10 +30,6 @@ from headrace.compiler.runtime.plan import Plan
 from headrace.compiler.runtime.records import Resolution
 from headrace.compiler.runtime.reverting import Target
 from headrace.compiler.runtime.sampling.taking import Sample, Unbuilt, Unread
-
-Headers = Iterable[tuple[bytes, bytes]]
-Origin = tuple[str, str | None, Headers]
-"""Method, ``ip:port`` when it is known, and the headers of a post, names in lower case."""
 
 
 class Listener(Protocol):
@@ -49,13 +45,11 @@ class Listener(Protocol):
 class WayIn(Protocol):
     """What takes the posts of one pipeline. It is asked with every post, so of this process."""
 
-    @property
-    def wants_origin(self) -> bool:
-        """Whether it looks at where a post came from."""
+    wants_origin: bool
+    """Whether it looks at where a post came from."""
 
-    @property
-    def admits(self) -> Callable[[Callable[[str], str | None]], bool]:
-        """Returns whether the credential of the input is satisfied; is given what looks a header up."""
+    def admits(self, headers: Callable[[str], str | None]) -> bool:
+        """Return whether the credential of the input is satisfied; ``headers`` looks one up."""
 
     def take(
         self, body: bytes | bytearray, origin: Origin | None

@@ -6,9 +6,9 @@ and the component's place in it, so no component has to say who it is.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from headrace.compiler.buckets import Bucket
 from headrace.compiler.datadir import DataDir
@@ -55,6 +55,11 @@ class Paused(Protocol):
         """Give it up."""
 
 
+Headers = Iterable[tuple[bytes, bytes]]
+Origin = tuple[str, str | None, Headers]
+"""Method, ``ip:port`` when it is known, and the headers of a post, names in lower case."""
+
+
 class Ingress(Protocol):
     """What an input gives whoever wants to post to its pipeline over the API."""
 
@@ -69,7 +74,7 @@ class Ingress(Protocol):
     def has_room_for(self, size: int) -> bool:
         """Return whether a body of so many bytes may wait beside those that do."""
 
-    def offer(self, batch: Batch, origin: Any, size: int = 0) -> bool:
+    def offer(self, batch: Batch, origin: Origin | None, size: int = 0) -> bool:
         """Queue one batch, of a body of ``size`` bytes; False when it was not taken: there is no room."""
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import Decoding, has_exponents
-from headrace.compiler.language.context import Ingress
+from headrace.compiler.language.context import Ingress, Origin
 from headrace.compiler.largejson import LARGE, SLICE, decode_large
 
 MOST_WAITING = 64 * 1024 * 1024
@@ -51,7 +51,7 @@ class WayIn:
         self._pipeline = pipeline
         self._large = large
 
-    def take(self, body: Body, origin: Any) -> int | Coroutine[Any, Any, int]:
+    def take(self, body: Body, origin: Origin | None) -> int | Coroutine[Any, Any, int]:
         """Queue the messages of a post and return how many there were; what takes long is awaited.
 
         An array is one batch, anything else one message.
@@ -66,12 +66,12 @@ class WayIn:
                 return self._queued(batch, origin, len(body))
         return self._in_slices(body, origin)
 
-    def _queued(self, batch: Batch, origin: Any, size: int) -> int:
+    def _queued(self, batch: Batch, origin: Origin | None, size: int) -> int:
         if batch and not self.ingress.offer(batch, origin, size):
             raise self._full(size)
         return len(batch)
 
-    async def _in_slices(self, body: Body, origin: Any) -> int:
+    async def _in_slices(self, body: Body, origin: Origin | None) -> int:
         """Decode a large body, when it is its turn, unless it would not be taken anyway."""
         size, large = len(body), self._large
         if not self.ingress.has_room_for(size):
