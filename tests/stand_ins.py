@@ -9,9 +9,9 @@ from typing import Any
 from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import Arrival, AwaitingSink, InlineSink, Sink, Source
-from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.context import Context, Operator, Step
 from headrace.compiler.language.families import Input, Output, Transform
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.pipeline import Pipeline
 
@@ -180,7 +180,9 @@ def pipeline(
     outputs: Sequence[Output] = (),
 ) -> PipelineConfig:
     """Return a config of components that are there already."""
-    return PipelineConfig(id, tuple(inputs), tuple(transforms), tuple(outputs))
+    return PipelineConfig(
+        id=id, inputs=tuple(inputs), transforms=tuple(transforms), outputs=tuple(outputs)
+    )
 
 
 async def run(engine: Engine, config: PipelineConfig) -> None:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from headrace.compiler.language.catalogue import FAMILIES
 from headrace.compiler.language.config import ProgramShape
-from headrace.compiler.language.drafts import PipelineShape
+from headrace.compiler.language.families import FAMILIES
 from headrace.compiler.language.fields import Choice
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.language.records import Record
 from headrace.compiler.language.states import BucketDeclaration
 from headrace.compiler.language.structures import ListOf, ObjectOf, RecordOf
@@ -58,7 +58,7 @@ def of_kinds(name: str, kinds: Any) -> Iterator[Vocabulary]:
 def vocabularies() -> Iterable[Vocabulary]:
     found = [
         *within(ProgramShape),
-        *within(PipelineShape),
+        *within(PipelineConfig),
         *within(BucketDeclaration),
         *(each for family in FAMILIES for each in of_kinds(family, CATALOGUE.family(family))),
     ]

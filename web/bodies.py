@@ -13,8 +13,9 @@ from headrace.compiler.errors import HeadraceError, Refused
 from headrace.compiler.language.building import VALUES
 from headrace.compiler.language.diagnostics import Diagnostic, in_file_order, printable
 from headrace.compiler.language.documents import Document, Unreadable, read
-from headrace.compiler.language.drafts import Site, loaded
+from headrace.compiler.language.drafts import loaded
 from headrace.compiler.language.records import Record
+from headrace.compiler.language.sites import Site
 from headrace.web.asking import Request
 from headrace.web.turns import Turns
 

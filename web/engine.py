@@ -16,9 +16,10 @@ from collections.abc import (
 from pathlib import Path
 from typing import Any, Protocol
 
-from headrace.compiler.language.config import PipelineConfig, Program
+from headrace.compiler.language.config import Program
 from headrace.compiler.language.context import Origin
 from headrace.compiler.language.families import Input
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.language.states import BucketDeclaration
 from headrace.compiler.runtime.bucketpages import BucketFigures, BucketPage

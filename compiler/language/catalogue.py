@@ -9,9 +9,7 @@ import importlib
 import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
 
-from headrace.compiler.language.families import Component
-
-FAMILIES = ("input", "transform", "output", "connection")
+from headrace.compiler.language.families import FAMILIES, Component
 
 
 class Catalogue:

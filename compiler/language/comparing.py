@@ -10,17 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from headrace.compiler.decimals import Written
-from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.diagnostics import Path
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.language.records import Record
 
 
 def differing(before: PipelineConfig, after: PipelineConfig) -> Iterator[Path]:
     """Yield the settings in which two pipelines differ, their ids aside."""
-    yield from differences(before.inputs, after.inputs, ("inputs",))
-    yield from differences(before.transforms, after.transforms, ("transforms",))
-    yield from differences(before.outputs, after.outputs, ("outputs",))
-    yield from differences(before.state, after.state, ("state",))
+    yield from _within(before.values() | {"id": None}, after.values() | {"id": None}, ())
 
 
 def is_same(before: Any, after: Any) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path as FilePath
-from typing import Any, TypeVar
+from typing import Any
 
 from headrace.compiler.language.building import FAULTS
 from headrace.compiler.language.catalogue import Catalogue
@@ -17,30 +17,19 @@ from headrace.compiler.language.connections import Filed, companion, misnamed, u
 from headrace.compiler.language.diagnostics import (
     Diagnostic,
     Fault,
-    Path,
     in_file_order,
 )
 from headrace.compiler.language.documents import Document
-from headrace.compiler.language.drafts import (
-    Draft,
-    Part,
-    PipelineShape,
-    Site,
-    draft_of,
-    is_refused,
-    loaded,
-)
-from headrace.compiler.language.families import Component, Input, Output, Transform
-from headrace.compiler.language.fields import AnyJson, ConnectionName
-from headrace.compiler.language.records import Record, dumped, is_misspelt, json_type, option
+from headrace.compiler.language.drafts import Draft, draft_of, is_refused, loaded
+from headrace.compiler.language.fields import AnyJson
+from headrace.compiler.language.pipelines import FAMILY_OF, PipelineConfig
+from headrace.compiler.language.records import Record, is_misspelt, json_type, option
 from headrace.compiler.language.remarks import remarks
-from headrace.compiler.language.rules import by_dependency, upstreams, wrong_between, wrong_within
+from headrace.compiler.language.rules import by_dependency, wrong_between, wrong_within
 from headrace.compiler.language.secrets import Secrets
-from headrace.compiler.language.settings import settings_of
-from headrace.compiler.language.states import BucketDeclaration, PipelineState, undeclared
+from headrace.compiler.language.sites import Site
+from headrace.compiler.language.states import BucketDeclaration, undeclared
 from headrace.compiler.language.structures import ListOf, ObjectOf, RecordOf
-
-_C = TypeVar("_C", bound=Component)
 
 
 class ProgramShape(Record):
@@ -57,75 +46,6 @@ class ProgramShape(Record):
         default=None,
         elsewhere="buckets stores",
     )
-
-
-@dataclass(frozen=True)
-class PipelineConfig:
-    """One pipeline that can be built, and where it is written."""
-
-    id: str | None
-    inputs: tuple[Input, ...]
-    transforms: tuple[Transform, ...] = ()
-    outputs: tuple[Output, ...] = ()
-    state: PipelineState | None = None
-    source: Document | None = None
-    at: Path = ()
-    called: Path = ()
-
-    @property
-    def site(self) -> Site:
-        """Where it is written."""
-        return Site(self.source, self.at, self.called)
-
-    def diagnose(self, fault: Fault, path: Path = ()) -> Diagnostic:
-        """Return a fault found at ``path`` of the pipeline, with its place in the file."""
-        return self.site.inside(*path).diagnose(fault)
-
-    @property
-    def upstreams(self) -> list[str]:
-        """The pipelines it reads from."""
-        return [name for _, name in self.readings()]
-
-    def readings(self) -> Iterator[tuple[Path, str]]:
-        """Yield the pipelines it reads from, each with the path of where it says so."""
-        for index, each in enumerate(self.inputs):
-            for path, name in upstreams(settings_of(each)):
-                yield ("inputs", index, *path), name
-
-    @property
-    def connections(self) -> set[str]:
-        """The connections it names."""
-        return {name for _, _, name in self.namings()}
-
-    def namings(self) -> Iterator[tuple[Path, str, str]]:
-        """Yield where it names a connection, with the kind that is wanted there and the name."""
-        for where, components in self._lists():
-            for index, each in enumerate(components):
-                for path, known, value in settings_of(each):
-                    if isinstance(known, ConnectionName):
-                        yield (where, index, *path), known.connection_kind, value
-
-    def components(self) -> Iterator[Component]:
-        """Yield its components, in the order of a config."""
-        for _, components in self._lists():
-            yield from components
-
-    def _lists(self) -> Iterator[tuple[str, tuple[Component, ...]]]:
-        yield "inputs", self.inputs
-        yield "transforms", self.transforms
-        yield "outputs", self.outputs
-
-    def dump(self, id: str | None = None, *, masked: bool = True) -> dict[str, Any]:
-        """Return the config as the API echoes it, under the ``id`` it runs.
-
-        Not ``masked``, as a save writes it: with the credentials that are spelled out in a url.
-        """
-        running = id if id is not None else self.id
-        return {
-            **({} if running is None else {"id": running}),
-            **{name: dumped(listed, masked=masked) for name, listed in self._lists()},
-            **({} if self.state is None else {"state": self.state.dump()}),
-        }
 
 
 @dataclass(frozen=True)
@@ -247,7 +167,7 @@ def _with_hint(fault: Fault, value: Mapping[str, Any], document: Document) -> Fa
 
 def _is_pipeline(value: Mapping[str, Any]) -> bool:
     """Return whether a file is one pipeline by its keys, also where they are those of other tools."""
-    others = PipelineShape.other_keys()
+    others = PipelineConfig.other_keys()
     ends = {"inputs", "outputs"}
     return "pipelines" not in value and any(others.get(key, key) in ends for key in value)
 
@@ -304,17 +224,5 @@ def _examined(drafts: Iterable[Draft], base: FilePath | None) -> Iterator[Diagno
 
 def _built(draft: Draft) -> PipelineConfig:
     """Return the config of a draft with which nothing is wrong."""
-
-    def all_of(parts: Iterable[Part], family: type[_C]) -> tuple[_C, ...]:
-        return tuple(part.built for part in parts if isinstance(part.built, family))
-
-    return PipelineConfig(
-        draft.id,
-        all_of(draft.inputs, Input),
-        all_of(draft.transforms, Transform),
-        all_of(draft.outputs, Output),
-        draft.state,
-        draft.site.document,
-        draft.site.at,
-        draft.site.called,
-    )
+    built = {name: tuple(part.built for part in getattr(draft, name)) for name in FAMILY_OF}
+    return PipelineConfig(id=draft.id, state=draft.state, **built).standing(draft.site)

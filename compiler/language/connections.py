@@ -18,7 +18,7 @@ from headrace.compiler.language.diagnostics import (
     shown,
 )
 from headrace.compiler.language.documents import Document
-from headrace.compiler.language.drafts import Part, Site, is_refused, loaded, part_of
+from headrace.compiler.language.drafts import Part, is_refused, loaded, part_of
 from headrace.compiler.language.families import Connection
 from headrace.compiler.language.fields import ConnectionName, Identifier
 from headrace.compiler.language.ground import Ground
@@ -26,6 +26,7 @@ from headrace.compiler.language.records import Record, faults_of, json_type, not
 from headrace.compiler.language.remarks import literal_references
 from headrace.compiler.language.secrets import Secret, Secrets
 from headrace.compiler.language.settings import Setting, settings_of
+from headrace.compiler.language.sites import Site
 from headrace.compiler.language.suggest import did_you_mean, nearest, one_of
 
 _ANY_GROUND = Ground()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from headrace.compiler.language.config import PipelineConfig
+from headrace.compiler.language.pipelines import PipelineConfig
 
 Configs = Mapping[str, PipelineConfig]
 """Pipelines by the ids under which they run."""

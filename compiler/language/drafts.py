@@ -14,104 +14,24 @@ from typing import Any, TypeVar
 from marshmallow import ValidationError
 
 from headrace.compiler.language.building import FAULTS
-from headrace.compiler.language.catalogue import FAMILIES, Catalogue
+from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.diagnostics import (
     Diagnostic,
     Fault,
-    Path,
     Severity,
-    diagnosed,
     path_text,
 )
-from headrace.compiler.language.documents import Document
-from headrace.compiler.language.families import Component
-from headrace.compiler.language.fields import ConnectionName, Identifier
+from headrace.compiler.language.families import FAMILIES, Component
+from headrace.compiler.language.fields import ConnectionName
 from headrace.compiler.language.ground import Ground
-from headrace.compiler.language.records import Record, UnknownKey, faults_of, is_misspelt, option
+from headrace.compiler.language.pipelines import FAMILY_OF, PipelineConfig
+from headrace.compiler.language.records import Record, UnknownKey, faults_of, is_misspelt
 from headrace.compiler.language.settings import Setting, settings
+from headrace.compiler.language.sites import Site
 from headrace.compiler.language.states import PipelineState
-from headrace.compiler.language.structures import ComponentOf, ListOf, RecordOf
 from headrace.compiler.language.variants import untagged, variant_named
 
 _R = TypeVar("_R", bound=Record)
-
-TRANSFORMS = 100
-"""How many transforms a pipeline has at most: each calls the next, and a stack has an end."""
-
-ENDS = 1000
-"""How many inputs or outputs it has at most."""
-
-
-class PipelineShape(Record):
-    """A pipeline: inputs merged, transforms in order, every batch to every output."""
-
-    id: str | None = option(
-        Identifier(),
-        "What it is called; a readable random name if left out.",
-        default=None,
-        elsewhere="key label name title",
-    )
-    inputs: tuple[Any, ...] = option(
-        ListOf(ComponentOf("input"), at_least=1, at_most=ENDS),
-        "Where its messages come from.",
-        elsewhere="from input source sources",
-    )
-    transforms: tuple[Any, ...] = option(
-        ListOf(ComponentOf("transform"), at_most=TRANSFORMS),
-        "What happens to them, in this order.",
-        default=(),
-        elsewhere="operators pipeline processor processors stages steps transform",
-    )
-    outputs: tuple[Any, ...] = option(
-        ListOf(ComponentOf("output"), at_most=ENDS),
-        "Where they go: every batch to each of them.",
-        default=(),
-        elsewhere="destination destinations output sink sinks to",
-    )
-    state: PipelineState | None = option(
-        RecordOf(PipelineState), "The bucket that it remembers in and recalls from.", default=None
-    )
-
-
-FAMILY_OF: Mapping[str, str] = {
-    name: known.field.inner.family
-    for name, known in PipelineShape.options().items()
-    if isinstance(known.field, ListOf) and isinstance(known.field.inner, ComponentOf)
-}
-"""The lists of components that a pipeline has, and what they are lists of."""
-
-
-@dataclass(frozen=True)
-class Site:
-    """Where something stands in a document, and how that place is called.
-
-    The two differ in a file that is a bare list, where ``pipelines[2]`` stands at ``[2]``.
-    """
-
-    document: Document | None = None
-    at: Path = ()
-    called: Path = ()
-
-    def inside(self, *steps: str | int) -> Site:
-        """Return a place within this one."""
-        return Site(self.document, (*self.at, *steps), (*self.called, *steps))
-
-    def position(self) -> tuple[int, int] | None:
-        """Return the line and the column on which it starts."""
-        return None if self.document is None else self.document.position(self.at)
-
-    def line(self) -> int | None:
-        """Return the line on which it starts."""
-        place = self.position()
-        return place and place[0]
-
-    def diagnose(self, fault: Fault) -> Diagnostic:
-        """Return a fault that was raised here."""
-        file = position = None
-        if self.document is not None:
-            file = self.document.file
-            position = self.document.place_of(fault, self.at)
-        return diagnosed(fault, file, position, (*self.called, *fault.path))
 
 
 @dataclass(frozen=True)
@@ -169,14 +89,13 @@ class Draft:
 
     def parts(self) -> Iterator[Part]:
         """Yield all its components."""
-        yield from self.inputs
-        yield from self.transforms
-        yield from self.outputs
+        for name in FAMILY_OF:
+            yield from getattr(self, name)
 
 
 def draft_of(value: Any, site: Site, catalogue: Catalogue) -> tuple[Draft, list[Diagnostic]]:
     """Read a pipeline, and tell all that is wrong with it and each of its components."""
-    _, shape, faults = loaded(PipelineShape, value)
+    _, shape, faults = loaded(PipelineConfig, value)
     said = [site.diagnose(fault) for fault in faults]
     known = _state(value, shape, faults)
     for name, family in FAMILY_OF.items():

@@ -10,9 +10,9 @@ from types import MappingProxyType
 from typing import Any
 
 from headrace.compiler.jsontext import encode
-from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.connections import misnamed
 from headrace.compiler.language.families import Connection
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.language.rules import missing_upstream
 from headrace.compiler.language.settings import settings_of
 from headrace.compiler.language.states import BucketDeclaration

@@ -9,7 +9,7 @@ and ``listed`` is the place in the reference. Nothing else anywhere lists kinds:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from headrace.compiler.delivery import Batch, JsonValue, parts
 from headrace.compiler.edges import Sink, Source
@@ -28,6 +28,12 @@ from headrace.compiler.largejson import LargeList
 
 if TYPE_CHECKING:
     from headrace.compiler.lowering.code import Code
+
+Stage = Literal["input", "transform", "output"]
+"""The families of the components that a pipeline is made of."""
+
+FAMILIES = (*get_args(Stage), "connection")
+"""All families, in the order of the reference."""
 
 Origins = Sequence[Sequence[Sequence[int]]]
 """Per batch and per message, the indices of the messages that it came from."""

@@ -20,9 +20,8 @@ from headrace.compiler.language.fieldflow import FieldUse, Passing, Shape, Who, 
 from headrace.compiler.language.fields import ScriptText, SecretText, Strict, Text
 from headrace.compiler.language.holders import Holder
 from headrace.compiler.language.records import dumped
-from headrace.compiler.language.rules import upstreams
 from headrace.compiler.language.secrets import Secret
-from headrace.compiler.language.settings import Setting
+from headrace.compiler.language.settings import Setting, upstreams
 from headrace.compiler.language.suggest import did_you_mean
 
 _MOST_LISTED = 50

@@ -13,11 +13,10 @@ from heapq import heappop, heappush
 from itertools import islice
 
 from headrace.compiler.language.building import FAULTS
-from headrace.compiler.language.diagnostics import Diagnostic, Fault, Path, shown
+from headrace.compiler.language.diagnostics import Diagnostic, Fault, shown
 from headrace.compiler.language.drafts import Draft, Part
 from headrace.compiler.language.families import Input
-from headrace.compiler.language.fields import PipelineId
-from headrace.compiler.language.settings import Setting
+from headrace.compiler.language.settings import upstreams
 from headrace.compiler.language.suggest import did_you_mean, one_of
 
 
@@ -37,13 +36,6 @@ def wrong_between(drafts: Sequence[Draft], running: Collection[str] = ()) -> Ite
     _, rings = _taken_apart(drafts)
     for ring in rings:
         yield _told(drafts, ring)
-
-
-def upstreams(found: Iterable[Setting]) -> Iterator[tuple[Path, str]]:
-    """Yield the pipelines that settings name, each with its path."""
-    for path, field, value in found:
-        if isinstance(field, PipelineId):
-            yield path, value
 
 
 def by_dependency(drafts: Sequence[Draft]) -> list[int]:

@@ -20,10 +20,10 @@ from apispec.ext.marshmallow.openapi import OpenAPIConverter
 
 from headrace.compiler.language import fields, structures, variants
 from headrace.compiler.language.blank import SOMETHING_SEEN
-from headrace.compiler.language.catalogue import FAMILIES, Catalogue
+from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.config import ProgramShape
-from headrace.compiler.language.drafts import PipelineShape
-from headrace.compiler.language.families import Component
+from headrace.compiler.language.families import FAMILIES, Component
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.language.records import Record, RecordSchema, dumped
 from headrace.compiler.language.reference import prose
 from headrace.compiler.language.urls import HttpUrl
@@ -58,7 +58,7 @@ def rendered(
     if catalogue is not None:
         for family in FAMILIES:
             describing.union(family.capitalize(), catalogue.family(family))
-        spec.components.schema("Config", schema=described_by(PipelineShape))
+        spec.components.schema("Config", schema=described_by(PipelineConfig))
         spec.components.schema("Buckets", describing.takes(ProgramShape.options()["state"].field))
         spec.components.schema("Connections", _connections())
     for record in records:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from headrace.compiler.language.diagnostics import Path
-from headrace.compiler.language.fields import Strict
+from headrace.compiler.language.fields import PipelineId, Strict
 from headrace.compiler.language.records import Record
 from headrace.compiler.language.structures import ListOf
 
@@ -27,6 +27,13 @@ def settings(record: type[Record], values: Mapping[str, Any], path: Path = ()) -
 def settings_of(record: Record) -> Iterator[Setting]:
     """Yield the settings of a record that has been read."""
     return settings(type(record), record.values())
+
+
+def upstreams(found: Iterable[Setting]) -> Iterator[tuple[Path, str]]:
+    """Yield the pipelines that settings name, each with its path."""
+    for path, field, value in found:
+        if isinstance(field, PipelineId):
+            yield path, value
 
 
 def _inside(field: Any, value: Any, path: Path) -> Iterator[Setting]:

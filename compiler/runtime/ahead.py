@@ -13,9 +13,9 @@ from typing import Any
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.families import Connection
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.language.readings import Reading
 from headrace.compiler.runtime.dependencies import digest
 

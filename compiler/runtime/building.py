@@ -9,7 +9,6 @@ from reactivex import Observable
 from headrace.compiler.delivery import Delivery
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.connections import (
     connection_faults,
     filed_secret_faults,
@@ -17,6 +16,7 @@ from headrace.compiler.language.connections import (
 )
 from headrace.compiler.language.diagnostics import Diagnostic, Fault
 from headrace.compiler.language.families import Component, Input, Output
+from headrace.compiler.language.pipelines import FAMILY_OF, PipelineConfig
 from headrace.compiler.language.settings import settings_of
 from headrace.compiler.language.states import undeclared
 from headrace.compiler.lowering.assembling import assemble
@@ -28,10 +28,7 @@ from headrace.compiler.runtime.inputbuffer import input_buffer
 from headrace.compiler.runtime.outputs import Writer, writer
 from headrace.compiler.runtime.parts import Parts
 from headrace.compiler.runtime.pump import Pump
-from headrace.compiler.runtime.signatures import Stage
 from headrace.compiler.runtime.unpacking import Unpacking
-
-_STAGES: dict[str, Stage] = {"inputs": "input", "transforms": "transform", "outputs": "output"}
 
 
 class Builder:
@@ -90,7 +87,7 @@ class Builder:
 
     def place(self, family: str, index: int) -> Place:
         """Return the context of a component."""
-        return Place(self._world, self._parts, self._failures, _STAGES[family], index)
+        return Place(self._world, self._parts, self._failures, FAMILY_OF[family], index)
 
     def arriving(self, component: Input, index: int) -> Observable[Delivery]:
         """Return what an input delivers, through its own buffer."""

@@ -29,7 +29,8 @@ from headrace.compiler.language.context import (
     Step,
 )
 from headrace.compiler.language.diagnostics import Diagnostic
-from headrace.compiler.language.families import Connection
+from headrace.compiler.language.families import Connection, Stage
+from headrace.compiler.language.pipelines import LIST_OF
 from headrace.compiler.language.readings import Reading
 from headrace.compiler.language.redaction import Redaction
 from headrace.compiler.language.secrets import Secret, Secrets
@@ -40,7 +41,6 @@ from headrace.compiler.runtime.ahead import Readings, read_now
 from headrace.compiler.runtime.claims import Claims
 from headrace.compiler.runtime.failures import Failures, cut
 from headrace.compiler.runtime.parts import Hold
-from headrace.compiler.runtime.signatures import Stage
 from headrace.compiler.runtime.turns import Turns
 from headrace.compiler.runtime.wayin import LargePosts, WayIn
 
@@ -124,7 +124,7 @@ class Place:
         self._claimed: list[str] = []
         self.pipeline = parts.pipeline
         self.index = index
-        self.place = f"{stage}s[{index}]"
+        self.place = f"{LIST_OF[stage]}[{index}]"
         self.clock = world.clock
         self.data_dir = world.data_dir
         self.base = world.base

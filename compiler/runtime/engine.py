@@ -20,10 +20,11 @@ from headrace.compiler.errors import (
     Refused,
     UnknownPipeline,
 )
-from headrace.compiler.language.config import PipelineConfig, Program
+from headrace.compiler.language.config import Program
 from headrace.compiler.language.diagnostics import Diagnostic
 from headrace.compiler.language.families import Connection, Input
 from headrace.compiler.language.ids import generated_id
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.language.retention import DEFAULT_RETENTION
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.language.states import BucketDeclaration, bounds_of

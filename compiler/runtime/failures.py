@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import get_args
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.language.families import Stage
+from headrace.compiler.language.pipelines import LIST_OF
 from headrace.compiler.runtime.repeats import Repeats
-from headrace.compiler.runtime.signatures import Place, Signature, Signatures, Stage
+from headrace.compiler.runtime.signatures import Place, Signature, Signatures
 
 MOST_BYTES = 2048
 LOG_PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
@@ -46,7 +49,7 @@ class Failures:
         self._tell = tell
         self._logged = Repeats(clock, LOG_PAUSES, self._log)
         self.table = signatures
-        self.by_stage: dict[Stage, int] = {"input": 0, "transform": 0, "output": 0}
+        self.by_stage: dict[Stage, int] = dict.fromkeys(get_args(Stage), 0)
 
     def report(self, stage: Stage, component: int | None, message: str) -> None:
         """Count one failure, tell of it, and log it now or with others."""
@@ -71,6 +74,6 @@ class Failures:
 
     def _log(self, place: Place, count: int, *, is_more: bool) -> None:
         stage, component, message = place
-        where = stage + "s" + ("" if component is None else f"[{component}]")
+        where = LIST_OF[stage] + ("" if component is None else f"[{component}]")
         said = f"{count:,} more: {message}" if is_more else message
         log.warning("pipeline '%s' %s: %s", self._pipeline, where, said, extra={"count": count})

@@ -9,8 +9,8 @@ from graphlib import CycleError, TopologicalSorter
 
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.digits import keeping_digits
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.language.rules import missing_upstream
 from headrace.compiler.lowering.outlet import Outlet
 from headrace.compiler.runtime.inbox import Inbox

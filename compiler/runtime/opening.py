@@ -6,9 +6,9 @@ import asyncio
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BuildRefused
+from headrace.compiler.language.families import Stage
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.parts import Parts
-from headrace.compiler.runtime.signatures import Stage
 
 Refusal = tuple[Stage, int, BuildRefused]
 """Which component was turned down, and why."""

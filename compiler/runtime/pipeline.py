@@ -14,8 +14,8 @@ from reactivex.abc import DisposableBase
 from reactivex.disposable import CompositeDisposable, Disposable
 
 from headrace.compiler.jsontext import encode
-from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.diagnostics import Diagnostic
+from headrace.compiler.language.pipelines import LIST_OF, PipelineConfig
 from headrace.compiler.language.redaction import Hidden
 from headrace.compiler.lowering.lines import Slices
 from headrace.compiler.lowering.merging import leaving
@@ -115,7 +115,7 @@ class Pipeline:
             return []
         self._refusals = await self._opening.open(seconds, is_awaited=is_awaited)
         return [
-            self.config.diagnose(cause.fault, (f"{stage}s", index))
+            self.config.diagnose(cause.fault, (LIST_OF[stage], index))
             for stage, index, cause in self._refusals
         ]
 

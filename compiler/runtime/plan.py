@@ -8,10 +8,11 @@ from functools import cache
 
 from headrace.compiler.buckets import Bucket, Buckets
 from headrace.compiler.language.comparing import differing, is_same
-from headrace.compiler.language.config import PipelineConfig, Program
+from headrace.compiler.language.config import Program
 from headrace.compiler.language.diagnostics import path_text
 from headrace.compiler.language.families import Connection
 from headrace.compiler.language.ids import generated_id
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.runtime.dependencies import Dependencies, Digest, digest
 from headrace.compiler.runtime.pipeline import Pipeline
 

@@ -15,7 +15,8 @@ from math import inf
 from typing import Protocol
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.runtime.signatures import Place, Stage
+from headrace.compiler.language.families import Stage
+from headrace.compiler.runtime.signatures import Place
 
 MOST_TEXTS = 8
 """Different messages of one component that are told of in a while."""

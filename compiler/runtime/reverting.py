@@ -17,9 +17,10 @@ from typing import Any, TypeVar
 
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import HeadraceError, Refused
-from headrace.compiler.language.config import PipelineConfig, Program
+from headrace.compiler.language.config import Program
 from headrace.compiler.language.diagnostics import Diagnostic
 from headrace.compiler.language.families import Connection
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.language.states import bounds_of
 from headrace.compiler.runtime.ahead import Readings, read_ahead
 from headrace.compiler.runtime.context import World

@@ -8,13 +8,12 @@ itself, which is not.
 from __future__ import annotations
 
 from sys import getsizeof
-from typing import Literal
 
 import msgspec
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.language.families import Stage
 
-Stage = Literal["input", "transform", "output"]
 Place = tuple[Stage, int | None, str]
 
 MOST_SIGNATURES = 64

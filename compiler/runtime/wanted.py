@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.diagnostics import Diagnostic
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.language.rules import circle
 
 Configs = Mapping[str, PipelineConfig]

@@ -15,12 +15,13 @@ from typing import Any
 
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.jsontext import encode
+from headrace.compiler.language.families import Stage
 from headrace.compiler.largejson import TURN_SECONDS, are_small, beginning
 from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.failures import MOST_BYTES, cut
 from headrace.compiler.runtime.feed import Event, Feed
 from headrace.compiler.runtime.repeats import Repeats
-from headrace.compiler.runtime.signatures import Place, Stage
+from headrace.compiler.runtime.signatures import Place
 
 MESSAGES_PER_BATCH = 100
 QUIET_SECONDS = 0.1

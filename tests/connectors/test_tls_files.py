@@ -13,8 +13,8 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BuildRefused, Refused
-from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.families import Connection
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.language.readings import MOST_BYTES
 from headrace.compiler.runtime.ahead import read_ahead
 from headrace.compiler.runtime.dependencies import digest
@@ -74,7 +74,9 @@ async def refused(
     connections = {"there": kind.load({**given, "ca_file": "ca.pem"})}
     engine = Engine(Clock(asyncio.get_running_loop()), connections=connections, base=base)
     try:
-        await engine.compile(PipelineConfig("p", (DummyInput(duration=3600),), outputs=(output,)))
+        await engine.compile(
+            PipelineConfig(id="p", inputs=(DummyInput(duration=3600),), outputs=(output,))
+        )
     except Refused as cause:
         return [(each.code, each.message) for each in cause.diagnostics]
     finally:
@@ -125,7 +127,7 @@ async def test_what_is_read_ahead_is_known_by_what_the_files_held(authority: Aut
     base, file = authority.ca_file.parent, authority.ca_file
     connection = RedisConnection.load({"url": f"rediss://{NOBODY}", "ca_file": file.name})
     writes = RedisOutput.load({"connection": "there", "channel": "c"})
-    config = PipelineConfig("p", (DummyInput(duration=3600),), outputs=(writes,))
+    config = PipelineConfig(id="p", inputs=(DummyInput(duration=3600),), outputs=(writes,))
 
     readings = await read_ahead(
         [config, config], {"there": connection}, base, Clock(asyncio.get_running_loop())

@@ -7,9 +7,10 @@ import pytest
 
 from headrace.compiler.buckets import Bounds
 from headrace.compiler.language.catalogue import scan
-from headrace.compiler.language.config import PipelineConfig, load_program
+from headrace.compiler.language.config import load_program
 from headrace.compiler.language.documents import read
 from headrace.compiler.language.fieldflow import FieldUse
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.language.states import PipelineState
 from headrace.compiler.lowering.chain import lower, plainly
 from headrace.compiler.lowering.code import fuse
@@ -678,12 +679,19 @@ async def test_what_one_pipeline_remembers_another_one_recalls_by_a_key_of_its_o
     store = Remember.load({"remember": [{"field": "mode", "as": "mode"}]})
 
     await run(
-        it, PipelineConfig("modes", (reads(modes),), (store,), state=in_machines("machine_id"))
+        it,
+        PipelineConfig(
+            id="modes", inputs=(reads(modes),), transforms=(store,), state=in_machines("machine_id")
+        ),
     )
     await run(
         it,
         PipelineConfig(
-            "readings", (reads(readings),), (recall(),), (takes(sink),), in_machines("id")
+            id="readings",
+            inputs=(reads(readings),),
+            transforms=(recall(),),
+            outputs=(takes(sink),),
+            state=in_machines("id"),
         ),
     )
     await it.clock.sleep(6)

@@ -12,9 +12,10 @@ from reactivex.subject import Subject
 from headrace.compiler.buckets import Bounds
 from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Delivery, Window
-from headrace.compiler.language.config import PipelineConfig, load_program
+from headrace.compiler.language.config import load_program
 from headrace.compiler.language.documents import read
 from headrace.compiler.language.families import Transform
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.language.states import PipelineState
 from headrace.compiler.runtime.engine import Engine
 from headrace.operators.buffer import Buffer
@@ -41,7 +42,9 @@ def config(
     kept = Kept(it.clock)
     state = None if bucket is None else PipelineState(bucket=bucket)
     source = reads(Told(it.clock, told))
-    return PipelineConfig(id, (source,), tuple(transforms), (takes(kept),), state), kept
+    return PipelineConfig(
+        id=id, inputs=(source,), transforms=transforms, outputs=(takes(kept),), state=state
+    ), kept
 
 
 def long(**options: Any) -> Transform:

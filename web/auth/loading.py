@@ -19,10 +19,11 @@ from headrace.compiler.language.diagnostics import (
     path_text,
 )
 from headrace.compiler.language.documents import Document
-from headrace.compiler.language.drafts import Site, is_refused, loaded
+from headrace.compiler.language.drafts import is_refused, loaded
 from headrace.compiler.language.remarks import taken_literally
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.language.settings import settings, settings_of
+from headrace.compiler.language.sites import Site
 from headrace.web.auth.passwords import MOST_PASSWORD, hash_faults
 from headrace.web.auth.settings import Account, AuthSettings, ServerSettings
 

@@ -88,11 +88,11 @@ def _uses(loaded: Loaded) -> Iterator[str]:
     """
     if loaded.program is None or loaded.is_refused:
         return
-    for config in sorted(loaded.program.pipelines, key=lambda each: each.at):
-        file = None if config.source is None else config.source.file
+    for config in sorted(loaded.program.pipelines, key=lambda each: each.site.at):
+        file = None if config.site.document is None else config.site.document.file
         for path, kind, name in config.namings():
             at = place(file, config.site.inside(*path).position())
-            component = path_text((*config.called, *path[:2]))
+            component = path_text((*config.site.called, *path[:2]))
             used = f"{kind} connection '{name}' ({loaded.filed_at[name]})"
             yield printable(f"{at}: {component} uses {used}")
 

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from headrace.compiler import jsontext
-from headrace.compiler.language import building, drafts
+from headrace.compiler.language import building, pipelines
 from headrace.compiler.language.retention import DEFAULT_RETENTION, MOST_RETENTION
 from headrace.compiler.runtime import (
     engine,
@@ -40,8 +40,8 @@ LIMITS = (
     ("any other request body", f"{bodies.LARGEST // 2**20} MiB"),
     ("lists and objects inside each other", str(jsontext.MAX_DEPTH)),
     ("values in one document: a file, or a body that is no messages", f"{building.VALUES:,}"),
-    ("transforms of a pipeline", str(drafts.TRANSFORMS)),
-    ("inputs of a pipeline, and outputs", f"{drafts.ENDS:,} each"),
+    ("transforms of a pipeline", str(pipelines.TRANSFORMS)),
+    ("inputs of a pipeline, and outputs", f"{pipelines.ENDS:,} each"),
     ("batches in the inbox of a `pipeline` input", str(inbox.CAPACITY)),
     ("outputs coming up before a create answers `starting`", f"{engine.OPENING_SECONDS:g} s"),
     ("a pipeline ending", f"{engine.ENDING_SECONDS + pipeline.LAST_SECONDS:g} s"),

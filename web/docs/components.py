@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from headrace.compiler.language import fields, structures, variants
-from headrace.compiler.language.catalogue import FAMILIES, Catalogue
-from headrace.compiler.language.drafts import PipelineShape
-from headrace.compiler.language.families import Component, Input
+from headrace.compiler.language.catalogue import Catalogue
+from headrace.compiler.language.families import FAMILIES, Component, Input
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.language.records import Option, Record, dumped
 from headrace.compiler.language.reference import component_doc, listed_options, prose
 from headrace.compiler.language.states import BucketDeclaration
@@ -42,7 +42,7 @@ def pages(catalogue: Catalogue) -> dict[str, Parts]:
 def _pipeline() -> Iterator[str]:
     """Yield the keys of a pipeline, and of what they hold that is no component."""
     sections = Sections()
-    yield sections.table(PipelineShape.options().values())
+    yield sections.table(PipelineConfig.options().values())
     yield from sections.mentioned()
 
 

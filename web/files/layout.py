@@ -11,9 +11,10 @@ from typing import Any
 
 from headrace.compiler.language.diagnostics import Diagnostic, in_file_order
 from headrace.compiler.language.documents import Document
-from headrace.compiler.language.drafts import Site, loaded
+from headrace.compiler.language.drafts import loaded
 from headrace.compiler.language.fields import Choice, Identifier, Integer, Number
 from headrace.compiler.language.records import Record, dumped, option
+from headrace.compiler.language.sites import Site
 from headrace.compiler.language.structures import ListOf, ObjectOf, RecordOf
 
 

@@ -12,10 +12,10 @@ import msgspec
 from msgspec import Meta
 
 from headrace.compiler.jsontext import encode
+from headrace.compiler.language.families import Stage
 from headrace.compiler.runtime.history import Past
 from headrace.compiler.runtime.records import WIDTHS, Resolution
 from headrace.compiler.runtime.rings import Buckets
-from headrace.compiler.runtime.signatures import Stage
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import Answer, Endpoint, Query
 from headrace.web.service import Service

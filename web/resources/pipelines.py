@@ -11,9 +11,10 @@ import falcon.asgi
 import msgspec
 
 from headrace.compiler.errors import Refused
-from headrace.compiler.language.config import PipelineConfig, load_pipeline
+from headrace.compiler.language.config import load_pipeline
 from headrace.compiler.language.diagnostics import Diagnostic, in_file_order
 from headrace.compiler.language.families import Connection
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.runtime.figures import PipelineFigures
 from headrace.compiler.runtime.lifecycle import Status
 from headrace.web import examples

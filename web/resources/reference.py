@@ -18,7 +18,8 @@ import msgspec
 from msgspec import Meta
 
 from headrace.compiler.jsontext import encode
-from headrace.compiler.language.catalogue import FAMILIES, Catalogue
+from headrace.compiler.language.catalogue import Catalogue
+from headrace.compiler.language.families import FAMILIES
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import Answer, Endpoint, refusals
 from headrace.web.service import Service

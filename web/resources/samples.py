@@ -16,11 +16,12 @@ from headrace.compiler.errors import Refused
 from headrace.compiler.jsontext import encode
 from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.diagnostics import Diagnostic, Fault, in_file_order
-from headrace.compiler.language.drafts import Draft, Part, Site, is_refused, part_of
+from headrace.compiler.language.drafts import Draft, Part, is_refused, part_of
 from headrace.compiler.language.families import Input
 from headrace.compiler.language.fields import Integer
 from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.rules import wrong_between, wrong_within
+from headrace.compiler.language.sites import Site
 from headrace.compiler.language.structures import ComponentOf
 from headrace.compiler.language.suggest import one_of
 from headrace.compiler.runtime.sampling.taking import Sample, Unbuilt, Unread

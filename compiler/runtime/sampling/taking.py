@@ -14,10 +14,10 @@ from headrace.compiler.delivery import Batch, Delivery, JsonValue
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.jsontext import encode
-from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.families import Input
 from headrace.compiler.language.ids import generated_id
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.language.redaction import Hidden
 from headrace.compiler.largejson import are_small
 from headrace.compiler.runtime.ahead import read_ahead
@@ -86,7 +86,7 @@ class Taking:
 
     async def read(self, seconds: float) -> Sample | Unbuilt | Unread:
         """Return what arrives within so many seconds, as soon as there is enough of it."""
-        config, world = PipelineConfig(None, (self._component,)), self._world
+        config, world = PipelineConfig(inputs=(self._component,)), self._world
         await import_drivers([config], world.clock)
         world.readings = await read_ahead([config], world.connections, world.base, world.clock)
         faults = missing(self._component, self._world)

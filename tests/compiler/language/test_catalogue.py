@@ -6,8 +6,8 @@ import textwrap
 
 import pytest
 
-from headrace.compiler.language.catalogue import FAMILIES, Catalogue, scan
-from headrace.compiler.language.families import Input, Transform
+from headrace.compiler.language.catalogue import Catalogue, scan
+from headrace.compiler.language.families import FAMILIES, Input, Transform
 from tests.compiler.language.components import CATALOGUE, Pipe, Sieve, Sink, Spring, Well
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,9 +10,10 @@ import pytest
 from headrace.compiler.decimals import Written
 from headrace.compiler.language.catalogue import scan
 from headrace.compiler.language.comparing import differing, is_same
-from headrace.compiler.language.config import PipelineConfig, load_program
+from headrace.compiler.language.config import load_program
 from headrace.compiler.language.diagnostics import path_text
 from headrace.compiler.language.documents import read
+from headrace.compiler.language.pipelines import PipelineConfig
 
 CATALOGUE = scan("headrace.operators", "headrace.connectors")
 
@@ -74,7 +76,7 @@ def test_where_two_pipelines_differ(old: str, new: str, told: list[str]) -> None
 
 def test_a_state_that_is_new_is_a_difference() -> None:
     after = loaded(BEFORE)
-    without = PipelineConfig(after.id, after.inputs, after.transforms, after.outputs)
+    without = replace(after, state=None)
 
     assert [*differing(without, after)] == [("state",)]
 

@@ -5,11 +5,12 @@ import time
 
 import pytest
 
-from headrace.compiler.language.config import PipelineConfig, load_pipeline, load_program
+from headrace.compiler.language.config import load_pipeline, load_program
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.documents import read
 from headrace.compiler.language.families import Output
 from headrace.compiler.language.fields import ConnectionName
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.language.structures import ListOf, RecordOf
@@ -405,7 +406,7 @@ def test_a_fault_found_while_building_is_told_with_its_place():
 
 
 def test_a_pipeline_made_by_hand_has_no_place():
-    config = PipelineConfig(None, (Spring(),), (), (Sink(),))
+    config = PipelineConfig(inputs=(Spring(),), outputs=(Sink(),))
 
     diagnostic = config.diagnose(Fault("outside-root", "no"), ("outputs", 0))
 
@@ -418,7 +419,7 @@ def test_a_pipeline_made_by_hand_has_no_place():
 
 
 def test_a_pipeline_knows_what_it_reads():
-    config = PipelineConfig(None, (Pipe(upstream="a"), Spring(), Pipe(upstream="b")))
+    config = PipelineConfig(inputs=(Pipe(upstream="a"), Spring(), Pipe(upstream="b")))
 
     assert config.upstreams == ["a", "b"]
 
@@ -437,10 +438,8 @@ class Pump(Output, kind="pump"):
 
 def test_a_pipeline_knows_which_connections_it_names_also_deep_inside():
     config = PipelineConfig(
-        None,
-        (Bucket(connection="yard"), Spring()),
-        (),
-        (Wheel(connection="brook"), Pump(chain=Chain(wells=("yard", "barn")))),
+        inputs=(Bucket(connection="yard"), Spring()),
+        outputs=(Wheel(connection="brook"), Pump(chain=Chain(wells=("yard", "barn")))),
     )
 
     assert [*config.namings()] == [
@@ -497,7 +496,7 @@ def test_an_echo_is_what_was_written():
 
 
 def test_an_echo_has_the_id_under_which_the_pipeline_runs():
-    config = PipelineConfig(None, (Spring(),))
+    config = PipelineConfig(inputs=(Spring(),))
 
     assert config.dump("gladly-quiet-heron")["id"] == "gladly-quiet-heron"
     assert config.dump() == {"inputs": [{"type": "spring"}], "transforms": [], "outputs": []}

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from headrace.compiler.language.catalogue import scan
-from headrace.compiler.language.config import PipelineConfig, load_pipeline
+from headrace.compiler.language.config import load_pipeline
 from headrace.compiler.language.documents import read
 from headrace.compiler.language.dumping import Snapshot, dumped_connections
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.language.states import BucketDeclaration
 
 KNOWN = scan("headrace.operators", "headrace.connectors")

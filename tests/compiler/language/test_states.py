@@ -10,8 +10,9 @@ from marshmallow import ValidationError
 from headrace.compiler.buckets import Bounds
 from headrace.compiler.language.config import ProgramShape, load_pipeline, load_program
 from headrace.compiler.language.documents import read
-from headrace.compiler.language.drafts import Site, draft_of
+from headrace.compiler.language.drafts import draft_of
 from headrace.compiler.language.records import faults_of
+from headrace.compiler.language.sites import Site
 from headrace.compiler.language.states import (
     BucketDeclaration,
     PipelineState,

@@ -13,11 +13,12 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import Sink, Source
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.config import PipelineConfig, Program
+from headrace.compiler.language.config import Program
 from headrace.compiler.language.context import Context, Step
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.families import Connection, Input, Output, Transform
 from headrace.compiler.language.fields import AnyJson, BucketName, ConnectionName, Text
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.language.records import option
 from headrace.compiler.language.states import BucketDeclaration
 from headrace.compiler.runtime.engine import Engine
@@ -166,7 +167,9 @@ def flow(
     inputs = (
         tuple(reads) if reads is not None else (From(word=options.pop("word", "n"), **options),)
     )
-    return PipelineConfig(id, inputs, transforms, (Into(word=into or id or "nameless"),))
+    return PipelineConfig(
+        id=id, inputs=inputs, transforms=transforms, outputs=(Into(word=into or id or "nameless"),)
+    )
 
 
 def here(tmp_path: Path, name: str, text: str) -> Path:

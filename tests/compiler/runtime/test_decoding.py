@@ -7,10 +7,11 @@ import pytest
 from headrace.compiler.edges import Sink
 from headrace.compiler.errors import Refused
 from headrace.compiler.jsontext import encode
-from headrace.compiler.language.config import PipelineConfig, Program
+from headrace.compiler.language.config import Program
 from headrace.compiler.language.context import Context
 from headrace.compiler.language.envelopes import Wrap
 from headrace.compiler.language.families import Input, Output, Transform
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.language.states import BucketDeclaration, PipelineState
 from headrace.compiler.runtime.engine import Engine
 from headrace.connectors.http import HttpInput
@@ -46,7 +47,9 @@ def stateful(
 ) -> PipelineConfig:
     """Return a pipeline that is posted to and uses a bucket."""
     state = PipelineState(bucket=bucket)
-    return PipelineConfig(id, (HttpInput(),), transforms, outputs, state)
+    return PipelineConfig(
+        id=id, inputs=(HttpInput(),), transforms=transforms, outputs=outputs, state=state
+    )
 
 
 def declaring(*pipelines: PipelineConfig) -> Program:
@@ -183,9 +186,9 @@ async def test_so_does_what_remembers_in_a_bucket_that_is_recalled_from():
         declaring(
             posted("spring"),
             PipelineConfig(
-                "writer",
-                (HttpInput(), PipelineInput(upstream="spring")),
-                (REMEMBER,),
+                id="writer",
+                inputs=(HttpInput(), PipelineInput(upstream="spring")),
+                transforms=(REMEMBER,),
                 state=PipelineState(bucket="b"),
             ),
             stateful("elsewhere", REMEMBER, bucket="other"),

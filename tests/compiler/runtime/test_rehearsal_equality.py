@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from headrace.compiler.buckets import Bounds
 from headrace.compiler.clock import Clock, run_virtual
-from headrace.compiler.language.config import PipelineConfig
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.language.states import PipelineState
 from headrace.compiler.runtime.engine import Engine
 from tests.compiler.runtime.rehearsing import NEW_YEAR, rehearse, transform
@@ -133,11 +133,11 @@ def ran(documents, batch, state, held, advance):
         engine.state.declare({"b": Bounds()})
         engine.state.get("b").merge(held)
         config = PipelineConfig(
-            "p1",
-            (reads(Told(clock, [batches(batch)])),),
-            tuple(map(transform, documents)),
-            (takes(kept),),
-            PipelineState.load(state),
+            id="p1",
+            inputs=(reads(Told(clock, [batches(batch)])),),
+            transforms=tuple(map(transform, documents)),
+            outputs=(takes(kept),),
+            state=PipelineState.load(state),
         )
         await engine.compile(config)
         await clock.sleep(0.5)  # it takes a pipeline a turn or two to begin

@@ -9,10 +9,10 @@ import pytest
 
 from headrace.compiler.edges import Sink
 from headrace.compiler.errors import BuildRefused, UnknownPipeline
-from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.context import Context
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.families import Output
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.language.secrets import Secret, Secrets
 from headrace.compiler.runtime.reverting import NotReverted, RevertedInPart
 from headrace.connectors.http import HttpInput
@@ -471,7 +471,7 @@ class Exacting(Output, kind="exacting"):
 async def test_a_pipeline_that_goes_on_keeps_digits_as_soon_as_somebody_wants_them():
     stage = staged()
     up, down = flow("up"), flow("down", reads=[PipelineInput(upstream="up")])
-    exacting = PipelineConfig("down", down.inputs, (), (Exacting(),))
+    exacting = PipelineConfig(id="down", inputs=down.inputs, outputs=(Exacting(),))
     await stage.revert(up, down)
     decoding = stage.pipeline("up").parts.decoding
     plainly = decoding.decode

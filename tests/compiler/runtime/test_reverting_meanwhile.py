@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from headrace.compiler.errors import PipelineDeleted, Refused
-from headrace.compiler.language.config import PipelineConfig
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.runtime.reverting import Ending
 from headrace.connectors.pipeline import PipelineInput
 from headrace.operators.buffer import Buffer
@@ -182,7 +182,9 @@ async def test_a_create_that_is_taken_back_has_ended_before_a_revert_begins():
     stage = staged()
     stage.sinks.update(denied=Denying(), lingers=Lingering())
     config = flow("p", claimed="a seat", into="denied")
-    both = PipelineConfig("p", config.inputs, (), (*config.outputs, Into(word="lingers")))
+    both = PipelineConfig(
+        id="p", inputs=config.inputs, outputs=(*config.outputs, Into(word="lingers"))
+    )
     creating = asyncio.ensure_future(stage.it.compile(both))
     await stage.it.clock.sleep(0.1)
 

@@ -13,11 +13,11 @@ import pytest
 from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.edges import Sink, Source
 from headrace.compiler.errors import BatchFailed, BuildRefused, Refused, Unreachable
-from headrace.compiler.language.config import PipelineConfig
 from headrace.compiler.language.context import Context
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.families import Input, Output
 from headrace.compiler.language.fields import SecretText
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.language.records import option
 from headrace.compiler.language.secrets import Secret, Secrets
 from headrace.compiler.runtime.engine import Engine

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -10,10 +11,12 @@ from headrace.compiler.buckets import Bounds, Bucket
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BuildRefused, PipelineExists, Refused
 from headrace.compiler.language.catalogue import Catalogue
-from headrace.compiler.language.config import PipelineConfig, Program, load_program
+from headrace.compiler.language.config import Program, load_program
 from headrace.compiler.language.context import Context, Step
 from headrace.compiler.language.documents import read
 from headrace.compiler.language.families import Transform
+from headrace.compiler.language.pipelines import PipelineConfig
+from headrace.compiler.language.sites import Site
 from headrace.compiler.language.states import BucketDeclaration, PipelineState
 from headrace.compiler.runtime.engine import Engine
 from tests.stand_ins import Kept, Told, batches, engine, pipeline, reads, running, takes
@@ -42,13 +45,7 @@ class Looking(Transform, kind="looking"):
 
 
 def with_state(config: PipelineConfig, bucket: str = "shared") -> PipelineConfig:
-    return PipelineConfig(
-        config.id,
-        config.inputs,
-        config.transforms,
-        config.outputs,
-        PipelineState(bucket=bucket),
-    )
+    return replace(config, state=PipelineState(bucket=bucket))
 
 
 def declaring(*pipelines: PipelineConfig, **buckets: int) -> Program:
@@ -102,15 +99,11 @@ async def test_a_pipeline_that_names_an_undeclared_bucket_is_refused_once_and_wi
     text = "- id: writer\n  inputs: [{type: given}]\n  state: {bucket: shard}\n"
     source = Told(it.clock, [])
     read_from = PipelineConfig(
-        "writer",
-        (reads(source),),
-        (Noting(), Noting()),
-        (),
-        PipelineState(bucket="shard"),
-        read(text, "plc.yaml", "yaml"),
-        (0,),
-        ("pipelines", 0),
-    )
+        id="writer",
+        inputs=(reads(source),),
+        transforms=(Noting(), Noting()),
+        state=PipelineState(bucket="shard"),
+    ).standing(Site(read(text, "plc.yaml", "yaml"), (0,), ("pipelines", 0)))
     await it.load(declaring(shared=5))
 
     with pytest.raises(Refused) as refused:

@@ -16,11 +16,12 @@ from marshmallow import ValidationError
 from headrace.compiler.language import fields
 from headrace.compiler.language.blank import is_blank
 from headrace.compiler.language.catalogue import Catalogue
-from headrace.compiler.language.config import PipelineConfig, load_pipeline
+from headrace.compiler.language.config import load_pipeline
 from headrace.compiler.language.documents import read
 from headrace.compiler.language.dumping import Snapshot
 from headrace.compiler.language.families import Component, Connection
 from headrace.compiler.language.ground import Ground
+from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.language.records import Record
 from headrace.compiler.language.settings import settings_of
 from headrace.compiler.language.states import BucketDeclaration

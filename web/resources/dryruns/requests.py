@@ -17,11 +17,12 @@ from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.connections import misnamed
 from headrace.compiler.language.diagnostics import Diagnostic, Fault, in_file_order
 from headrace.compiler.language.documents import Document
-from headrace.compiler.language.drafts import Part, Site, is_refused, loaded, part_of
+from headrace.compiler.language.drafts import Part, is_refused, loaded, part_of
 from headrace.compiler.language.families import Transform
 from headrace.compiler.language.fields import AnyJson, Boolean, Number, Text
 from headrace.compiler.language.ground import Ground
 from headrace.compiler.language.records import Record, option
+from headrace.compiler.language.sites import Site
 from headrace.compiler.language.states import PipelineState, undeclared
 from headrace.compiler.language.structures import AnyObject, ComponentOf, ListOf, ObjectOf, RecordOf
 from headrace.compiler.runtime.rehearsal.chain import Surroundings
