@@ -7,7 +7,11 @@ import socket
 from collections.abc import Callable
 
 from headrace.compiler.errors import BuildRefused, Unreachable
-from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.diagnostics import Codes, Fault
+
+CODES: Codes = {
+    "turned-away": "A server says no: to a credential, a certificate, or to TLS as it is configured.",
+}
 
 CONNECT_SECONDS = 4.0
 """How long connecting may take: less than a pipeline waits for it while it is built."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from headrace.compiler.delivery import Delivery, JsonValue
 from headrace.compiler.language.context import Context, Operator
-from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.diagnostics import Codes, Fault
 from headrace.compiler.language.families import Transform
 from headrace.compiler.language.fieldflow import FieldUse, Passing
 from headrace.compiler.language.fields import Integer
@@ -17,6 +17,10 @@ from headrace.compiler.language.records import option
 from headrace.compiler.language.structures import RecordOf
 from headrace.compiler.lowering.holding import Holding, holding
 from headrace.operators.gates import Gate
+
+CODES: Codes = {
+    "no-bound": "Nothing bounds what a buffer holds.",
+}
 
 
 class Buffer(Transform, kind="buffer", listed=1, elsewhere="batch batcher hold window"):

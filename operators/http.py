@@ -10,7 +10,7 @@ from headrace.compiler.errors import BatchFailed
 from headrace.compiler.httpclient import HttpClient
 from headrace.compiler.jsontext import NotJson, encode
 from headrace.compiler.language.context import Context, Operator
-from headrace.compiler.language.diagnostics import Fault, Severity
+from headrace.compiler.language.diagnostics import Codes, Fault, Severity
 from headrace.compiler.language.families import Transform
 from headrace.compiler.language.fields import Choice
 from headrace.compiler.language.ground import Ground
@@ -18,6 +18,10 @@ from headrace.compiler.language.records import option
 from headrace.compiler.language.templates import Fixed
 from headrace.compiler.language.urls import Address, HttpUrl
 from headrace.compiler.largejson import encode_large
+
+CODES: Codes = {
+    "not-honoured": "A setting asks for something that the component never does.",
+}
 
 MOST_REPLY_BYTES = 16 * 1024 * 1024
 PIPELINES = (

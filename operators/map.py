@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.language.context import Context, Step
-from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.diagnostics import Codes, Fault
 from headrace.compiler.language.families import PerMessage
 from headrace.compiler.language.fieldflow import Demand, FieldUse, Paths
 from headrace.compiler.language.fields import Choice
@@ -20,6 +20,10 @@ from headrace.operators.mappings import Drop, Mapping, Writing, present
 
 if TYPE_CHECKING:
     from headrace.compiler.lowering.code import Code
+
+CODES: Codes = {
+    "scalar-in-the-way": "A path leads through a value that cannot be an object.",
+}
 
 Kept = tuple[DottedPath, str, str]
 """What a mapping wrote, as source: where, the name of the value, when ('' for always)."""

@@ -18,7 +18,7 @@ from headrace.compiler.delivery import JsonValue
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import Decoding
 from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.diagnostics import Codes, Fault
 from headrace.compiler.language.diagnostics import Path as Place
 from headrace.compiler.language.fields import Choice, DottedPath
 from headrace.compiler.language.records import json_type, option
@@ -31,6 +31,10 @@ from headrace.operators.literals import Literal, Operand, Part
 
 if TYPE_CHECKING:
     from headrace.compiler.lowering.code import Code
+
+CODES: Codes = {
+    "zero-divisor": "A division by a constant zero.",
+}
 
 _LARGEST = 1.7976931348623157e308
 _DIGITS = 4300

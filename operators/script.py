@@ -8,7 +8,7 @@ from dataclasses import replace
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.context import Context, Operator
-from headrace.compiler.language.diagnostics import Fault, Severity, Spot
+from headrace.compiler.language.diagnostics import Codes, Fault, Severity, Spot
 from headrace.compiler.language.families import Transform
 from headrace.compiler.language.fields import Choice, Integer
 from headrace.compiler.language.ground import Ground
@@ -21,6 +21,11 @@ from headrace.operators.scripthost import STATEFUL, ScriptHost
 from headrace.operators.scripting import Program, compiled
 from headrace.operators.scriptnames import Unknown, defines, unknown
 from headrace.operators.scriptsources import ScriptFiles, ScriptSource
+
+CODES: Codes = {
+    "no-emit": "A script never calls 'emit', so it hands on nothing.",
+    "unknown-function": "A script calls a function that neither it nor the language has.",
+}
 
 
 class Script(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import BatchFailed, BuildRefused
-from headrace.compiler.language.diagnostics import Fault, Spot
+from headrace.compiler.language.diagnostics import Codes, Fault, Spot
 from headrace.compiler.language.places import Lines
 from headrace.operators.scripthints import Halt
 from headrace.operators.scripthost import ScriptHost
@@ -31,6 +31,10 @@ from headrace.operators.scriptwords import reworded
 
 if TYPE_CHECKING:
     import rhai
+
+CODES: Codes = {
+    "not-compiled": "A script does not compile.",
+}
 
 OPERATIONS = 100_000
 """What a run may do where the config does not say."""

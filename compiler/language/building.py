@@ -11,9 +11,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace.compiler.language.diagnostics import Fault, Path, printable, shown
+from headrace.compiler.language.diagnostics import Codes, Fault, Path, printable, shown
 from headrace.compiler.language.mending import Edits
 from headrace.compiler.language.places import Lines, Place
+
+CODES: Codes = {
+    "alias": "A YAML alias names nothing that stands above it, or the value it is part of.",
+    "duplicate-key": "An object gives the same key twice.",
+    "too-many-aliases": "YAML aliases blow the document up to a size beyond reason.",
+}
 
 DEPTH = 128
 """How deeply lists and objects may be nested, as in messages."""

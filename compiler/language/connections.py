@@ -11,6 +11,7 @@ from marshmallow import ValidationError
 
 from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.language.diagnostics import (
+    Codes,
     Diagnostic,
     Fault,
     Severity,
@@ -28,6 +29,10 @@ from headrace.compiler.language.secrets import Secret, Secrets
 from headrace.compiler.language.settings import Setting, settings_of
 from headrace.compiler.language.sites import Site
 from headrace.compiler.language.suggest import did_you_mean, nearest, one_of
+
+CODES: Codes = {
+    "unknown-connection": "A component names a connection that is not filed.",
+}
 
 _ANY_GROUND = Ground()
 

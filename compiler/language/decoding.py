@@ -6,7 +6,12 @@ import re
 from typing import Literal
 
 from headrace.compiler.language.building import Malformed
-from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.diagnostics import Codes, Fault
+
+CODES: Codes = {
+    "empty-document": "The document contains nothing.",
+    "not-text": "The document is not UTF-8 text.",
+}
 
 Format = Literal["json", "yaml"]
 

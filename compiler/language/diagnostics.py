@@ -12,85 +12,35 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import PurePath as FilePath
-from types import MappingProxyType
 from typing import Any
 
 Path = tuple[str | int, ...]
 """A config path: keys of objects and places in lists, from 0."""
 
-CODES: Mapping[str, str] = MappingProxyType(
-    {
-        # Reading a document.
-        "alias": "A YAML alias names nothing that stands above it, or the value it is part of.",
-        "control-character": "The document contains a character that no text needs.",
-        "duplicate-key": "An object gives the same key twice.",
-        "empty-document": "The document contains nothing.",
-        "key-not-text": "A YAML key is something else than a string.",
-        "lone-surrogate": "A string contains half of a surrogate pair, which is no character.",
-        "malformed-json": "The document is not JSON.",
-        "malformed-yaml": "The document is not YAML.",
-        "merge-key": "A YAML merge key ('<<'), which YAML 1.2 does not have.",
-        "missing-file": "The file does not exist.",
-        "not-text": "The document is not UTF-8 text.",
-        "number-too-large": "A number is larger than its type can hold, or is not finite.",
-        "several-documents": "The file contains more than one YAML document.",
-        "tab": "A tab indents a line of YAML.",
-        "tag": "A YAML tag ('!something'), which a config has no use for.",
-        "too-deep": "Lists and objects are nested too deeply.",
-        "too-large": "The document is larger than a config may be, or a script than a script may.",
-        "too-many-aliases": "YAML aliases blow the document up to a size beyond reason.",
-        "unreadable-file": "The file cannot be read.",
-        # What the document says.
-        "blank": "A name or a text is empty.",
-        "conflict": "Two settings of one component exclude each other, or one needs another.",
-        "cycle": "Pipelines feed each other in a circle.",
-        "duplicate": "A name that must be unique is given twice.",
-        "empty-credential": "A credential resolves to nothing.",
-        "illegal-header": "A header has a name or a value that HTTP does not allow.",
-        "missing-key": "A required key is absent.",
-        "missing-upstream": "A pipeline reads from one that does not exist.",
-        "no-bound": "Nothing bounds what a buffer holds.",
-        "no-state": "A component uses state in a pipeline that names no bucket.",
-        "no-trigger": "Nothing ever releases what a buffer holds.",
-        "not-a-hash": "A password hash is none, or not one of argon2id.",
-        "not-a-node": "A node id is not written as OPC UA servers write them.",
-        "not-a-subject": "A subject or topic is not written as its broker takes it.",
-        "not-a-choice": "A word is not one of those that are possible.",
-        "not-a-user-name": "A user name cannot be sent with a password.",
-        "not-a-url": "A url is malformed, or of a scheme that the component does not take.",
-        "not-an-address": "An address of a server is no host and port.",
-        "not-an-identifier": "A table or a column has a name that is no plain identifier.",
-        "not-compiled": "A script does not compile.",
-        "nothing-to-acknowledge": "An input that cannot acknowledge is asked to.",
-        "out-of-range": "A number or a length is outside its bounds.",
-        "outside-root": "A path leaves the directory it has to stay in.",
-        "scalar-in-the-way": "A path leads through a value that cannot be an object.",
-        "second-input": "An input of which a pipeline can have only one is there twice.",
-        "turned-away": "A server says no: to a credential, a certificate, or to TLS as it is configured.",
-        "unknown-bucket": "A name of a bucket that the config does not declare.",
-        "unknown-column": "A key or an index names a column that is not mapped.",
-        "unknown-connection": "A component names a connection that is not filed.",
-        "unknown-key": "A key that nothing reads.",
-        "unknown-kind": "A 'type' that is no known component.",
-        "unresolved-secret": "A '${NAME}' reference that nothing answers.",
-        "wrong-type": "A value has another type than the key takes.",
-        "zero-divisor": "A division by a constant zero.",
-        # Warnings.
-        "fails-on-null": "A component fails on null where an earlier one may write null.",
-        "literal-reference": "A plain setting contains '${', which only secrets resolve.",
-        "literal-template": "A name or a path contains a template, which nothing fills in.",
-        "literal-variable": "A secret contains what looks like '$NAME', a reference without its braces.",
-        "never-reached": "A component can never see a message.",
-        "no-emit": "A script never calls 'emit', so it hands on nothing.",
-        "not-applied": "A setting does nothing, because of another one.",
-        "not-honoured": "A setting asks for something that the component never does.",
-        "not-handed-on": "A component reads a path that an earlier one does not hand on.",
-        "nothing-batches": "A reducer has nothing before it that makes batches.",
-        "starves-broker": "A broker stops sending, because what it sent is held and not acknowledged.",
-        "unknown-function": "A script calls a function that neither it nor the language has.",
-    }
-)
-"""Every code a diagnostic can carry, each with its meaning in one sentence."""
+Codes = Mapping[str, str]
+"""Codes that a diagnostic can carry, each with its meaning in one sentence."""
+
+CODES: Codes = {
+    "blank": "A name or a text is empty.",
+    "conflict": "Two settings of one component exclude each other, or one needs another.",
+    "control-character": "The document contains a character that no text needs.",
+    "duplicate": "A name that must be unique is given twice.",
+    "empty-credential": "A credential resolves to nothing.",
+    "illegal-header": "A header has a name or a value that HTTP does not allow.",
+    "missing-file": "The file does not exist.",
+    "missing-key": "A required key is absent.",
+    "no-trigger": "Nothing ever releases what a buffer holds.",
+    "not-a-choice": "A word is not one of those that are possible.",
+    "not-a-subject": "A subject or topic is not written as its broker takes it.",
+    "not-an-address": "An address of a server is no host and port.",
+    "out-of-range": "A number or a length is outside its bounds.",
+    "outside-root": "A path leaves the directory it has to stay in.",
+    "too-deep": "Lists and objects are nested too deeply.",
+    "too-large": "The document is larger than a config may be, or a script than a script may.",
+    "unreadable-file": "The file cannot be read.",
+    "wrong-type": "A value has another type than the key takes.",
+}
+"""Those that anybody may say. Whoever alone says one declares it, in a table of this name."""
 
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
 _MOST_TEXT = 1000

@@ -8,8 +8,12 @@ from __future__ import annotations
 import re
 
 from headrace.compiler.language.building import Building, Malformed
-from headrace.compiler.language.diagnostics import Fault, printable
+from headrace.compiler.language.diagnostics import Codes, Fault, printable
 from headrace.compiler.language.suggest import did_you_mean
+
+CODES: Codes = {
+    "malformed-json": "The document is not JSON.",
+}
 
 # Possessive: a failed match must not try again from every character before it.
 STRING_SO_FAR = r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+'

@@ -28,8 +28,12 @@ from marshmallow import ValidationError
 
 from headrace.compiler.decimals import Written
 from headrace.compiler.language.building import FAULTS
-from headrace.compiler.language.diagnostics import Fault, path_text
+from headrace.compiler.language.diagnostics import Codes, Fault, path_text
 from headrace.compiler.language.suggest import NO_OTHERS, Others, nearest, others
+
+CODES: Codes = {
+    "unknown-key": "A key that nothing reads.",
+}
 
 _REQUIRED: Any = dataclasses.MISSING
 

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from headrace.compiler.language.building import FAULTS
-from headrace.compiler.language.diagnostics import Diagnostic, Fault, Path, Severity, shown
+from headrace.compiler.language.diagnostics import Codes, Diagnostic, Fault, Path, Severity, shown
 from headrace.compiler.language.drafts import Draft, Part
 from headrace.compiler.language.envelopes import SHARED_METADATA
 from headrace.compiler.language.families import Input, Transform
@@ -23,6 +23,16 @@ from headrace.compiler.language.records import dumped
 from headrace.compiler.language.secrets import Secret
 from headrace.compiler.language.settings import Setting, upstreams
 from headrace.compiler.language.suggest import did_you_mean
+
+CODES: Codes = {
+    "fails-on-null": "A component fails on null where an earlier one may write null.",
+    "literal-reference": "A plain setting contains '${', which only secrets resolve.",
+    "literal-template": "A name or a path contains a template, which nothing fills in.",
+    "literal-variable": "A secret contains what looks like '$NAME', a reference without its braces.",
+    "never-reached": "A component can never see a message.",
+    "not-handed-on": "A component reads a path that an earlier one does not hand on.",
+    "nothing-batches": "A reducer has nothing before it that makes batches.",
+}
 
 _MOST_LISTED = 50
 """Fields that are listed as handed on, where one is missed."""

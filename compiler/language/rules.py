@@ -13,11 +13,18 @@ from heapq import heappop, heappush
 from itertools import islice
 
 from headrace.compiler.language.building import FAULTS
-from headrace.compiler.language.diagnostics import Diagnostic, Fault, shown
+from headrace.compiler.language.diagnostics import Codes, Diagnostic, Fault, shown
 from headrace.compiler.language.drafts import Draft, Part
 from headrace.compiler.language.families import Input
 from headrace.compiler.language.settings import upstreams
 from headrace.compiler.language.suggest import did_you_mean, one_of
+
+CODES: Codes = {
+    "cycle": "Pipelines feed each other in a circle.",
+    "missing-upstream": "A pipeline reads from one that does not exist.",
+    "nothing-to-acknowledge": "An input that cannot acknowledge is asked to.",
+    "second-input": "An input of which a pipeline can have only one is there twice.",
+}
 
 
 def wrong_within(draft: Draft) -> Iterator[Diagnostic]:

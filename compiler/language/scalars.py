@@ -13,7 +13,12 @@ import math
 import re
 import sys
 
-from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.diagnostics import Codes, Fault
+
+CODES: Codes = {
+    "lone-surrogate": "A string contains half of a surrogate pair, which is no character.",
+    "number-too-large": "A number is larger than its type can hold, or is not finite.",
+}
 
 _WORDS = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),

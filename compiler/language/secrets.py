@@ -12,8 +12,12 @@ from collections.abc import Iterator, Mapping
 from typing import Self
 
 from headrace.compiler.errors import UnresolvedSecret
-from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.diagnostics import Codes, Fault
 from headrace.compiler.language.redaction import REFERENCE, Hidden, Redaction
+
+CODES: Codes = {
+    "unresolved-secret": "A '${NAME}' reference that nothing answers.",
+}
 
 _VARIABLE = re.compile(r"\A\$_*[A-Z][A-Z0-9_]*\Z|(?<![\w$])\$[A-Z_][A-Z0-9_]{2,}(?![\w$])")
 """A ``$NAME`` as shells have it, alone or among other signs. In capitals only: the user name that

@@ -6,11 +6,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from headrace.compiler.buckets import Bounds
-from headrace.compiler.language.diagnostics import Fault, shown
+from headrace.compiler.language.diagnostics import Codes, Fault, shown
 from headrace.compiler.language.fields import BucketName, DottedPath, Integer
 from headrace.compiler.language.records import Record, option
 from headrace.compiler.language.settings import Setting
 from headrace.compiler.language.suggest import did_you_mean, one_of
+
+CODES: Codes = {
+    "no-state": "A component uses state in a pipeline that names no bucket.",
+    "unknown-bucket": "A name of a bucket that the config does not declare.",
+}
 
 
 class BucketDeclaration(Record):

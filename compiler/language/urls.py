@@ -12,10 +12,14 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from marshmallow import ValidationError
 
-from headrace.compiler.language.diagnostics import Fault, shown
+from headrace.compiler.language.diagnostics import Codes, Fault, shown
 from headrace.compiler.language.fields import Text, refused
 from headrace.compiler.language.records import json_type
 from headrace.compiler.language.redaction import HIDDEN
+
+CODES: Codes = {
+    "not-a-url": "A url is malformed, or of a scheme that the component does not take.",
+}
 
 # Source: https://url.spec.whatwg.org/#forbidden-host-code-points
 _NOT_IN_A_HOST = re.compile(r"[#/:<>?@\[\\\]^|%]")

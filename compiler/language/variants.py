@@ -8,10 +8,14 @@ from typing import Any, ClassVar, TypeVar
 
 from marshmallow import ValidationError
 
-from headrace.compiler.language.diagnostics import Fault, printable, shown, spelled
+from headrace.compiler.language.diagnostics import Codes, Fault, printable, shown, spelled
 from headrace.compiler.language.fields import DottedPath, Name, Strict, Text, refused
 from headrace.compiler.language.records import Option, Record, faults_of, not_an_object
 from headrace.compiler.language.suggest import Others, did_you_mean, nearest, others
+
+CODES: Codes = {
+    "unknown-kind": "A 'type' that is no known component.",
+}
 
 _R = TypeVar("_R", bound=Record)
 

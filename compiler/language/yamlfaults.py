@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import yaml
 
 from headrace.compiler.language.building import Building, Malformed
-from headrace.compiler.language.diagnostics import Fault, printable
+from headrace.compiler.language.diagnostics import Codes, Fault, printable
 from headrace.compiler.language.mending import (
     Edits,
     in_quotes,
@@ -20,6 +20,13 @@ from headrace.compiler.language.mending import (
     without_comma,
 )
 from headrace.compiler.language.tabs import with_blanks_for_tabs
+
+CODES: Codes = {
+    "key-not-text": "A YAML key is something else than a string.",
+    "malformed-yaml": "The document is not YAML.",
+    "several-documents": "The file contains more than one YAML document.",
+    "tab": "A tab indents a line of YAML.",
+}
 
 _NO_ESCAPE = "this is not a YAML escape: put a text with backslashes in single quotes"
 # What libyaml says, and what to say instead of the place where it noticed.

@@ -16,8 +16,13 @@ import yaml
 
 from headrace.compiler.language import yamlfaults
 from headrace.compiler.language.building import Building
-from headrace.compiler.language.diagnostics import Fault, printable
+from headrace.compiler.language.diagnostics import Codes, Fault, printable
 from headrace.compiler.language.scalars import plain
+
+CODES: Codes = {
+    "merge-key": "A YAML merge key ('<<'), which YAML 1.2 does not have.",
+    "tag": "A YAML tag ('!something'), which a config has no use for.",
+}
 
 
 def read_yaml(text: str, building: Building) -> None:

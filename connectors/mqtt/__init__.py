@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from headrace.compiler.edges import AwaitingSink, Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Fault, Severity, shown
+from headrace.compiler.language.diagnostics import Codes, Fault, Severity, shown
 from headrace.compiler.language.families import Input, Output
 from headrace.compiler.language.fields import (
     Boolean,
@@ -33,6 +33,10 @@ from headrace.connectors.mqtt.sample import MqttSample
 from headrace.connectors.mqtt.sink import MqttSink
 from headrace.connectors.mqtt.source import IN_FLIGHT, REMEDIES, MqttSource
 from headrace.connectors.tls import TlsConnection
+
+CODES: Codes = {
+    "starves-broker": "A broker stops sending, because what it sent is held and not acknowledged.",
+}
 
 OTHER_QOS = {word: str(number) for number, word in enumerate(QOS)}
 """What the qualities of service are called elsewhere, by our word: their numbers."""

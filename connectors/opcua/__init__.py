@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Fault, shown
+from headrace.compiler.language.diagnostics import Codes, Fault, shown
 from headrace.compiler.language.families import Connection, Input
 from headrace.compiler.language.fields import (
     Choice,
@@ -32,6 +32,10 @@ from headrace.connectors.paths import FilePath
 if TYPE_CHECKING:
     from headrace.connectors.opcua.connection import Limits
     from headrace.connectors.opcua.security import Security, Server
+
+CODES: Codes = {
+    "not-a-node": "A node id is not written as OPC UA servers write them.",
+}
 
 URL_FORM = "opc.tcp://host:port/path; port 4840 if it is left out"
 PORT = 4840

@@ -6,12 +6,16 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from headrace.compiler.language.diagnostics import Fault, shown
+from headrace.compiler.language.diagnostics import Codes, Fault, shown
 from headrace.compiler.language.fields import Boolean, Choice, DottedPath, Text, refused
 from headrace.compiler.language.records import Record, option
 from headrace.compiler.lowering import paths
 from headrace.connectors.tables.cells import CELLS
 from headrace.connectors.tables.rows import StoredColumn
+
+CODES: Codes = {
+    "not-an-identifier": "A table or a column has a name that is no plain identifier.",
+}
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _TABLE = re.compile(rf"{_IDENTIFIER.pattern}(\.{_IDENTIFIER.pattern})?", re.ASCII)

@@ -12,7 +12,7 @@ from itertools import islice
 
 from headrace.compiler.language.building import FAULTS
 from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Fault, Path, Severity
+from headrace.compiler.language.diagnostics import Codes, Fault, Path, Severity
 from headrace.compiler.language.families import Output
 from headrace.compiler.language.fieldflow import FieldUse
 from headrace.compiler.language.fields import Boolean, Choice
@@ -24,6 +24,11 @@ from headrace.compiler.language.templates import Fixed
 from headrace.connectors.tables.columns import Column, TableName
 from headrace.connectors.tables.fitting import Cell
 from headrace.connectors.tables.rows import Rows, StoredColumn
+
+CODES: Codes = {
+    "not-applied": "A setting does nothing, because of another one.",
+    "unknown-column": "A key or an index names a column that is not mapped.",
+}
 
 PAYLOAD = StoredColumn("payload", "json", None, is_nullable=False, on_missing="error")
 """The column of a table without `columns`: the whole message."""

@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from headrace.compiler.language.catalogue import Catalogue
-from headrace.compiler.language.diagnostics import CODES
 from headrace.compiler.language.families import Input, Transform
 from headrace.compiler.language.fields import (
     Choice,
@@ -27,7 +26,7 @@ from headrace.compiler.language.variants import Tagged, VariantOf
 from headrace.web.commands.check import check
 from headrace.web.docs.__main__ import main, out_of_date
 from headrace.web.docs.components import described, pages
-from headrace.web.docs.errors import Example, examples
+from headrace.web.docs.errors import Example, codes, examples, joined
 from headrace.web.docs.markdown import anchor, table
 from headrace.web.docs.regions import filled, named
 from headrace.web.endpoints import ENDPOINTS
@@ -240,18 +239,18 @@ def known() -> list[Example]:
 
 
 def test_every_code_has_an_example(known: list[Example]) -> None:
-    assert [example.code for example in known] == [*CODES]
+    assert [example.code for example in known] == [*codes()]
 
 
 @pytest.mark.engine
 def test_an_example_earns_its_code_and_no_other(known: list[Example]) -> None:
-    assert {each.code: each.told for each in known} == {code: {code} for code in CODES}
+    assert {each.code: each.told for each in known} == {code: {code} for code in codes()}
 
 
 def test_every_example_is_of_a_code() -> None:
     files = (path.name.partition(".")[0] for path in (DOCS / "errors").iterdir())
 
-    assert {*files} == {*CODES}
+    assert {*files} == {*codes()}
 
 
 MAKERS = ("Fault", "UnknownKey", "refused")
@@ -280,8 +279,19 @@ def test_every_code_that_is_raised_is_in_the_table_and_on_the_page() -> None:
 
     handed_on = {"code"}  # by `refused`, which is one of the makers
 
-    assert {*raised()} - handed_on == {*CODES}
-    assert [code for code in CODES if f"\n### {code}\n" not in page] == []
+    assert {*raised()} - handed_on == {*codes()}
+    assert [code for code in codes() if f"\n### {code}\n" not in page] == []
+
+
+def test_each_code_is_a_kebab_case_word_with_a_sentence():
+    for code, meaning in codes().items():
+        assert re.fullmatch(r"[a-z]+(-[a-z]+)*", code)
+        assert re.fullmatch(r"[A-Z].+[^.]\.", meaning)
+
+
+def test_a_code_is_declared_once() -> None:
+    with pytest.raises(ValueError, match=r"^b declares what another does: blank$"):
+        joined([("a", {"blank": "Nothing."}), ("b", {"blank": "Empty."})])
 
 
 def test_every_endpoint_is_on_the_page() -> None:

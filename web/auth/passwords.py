@@ -15,8 +15,12 @@ from base64 import b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.language.diagnostics import Codes, Fault
 from headrace.web.auth.access import TurnedAway
+
+CODES: Codes = {
+    "not-a-hash": "A password hash is none, or not one of argon2id.",
+}
 
 LEAST_KIB = 7 * 1024
 MOST_KIB = 256 * 1024

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from marshmallow import ValidationError
 
-from headrace.compiler.language.diagnostics import Fault, printable
+from headrace.compiler.language.diagnostics import Codes, Fault, printable
 from headrace.compiler.language.fields import (
     Choice,
     Identifier,
@@ -25,6 +25,10 @@ from headrace.compiler.language.structures import ListOf, ObjectOf, RecordOf
 from headrace.compiler.language.urls import Address, HttpUrl
 from headrace.compiler.language.variants import Tagged, VariantOf
 from headrace.web.auth.access import Access
+
+CODES: Codes = {
+    "not-a-user-name": "A user name cannot be sent with a password.",
+}
 
 _DAY = 24 * 3600
 IDLE_SECONDS = 7 * _DAY

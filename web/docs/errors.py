@@ -9,12 +9,15 @@ it again.
 from __future__ import annotations
 
 import asyncio
+import pkgutil
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import chdir
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -22,13 +25,16 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.errors import Refused
 from headrace.compiler.language.connections import companion
-from headrace.compiler.language.diagnostics import CODES, Diagnostic
+from headrace.compiler.language.diagnostics import Codes, Diagnostic
 from headrace.compiler.language.documents import Unreadable, read_file
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.docs.markdown import fenced
 from headrace.web.docs.regions import Parts
 from headrace.web.docs.transcripts import checked, listed, not_started
 from headrace.web.files.reading import Files, Loaded, catalogue, load
+
+ROOMS = ("compiler", "operators", "connectors", "web")
+"""Where modules declare codes."""
 
 GROUPS = {
     "unreadable": "Reading a file",
@@ -52,17 +58,40 @@ class Example:
     """The files and the transcript, as the page shows them."""
 
 
+@cache
+def codes() -> Codes:
+    """Return every code a diagnostic can carry, with its meaning, sorted."""
+    packages = [import_module(f"headrace.{room}") for room in ROOMS]
+    names = (
+        entry.name
+        for each in packages
+        for entry in pkgutil.walk_packages(each.__path__, f"{each.__name__}.")
+        if not entry.name.endswith(".__main__")
+    )
+    return joined((name, getattr(import_module(name), "CODES", {})) for name in names)
+
+
+def joined(tables: Iterable[tuple[str, Codes]]) -> Codes:
+    """Return what modules declare in one table; a code is declared by one of them."""
+    found: dict[str, str] = {}
+    for module, declared in tables:
+        if twice := declared.keys() & found.keys():
+            raise ValueError(f"{module} declares what another does: {', '.join(sorted(twice))}")
+        found |= declared
+    return dict(sorted(found.items()))
+
+
 def pages(folder: Path) -> dict[str, Parts]:
     """Return the generated part of the page, from a folder of examples."""
     return {"errors.md": {"": "\n\n".join(_blocks(examples(folder)))}}
 
 
 def examples(folder: Path) -> list[Example]:
-    """Return the examples in a folder, in the order of the table of codes."""
+    """Return the examples in a folder, in the order of their codes."""
     with TemporaryDirectory() as scratch:
         here = shutil.copytree(folder, Path(scratch, "examples"))
         with chdir(here):  # a diagnostic names its file as the command line does
-            return [_example(code) for code in CODES if _source(code)]
+            return [_example(code) for code in codes() if _source(code)]
 
 
 def _blocks(found: Sequence[Example]) -> Iterator[str]:
@@ -71,7 +100,7 @@ def _blocks(found: Sequence[Example]) -> Iterator[str]:
         for example in found:
             if example.group == group:
                 yield f"### {example.code}"
-                yield CODES[example.code]
+                yield codes()[example.code]
                 yield example.text
 
 

@@ -1,14 +1,12 @@
 """Diagnostics, faults and how paths and values are written in them."""
 
 import json
-import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.compiler.language.diagnostics import (
-    CODES,
     Diagnostic,
     Fault,
     Severity,
@@ -147,12 +145,6 @@ def test_what_is_shown_is_one_short_line(value):
 def test_printable_text_is_one_line_and_keeps_what_prints(text):
     assert printable(text).isprintable()
     assert printable(text) == text or not text.isprintable()
-
-
-def test_each_code_is_a_kebab_case_word_with_a_sentence():
-    for code, meaning in CODES.items():
-        assert re.fullmatch(r"[a-z]+(-[a-z]+)*", code)
-        assert re.fullmatch(r"[A-Z].+[^.]\.", meaning)
 
 
 def test_a_fault_refuses_unless_it_says_otherwise():
