@@ -14,10 +14,11 @@ window itself is their flow and nothing is allocated for it.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Protocol, TypeVar
+
+from headrace.compiler.wakeup import WakeUp
 
 T = TypeVar("T")
 
@@ -68,12 +69,12 @@ class Window:
     is charged without asking, so `used` may exceed `size`; the pump reads on only below it.
     """
 
-    __slots__ = ("_waiter", "size", "used")
+    __slots__ = ("_freed", "size", "used")
 
     def __init__(self, size: int = 16) -> None:
         self.size = size
         self.used = 0
-        self._waiter: asyncio.Future[None] | None = None
+        self._freed = WakeUp()
 
     def take(self) -> None:
         """Charge one batch."""
@@ -82,10 +83,8 @@ class Window:
     def close(self) -> None:
         """Give one back, and wake the pump that waits for it."""
         self.used -= 1
-        if self._waiter is not None and self.used < self.size:
-            if not self._waiter.done():
-                self._waiter.set_result(None)
-            self._waiter = None
+        if self._freed.waiter is not None and self.used < self.size:
+            self._freed.wake()
 
     def windows(self) -> tuple[Window]:
         """Return itself."""
@@ -94,8 +93,7 @@ class Window:
     async def room(self) -> None:
         """Wait until less than `size` is on its way. One waiter: the input's own pump."""
         while self.used >= self.size:
-            self._waiter = asyncio.get_running_loop().create_future()
-            await self._waiter
+            await self._freed.wait()
 
 
 class Flow:

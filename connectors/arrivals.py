@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from headrace.compiler.edges import Arrival
+from headrace.compiler.wakeup import WakeUp
 
 
 class Arrivals:
@@ -13,12 +12,12 @@ class Arrivals:
     ``most`` is how many may wait; what to do when they are that many is for whoever puts them in.
     """
 
-    __slots__ = ("_cause", "_items", "_most", "_reader")
+    __slots__ = ("_arrived", "_cause", "_items", "_most")
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._items: list[Arrival] = []
-        self._reader: asyncio.Future[None] | None = None
+        self._arrived = WakeUp()
         self._cause: Exception | None = None
 
     def __len__(self) -> int:
@@ -29,8 +28,7 @@ class Arrivals:
         if len(self._items) >= self._most:
             return False
         self._items.append(arrival)
-        if self._reader is not None:
-            self.wake()
+        self.wake()
         return True
 
     def break_off(self, cause: Exception) -> None:
@@ -40,15 +38,12 @@ class Arrivals:
 
     def wake(self) -> None:
         """Have a waiting `take` return, with nothing if there is nothing."""
-        if self._reader is not None and not self._reader.done():
-            self._reader.set_result(None)
-        self._reader = None
+        self._arrived.wake()
 
     async def take(self) -> list[Arrival]:
         """Return everything that is here, as soon as something is."""
         if not self._items and self._cause is None:
-            self._reader = asyncio.get_running_loop().create_future()
-            await self._reader
+            await self._arrived.wait()
         taken, self._items = self._items, []
         if not taken and self._cause is not None:
             raise self._cause

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import math
 import re
@@ -28,6 +27,7 @@ from headrace.compiler.language.templates import Fixed
 from headrace.compiler.language.urls import Address, HttpUrl
 from headrace.compiler.language.variants import Tagged, VariantOf
 from headrace.compiler.largejson import DecodedBatch, encode_large
+from headrace.compiler.wakeup import WakeUp
 
 PASSED_ON = ("content-type", "user-agent", "x-request-id", "x-correlation-id", "traceparent")
 """Headers of a post that an envelope shows. A credential may not be one of them."""
@@ -275,7 +275,7 @@ class Posts(Source):
         self._bytes = self._large = 0
         self._queue: deque[Arrival] = deque()
         self._sizes: deque[int] = deque()
-        self._reader: asyncio.Future[None] | None = None
+        self._posted = WakeUp()
         self._is_stopping = False
 
     def has_room_for(self, size: int) -> bool:
@@ -296,8 +296,8 @@ class Posts(Source):
             size = 0
         queue.append((batch, origin))
         self._sizes.append(size)
-        if self._reader is not None:
-            self._wake()
+        if self._posted.waiter is not None:
+            self._posted.wake()
         return True
 
     def _let_go(self, size: int) -> None:
@@ -315,8 +315,7 @@ class Posts(Source):
                 yield [queue.popleft() for _ in range(posts)]
                 self._bytes -= sum([sizes.popleft() for _ in range(posts)])
             else:
-                self._reader = asyncio.get_running_loop().create_future()
-                await self._reader
+                await self._posted.wait()
 
     def describe(self, origin: Origin) -> dict[str, Any]:
         """Return what an envelope shows of a post."""
@@ -327,7 +326,7 @@ class Posts(Source):
     def stop(self) -> bool:
         """Refuse posts from now on; what was accepted is read out, because it was answered 202."""
         self._is_stopping, self._room = True, 0
-        self._wake()
+        self._posted.wake()
         return True
 
     def close(self) -> int:
@@ -336,11 +335,6 @@ class Posts(Source):
         lost = len(self._queue)
         self._queue.clear()
         return lost
-
-    def _wake(self) -> None:
-        if self._reader is not None and not self._reader.done():
-            self._reader.set_result(None)
-        self._reader = None
 
 
 def _text(value: bytes) -> str:

@@ -12,7 +12,6 @@ are told less often, more at once; and where that does not suffice, passes are r
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.wakeup import WakeUp
 
 if TYPE_CHECKING:
     from headrace.compiler.runtime.watch import Watch
@@ -69,7 +69,7 @@ class Listener:
     def __init__(self, feed: Feed, at: int) -> None:
         self._feed = feed
         self._closed = False
-        self._waiter: asyncio.Future[None] | None = None
+        self._told = WakeUp()
         self.at = at
         """The number of the event it is told next."""
 
@@ -81,8 +81,7 @@ class Listener:
 
     def wake(self) -> None:
         """Have it look at what there is."""
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        self._told.wake()
 
     async def __aiter__(self) -> AsyncIterator[Run | Lagged]:
         while not self._closed:
@@ -99,10 +98,8 @@ class Listener:
 
     async def _round(self) -> int:
         """Wait for the next round, and return its number."""
-        self._waiter = asyncio.get_running_loop().create_future()
         self._feed.wait(self)
-        await self._waiter
-        self._waiter = None
+        await self._told.wait()
         return self._feed.round
 
 

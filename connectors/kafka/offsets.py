@@ -8,9 +8,10 @@ compacted away) are ranges that are finished from the beginning.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Protocol
+
+from headrace.compiler.wakeup import WakeUp
 
 
 class Record(Protocol):
@@ -59,7 +60,7 @@ class Offsets:
 
     def __init__(self) -> None:
         self._lines: dict[int, Line] = {}
-        self._settled: asyncio.Future[None] | None = None
+        self._settled = WakeUp()
 
     def assign(self, positions: Mapping[int, int]) -> None:
         """Begin partitions where they are read from; one that began earlier goes on."""
@@ -71,7 +72,7 @@ class Offsets:
     def revoke(self) -> None:
         """Forget all partitions: whoever has them now begins at what is committed."""
         self._lines.clear()
-        self._wake()
+        self._settled.wake()
 
     def hand_out(self, partition: int, records: Sequence[Record], start: int, end: int) -> None:
         """Take note of what was fetched from ``start`` to before ``end``, and holds ``records``."""
@@ -90,8 +91,8 @@ class Offsets:
         else:
             for record in records:
                 self._finish(record.partition, record.offset, record.offset + 1)
-        if self._settled is not None and self.is_settled:
-            self._wake()
+        if self._settled.waiter is not None and self.is_settled:
+            self._settled.wake()
 
     def _finish(self, partition: int, first: int, end: int) -> None:
         line = self._lines.get(partition)
@@ -107,13 +108,7 @@ class Offsets:
     async def settle(self) -> None:
         """Wait until all that was handed out is finished. For one at a time."""
         while not self.is_settled:
-            self._settled = asyncio.get_running_loop().create_future()
-            await self._settled
-
-    def _wake(self) -> None:
-        if self._settled is not None and not self._settled.done():
-            self._settled.set_result(None)
-        self._settled = None
+            await self._settled.wait()
 
     def due(self) -> dict[int, int]:
         """Return the positions, by partition, that are not committed yet."""
