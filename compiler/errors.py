@@ -4,7 +4,6 @@
     ├── Refused             a config is refused: carries every diagnostic
     │   └── PipelineExists  the id is taken by a running pipeline
     ├── BuildRefused        one component cannot be built as configured
-    │   ├── UnknownConnection
     │   ├── UnresolvedSecret
     │   └── OutsideRoot
     ├── UnknownPipeline     nobody runs under that id
@@ -20,7 +19,7 @@ Config is *refused*, a batch *fails*, a payload is *skipped*.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -62,14 +61,6 @@ class BuildRefused(HeadraceError):
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)
         self.fault = fault
-
-
-class UnknownConnection(BuildRefused):
-    """A component names a connection that is not filed, or one of another kind."""
-
-    def __init__(self, fault: Fault, name: str, wanted: str, known: Iterable[str]) -> None:
-        super().__init__(fault)
-        self.name, self.wanted, self.known = name, wanted, sorted(known)
 
 
 class UnresolvedSecret(BuildRefused):

@@ -15,7 +15,7 @@ from headrace.compiler.buckets import Bucket
 from headrace.compiler.clock import Clock
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.edges import Source
-from headrace.compiler.errors import BuildRefused, UnknownConnection
+from headrace.compiler.errors import BuildRefused
 from headrace.compiler.jsontext import Decoding
 from headrace.compiler.language.connections import connection_fault
 from headrace.compiler.language.context import (
@@ -124,7 +124,7 @@ class StubContext:
             return found
         fault = connection_fault(name, kind.kind, self._connections)
         assert fault is not None
-        raise UnknownConnection(fault, name, kind.kind, self._connections)
+        raise BuildRefused(fault)
 
     def reads(self, file: str) -> None:
         self.files.append(file)

@@ -123,11 +123,6 @@ def load_secrets(document: Document) -> tuple[dict[str, str] | None, list[Diagno
     return None if faults else document.value, in_file_order(said)
 
 
-def connection_faults(component: Record, connections: Mapping[str, Filed]) -> Iterator[Fault]:
-    """Yield what is wrong with the connections that a component names."""
-    yield from misnamed(settings_of(component), connections)
-
-
 def secret_faults(component: Record, secrets: Secrets) -> Iterator[Fault]:
     """Yield the references in a component, or in a connection, that nothing answers."""
     for path, _, value in settings_of(component):

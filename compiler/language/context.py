@@ -98,14 +98,14 @@ class Context(Protocol):
     """How JSON that comes in is decoded: ask it anew for each batch."""
 
     def bucket(self, name: str | None = None) -> Bucket:
-        """Return a bucket, by default that of the pipeline.
+        """Return a bucket that the component names, or that of the pipeline.
 
         Raises:
-            BuildRefused: the pipeline has no state, or none of that name is declared.
+            BuildRefused: the pipeline has no state.
         """
 
     def connection(self, kind: type[_C], name: str) -> _C:
-        """Return the filed connection of that kind, or raise `UnknownConnection`."""
+        """Return the filed connection of that kind, which is there: a component is not built without."""
 
     def reads(self, file: str) -> None:
         """Tell that a file is about to be read, as the config names it.

@@ -9,16 +9,10 @@ from reactivex import Observable
 from headrace.compiler.delivery import Delivery
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.connections import (
-    connection_faults,
-    filed_secret_faults,
-    secret_faults,
-)
-from headrace.compiler.language.diagnostics import Diagnostic, Fault
+from headrace.compiler.language.diagnostics import Diagnostic, Path
 from headrace.compiler.language.families import Component, Input, Output
 from headrace.compiler.language.pipelines import FAMILY_OF, PipelineConfig
-from headrace.compiler.language.settings import settings_of
-from headrace.compiler.language.states import undeclared
+from headrace.compiler.language.records import Record
 from headrace.compiler.lowering.assembling import assemble
 from headrace.compiler.lowering.merging import Watch
 from headrace.compiler.runtime.context import Place, World
@@ -54,8 +48,7 @@ class Builder:
     def build(self) -> None:
         """Build transforms, inputs, outputs, in this order."""
         config = self._config
-        self.refused += self._without_bucket()
-        if self.refused:
+        if config.state is not None and not self._is_there(config.state, ("state",)):
             return  # whatever uses it could only say the same again
         self._parts.chain = assemble(config, self)
         for index, output in enumerate(config.outputs):
@@ -65,20 +58,13 @@ class Builder:
                 except BuildRefused as cause:
                     self.refuse("outputs", index, cause)
 
-    def _without_bucket(self) -> list[Diagnostic]:
-        """Return what is wrong with the bucket that the pipeline names."""
-        state, declared = self._config.state, self._world.buckets.names()
-        found = [] if state is None else undeclared(settings_of(state), declared)
-        return [self._config.diagnose(fault, ("state",)) for fault in found]
-
     def is_sound(self, component: Component, family: str, index: int) -> bool:
-        """Return whether the connections and secrets of a component are there.
+        """Return whether all that a component names is there; building it could only say the same again."""
+        return self._is_there(component, (family, index))
 
-        They are told with the option that names what is missing; building could only say the same again,
-        without the option.
-        """
-        faults = missing(component, self._world)
-        self.refused += [self._config.diagnose(fault, (family, index)) for fault in faults]
+    def _is_there(self, record: Record, path: Path) -> bool:
+        faults = self._world.missing(record)
+        self.refused += [self._config.diagnose(fault, path) for fault in faults]
         return not faults
 
     def refuse(self, family: str, index: int, cause: BuildRefused) -> None:
@@ -111,15 +97,6 @@ class Builder:
         place = self.place("outputs", index)
         sink = component.open(place)
         return writer(sink, place.report, self._world.clock, note=place.note, warn=place.warn)
-
-
-def missing(component: Component, world: World) -> list[Fault]:
-    """Return the connections and secrets that a component names and that are not there."""
-    return [
-        *connection_faults(component, world.connections),
-        *secret_faults(component, world.secrets),
-        *filed_secret_faults(component, world.connections, world.secrets),
-    ]
 
 
 def pump_over(

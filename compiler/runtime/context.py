@@ -17,8 +17,8 @@ from headrace.compiler.buckets import Bucket, Buckets
 from headrace.compiler.clock import Clock
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.edges import Source
-from headrace.compiler.errors import BuildRefused, HeadraceError, UnknownConnection
-from headrace.compiler.language.connections import connection_fault
+from headrace.compiler.errors import BuildRefused, HeadraceError
+from headrace.compiler.language.connections import filed_secret_faults, misnamed, secret_faults
 from headrace.compiler.language.context import (
     AwaitingStep,
     Ingress,
@@ -28,13 +28,15 @@ from headrace.compiler.language.context import (
     Release,
     Step,
 )
-from headrace.compiler.language.diagnostics import Diagnostic
+from headrace.compiler.language.diagnostics import Diagnostic, Fault
 from headrace.compiler.language.families import Connection, Stage
 from headrace.compiler.language.pipelines import LIST_OF
 from headrace.compiler.language.readings import Reading
+from headrace.compiler.language.records import Record
 from headrace.compiler.language.redaction import Redaction
 from headrace.compiler.language.secrets import Secret, Secrets
-from headrace.compiler.language.states import no_state, undeclared_bucket
+from headrace.compiler.language.settings import settings_of
+from headrace.compiler.language.states import no_state, undeclared
 from headrace.compiler.lowering.lifting import awaiting, divided, pausing, per_batch
 from headrace.compiler.lowering.lines import Pacing, Slices
 from headrace.compiler.runtime.ahead import Readings, read_now
@@ -95,6 +97,20 @@ class World:
         other.connections, other.buckets, other.attach = connections, buckets, attach
         return other
 
+    def missing(self, record: Record) -> list[Fault]:
+        """Return the connections, secrets and buckets that a component names and that are not there.
+
+        Who builds it asks before, and builds nothing that misses something: what a `Place` is asked for
+        is there. They are told with the option that names what is missing.
+        """
+        named = [*settings_of(record)]
+        return [
+            *misnamed(named, self.connections),
+            *secret_faults(record, self.secrets),
+            *filed_secret_faults(record, self.connections, self.secrets),
+            *undeclared(named, self.buckets.names()),
+        ]
+
     def shown(self, refused: Iterable[Diagnostic]) -> list[Diagnostic]:
         """Return refusals without secrets: some are in the words of a driver or of a broker."""
         hide = self.secrets.redact
@@ -138,19 +154,15 @@ class Place:
                 raise BuildRefused(no_state(f"'{self.place}'"))
             name = self.state.bucket
         found = self._world.buckets.get(name)
-        if found is None:
-            raise BuildRefused(undeclared_bucket(name, self._world.buckets.names()))
+        assert found is not None  # as `missing` has seen
         self._parts.dependencies.buckets[name] = found
         return found
 
     def connection(self, kind: type[_C], name: str) -> _C:
-        found = self._world.connections.get(name)
-        if isinstance(found, kind):
-            self._parts.dependencies.connections[name] = found
-            return found
-        fault = connection_fault(name, kind.kind, self._world.connections)
-        assert fault is not None
-        raise UnknownConnection(fault, name, kind.kind, self._world.connections)
+        found = self._world.connections[name]
+        assert isinstance(found, kind)  # as `missing` has seen
+        self._parts.dependencies.connections[name] = found
+        return found
 
     def reads(self, file: str) -> None:
         self._parts.dependencies.read(file, (self.base or Path()) / file)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.compiler.errors import BatchFailed, BuildRefused, OutsideRoot, UnknownConnection
+from headrace.compiler.errors import BatchFailed, OutsideRoot
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.ground import Ground
 from headrace.connectors.file import FileConnection, FileOutput, FileSink
@@ -691,16 +691,6 @@ async def test_a_relative_root_is_taken_from_the_working_directory(tmp_path, mon
     await sink.finish()
 
     assert parts(tmp_path, "out/readings") == {FIRST: b"1\n"}
-
-
-def test_the_connection_must_be_filed(tmp_path):
-    config = FileOutput.load({"connection": "dsik", "path": "readings"})
-
-    with pytest.raises(UnknownConnection) as cause:
-        config.open(context(tmp_path))
-
-    assert str(cause.value) == "there is no file connection 'dsik'"
-    assert isinstance(cause.value, BuildRefused)
 
 
 def test_building_makes_and_opens_nothing(tmp_path):

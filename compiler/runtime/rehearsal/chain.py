@@ -21,7 +21,6 @@ from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.delivery import Batch, Delivery, Window
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.connections import connection_faults, secret_faults
 from headrace.compiler.language.context import Operator
 from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.language.families import Connection, Transform
@@ -197,10 +196,7 @@ class Rehearsal:
         for index, transform in enumerate(self._transforms):
             seat = Seat(transform, index, world, parts, acting, is_traced=self._is_traced)
             self.seats.append(seat)
-            missing = [
-                *connection_faults(transform, world.connections),
-                *secret_faults(transform, world.secrets),
-            ]
+            missing = world.missing(transform)
             refused: Refusals = []
             if not missing:
                 self._operators += plainly([(transform, seat)], refused)

@@ -21,7 +21,7 @@ from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.language.redaction import Hidden
 from headrace.compiler.largejson import are_small
 from headrace.compiler.runtime.ahead import read_ahead
-from headrace.compiler.runtime.building import missing, pump_over
+from headrace.compiler.runtime.building import pump_over
 from headrace.compiler.runtime.context import World
 from headrace.compiler.runtime.drivers import import_drivers
 from headrace.compiler.runtime.parts import Parts
@@ -89,7 +89,7 @@ class Taking:
         config, world = PipelineConfig(inputs=(self._component,)), self._world
         await import_drivers([config], world.clock)
         world.readings = await read_ahead([config], world.connections, world.base, world.clock)
-        faults = missing(self._component, self._world)
+        faults = self._world.missing(self._component)
         source: Source | None = None
         if not faults:
             try:

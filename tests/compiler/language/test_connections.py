@@ -10,10 +10,10 @@ from headrace.compiler.language.connections import (
     ConnectionsFile,
     companion,
     connection_fault,
-    connection_faults,
     load_connection,
     load_connections,
     load_secrets,
+    misnamed,
     secret_faults,
 )
 from headrace.compiler.language.diagnostics import Fault
@@ -22,6 +22,7 @@ from headrace.compiler.language.families import Connection
 from headrace.compiler.language.fields import Text
 from headrace.compiler.language.records import option
 from headrace.compiler.language.secrets import Secret, Secrets
+from headrace.compiler.language.settings import settings_of
 from tests.compiler.language.components import (
     CATALOGUE,
     Bucket,
@@ -182,12 +183,12 @@ def test_what_is_filed_is_known_although_it_has_faults():
 
 
 def test_a_connection_of_the_right_kind_is_fine():
-    assert [*connection_faults(Bucket(connection="yard"), FILED)] == []
-    assert [*connection_faults(Spring(), FILED)] == []
+    assert [*misnamed(settings_of(Bucket(connection="yard")), FILED)] == []
+    assert [*misnamed(settings_of(Spring()), FILED)] == []
 
 
 def test_a_name_that_is_not_filed_lists_those_of_the_right_kind():
-    (fault,) = connection_faults(Bucket(connection="yrad"), FILED)
+    (fault,) = misnamed(settings_of(Bucket(connection="yrad")), FILED)
 
     assert (
         fault.path,
@@ -207,7 +208,7 @@ def test_a_name_that_is_not_filed_lists_those_of_the_right_kind():
 
 
 def test_a_name_of_another_kind_says_which_it_is_and_which_is_needed():
-    (fault,) = connection_faults(Wheel(connection="yard"), FILED)
+    (fault,) = misnamed(settings_of(Wheel(connection="yard")), FILED)
 
     assert (fault.message, fault.expected, fault.suggestion) == (
         "'yard' is a well connection, and a mill connection is needed",
@@ -229,7 +230,7 @@ def test_with_none_of_the_kind_filed_there_is_none_to_name():
 def test_a_connection_whose_kind_is_unknown_is_not_held_against_its_readers():
     known = ConnectionsFile(written("{yard: {type: wel}}"), CATALOGUE).filed()
 
-    assert [*connection_faults(Bucket(connection="yard"), known)] == []
+    assert [*misnamed(settings_of(Bucket(connection="yard")), known)] == []
 
 
 def test_secrets_that_do_not_resolve_are_told_with_their_path():

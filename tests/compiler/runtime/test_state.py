@@ -15,7 +15,9 @@ from headrace.compiler.language.config import Program, load_program
 from headrace.compiler.language.context import Context, Step
 from headrace.compiler.language.documents import read
 from headrace.compiler.language.families import Transform
+from headrace.compiler.language.fields import BucketName
 from headrace.compiler.language.pipelines import PipelineConfig
+from headrace.compiler.language.records import option
 from headrace.compiler.language.sites import Site
 from headrace.compiler.language.states import BucketDeclaration, PipelineState
 from headrace.compiler.runtime.engine import Engine
@@ -125,21 +127,30 @@ async def test_state_that_nobody_uses_has_to_be_declared_as_well():
         await it.compile(config)
 
 
-@pytest.mark.parametrize(
-    ("transform", "message"),
-    [
-        (Noting(), "the pipeline has no 'state'"),
-        (Looking(), "there is no bucket 'shared'"),
-    ],
-)
 @virtual
-async def test_a_component_that_asks_for_a_bucket_that_is_not_there_is_refused(transform, message):
+async def test_a_component_that_needs_state_in_a_pipeline_without_is_refused():
     it = engine()
 
-    with pytest.raises(Refused, match=message) as refused:
-        await it.compile(pipeline("p", [reads(Told(it.clock, []))], [transform]))
+    with pytest.raises(Refused, match=r"the pipeline has no 'state'") as refused:
+        await it.compile(pipeline("p", [reads(Told(it.clock, []))], [Noting()]))
 
     assert [each.path for each in refused.value.diagnostics] == ["transforms[0]"]
+
+
+class Naming(Looking, kind="naming"):
+    """Names the bucket that it looks at."""
+
+    bucket: str = option(BucketName(), "Which.")
+
+
+@virtual
+async def test_a_component_that_names_a_bucket_that_is_not_there_is_refused_where_it_does():
+    it = engine()
+
+    with pytest.raises(Refused, match=r"there is no bucket 'shared'") as refused:
+        await it.compile(pipeline("p", [reads(Told(it.clock, []))], [Naming(bucket="shared")]))
+
+    assert [each.path for each in refused.value.diagnostics] == ["transforms[0].bucket"]
 
 
 class Refusing(Transform, kind="refusing"):
