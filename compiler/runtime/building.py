@@ -7,7 +7,6 @@ from collections.abc import Callable
 from reactivex import Observable
 
 from headrace.compiler.delivery import Delivery
-from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.language.diagnostics import Diagnostic, Path
 from headrace.compiler.language.families import Component, Input, Output
@@ -16,13 +15,10 @@ from headrace.compiler.language.records import Record
 from headrace.compiler.lowering.assembling import assemble
 from headrace.compiler.lowering.merging import Watch
 from headrace.compiler.runtime.context import Place, World
-from headrace.compiler.runtime.envelope import enclosing
 from headrace.compiler.runtime.failures import Failures
-from headrace.compiler.runtime.inputbuffer import input_buffer
+from headrace.compiler.runtime.inputs import input_buffer, pump_over
 from headrace.compiler.runtime.outputs import Writer, writer
 from headrace.compiler.runtime.parts import Parts
-from headrace.compiler.runtime.pump import Pump
-from headrace.compiler.runtime.unpacking import Unpacking
 
 
 class Builder:
@@ -97,42 +93,3 @@ class Builder:
         place = self.place("outputs", index)
         sink = component.open(place)
         return writer(sink, place.report, self._world.clock, note=place.note, warn=place.warn)
-
-
-def pump_over(
-    source: Source,
-    component: Input,
-    place: Place,
-    parts: Parts,
-    world: World,
-    broke: Callable[[Exception], None],
-    *,
-    acknowledges: bool,
-) -> Pump:
-    """Return what reads ``source`` as an input is to be read, its envelope included."""
-    enclose = enclosing(
-        component.envelope,
-        source,
-        pipeline=place.pipeline,
-        kind=component.kind,
-        clock=world.clock,
-        warn_once=place.warn_once,
-    )
-    unpacking = Unpacking(
-        source,
-        parts.decoding,
-        enclose,
-        parts.counters,
-        world.clock,
-        place.warn_once,
-        with_origins=acknowledges,
-    )
-    return Pump(
-        source,
-        unpacking,
-        place,
-        world.turns,
-        broke,
-        acknowledges=acknowledges,
-        on_delivery=component.ack == "on_delivery",
-    )

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Batch, is_large, parts
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.jsontext import UNSEEN, Decoding, NotJson
+from headrace.compiler.language.envelopes import PutOn
 from headrace.compiler.largejson import LargeList
 from headrace.compiler.runtime.counters import Counters
-from headrace.compiler.runtime.envelope import Enclose
 from headrace.compiler.runtime.turns import Turn
+
+
+class Enclose(NamedTuple):
+    """How messages that share one origin get their metadata."""
+
+    metadata: Callable[[Any], dict[str, Any]]
+    """Return what is told of an origin, now."""
+    put_on: PutOn
 
 
 class Unpacking:

@@ -21,9 +21,9 @@ from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.language.redaction import Hidden
 from headrace.compiler.largejson import are_small
 from headrace.compiler.runtime.ahead import read_ahead
-from headrace.compiler.runtime.building import pump_over
 from headrace.compiler.runtime.context import World
 from headrace.compiler.runtime.drivers import import_drivers
+from headrace.compiler.runtime.inputs import pump_over
 from headrace.compiler.runtime.parts import Parts
 from headrace.compiler.runtime.pump import Pump
 from headrace.compiler.runtime.sampling.place import SamplePlace
