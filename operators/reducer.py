@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, TypeVar
 from headrace.compiler.delivery import Batch, JsonValue, is_large, parts
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.language.context import Context, PacedStep, Step
-from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.families import Origins, PerBatch
+from headrace.compiler.language.diagnostics import Codes, Fault, Severity
+from headrace.compiler.language.dryrun import Origins
+from headrace.compiler.language.families import PerBatch
 from headrace.compiler.language.fieldflow import Demand, FieldUse, Passing
 from headrace.compiler.language.fields import Choice, DottedPath, Name
 from headrace.compiler.language.records import Record, option
@@ -22,6 +23,10 @@ from headrace.operators.aggregations import FUNCTIONS, OTHER_NAMES, Function, ex
 
 if TYPE_CHECKING:
     from headrace.compiler.lowering.code import Code
+
+CODES: Codes = {
+    "nothing-batches": "A reducer has nothing before it that makes batches.",
+}
 
 _T = TypeVar("_T")
 Groups = dict[tuple[bytes, ...], list[_T]]
@@ -104,8 +109,6 @@ class Reducer(
     is no value. A value of a wrong type fails the batch.
     """
 
-    wants_batches = True
-
     aggregations: tuple[Aggregation, ...] = option(
         ListOf(RecordOf(Aggregation), at_least=1, noun="aggregation"),
         "What is made of each group.",
@@ -140,6 +143,13 @@ class Reducer(
             if each.as_ in taken:
                 yield _twice(each.as_, taken[each.as_], ("aggregations", index, "as"))
             taken.setdefault(each.as_, f"aggregations[{index}]")
+
+    def oddities(self, before: Passing) -> Iterator[Fault]:
+        """Warn where every batch is one message."""
+        if before.largest == 1:
+            where = "before it" if before.cut_by is None else f"after {before.cut_by}"
+            message = f"this {self.kind} sees one message at a time: nothing {where} batches"
+            yield Fault("nothing-batches", message, severity=Severity.WARNING)
 
     def field_use(self) -> FieldUse:
         """It reads what it groups by and takes values from, and hands on nothing else."""

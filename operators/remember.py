@@ -10,7 +10,8 @@ from headrace.compiler.buckets import Bucket
 from headrace.compiler.delivery import Batch, JsonValue, is_large, parts
 from headrace.compiler.language.context import Context, PacedStep, Step
 from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.families import Fusible, Origins
+from headrace.compiler.language.dryrun import Origins
+from headrace.compiler.language.families import Fusible
 from headrace.compiler.language.fieldflow import FieldUse
 from headrace.compiler.language.fields import DottedPath, Name
 from headrace.compiler.language.ground import Ground

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from headrace.compiler.delivery import LARGE_BATCH, Batch, JsonValue
 from headrace.compiler.language.context import Context, PacedStep, Step
-from headrace.compiler.language.families import Origins, Transform
+from headrace.compiler.language.dryrun import Origins
+from headrace.compiler.language.families import Transform
 from headrace.compiler.language.fieldflow import FieldUse, Passing
 from headrace.compiler.language.fields import Integer
 from headrace.compiler.language.records import option

@@ -31,7 +31,6 @@ CODES: Codes = {
     "literal-variable": "A secret contains what looks like '$NAME', a reference without its braces.",
     "never-reached": "A component can never see a message.",
     "not-handed-on": "A component reads a path that an earlier one does not hand on.",
-    "nothing-batches": "A reducer has nothing before it that makes batches.",
 }
 
 _MOST_LISTED = 50
@@ -162,7 +161,8 @@ class _Chain:
         if passing.stopped is None:
             yield from _missing_fields(part, passing)
             yield from _fails_on_null(part, passing)
-            yield from _nothing_batches(part, passing)
+            if isinstance(part.built, Transform):
+                yield from map(part.site.diagnose, part.built.oddities(passing))
         elif not self._is_told:
             self._is_told = True
             yield _never_reached(part, passing.stopped)
@@ -260,19 +260,6 @@ def _fails_on_null(part: Part, passing: Passing) -> Iterator[Diagnostic]:
             found=shown(each.path),
             suggestion=f"{each.remedy}, or to skip where it is recalled",
             path=each.place,
-            severity=Severity.WARNING,
-        )
-        yield part.site.diagnose(fault)
-
-
-def _nothing_batches(part: Part, passing: Passing) -> Iterator[Diagnostic]:
-    if not isinstance(part.built, Transform) or not part.built.wants_batches:
-        return
-    if passing.largest == 1:
-        where = "before it" if passing.cut_by is None else f"after {passing.cut_by}"
-        fault = Fault(
-            "nothing-batches",
-            f"this {part.component.kind} sees one message at a time: nothing {where} batches",
             severity=Severity.WARNING,
         )
         yield part.site.diagnose(fault)
