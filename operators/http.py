@@ -72,7 +72,7 @@ class HttpTransform(
                 severity=Severity.WARNING,
             )
 
-    def operator(self, ctx: Context) -> Operator:
+    def operator(self, ctx: Context, most_reply_bytes: int = MOST_REPLY_BYTES) -> Operator:
         """Return the operator; its session is closed when the pipeline has ended."""
         client = HttpClient(self.url, clock=ctx.clock, hide=ctx.hide, redact=ctx.redact)
         ctx.on_finish(client.close)
@@ -82,7 +82,7 @@ class HttpTransform(
                 return []
             is_sliced = is_large(batch)
             body = await encode_large(batch, ctx.clock) if is_sliced else encode(batch)
-            reply = await client.ask(body, MOST_REPLY_BYTES)
+            reply = await client.ask(body, most_reply_bytes)
             return [answered] if (answered := self.batch_of(reply, ctx)) else []
 
         return ctx.lift_awaiting(replace)

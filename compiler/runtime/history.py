@@ -52,8 +52,14 @@ class Life:
 class History:
     """The records of all pipelines, by id. With a retention of 0 nothing is recorded."""
 
-    def __init__(self, clock: Clock, retention_seconds: int = DEFAULT_RETENTION) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        retention_seconds: int = DEFAULT_RETENTION,
+        most_ended_bytes: int = MOST_ENDED_BYTES,
+    ) -> None:
         self._clock = clock
+        self._most_ended_bytes = most_ended_bytes
         self._seconds = retention_seconds
         self._records: dict[str, Record] = {}
         self._lives: dict[Life, None] = {}
@@ -124,7 +130,7 @@ class History:
         for id in old:
             self._drop(id)
         bytes = sum(self._ended.values())
-        while bytes > MOST_ENDED_BYTES:
+        while bytes > self._most_ended_bytes:
             bytes -= self._drop(next(iter(self._ended)))
 
     def _drop(self, id: str) -> int:

@@ -10,7 +10,6 @@ from reactivex.subject import Subject
 from headrace.compiler.delivery import Delivery, Window
 from headrace.compiler.jsontext import Decoding, encode
 from headrace.compiler.language.ground import Ground
-from headrace.operators import http
 from headrace.operators.http import HttpTransform
 from tests.doubles import StubContext, refusals
 from tests.peer import Peer, peer, replies
@@ -24,7 +23,7 @@ async def server():
 
 
 async def handed_on(
-    options: dict, *batches: list, ctx: StubContext | None = None
+    options: dict, *batches: list, ctx: StubContext | None = None, **limits: int
 ) -> tuple[list, list[str]]:
     """Return the batches that come out when ``batches`` go in, and what failed."""
     ctx, window, out = ctx or StubContext(), Window(), []
@@ -35,7 +34,7 @@ async def handed_on(
         delivery.done()
 
     source = Subject()
-    operator = HttpTransform.load({"verb": "POST", **options}).operator(ctx)
+    operator = HttpTransform.load({"verb": "POST", **options}).operator(ctx, **limits)
     operator(source).subscribe(take, on_completed=lambda: ended.set_result(None))
     for batch in batches:
         window.take()
@@ -157,11 +156,10 @@ async def test_user_info_is_sent_and_not_shown(server: Peer):
     assert server.received[0].headers["Authorization"].startswith("Basic ")
 
 
-async def test_a_reply_beyond_the_bound_fails_the_batch(server: Peer, monkeypatch):
-    monkeypatch.setattr(http, "MOST_REPLY_BYTES", 10)
+async def test_a_reply_beyond_the_bound_fails_the_batch(server: Peer):
     server.answers = [replies("[111111111]"), replies("[11111111]")]
 
-    out, failures = await handed_on({"url": server.url()}, ["a"], ["b"])
+    out, failures = await handed_on({"url": server.url()}, ["a"], ["b"], most_reply_bytes=10)
 
     assert out == [[11111111]]
     assert failures == [f"POST {server.url()}: the reply is longer than 10 bytes"]

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from headrace.compiler.jsontext import encode
-from headrace.compiler.runtime.rehearsal import aside, chain, tap
+from headrace.compiler.runtime.rehearsal import aside, chain
 from headrace.compiler.runtime.rehearsal.aside import Leash
 from headrace.compiler.runtime.rehearsal.chain import Surroundings
+from headrace.compiler.runtime.rehearsal.tap import Limits
 from headrace.web.docs.markdown import fenced, table
 from headrace.web.docs.regions import Parts
 from headrace.web.files.reading import catalogue
@@ -43,9 +44,9 @@ LIMITS = (
     ),
     ("dry runs at once; others wait for their turn", str(aside.AT_ONCE)),
     ("dry runs that wait; who comes then is answered 503", str(aside.MOST_WAITING)),
-    ("keys of the bucket", f"{chain.MOST_KEYS:,}"),
+    ("keys of the bucket", f"{Limits.keys:,}"),
     ("keys that come back, the latest first", str(dryanswers.MOST_ENTRIES)),
-    ("messages that a stage may hand on", f"{tap.MOST_HANDED_ON:,}"),
+    ("messages that a stage may hand on", f"{Limits.handed_on:,}"),
     ("reasons that `left` tells of one message", str(dryanswers.MOST_REASONS)),
     ("messages that are shown of a stage", f"{dryanswers.MOST_SHOWN:,}"),
     ("messages and values in an answer, about", f"{dryanswers.MOST_BYTES // 2**20} MiB"),

@@ -109,9 +109,12 @@ class Leash:
 class Aside:
     """Runs work in threads, `AT_ONCE` at a time, each for so many ``seconds`` at most."""
 
-    def __init__(self, clock: Clock, seconds: float = MOST_SECONDS) -> None:
+    def __init__(
+        self, clock: Clock, seconds: float = MOST_SECONDS, most_waiting: int = MOST_WAITING
+    ) -> None:
         self._clock = clock
         self._seconds = seconds
+        self._most_waiting = most_waiting
         self._room = asyncio.Semaphore(AT_ONCE)
         self._waiting = 0
 
@@ -122,7 +125,7 @@ class Aside:
         place is free again when the thread is over, not when somebody has given up waiting for it.
 
         Raises:
-            TooMany: `MOST_WAITING` wait for their turn.
+            TooMany: as many wait for their turn as may.
             TookTooLong: it did not return in time, nor when it was stopped.
         """
         await self._turn()
@@ -139,7 +142,7 @@ class Aside:
 
     async def _turn(self) -> None:
         """Wait for a place."""
-        if self._waiting >= MOST_WAITING:
+        if self._waiting >= self._most_waiting:
             raise TooMany(self._waiting)
         self._waiting += 1
         try:

@@ -33,7 +33,7 @@ from headrace.compiler.runtime.context import World
 from headrace.compiler.runtime.parts import Parts
 from headrace.compiler.runtime.rehearsal.aside import MOST_SECONDS, Interrupted, Leash
 from headrace.compiler.runtime.rehearsal.seat import Seat
-from headrace.compiler.runtime.rehearsal.tap import Acting, Lost, Tap
+from headrace.compiler.runtime.rehearsal.tap import Acting, Limits, Lost, Tap
 from headrace.compiler.runtime.rehearsal.turn import Lot
 
 if TYPE_CHECKING:
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
 NAME = "dry-run"
 """What the pipeline is called."""
-MOST_KEYS = 100_000
-"""Keys that the bucket holds."""
 MOST_MESSAGES = 200
 """Messages that go in."""
 
@@ -53,6 +51,8 @@ _TICK = 1e-6
 """The least that the clock tells apart. Waiting for it lets everything happen that can happen now."""
 
 Phase = Literal["build", "apply"]
+
+_LIMITS = Limits()
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,7 @@ class Rehearsal:
         state: PipelineState | None = None,
         seeds: Mapping[str, Values] | None = None,
         is_traced: bool = False,
+        limits: Limits = _LIMITS,
     ) -> None:
         self.refusals: list[tuple[int, Fault]] = []
         """Which transforms cannot be built, and why: then nothing has run."""
@@ -96,6 +97,7 @@ class Rehearsal:
         self._state = state
         self._seeds = seeds or {}
         self._is_traced = is_traced
+        self._limits = limits
         self._is_building = True
         self._at = 0
         self._operators: list[Operator] = []
@@ -176,7 +178,7 @@ class Rehearsal:
     def _world(self, clock: Clock) -> World:
         buckets = Buckets(clock, warn=lambda text: None)  # one of those that run may have that name
         if self._state is not None:
-            buckets.declare({self._state.bucket: Bounds(MOST_KEYS)})
+            buckets.declare({self._state.bucket: Bounds(self._limits.keys)})
             self.bucket = buckets.get(self._state.bucket)
             assert self.bucket is not None
             self.bucket.merge(self._seeds)
@@ -194,7 +196,9 @@ class Rehearsal:
         """Make every operator, or tell why which of them cannot be made."""
         acting = Acting()
         for index, transform in enumerate(self._transforms):
-            seat = Seat(transform, index, world, parts, acting, is_traced=self._is_traced)
+            seat = Seat(
+                transform, index, world, parts, acting, self._limits, is_traced=self._is_traced
+            )
             self.seats.append(seat)
             missing = world.missing(transform)
             refused: Refusals = []

@@ -13,7 +13,7 @@ from headrace.compiler.language.families import Transform
 from headrace.compiler.runtime.context import MOST_SAID, Place, World
 from headrace.compiler.runtime.failures import Failures, cut
 from headrace.compiler.runtime.parts import Parts
-from headrace.compiler.runtime.rehearsal.tap import Acting, Tap
+from headrace.compiler.runtime.rehearsal.tap import Acting, Limits, Tap
 from headrace.compiler.runtime.signatures import Signatures
 
 
@@ -27,6 +27,7 @@ class Seat(Place):
         world: World,
         parts: Parts,
         acting: Acting,
+        limits: Limits,
         *,
         is_traced: bool,
     ) -> None:
@@ -34,7 +35,7 @@ class Seat(Place):
         table = Signatures(world.clock, 0)
         failures = Failures(parts.pipeline, world.clock, lambda *_: None, table)
         super().__init__(world, parts, failures, "transform", index)
-        self.tap = Tap(transform, self, acting, is_traced=is_traced)
+        self.tap = Tap(transform, self, acting, limits, is_traced=is_traced)
         self.warnings: list[str] = []
         self.failure: str | None = None
         self.cause: BaseException | None = None

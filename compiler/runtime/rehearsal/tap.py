@@ -17,8 +17,16 @@ from headrace.compiler.language.context import AwaitingStep, Context, Paused, Pa
 from headrace.compiler.language.families import Transform
 from headrace.compiler.runtime.rehearsal.turn import Indices, Lot, Slices, Turn, joined
 
-MOST_HANDED_ON = 100_000
-"""Messages that one stage may hand on: a script can make ten thousand of each that comes."""
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a dry run may make."""
+
+    keys: int = 100_000
+    """Keys that the bucket holds."""
+    handed_on: int = 100_000
+    """Messages that one stage may hand on: a script can make ten thousand of each that comes."""
+
 
 Coming = tuple[Delivery, Lot]
 
@@ -59,7 +67,13 @@ class Tap:
     onward: Callable[[Delivery, Lot], None]
 
     def __init__(
-        self, transform: Transform, ctx: Context, acting: Acting, *, is_traced: bool
+        self,
+        transform: Transform,
+        ctx: Context,
+        acting: Acting,
+        limits: Limits,
+        *,
+        is_traced: bool,
     ) -> None:
         self.transform = transform
         self.is_working = False
@@ -70,6 +84,7 @@ class Tap:
         self.lost: list[Lost] = []
         self._ctx = ctx
         self._acting = acting
+        self._most = limits.handed_on
         self._is_traced = is_traced
         self._has_step = False
         self._count = 0
@@ -94,9 +109,9 @@ class Tap:
         """Take what the operator emits."""
         lot = self._made.popleft() if self._has_step else self._let_go(delivery.batch)
         self._count += len(lot.batch)
-        if self._count > MOST_HANDED_ON:
+        if self._count > self._most:
             delivery.done()
-            self._ctx.fail(f"handed on more than {MOST_HANDED_ON:,} messages: no further here")
+            self._ctx.fail(f"handed on more than {self._most:,} messages: no further here")
             return
         self.handed_on.append(lot)
         if self._has_step and self._entry is not None:

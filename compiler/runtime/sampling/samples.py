@@ -10,7 +10,7 @@ from headrace.compiler.edges import Source
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.language.families import Input
 from headrace.compiler.runtime.context import World
-from headrace.compiler.runtime.sampling.taking import Sample, Taking, Unbuilt, Unread
+from headrace.compiler.runtime.sampling.taking import MOST_BYTES, Sample, Taking, Unbuilt, Unread
 
 AT_ONCE = 8
 """How many are under way, those that are being closed included."""
@@ -38,16 +38,16 @@ class Samples:
         """With what closes them, once something does."""
 
     async def take(
-        self, component: Input, *, most: int, seconds: float
+        self, component: Input, *, most: int, seconds: float, most_bytes: int = MOST_BYTES
     ) -> Sample | Unbuilt | Unread:
-        """Read up to so many messages within so many seconds, and let go of the input.
+        """Read up to so many messages, of so many bytes, within so many seconds, and let go of the input.
 
         Raises:
             TooManySamples: `AT_ONCE` are under way.
         """
         if len(self._under_way) >= AT_ONCE:
             raise TooManySamples
-        taking = Taking(component, most, self._world, self._attach)
+        taking = Taking(component, most, most_bytes, self._world, self._attach)
         self._under_way[taking] = None
         try:
             return await taking.read(seconds)

@@ -65,7 +65,12 @@ class Taking:
     """The taking of one sample. ``name`` is what its pipeline would be called, if it had one."""
 
     def __init__(
-        self, component: Input, most: int, world: World, attach: Callable[[str], Source]
+        self,
+        component: Input,
+        most: int,
+        most_bytes: int,
+        world: World,
+        attach: Callable[[str], Source],
     ) -> None:
         self.name = f"sample-{generated_id()}"
         self._component = component
@@ -74,6 +79,7 @@ class Taking:
         self._place = SamplePlace(self._parts, world, attach, self._broke_off)
         self._notes: list[str] = [] if component.buffer is None else [UNBUFFERED]
         self._left = most
+        self._most_bytes = most_bytes
         self._messages: Batch = []
         self._bytes = self._too_large = 0
         self._is_over = asyncio.Event()
@@ -187,7 +193,7 @@ class Taking:
         """Keep a message, as far as there is room for it in an answer."""
         self._left -= 1
         size = len(encode(message))
-        if self._bytes + size > MOST_BYTES:
+        if self._bytes + size > self._most_bytes:
             self._too_large += 1
         else:
             self._bytes += size
@@ -230,7 +236,8 @@ class Taking:
         if skipped := self._parts.counters.skipped:
             yield f"skipped {skipped} of what arrived"
         if self._too_large:
-            yield f"left out {self._too_large} of what was read: {MOST_BYTES >> 20} MiB are the most"
+            most = f"{self._most_bytes >> 20} MiB are the most"
+            yield f"left out {self._too_large} of what was read: {most}"
         yield from self._place.warnings
         yield from self._place.failed
 

@@ -12,6 +12,7 @@ from headrace.compiler.language.families import Transform
 from headrace.compiler.language.states import PipelineState
 from headrace.compiler.runtime.rehearsal.aside import Leash
 from headrace.compiler.runtime.rehearsal.chain import Rehearsal, Surroundings
+from headrace.compiler.runtime.rehearsal.tap import Limits
 from headrace.web.files.reading import catalogue
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
@@ -41,6 +42,7 @@ def rehearse(
     advance: float = 0,
     traced: bool = False,
     surroundings: Surroundings | None = None,
+    **limits: int,
 ) -> Rehearsal:
     """Return a dry run that is over."""
     rehearsal = Rehearsal(
@@ -49,6 +51,7 @@ def rehearse(
         state=None if state is None else PipelineState.load(state),
         seeds=seeds,
         is_traced=traced,
+        limits=Limits(**limits),
     )
     rehearsal.perform(messages, Leash(), started_at=NEW_YEAR, advance_seconds=advance)
     return rehearsal

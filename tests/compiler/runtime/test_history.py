@@ -8,7 +8,6 @@ from math import ceil
 
 import pytest
 
-from headrace.compiler.runtime import history as module
 from headrace.compiler.runtime.records import Record
 from headrace.compiler.runtime.signatures import MOST_SIGNATURES
 from tests.compiler.runtime.counting import Counting, history, rows, seen
@@ -217,11 +216,8 @@ async def test_of_a_pipeline_that_never_did_anything_nothing_is_kept_when_it_is_
 
 
 @virtual
-async def test_the_pasts_of_deleted_pipelines_are_bounded_and_the_first_that_ended_goes(
-    monkeypatch,
-):
-    monkeypatch.setattr(module, "MOST_ENDED_BYTES", 1_000_000)
-    kept = history()
+async def test_the_pasts_of_deleted_pipelines_are_bounded_and_the_first_that_ended_goes():
+    kept = history(most_ended_bytes=1_000_000)
     for number in range(600):
         one = Counting(kept, f"p{number}").begin()
         one.count(1)
@@ -235,9 +231,8 @@ async def test_the_pasts_of_deleted_pipelines_are_bounded_and_the_first_that_end
 
 
 @virtual
-async def test_a_pipeline_that_runs_keeps_its_past_however_many_others_come_and_go(monkeypatch):
-    monkeypatch.setattr(module, "MOST_ENDED_BYTES", 1_000_000)
-    kept = history()
+async def test_a_pipeline_that_runs_keeps_its_past_however_many_others_come_and_go():
+    kept = history(most_ended_bytes=1_000_000)
     kept_one = Counting(kept, "stays").begin()
     kept_one.count(1)
     again = Counting(kept, "again").begin()

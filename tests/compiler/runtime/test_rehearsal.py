@@ -11,7 +11,6 @@ from headrace.compiler.language.fields import ConnectionName, SecretText
 from headrace.compiler.language.records import option
 from headrace.compiler.language.secrets import Secret
 from headrace.compiler.runtime.context import MOST_SAID
-from headrace.compiler.runtime.rehearsal import tap
 from headrace.compiler.runtime.rehearsal.chain import Surroundings
 from tests.compiler.runtime.rehearsing import NEW_YEAR, handed_on, rehearse
 from tests.peer import peer, replies
@@ -235,13 +234,21 @@ def test_a_chain_may_be_as_long_as_a_request_allows(stage):
     assert handed_on(rehearsal)[99] == [[{"n": 2}]]
 
 
-def test_a_stage_may_not_hand_on_without_end(monkeypatch):
-    monkeypatch.setattr(tap, "MOST_HANDED_ON", 5)
-
-    rehearsal = rehearse([does(lambda batch: [batch] * 3), HOT], numbered(2))
+def test_a_stage_may_not_hand_on_without_end():
+    rehearsal = rehearse([does(lambda batch: [batch] * 3), HOT], numbered(2), handed_on=5)
 
     assert rehearsal.failure.at == 0
     assert rehearsal.failure.message == "handed on more than 5 messages: no further here"
+
+
+def test_a_bucket_that_is_full_does_not_show_in_the_log(caplog):
+    remember = {"type": "remember", "remember": [{"field": "n", "as": "n"}]}
+    messages = [{"id": "a", "n": 1}, {"id": "b", "n": 2}]
+
+    rehearsal = rehearse([remember], messages, state={"bucket": "machines", "key": "id"}, keys=1)
+
+    assert (rehearsal.bucket.get("a"), rehearsal.bucket.get("b")) == (None, {"n": 2})
+    assert caplog.messages == []
 
 
 async def test_a_post_to_a_server_is_a_real_one_and_takes_no_virtual_time():

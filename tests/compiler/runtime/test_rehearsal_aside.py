@@ -9,7 +9,6 @@ import threading
 import pytest
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.runtime.rehearsal import aside as asides
 from headrace.compiler.runtime.rehearsal.aside import (
     AT_ONCE,
     Aside,
@@ -28,7 +27,7 @@ LOOP = {"type": "inline", "code": "let n = 0; while n < 1000000000 { n += 1; }"}
 
 @pytest.fixture
 def aside():
-    return lambda seconds=10.0: Aside(Clock(asyncio.get_running_loop()), seconds)
+    return lambda seconds=10.0, **most: Aside(Clock(asyncio.get_running_loop()), seconds, **most)
 
 
 def dry_run(*transforms, messages=(1,)):
@@ -195,9 +194,8 @@ async def test_how_the_work_of_a_request_that_is_gone_ends_is_told_nobody(aside)
     assert told == []
 
 
-async def test_who_comes_when_too_many_wait_is_refused(aside, monkeypatch):
-    monkeypatch.setattr(asides, "MOST_WAITING", 2)
-    it, gate = aside(), threading.Event()
+async def test_who_comes_when_too_many_wait_is_refused(aside):
+    it, gate = aside(most_waiting=2), threading.Event()
     runs = [asyncio.ensure_future(it.run(lambda _: gate.wait(30))) for _ in range(AT_ONCE + 2)]
     await asyncio.sleep(0)
 

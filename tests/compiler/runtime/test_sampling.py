@@ -23,6 +23,7 @@ from headrace.compiler.runtime.inbox import CAPACITY
 from headrace.compiler.runtime.sampling import taking
 from headrace.compiler.runtime.sampling.samples import AT_ONCE, CLOSE_SECONDS, TooManySamples
 from headrace.compiler.runtime.sampling.taking import (
+    MOST_BYTES,
     SHUTTING_DOWN,
     UNBUFFERED,
     Sample,
@@ -94,10 +95,17 @@ class Broker(Source):
 
 
 async def taken(
-    it: Engine, source: Source, *, most: int = 5, seconds: float = 5.0, **options: Any
+    it: Engine,
+    source: Source,
+    *,
+    most: int = 5,
+    seconds: float = 5.0,
+    most_bytes: int = MOST_BYTES,
+    **options: Any,
 ) -> Any:
     """Return what becomes of a sample of a source."""
-    return await it.samples.take(reads(source, **options), most=most, seconds=seconds)
+    given = reads(source, **options)
+    return await it.samples.take(given, most=most, seconds=seconds, most_bytes=most_bytes)
 
 
 # When it is over.
@@ -255,12 +263,12 @@ async def test_messages_that_no_envelope_fits_are_skipped_and_counted():
 
 
 @virtual
-async def test_an_answer_has_room_for_so_much_and_no_more(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(taking, "MOST_BYTES", 1 << 20)
+async def test_an_answer_has_room_for_so_much_and_no_more():
     it = engine()
     large = "x" * (600 << 10)
 
-    said = await taken(it, Told(it.clock, [batches([large], [large], ["small"])]), most=3)
+    source = Told(it.clock, [batches([large], [large], ["small"])])
+    said = await taken(it, source, most=3, most_bytes=1 << 20)
 
     assert [len(each) for each in said.messages] == [600 << 10, 5]
     assert said.notes == ["left out 1 of what was read: 1 MiB are the most"]

@@ -12,7 +12,6 @@ import jsonschema
 import pytest
 
 from headrace.compiler.buckets import Bounds
-from headrace.compiler.runtime.rehearsal import chain
 from headrace.compiler.runtime.rehearsal.aside import Leash, TookTooLong
 from headrace.compiler.runtime.rehearsal.chain import Surroundings
 from headrace.web.errors import status_of
@@ -298,24 +297,6 @@ async def test_of_many_messages_the_first_are_used(
     assert said["stages"][0]["batches"] == [[*range(100)], [*range(100, 200)]]
     assert said["notes"] == ["only the first 200 of 203 messages were used"]
     assert caplog.messages == ["dry run: the first 200 of 203 messages are used"]
-
-
-async def test_a_bucket_of_a_dry_run_that_is_full_does_not_show_in_the_log(
-    dry_run: Post, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(chain, "MOST_KEYS", 1)
-    remember = {"type": "remember", "remember": [{"field": "n", "as": "n"}]}
-
-    said = await dry_run(
-        {
-            "messages": [{"id": "a", "n": 1}, {"id": "b", "n": 2}],
-            "transforms": [remember],
-            "state": {"bucket": "machines", "key": "id"},
-        }
-    )
-
-    assert said["buckets"] == {"b": {"n": 2}}
-    assert caplog.messages == []
 
 
 async def test_entries_without_a_bucket_are_noted(dry_run: Post) -> None:
