@@ -47,7 +47,7 @@ def reworded(message: str, names: Names) -> str:
         return message
     for pattern, said in _SAID:
         if found := pattern.fullmatch(message):
-            return said(found, names)
+            return found.expand(said) if isinstance(said, str) else said(found, names)
     return message
 
 
@@ -71,11 +71,6 @@ def _not_found(found: re.Match[str], names: Names) -> str:
         return f"'{name}' takes {_counted(arity)}, not {len(kinds)}"
     said = f"no function '{name}' takes {_all(kinds)}" if kinds else f"there is no '{name}()'"
     return _with(said, _of_call(name, kinds, names))
-
-
-def _cut_short(found: re.Match[str], names: Names) -> str:
-    """Say the same where the engine does not tell all types, being too many."""
-    return f"no function '{found[1]}' takes all these arguments"
 
 
 def _of_operands(name: str, kinds: Sequence[str]) -> str | None:
@@ -132,13 +127,6 @@ def _other_kind(found: re.Match[str], names: Names) -> str:
     return _with(said, "compare it, as in x > 0" if wanted == "a bool" else None)
 
 
-def _no_loop(found: re.Match[str], names: Names) -> str:
-    return (
-        "'for' goes through an array, a string or a range:"
-        " take keys() or values() of a map, and '?? []' of a field that may be missing"
-    )
-
-
 def _no_variable(found: re.Match[str], names: Names) -> str:
     name, sign, constant = found[1].rpartition("::")
     if sign:
@@ -147,18 +135,6 @@ def _no_variable(found: re.Match[str], names: Names) -> str:
             f" const {constant} = ... has to stand before it, outside of every block"
         )
     return f"there is no variable '{constant}': a function sees only what it is handed"
-
-
-def _no_list(found: re.Match[str], names: Names) -> str:
-    return f"'emit' takes a list of messages where 'scope' is batch, not {found[1]}"
-
-
-def _in_use(found: re.Match[str], names: Names) -> str:
-    return f"'{found[1]}' is at work on a value that its own closure uses: copy the value first"
-
-
-def _assigned(found: re.Match[str], names: Names) -> str:
-    return "'=' assigns, and here a value is wanted: did you mean '=='?"
 
 
 def _all(kinds: Sequence[str]) -> str:
@@ -170,11 +146,11 @@ def _counted(arguments: int) -> str:
     return f"{arguments or 'no'} argument{'' if arguments == 1 else 's'}"
 
 
-_SAID: Sequence[tuple[re.Pattern[str], Callable[[re.Match[str], Names], str]]] = tuple(
+_SAID: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str], Names], str]]] = tuple(
     (re.compile(pattern, re.DOTALL), said)
     for pattern, said in (
         (r"Function not found: (\S+) \((.*)\)", _not_found),
-        (r"Function not found: (\S+) \(.*…", _cut_short),
+        (r"Function not found: (\S+) \(.*…", r"no function '\1' takes all these arguments"),
         (r"Unknown property '(.*)' - a getter is not registered for type '(.*)'", _no_property),
         (
             r"No writable property '(.*)' - a setter is not registered for type '(.*)' to .*",
@@ -182,11 +158,24 @@ _SAID: Sequence[tuple[re.Pattern[str], Callable[[re.Match[str], Names], str]]] =
         ),
         (r"Indexer unavailable: (.+?) \[(.+?)\](?: = .*)?", _not_indexed),
         (r"Data type incorrect: (.*) \(expecting (.*)\)", _other_kind),
-        (r"For loop expects iterable type", _no_loop),
+        (
+            r"For loop expects iterable type",
+            "'for' goes through an array, a string or a range:"
+            " take keys() or values() of a map, and '?? []' of a field that may be missing",
+        ),
         (r"Variable not found: (.*)", _no_variable),
-        (r"emit takes a list here, not (.*)", _no_list),
-        (r"argument #\d+ of function '(.*)' is in use by the call .*", _in_use),
-        (r"Possibly a typo of '=='\?", _assigned),
+        (
+            r"emit takes a list here, not (.*)",
+            r"'emit' takes a list of messages where 'scope' is batch, not \1",
+        ),
+        (
+            r"argument #\d+ of function '(.*)' is in use by the call .*",
+            r"'\1' is at work on a value that its own closure uses: copy the value first",
+        ),
+        (
+            r"Possibly a typo of '=='\?",
+            "'=' assigns, and here a value is wanted: did you mean '=='?",
+        ),
     )
 )
-"""What the engine says, and who says it better."""
+"""What the engine says, and what is better, or who says it better."""

@@ -39,11 +39,11 @@ from headrace.compiler.runtime.figures import PipelineFigures, figures_of
 from headrace.compiler.runtime.gate import Gate
 from headrace.compiler.runtime.graph import Graph, upstream_first
 from headrace.compiler.runtime.history import History, Past
+from headrace.compiler.runtime.inbox import Peek
 from headrace.compiler.runtime.pipeline import Pipeline
 from headrace.compiler.runtime.plan import Plan
 from headrace.compiler.runtime.records import Resolution
 from headrace.compiler.runtime.reverting import Ending, Reverting, Target
-from headrace.compiler.runtime.sampling.peek import Peek
 from headrace.compiler.runtime.sampling.samples import Samples
 from headrace.compiler.runtime.sampling.taking import Sample, Unbuilt, Unread
 from headrace.compiler.runtime.wanted import naming, rings
