@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import msgspec
 
+from headrace.compiler.language.families import Stage
 from headrace.compiler.runtime.lifecycle import Status
 from headrace.compiler.runtime.pipeline import Pipeline
-from headrace.compiler.runtime.signatures import Stage
 
 
 class PipelineFigures(msgspec.Struct, frozen=True):
