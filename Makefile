@@ -9,6 +9,8 @@ PYTHON ?= $(shell for candidate in python3 python3.14 python3.13 python3.12 pyth
 CONFIG ?= specs/hello/config.yaml
 # For pytest: how many processes, and whatever else is wanted (`make test PYTEST="-k buffer"`).
 PYTEST ?= -n 2
+# How often each server of the tests of kills is killed.
+KILLS ?= 10
 
 BIN := .venv/bin
 PIN := constraints.txt
@@ -31,7 +33,7 @@ endif
 export MATURIN_NO_INSTALL_RUST := 1
 
 .DEFAULT_GOAL := help
-.PHONY: run year test services services-install check docs bench clean help
+.PHONY: run year test test-all kills services services-install check docs bench clean help
 
 run: .venv/.runs ## start the server on an example (CONFIG=path for another)
 	@exec $(BIN)/headrace serve --config $(CONFIG)
@@ -39,8 +41,20 @@ run: .venv/.runs ## start the server on an example (CONFIG=path for another)
 year: .venv/.readings ## post a year of readings to specs/weather (SERVER=http://... for another address)
 	@exec $(BIN)/python -m specs.weather.post $(SERVER)
 
-test: .venv/.tests ## run the tests (PYTEST="..." for other arguments)
-	$(BIN)/python -m pytest $(PYTEST)
+# Whoever keeps Python from writing bytecode would compile all of it for each of the hundreds of
+# processes that the tests start.
+RUN_TESTS := env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX=$(CURDIR)/build/bytecode \
+	$(BIN)/python -m pytest --durations=20 --dist loadgroup --no-loadscope-reorder
+
+test: .venv/.tests ## run the tests but the long ones (5 minutes; PYTEST="..." for other arguments)
+	$(RUN_TESTS) -m "not long" $(PYTEST)
+
+test-all: .venv/.tests ## run the long tests, and the generated ones with all their examples (15 minutes)
+	KILLS=$(KILLS) $(RUN_TESTS) -m "long or hypothesis" --hypothesis-profile=full $(PYTEST)
+
+kills: KILLS = 50
+kills: .venv/.tests ## run the tests that kill servers under load (KILLS=100 for how often; 25 minutes)
+	KILLS=$(KILLS) $(RUN_TESTS) tests/whole/brokers/test_kills.py tests/whole/stores/test_kill.py $(PYTEST)
 
 services: .venv/.tests ## start the servers of the tests on free ports, until Ctrl-C
 	@exec $(BIN)/python -m tests.services

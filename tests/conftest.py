@@ -1,11 +1,10 @@
-"""What every test may ask for: the servers of `tests/services`; and that time fails no example."""
+"""What every test may ask for: the servers of `tests/services`; and how many examples are tried."""
 
 import pytest
-from hypothesis import HealthCheck, settings
 
-# Whether a machine is busy says nothing about a property: how long an example takes is no failure.
-settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("busy")
+from tests.examples import register
+
+register()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -13,3 +12,4 @@ def pytest_configure(config: pytest.Config) -> None:
     # and what is skipped is judged in every folder.
     config.pluginmanager.import_plugin("tests.services.fixtures")
     config.pluginmanager.import_plugin("tests.skipping")
+    config.pluginmanager.import_plugin("tests.sharing")

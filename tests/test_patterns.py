@@ -270,6 +270,7 @@ def test_a_pattern_takes_time_that_grows_with_the_text_no_faster(use: Use) -> No
     assert [wrong for attack in attacks(use) if (wrong := growing(use, *attack))] == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "way"),
     [
@@ -289,6 +290,7 @@ def test_one_that_grows_faster_is_found(text: str, way: str) -> None:
         assert any(faults)
 
 
+@pytest.mark.long
 def test_a_cast_is_tried_and_what_it_was_before_would_be_found() -> None:
     (cast,) = {use for use in ALL if use.where == "operators/casts.py: _DECIMAL"}
     before = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")

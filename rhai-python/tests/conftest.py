@@ -7,16 +7,25 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 try:
     import rhai
 except ImportError:
     rhai = None
 
-# A run may take long on a busy machine; that is no fault of the example.
-settings.register_profile("rhai", deadline=None, print_blob=True)
-settings.load_profile("rhai")
+# A run may take long on a busy machine; that is no fault of the example. Where the run asks for `few`, a
+# test tries a fifth of the examples that it wants.
+for name, count in [("few", 20), ("full", 100)]:
+    settings.register_profile(
+        name,
+        deadline=None,
+        print_blob=True,
+        suppress_health_check=[HealthCheck.too_slow],
+        max_examples=count,
+    )
+if settings.get_current_profile_name() not in ("few", "full"):
+    settings.load_profile("full")
 
 PATIENCE = 20.0
 

@@ -226,6 +226,7 @@ MODULES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MODULES)
 def test_modules_break_nothing(withstand, name):
     code, modules, stops = MODULES[name]

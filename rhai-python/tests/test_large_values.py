@@ -187,7 +187,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=settings().max_examples * 60 // 100)
 @given(JSON, st.integers(1, 40), st.sampled_from([0.0, 1e-6, 1e-4, 1.0]))
 def test_a_large_value_is_to_the_script_what_its_parts_are(part, wrapped, slice_of):
     told = Script("emit(#{ all: msg[0] }.to_json()); emit(msg[0])", **FAR)

@@ -13,6 +13,7 @@ WORKLOADS = Path(__file__).with_name("workloads.py")
 NAMES = list(runpy.run_path(str(WORKLOADS))["WORK"])
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 @pytest.mark.parametrize("name", NAMES)
 def test_memory_and_objects_stay_what_they_were(name):

@@ -91,7 +91,7 @@ def ended(work):
         return type(error), error.message, error.line, error.column, error.index
 
 
-@settings(max_examples=300)
+@settings(max_examples=settings().max_examples * 3)
 @given(
     st.sampled_from(SCRIPTS),
     st.lists(st.integers(0, 5), max_size=4),

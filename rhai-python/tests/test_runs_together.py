@@ -164,6 +164,7 @@ class TestThreads:
             elsewhere(box.clear)
             assert script.run(5) == [5]
 
+    @pytest.mark.long
     def test_its_script_runs_on_when_its_thread_is_gone(self):
         script = Script("if msg == 0 { loop {} } emit(msg)", **FAR)
 

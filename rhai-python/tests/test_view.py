@@ -155,7 +155,7 @@ def outcome(script, message):
         return type(error).__name__
 
 
-@settings(max_examples=600)
+@settings(max_examples=settings().max_examples * 6)
 @given(CODES, MESSAGES)
 @example("emit(msg);", {"z": 1, "a": 2})
 @example("msg.a = msg.a; emit(msg);", {"b": 1})

@@ -199,6 +199,7 @@ class Table:
         return [dict(row) for row in await self._connection.fetch(found)]
 
 
+@pytest.mark.long
 async def test_what_came_out_of_the_windows_is_what_went_in(site: Site) -> None:
     site.config.write_text(site.config.read_text().replace("seconds: 5", "seconds: 1"))
     sent = [*readings(ROUNDS)]

@@ -202,6 +202,7 @@ async def watch(engine: Engine, shown: list[dict[str, Any]]) -> None:
         shown += [json.loads(event.data) for event in run.events]
 
 
+@pytest.mark.long
 def test_posted_live_with_a_window_of_a_day_every_day_is_one_row(
     folder: Path,
     year: list[Reading],

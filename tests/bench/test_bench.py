@@ -13,7 +13,11 @@ from bench.table import Row, markdown, ratio_row
 EVALUATIONS = {"runadd", "runif3"}
 """Compiled for these alone, an engine is no part of `make test`: they run where `make bench` left one."""
 AMISS = set() if measuring_engine.is_built() else EVALUATIONS
-RATIOS = sorted(set(SCENARIOS) - {"overload", "livez"} - AMISS)
+SHORT = {"batch1"}
+RATIOS = [
+    pytest.param(name, marks=[] if name in SHORT else [pytest.mark.long])
+    for name in sorted(set(SCENARIOS) - {"overload", "livez"} - AMISS)
+]
 
 
 @pytest.mark.parametrize("name", RATIOS)
@@ -24,6 +28,7 @@ def test_a_scenario_gives_ratios(name):
     assert all(row.value > 0 for row in rows)
 
 
+@pytest.mark.long
 def test_a_scenario_whose_server_is_not_installed_is_left_out(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("PATH", str(tmp_path))
 
@@ -32,6 +37,7 @@ def test_a_scenario_whose_server_is_not_installed_is_left_out(monkeypatch, tmp_p
     assert "not measured: there is no 'redis-server' on this machine" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_an_overload_loses_nothing_that_was_accepted():
     [row] = apart(SCENARIOS["overload"][0], BRIEF)
 

@@ -10,13 +10,13 @@ from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from headrace.compiler import buckets
 from headrace.compiler.buckets import MOMENT, SPARE, WHOLE, Bounds, Bucket, Buckets
 from headrace.compiler.clock import Clock
+from tests.examples import examples
 from tests.virtual import virtual
 
 
@@ -608,7 +608,7 @@ class BucketMachine(RuleBasedStateMachine):
         assert {key: self.it.get(key) for key in KEYS} == {key: held.get(key) for key in KEYS}
 
 
-BucketMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+BucketMachine.TestCase.settings = examples(150, stateful_step_count=30)
 TestBucket = BucketMachine.TestCase
 
 

@@ -183,6 +183,7 @@ def test_an_hour_of_windows_takes_less_than_a_second():
     assert time.thread_time() - began < 1
 
 
+@pytest.mark.long
 @virtual
 async def test_sums_of_fractions_do_not_drift():
     clock = here()

@@ -12,7 +12,7 @@ from decimal import Decimal, localcontext
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.compiler.clock import Clock
@@ -21,6 +21,7 @@ from headrace.compiler.jsontext import Decoding, NotJson, decode
 from headrace.compiler.largejson import DecodedBatch, LargeList, cutting, decode_large, growing
 from headrace.compiler.largejson.cutting import SLICE, WINDOW, Cutting
 from headrace.compiler.largejson.letting_go import MANY_CONTAINERS, MESSAGES_AT_ONCE
+from tests.examples import examples
 from tests.virtual import virtual
 
 MIB = 1024 * 1024
@@ -54,9 +55,10 @@ def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
     monkeypatch.setattr(cutting, "WINDOW", window)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("small")
 def test_a_text_in_slices_holds_what_it_holds_at_once() -> None:
-    @settings(max_examples=60, deadline=None, database=None)
+    @examples(60, database=None)
     @given(VALUES, st.booleans(), st.sampled_from([None, 1, 70]))
     def holds(value: Any, is_ascii: bool, indent: int | None) -> None:
         text = json.dumps(value, ensure_ascii=is_ascii, indent=indent).encode()
@@ -65,9 +67,10 @@ def test_a_text_in_slices_holds_what_it_holds_at_once() -> None:
     holds()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("small")
 def test_what_is_refused_at_once_is_refused_in_slices() -> None:
-    @settings(max_examples=80, deadline=None, database=None)
+    @examples(80, database=None)
     @given(VALUES, st.data())
     def refuses(value: Any, data: st.DataObject) -> None:
         text = bytearray(json.dumps(value).encode())
@@ -153,9 +156,10 @@ NUMBERS_ = st.builds(
                      for half in _HALF for more in ("", "0" * 900, "0" * 900 + "1")])  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("small")
 def test_a_long_number_is_the_double_that_it_stands_for() -> None:
-    @settings(max_examples=300, deadline=None, database=None)
+    @examples(300, database=None)
     @given(
         NUMBERS_,
         st.sampled_from(["%s", "[%s]", '[1, %s,"x"]', '{"a":%s}', "{%s:1}", "[ %s %s]", "[%s"]),
@@ -274,6 +278,7 @@ LARGE_ONES = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LARGE_ONES)
 def test_no_slice_of_a_large_text_is_long(name: str) -> None:
     text = LARGE_ONES[name]
@@ -291,6 +296,7 @@ def test_no_slice_of_a_large_text_is_long(name: str) -> None:
     assert sum(lengths) < len(text) + 100 * len(lengths)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LARGE_ONES)
 def test_looking_through_a_text_takes_a_turn_for_each_window(name: str) -> None:
     text = LARGE_ONES[name]
@@ -321,6 +327,7 @@ async def test_a_batch_that_nobody_holds_is_cut_down_a_slice_at_a_time(monkeypat
     assert usual[2] > gc.get_threshold()[2]
 
 
+@pytest.mark.long
 async def test_what_is_made_of_a_large_batch_is_cut_down_a_slice_at_a_time_as_well() -> None:
     class Message:
         there = 0

@@ -6,13 +6,14 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.compiler.decimals import Written
 from headrace.compiler.jsontext import decode_exact, encode
 from headrace.compiler.largejson import are_small, beginning
 from headrace.compiler.runtime.failures import cut
+from tests.examples import examples
 
 TEXTS = st.text(max_size=30) | st.sampled_from(["\x01\\" * 20, "é😀" * 20, "k" * 70])
 NUMBERS = (
@@ -25,8 +26,9 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.long
 def test_what_is_shown_of_a_message_is_the_beginning_of_all_of_it() -> None:
-    @settings(max_examples=150, deadline=None, database=None)
+    @examples(150, database=None)
     @given(VALUES, st.integers(1, 90))
     def holds(value: Any, most: int) -> None:
         text, whole = beginning(value, most), encode(value)

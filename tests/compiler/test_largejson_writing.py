@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.compiler.clock import Clock
@@ -22,6 +22,7 @@ from headrace.compiler.largejson import (
     writing,
 )
 from tests.doubles import TickingClock
+from tests.examples import examples
 from tests.virtual import virtual
 
 VALUES = st.recursive(
@@ -35,7 +36,7 @@ WAYS = [encode_each, encode_large, encode_large_lines]
 def test_the_bytes_are_those_of_one_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "ENCODED_AT_ONCE", 3)
 
-    @settings(max_examples=100, deadline=None, database=None)
+    @examples(100, database=None)
     @given(st.lists(VALUES, max_size=14), st.booleans())
     def holds(batch: list[Any], is_slow: bool) -> None:
         async def written() -> None:

@@ -106,6 +106,7 @@ async def test_a_write_that_is_given_up_leaves_nothing_behind(guarded: ClickHous
             assert watch.seconds < 1.5
 
 
+@pytest.mark.long
 async def test_an_outage_is_one_text_until_the_server_is_back(tmp_path: Path):
     with ClickHouse(tmp_path) as server:
         async with started(output("t", N), context(server.access)) as it:

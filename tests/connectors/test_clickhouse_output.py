@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.compiler.decimals import Written
@@ -22,6 +22,7 @@ from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import BatchFailed, Unreachable
 from tests.clickhouse_sides import EVERY, TYPES, N, context, named, output, said, started, wrote
 from tests.doubles import TickingClock
+from tests.examples import examples
 from tests.services.clickhouse import Access
 
 
@@ -195,7 +196,7 @@ messages = st.fixed_dictionaries(
 
 
 @given(batch=st.lists(messages, min_size=1, max_size=30))
-@settings(max_examples=40)
+@examples(40)
 async def test_what_is_in_the_table_is_what_was_sent(clickhouse: Access, batch: list[Any]):
     name = f"t_{uuid4().hex}"
     made = output(name, {"name": "row", "type": "integer"}, *EVERY)

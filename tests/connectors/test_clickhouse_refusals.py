@@ -60,6 +60,7 @@ async def test_a_user_and_a_password_of_any_letters_get_in(tmp_path: Path):
         assert server.access.rows("SELECT n FROM t") == [[1]]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("front_of_ours")
 async def test_a_credential_that_is_refused_later_is_not_tried_for_every_batch(tmp_path: Path):
     server = ClickHouse(tmp_path, user="writer", password="open-sesame")
@@ -261,6 +262,7 @@ async def test_rows_arrive_over_tls(authority: Authority, tmp_path: Path):
         assert server.access.rows("SELECT n FROM t") == [[1]]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("front_of_ours")
 async def test_tls_that_cannot_work_refuses_the_output(authority: Authority, tmp_path: Path):
     stranger = Authority(tmp_path / "stranger")

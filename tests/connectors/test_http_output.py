@@ -525,6 +525,7 @@ async def test_cookies_of_a_reply_are_not_kept(server: Peer):
     assert "Cookie" not in server.received[1].headers
 
 
+@pytest.mark.long
 async def test_finishing_closes_the_session_and_a_run_without_batches_has_none(server: Peer):
     async with sink({"url": server.url()}) as opened:
         await opened.write([1])

@@ -64,12 +64,14 @@ async def told(ctx: Any, reader: Any) -> str:
     return ctx.failures[0]
 
 
+@pytest.mark.long
 async def test_an_advertised_address_where_nobody_listens_is_named(elsewhere: Kafka):
     said = await silence(elsewhere.bootstrap)
 
     assert said == f"{elsewhere.nobody} does not answer: connection refused; {REMEDY}"
 
 
+@pytest.mark.long
 async def test_a_pipeline_counts_it_and_tries_on_without_haste(elsewhere: Kafka):
     from headrace.connectors.kafka import KafkaInput, KafkaOutput
 
@@ -89,6 +91,7 @@ async def test_a_pipeline_counts_it_and_tries_on_without_haste(elsewhere: Kafka)
     assert 2 <= count <= 6
 
 
+@pytest.mark.long
 async def test_a_group_that_nobody_looks_after_is_told(lonely: Kafka):
     ctx = context(lonely.bootstrap)
 
@@ -117,6 +120,7 @@ async def test_an_advertised_address_that_is_none_is_told(host: str, shown: str)
     assert "\x00" not in said
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("hearsay", "lack"),
     [
@@ -134,6 +138,7 @@ async def test_a_cluster_that_lacks_what_is_needed_is_told(hearsay: Hearsay, lac
     assert said == f"{where}, asked for the topic 't', {lack}"
 
 
+@pytest.mark.long
 async def test_an_answer_without_the_topic_is_as_good_as_none():
     async with telling(Hearsay({1: None}, knows_topics=False)) as it:
         said = await silence(it.address)
@@ -152,6 +157,7 @@ async def test_one_advertised_broker_that_answers_is_enough_to_begin():
             assert await cluster.reach("t") == (it.address, {0})
 
 
+@pytest.mark.long
 async def test_a_coordinator_that_is_not_where_it_is_said_to_be_is_named():
     nobody = ("127.0.0.1", free_port())
     async with telling(Hearsay({1: None}, coordinator=nobody)) as it:

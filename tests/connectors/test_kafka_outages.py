@@ -78,6 +78,7 @@ def writing(topic: str) -> KafkaOutput:
     return KafkaOutput.load({"connection": "plant", "topic": topic})
 
 
+@pytest.mark.long
 async def test_a_route_over_a_broker_that_was_killed_loses_nothing_and_goes_on(
     mortal: Kafka, caplog
 ):
@@ -131,6 +132,7 @@ async def test_a_batch_waits_for_the_return_of_the_broker(mortal: Kafka):
     assert ctx.notes == ["connected again"]
 
 
+@pytest.mark.long
 async def test_a_batch_that_was_given_up_is_not_written_later(mortal: Kafka):
     ctx = context(mortal.bootstrap)
     async with started(sink(ctx, "given-up", Limits(request_seconds=2.0))) as it:
@@ -149,6 +151,7 @@ async def test_a_batch_that_was_given_up_is_not_written_later(mortal: Kafka):
     assert await values(mortal.bootstrap, "given-up") == [b"1", b"4"]
 
 
+@pytest.mark.long
 async def test_both_sides_close_soon_when_the_broker_is_gone(mortal: Kafka):
     await produce(mortal.bootstrap, "gone", [b"1", b"2"])
     ctx = context(mortal.bootstrap)
@@ -219,6 +222,7 @@ async def test_what_was_sent_when_an_output_ends_is_all_that_may_be_written_late
     assert await values(mortal.bootstrap, "ended") == [b'"confirmed"', b'"sent"']
 
 
+@pytest.mark.long
 async def test_a_deleted_pipeline_answers_soon_when_its_broker_is_gone(mortal: Kafka):
     mortal.create_topic("deleted")
     async with engine(mortal.bootstrap) as it:
@@ -235,6 +239,7 @@ async def test_a_deleted_pipeline_answers_soon_when_its_broker_is_gone(mortal: K
     await alone(it.clock)
 
 
+@pytest.mark.long
 async def test_a_pipeline_waits_for_a_broker_that_comes_later(mortal: Kafka):
     mortal.create_topic("later")
     mortal.create_topic("later-in")
@@ -260,6 +265,7 @@ async def test_a_pipeline_waits_for_a_broker_that_comes_later(mortal: Kafka):
     assert told.message == refused(mortal)
 
 
+@pytest.mark.long
 async def test_a_member_that_was_away_longer_than_its_group_waits_comes_back(mortal: Kafka):
     ctx = context(mortal.bootstrap)
     mortal.create_topic("expired")

@@ -301,6 +301,7 @@ async def test_others_have_their_turns_while_a_large_batch_is_framed_and_sent(
     assert max(put.values()) <= 3 * SLICE_MESSAGES
 
 
+@pytest.mark.long
 async def test_a_large_batch_that_is_cancelled_before_its_turn_is_not_sent(kafka: Kafka) -> None:
     ctx = context(kafka.bootstrap, clock=TickingClock())
     large = [*range(3 * LARGE_BATCH)]

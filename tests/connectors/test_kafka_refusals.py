@@ -82,6 +82,7 @@ async def refusal(ctx: StubContext, topic: str = "t") -> str:
     return said[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 @pytest.mark.parametrize("listener", ["SASL_PLAINTEXT", "SASL_SSL"])
 async def test_the_right_credential_is_let_in(guarded, authority, mechanism, listener):
@@ -181,6 +182,7 @@ async def test_nobody_there_is_no_refusal(guarded):
         )
 
 
+@pytest.mark.long
 async def test_somebody_who_says_nothing_is_given_up_soon():
     async def silent(reader, writer):
         await reader.read()
@@ -223,6 +225,7 @@ async def test_a_group_that_divides_its_partitions_otherwise_refuses_us(guarded)
     )
 
 
+@pytest.mark.long
 async def test_a_topic_that_was_deleted_is_waited_for(guarded):
     guarded.create_topic("dropped")
     ctx = context(guarded, "PLAINTEXT")
@@ -241,6 +244,7 @@ async def test_a_topic_that_was_deleted_is_waited_for(guarded):
     assert ctx.notes == ["connected again"]
 
 
+@pytest.mark.long
 async def test_a_batch_for_a_topic_that_does_not_come_back_is_given_up(guarded):
     guarded.create_topic("gone")
     limits = Limits(request_seconds=3.0, metadata_seconds=1.0, missing_seconds=0.0)

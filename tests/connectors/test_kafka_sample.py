@@ -163,6 +163,7 @@ async def test_a_broker_that_is_not_there_is_told():
     assert why == "127.0.0.1:1 does not answer: connection refused"
 
 
+@pytest.mark.long
 async def test_a_broker_that_stops_leaves_what_was_read(tmp_path: Path):
     with Kafka(tmp_path) as broker:
         await produce(broker.bootstrap, "t", [b"1", b"2"])
@@ -178,6 +179,7 @@ async def test_a_broker_that_stops_leaves_what_was_read(tmp_path: Path):
     assert said.notes[-1] == f"{broker.bootstrap} does not answer: connection refused"
 
 
+@pytest.mark.long
 async def test_a_wrong_credential_is_told_at_once_and_is_in_no_answer(tmp_path: Path):
     with Kafka(tmp_path, users={"ann": "open-sesame"}) as broker:
         where = broker.bootstrap_for("SASL_PLAINTEXT")
@@ -190,6 +192,7 @@ async def test_a_wrong_credential_is_told_at_once_and_is_in_no_answer(tmp_path: 
     assert "close-sesame" not in str(said)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_plain", [True, False])
 async def test_tls_that_does_not_fit_is_told_at_once(
     tmp_path: Path, authority: Authority, is_plain: bool

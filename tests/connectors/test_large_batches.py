@@ -175,6 +175,7 @@ async def test_a_large_batch_is_one_request(turns: Turns) -> None:
     assert max(turns.made.values()) <= 3 * ENCODED_AT_ONCE
 
 
+@pytest.mark.long
 async def test_each_message_of_a_large_batch_is_a_request_if_that_is_wanted() -> None:
     async with peer() as server:
         sink = HttpOutput.load({"url": server.url("/in"), "body": "message"}).open(context())

@@ -230,11 +230,13 @@ async def test_two_that_have_one_client_id_are_told_so(mosquitto: Mosquitto):
     )
 
 
+@pytest.mark.long
 async def test_a_broker_that_says_nothing_is_not_waited_for_long(mosquitto: Mosquitto):
     with halted(mosquitto):
         assert await unreachable(mosquitto) == "HOST does not answer: nothing came within 3 s"
 
 
+@pytest.mark.long
 async def test_a_broker_that_talks_tls_and_says_nothing_is_not_there(secured, authority):
     reader = source(context(secured, tls=True, ca_file=str(authority.ca_file)), "t").read()
     with halted(secured), pytest.raises(Unreachable) as failed:

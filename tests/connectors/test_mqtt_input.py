@@ -111,6 +111,7 @@ async def test_a_session_may_hold_more_than_may_wait(tmp_path):
     assert numbers(seen) == [*range(900)]
 
 
+@pytest.mark.long
 async def test_what_floods_it_before_the_subscription_is_counted(mosquitto: Mosquitto):
     await kept(mosquitto, "flooded", b"1")
     failures: list[str] = []
@@ -306,6 +307,7 @@ async def test_large_messages_that_wait_are_few(mosquitto: Mosquitto):
     assert max(sizes) <= 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
 def test_who_does_not_listen_is_still_there(mosquitto: Mosquitto, loop):
     """Nothing is read for longer than a broker waits for a sign of life."""
@@ -321,6 +323,7 @@ def test_who_does_not_listen_is_still_there(mosquitto: Mosquitto, loop):
         assert runner.run(run()) == [*range(2000)]
 
 
+@pytest.mark.long
 async def test_a_broker_that_is_silent_for_too_long_is_lost(mosquitto: Mosquitto):
     """One that is stopped keeps its connections and says nothing."""
     reader = source(context(mosquitto), "silent", IMPATIENT).read()

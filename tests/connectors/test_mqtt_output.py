@@ -221,6 +221,7 @@ async def test_with_qos_0_a_lost_broker_is_told_and_found_again(tmp_path):
     assert ctx.failures == [str(failed.value)]
 
 
+@pytest.mark.long
 async def test_with_qos_0_a_broker_that_takes_nothing_holds_up_the_output(tmp_path):
     with Mosquitto(tmp_path) as server:
         ctx = context(server)
@@ -235,6 +236,7 @@ async def test_with_qos_0_a_broker_that_takes_nothing_holds_up_the_output(tmp_pa
                     await waits()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("qos", QOS[:2])
 async def test_a_broker_that_says_no_later_is_a_lost_connection(tmp_path, qos):
     with Mosquitto(tmp_path / "one") as server:
@@ -252,6 +254,7 @@ async def test_a_broker_that_says_no_later_is_a_lost_connection(tmp_path, qos):
     assert f"{server.address} does not let the client in: not authorized" in said
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("qos", QOS[:2])
 async def test_two_that_cut_each_other_off_tire_of_it(mosquitto: Mosquitto, qos):
     """Both want the client id whenever they have something to write, which is always."""

@@ -200,6 +200,7 @@ async def test_a_packet_that_is_too_long_is_not_waited_for(mib):
     assert str(lost.value).startswith(f"127.0.0.1:{peer.port} {what}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
 def test_who_floods_it_with_small_messages_does_not_stop_the_others(loop):
     async def longest_turn() -> float:

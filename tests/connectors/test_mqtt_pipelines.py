@@ -160,6 +160,7 @@ def are_whole(kept: Awaited) -> bool:
     return all(b - a > WINDOW_SECONDS - 0.1 for a, b in pairwise(times))
 
 
+@pytest.mark.long
 async def test_readings_that_keep_coming_fill_windows_of_their_time(tmp_path, caplog):
     with Mosquitto(tmp_path, extra=["max_inflight_messages 1000"]) as server:
         kept = await windows(server, 3, in_flight=1000)
@@ -169,6 +170,7 @@ async def test_readings_that_keep_coming_fill_windows_of_their_time(tmp_path, ca
     assert caplog.text == ""
 
 
+@pytest.mark.long
 async def test_a_starved_window_keeps_its_time_and_is_warned_of(mosquitto: Mosquitto, caplog):
     """The first gets what the broker sends without an acknowledgement."""
     # A busy machine may be slower than a broker that waits: what it then saw is no evidence.

@@ -218,6 +218,7 @@ async def test_a_user_who_is_taken_away_is_as_unreachable_as_any_lost_server(tmp
     assert str(cause) == f"{server.address} turns the connection away: Authorization Violation"
 
 
+@pytest.mark.long
 async def test_what_comes_behind_a_large_batch_is_published_behind_it(nats_server: Nats) -> None:
     ctx, large = context(nats_server, clock=TickingClock()), [*range(3 * LARGE_BATCH)]
     async with peer(nats_server) as reader, sink(ctx, "large.a") as output:

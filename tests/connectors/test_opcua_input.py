@@ -243,6 +243,7 @@ async def test_intervals_and_queue_are_always_sent(
         assert opcua_server.tell(PUBLISHING) == [publishing]
 
 
+@pytest.mark.long
 async def test_many_nodes_are_asked_for_in_portions_of_500(opcua_server: Opcua):
     await told(opcua_server, "plant.add_many(1200)")
     browse = {"root": "ns=2;s=Many"}
@@ -285,6 +286,7 @@ async def test_every_change_of_many_nodes_arrives_in_order(opcua_server: Opcua):
     assert ctx.skipped == 0
 
 
+@pytest.mark.long
 async def test_ten_thousand_changes_wait_and_beyond_that_the_oldest_are_dropped_and_counted(
     opcua_server: Opcua,
 ):
@@ -345,6 +347,7 @@ async def test_a_message_that_is_too_large_ends_the_connection(opcua_server):
             await anext(reader)
 
 
+@pytest.mark.long
 async def test_browsing_asks_about_50_nodes_at_a_time(tmp_path):
     with Opcua(tmp_path) as server:
         await told(server, "add_many(120)", "plant.count_browsed()")
@@ -356,6 +359,7 @@ async def test_browsing_asks_about_50_nodes_at_a_time(tmp_path):
     assert found == [1, 50, 50, 20]
 
 
+@pytest.mark.long
 async def test_what_a_server_has_no_room_for_while_browsing_is_asked_again(tmp_path):
     with Opcua(tmp_path) as server:
         browsing = source(context(server), browse={"root": "ns=2;s=Plant"})
@@ -380,6 +384,7 @@ async def test_a_publish_request_that_is_too_old_is_made_anew(opcua_server: Opcu
         assert await values(reader, 1) == [2]
 
 
+@pytest.mark.long
 async def test_a_server_may_take_one_publish_request_at_a_time(tmp_path):
     with Opcua(tmp_path) as server:
         await told(server, "add('Single', 0)", "plant.take_one()")

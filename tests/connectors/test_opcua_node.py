@@ -29,6 +29,7 @@ def node(name: str) -> dict[str, str]:
 FAST = {"sampling_interval_ms": 50, "queue_size": 100}
 
 
+@pytest.mark.long
 async def test_a_deadband_is_how_far_a_number_moves_between_two_messages(server: NodeOpcua):
     async with subscribed(source(context(server), node("Ramp"), deadband=1, **FAST)) as reader:
         found = [each["value"] for each in await changes(reader, 5)]

@@ -65,6 +65,7 @@ def seen(kept: Kept) -> list[tuple[str, Any, str]]:
     ]
 
 
+@pytest.mark.long
 async def test_an_input_goes_on_when_its_server_is_back_with_the_gap_marked(tmp_path, caplog):
     caplog.set_level("INFO", "headrace")
     kept = Kept()
@@ -172,6 +173,7 @@ async def test_a_quiet_server_is_not_left(opcua_server: Opcua):
         assert await next_change == [2]
 
 
+@pytest.mark.long
 async def test_a_frozen_server_at_the_start_is_told_of_in_time(opcua_server: Opcua):
     with opcua_server.halted():
         watch = Stopwatch()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from headrace.compiler.runtime.sampling.taking import Unread
 from headrace.connectors.opcua import OpcuaConnection, OpcuaInput
 from tests.clients import PATIENCE
@@ -84,6 +86,7 @@ async def test_a_server_that_is_not_there_is_told():
     assert why == "127.0.0.1:1 does not answer: connection refused"
 
 
+@pytest.mark.long
 async def test_a_server_that_hangs_is_told_and_let_go_of(tmp_path: Path):
     with Opcua(tmp_path) as server, server.halted():
         async with engine(plc=plc(server.url)) as it:
@@ -93,6 +96,7 @@ async def test_a_server_that_hangs_is_told_and_let_go_of(tmp_path: Path):
     assert why == "nothing that speaks 'opcua' has answered after 0.5 s"
 
 
+@pytest.mark.long
 async def test_a_wrong_credential_is_told_at_once_and_is_in_no_answer(tmp_path: Path):
     with Opcua(tmp_path, users={"ann": "open-sesame"}) as server:
         ours = plc(server.url, username="ann", password="${PASSWORD}")

@@ -113,6 +113,7 @@ async def test_a_user_gets_in_where_nobody_asks_for_one_only_without(opcua_serve
     assert told == f"{opcua_server.address} takes no user names"
 
 
+@pytest.mark.long
 async def test_nobody_gets_in_without_a_user_where_one_is_asked_for(guarded, other_make):
     for server in (guarded, other_make):
         told = await refusal(context(server))
@@ -156,6 +157,7 @@ async def test_a_password_is_encrypted_if_the_server_can_do_so(guarded, other_ma
         assert ctx.warnings == []  # not in the clear: of that there would be a warning
 
 
+@pytest.mark.long
 async def test_a_password_in_the_clear_is_warned_of(tmp_path):
     with Opcua(tmp_path, users={"joe": "open-sesame"}) as server:
         ctx = context(server, **joe())
@@ -239,6 +241,7 @@ async def test_nobody_at_the_port_is_no_refusal():
     assert str(raised.value) == f"127.0.0.1:{port} does not answer: connection refused"
 
 
+@pytest.mark.long
 async def test_who_speaks_something_else_does_not_answer_as_a_server_does(redis_server):
     address = redis_server.address
 

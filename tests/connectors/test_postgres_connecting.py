@@ -59,6 +59,7 @@ async def unreachable(ctx: StubContext, limits: Limits | None = None) -> str:
     return str(failed.value)
 
 
+@pytest.mark.long
 async def test_a_wrong_password_refuses_the_build(postgres: Postgres):
     said = await refused(context(postgres, password="s3cret"))
 
@@ -130,6 +131,7 @@ async def test_a_session_keeps_its_time_in_utc_and_bounds_its_statements(tmp_pat
         assert await found(server, "select most from now") == ["25s"]
 
 
+@pytest.mark.long
 async def test_a_closer_bound_of_the_server_stays(tmp_path):
     with Postgres(tmp_path, extra=["statement_timeout = '7s'"]) as server:
         await done(
@@ -226,6 +228,7 @@ async def test_a_server_that_wants_to_be_signed_in_to_otherwise_refuses_the_buil
     )
 
 
+@pytest.mark.long
 async def test_a_server_without_room_is_tried_again(tmp_path):
     with Postgres(
         tmp_path, extra=["max_connections = 4", "superuser_reserved_connections = 0"]
@@ -287,6 +290,7 @@ async def test_a_server_without_tls_refuses_a_build_that_wants_it(postgres, auth
     assert said == f"{postgres.address} does not speak TLS"
 
 
+@pytest.mark.long
 async def test_a_server_may_ask_for_a_certificate(authority: Authority, tmp_path):
     stranger = Authority(tmp_path / "stranger")
     with Postgres(tmp_path / "mutual", tls=authority, mutual=True) as server:

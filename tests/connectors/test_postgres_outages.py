@@ -82,6 +82,7 @@ async def test_a_batch_during_which_the_session_ends_is_tried_once_more(postgres
     assert await found(postgres, f"select v from {table}") == ["a"]
 
 
+@pytest.mark.long
 async def test_a_server_that_is_gone_is_unreachable_until_it_is_back(tmp_path):
     with Postgres(tmp_path) as server:
         async with started(sink(server, "t", TEXT)) as it:
@@ -99,6 +100,7 @@ async def test_a_server_that_is_gone_is_unreachable_until_it_is_back(tmp_path):
     assert told == {f"{server.address} does not answer: connection refused"}
 
 
+@pytest.mark.long
 async def test_a_server_that_hangs_is_unreachable_and_holds_nobody_up(tmp_path):
     limits = Limits(connect_seconds=0.2, answer_seconds=0.2)
     with Postgres(tmp_path) as server:
@@ -113,6 +115,7 @@ async def test_a_server_that_hangs_is_unreachable_and_holds_nobody_up(tmp_path):
     assert str(failed.value) == f"{server.address} does not answer"
 
 
+@pytest.mark.long
 async def test_a_server_that_hangs_is_left_within_a_second(tmp_path):
     with Postgres(tmp_path) as server:
         async with started(sink(server, "t", TEXT)) as it:
@@ -157,6 +160,7 @@ async def test_a_password_that_is_refused_later_is_not_tried_for_every_batch(pos
     assert str(failed.value) == f"{postgres.address} says '{said}'"
 
 
+@pytest.mark.long
 async def test_a_server_that_shuts_down_is_tried_again(tmp_path):
     with Postgres(tmp_path) as server:
         ctx = context(server, pipeline="late")
@@ -212,6 +216,7 @@ class Counting(RawTold):
             await self._clock.sleep(0.002)
 
 
+@pytest.mark.long
 async def test_a_pipeline_waits_for_its_server(tmp_path):
     with Postgres(tmp_path) as server:
         await asyncio.to_thread(server.kill)
@@ -266,6 +271,7 @@ async def test_a_pipeline_goes_on_when_its_server_is_back_and_knows_what_it_lost
     assert source.counted - lost <= written <= source.counted - lost + 1
 
 
+@pytest.mark.long
 async def test_a_pipeline_ends_in_time_while_its_server_hangs(tmp_path):
     with Postgres(tmp_path) as server:
         async with engine(server) as it:

@@ -210,6 +210,7 @@ async def test_several_connections_write_at_once(postgres: Postgres):
     assert sorted(await found(postgres, f"select payload::int from {table}")) == [0, 1, 2]
 
 
+@pytest.mark.long
 async def test_a_thousand_columns_are_one_statement(postgres: Postgres):
     table, names = unused(), [f"c{n}" for n in range(1000)]
 

@@ -260,6 +260,7 @@ async def test_a_right_may_be_taken_and_given_back(postgres: Postgres):
     assert await found(postgres, f"select * from {table} order by v") == ["a", "c"]
 
 
+@pytest.mark.long
 async def test_a_database_may_be_read_only_for_a_while(tmp_path):
     with Postgres(tmp_path) as server:
         async with started(sink(server, "t", TEXT)) as it:

@@ -311,6 +311,7 @@ async def test_no_key_to_tell_conflicts_by_refuses_the_build(postgres: Postgres)
     )
 
 
+@pytest.mark.long
 async def test_a_table_may_have_as_many_columns_as_the_server_takes(postgres: Postgres):
     columns = [column(f"c{n}", "integer") for n in range(1600)]
 
@@ -362,6 +363,7 @@ async def test_a_server_that_stands_by_refuses_to_create(tmp_path):
     assert said == "table: 'cannot execute CREATE TABLE in a read-only transaction'"
 
 
+@pytest.mark.long
 async def test_a_server_that_goes_while_the_table_is_made_is_tried_again(tmp_path):
     with Postgres(tmp_path) as server:
         await made(server, "t", [column("a", "text")])

@@ -204,6 +204,7 @@ DECLARED = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("type", VALUES)
 async def test_whatever_the_type_each_value_is_kept_or_refused(postgres: Postgres, type):
     await domains(postgres)

@@ -229,6 +229,7 @@ async def test_plaintext_to_a_server_with_tls_is_refused(side, secured: Redis):
     assert text == f"{secured.address} speaks TLS, and the connection does not"
 
 
+@pytest.mark.long
 @BOTH
 async def test_tls_to_a_server_without_is_refused(side, redis_server: Redis):
     text = await turned_away(side, context(f"rediss://:s3cret@{redis_server.address}"))
@@ -285,6 +286,7 @@ async def test_a_server_that_is_full_is_no_refusal(side, tmp_path, authority: Au
     assert str(raised).startswith(tuple(f"{server.address} {reason}" for reason in reasons))
 
 
+@pytest.mark.long
 @BOTH
 @pytest.mark.parametrize("scheme", ["redis", "rediss"])
 async def test_a_server_that_hangs_is_no_refusal(side, scheme, tmp_path):

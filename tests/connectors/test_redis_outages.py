@@ -173,6 +173,7 @@ async def take_all(reader: Reader, got: list[bytes]) -> None:
         got += [payload for payload, _ in await anext(reader)]
 
 
+@pytest.mark.long
 async def test_good_messages_arrive_among_ten_thousand_that_are_none(redis_server: Redis, caplog):
     odd = [b"", b"{half", b"\xff\xfe", b"[" * 2000, b"nan", b"1 2", b"\x00", bytes(range(256))]
     kept = Kept()

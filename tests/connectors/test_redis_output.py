@@ -230,6 +230,7 @@ async def test_a_credential_that_is_refused_later_is_not_tried_for_every_batch(t
     assert str(failed.value) == f"{server.address} says 'NOAUTH Authentication required.'"
 
 
+@pytest.mark.long
 async def test_a_server_that_hangs_is_unreachable_and_holds_nobody_up(tmp_path):
     limits = Limits(answer_seconds=0.1)
     with Redis(tmp_path) as server:
@@ -243,6 +244,7 @@ async def test_a_server_that_hangs_is_unreachable_and_holds_nobody_up(tmp_path):
     assert str(failed.value) == f"{server.address} does not answer any more"
 
 
+@pytest.mark.long
 async def test_what_was_given_up_is_not_published_when_the_server_goes_on(tmp_path):
     with Redis(tmp_path) as server:
         ctx = context(server, pipeline="late")
@@ -262,6 +264,7 @@ def gone(operator: redis.Redis, name: str) -> None:
         pass
 
 
+@pytest.mark.long
 async def test_a_write_that_is_given_up_leaves_nothing_behind(tmp_path):
     with Redis(tmp_path) as server:
         async with started(sink(server, "given up")) as it:
@@ -276,6 +279,7 @@ async def test_a_write_that_is_given_up_leaves_nothing_behind(tmp_path):
                 assert watch.seconds < 0.5
 
 
+@pytest.mark.long
 async def test_the_log_says_what_is_known_of_a_batch_when_the_connection_breaks(tmp_path):
     with Redis(tmp_path) as server:
         ctx = context(server, pipeline="breaks")

@@ -105,6 +105,7 @@ async def test_a_wrong_credential_is_told_at_once_and_is_in_no_answer(tmp_path: 
     assert "sesame" not in str(said)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_plain", [True, False])
 async def test_tls_that_does_not_fit_is_told_at_once(
     tmp_path: Path, authority: Authority, is_plain: bool

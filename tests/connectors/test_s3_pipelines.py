@@ -69,6 +69,7 @@ def test_the_object_is_there_when_a_delete_is_answered(tmp_path: Path, store: S3
         assert body == b"1\n2\n3\n"
 
 
+@pytest.mark.long
 def test_the_object_is_there_when_the_server_has_ended(tmp_path: Path, store: S3) -> None:
     with serving(tmp_path, filling(tmp_path, store, format="json_array")) as server:
         posted(server, [1, 2])
@@ -78,6 +79,7 @@ def test_the_object_is_there_when_the_server_has_ended(tmp_path: Path, store: S3
     assert list(objects(store).values()) == [b"[1,2]"]
 
 
+@pytest.mark.long
 def test_what_a_dead_store_does_not_get_is_kept_and_sent_at_the_next_start(
     tmp_path: Path, store: S3
 ) -> None:
@@ -104,6 +106,7 @@ def test_what_a_dead_store_does_not_get_is_kept_and_sent_at_the_next_start(
     assert list((tmp_path / "data" / told[2]).iterdir()) == []
 
 
+@pytest.mark.long
 def test_without_a_place_to_keep_it_the_log_says_what_is_lost(tmp_path: Path, store: S3) -> None:
     with serving(tmp_path, filling(tmp_path, store)) as server:
         posted(server, [1, 2, 3])
@@ -118,6 +121,7 @@ def test_without_a_place_to_keep_it_the_log_says_what_is_lost(tmp_path: Path, st
         )
 
 
+@pytest.mark.long
 def test_what_fills_the_memory_is_kept_in_the_last_second(tmp_path: Path, store: S3) -> None:
     config = filling(tmp_path, store, rotate={"max_rows": 1}, max_buffered_bytes=2**20)
     with serving(tmp_path, config, "--data-dir", "data") as server:
@@ -136,6 +140,7 @@ def test_what_fills_the_memory_is_kept_in_the_last_second(tmp_path: Path, store:
     assert sorted(each["n"] for each in landed(store)) == [*range(10)]
 
 
+@pytest.mark.long
 def test_two_outputs_on_one_prefix_of_a_store_that_ignores_conditions_lose_nothing(
     tmp_path: Path, store: S3
 ) -> None:
@@ -149,6 +154,7 @@ def test_two_outputs_on_one_prefix_of_a_store_that_ignores_conditions_lose_nothi
     assert "was taken" not in str(server.err)
 
 
+@pytest.mark.long
 def test_a_bucket_that_is_not_there_refuses_a_pipeline(tmp_path: Path, store: S3) -> None:
     [pipeline] = filling(tmp_path, store)
     lake = json.loads((tmp_path / "config.connections.json").read_text())["lake"]
@@ -163,6 +169,7 @@ def test_a_bucket_that_is_not_there_refuses_a_pipeline(tmp_path: Path, store: S3
     assert SECRET.encode() not in answer.body
 
 
+@pytest.mark.long
 async def test_a_store_that_is_away_at_first_is_asked_again(tmp_path: Path, store: S3) -> None:
     store.kill()
     it = sink(context(store))

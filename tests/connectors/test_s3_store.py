@@ -152,6 +152,7 @@ async def uploads(client: Any) -> list[str]:
     return [each["Key"] for each in listed.get("Uploads", [])]
 
 
+@pytest.mark.long
 async def test_an_upload_in_pieces_that_breaks_is_given_up_before_the_next_try(object_store: S3):
     body = os.urandom(20 * MIB)
     large = part(body, "p/broken")
@@ -170,6 +171,7 @@ async def test_an_upload_in_pieces_that_breaks_is_given_up_before_the_next_try(o
         assert (between, await uploads(client)) == ([large.key], [])
 
 
+@pytest.mark.long
 async def test_an_upload_in_pieces_that_is_cancelled_leaves_nothing(object_store: S3):
     async with Wire(object_store) as wire, reached(context(wire.url)) as store:
         large = part(os.urandom(24 * MIB), "p/cancelled")

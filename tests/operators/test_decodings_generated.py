@@ -5,7 +5,7 @@ from copy import deepcopy
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from reactivex.subject import Subject
 
@@ -37,6 +37,7 @@ from tests.compiler.lowering.test_equivalence import (
     some_maps,
     weighted,
 )
+from tests.examples import examples
 from tests.operators.scripted import outcome
 
 PLAIN, EXACT = Decoding(), Decoding()
@@ -127,7 +128,7 @@ def as_doubles(told):
     return float if told is Written else told
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(transforms, arrivals, spellings, weighted(st.just("b"), st.none(), paths))
 def test_every_chain_does_the_same_over_both_decodings(chain, batches, random, key):
     bodies = [spelt(batch, random).encode() for batch in batches]

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from headrace.compiler.buckets import WHOLE, Bounds
 from headrace.compiler.language.states import PipelineState
 from headrace.compiler.runtime.figures import figures_of
@@ -368,6 +370,7 @@ async def test_a_step_that_awaits_behind_the_buffer_may_open_its_gate():
     await it.close()
 
 
+@pytest.mark.long
 @virtual
 async def test_a_row_of_hundreds_of_gates_that_open_each_other_is_no_deeper_than_one():
     it, bucket = plant()

@@ -21,6 +21,7 @@ WRONG = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("front_of_ours")
 def test_a_row_survives_a_killed_server(tmp_path: Path) -> None:
     with ClickHouse(tmp_path) as server:
@@ -33,6 +34,7 @@ def test_a_row_survives_a_killed_server(tmp_path: Path) -> None:
         assert server.access.rows("SELECT n FROM kept") == [[1]]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("front_of_ours")
 def test_whoever_knows_the_password_gets_in(tmp_path: Path) -> None:
     with ClickHouse(tmp_path, user="writer", password="open-sesame") as server:
@@ -43,6 +45,7 @@ def test_whoever_knows_the_password_gets_in(tmp_path: Path) -> None:
     assert str(refused.value) == WRONG
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("front_of_ours")
 def test_tls_is_for_whoever_trusts_the_authority(authority: Authority, tmp_path: Path) -> None:
     with ClickHouse(tmp_path, tls=authority) as server:

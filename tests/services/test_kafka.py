@@ -73,6 +73,7 @@ def login(mechanism: str, user: str, password: str) -> dict[str, str]:
     }
 
 
+@pytest.mark.long
 async def test_records_and_offsets_survive_a_killed_broker(tmp_path: Path) -> None:
     with Kafka(tmp_path) as server:
         server.create_topic("kept", 1)
@@ -87,6 +88,7 @@ async def test_records_and_offsets_survive_a_killed_broker(tmp_path: Path) -> No
         assert await taken(server, 1) == [b"c"]
 
 
+@pytest.mark.long
 async def test_a_topic_has_the_partitions_that_were_asked_for(kafka: Kafka) -> None:
     kafka.create_topic("six", 6)
 
@@ -96,6 +98,7 @@ async def test_a_topic_has_the_partitions_that_were_asked_for(kafka: Kafka) -> N
         kafka.create_topic("six", 6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 async def test_users_get_in_by_every_mechanism_and_nobody_else(
     guarded: Kafka, authority: Authority, mechanism: str
@@ -122,6 +125,7 @@ async def test_tls_is_for_whoever_trusts_the_authority(
         await sent(address)
 
 
+@pytest.mark.long
 async def test_mutual_tls_wants_a_certificate_of_the_authority(
     authority: Authority, tmp_path: Path
 ) -> None:

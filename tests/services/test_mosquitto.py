@@ -64,6 +64,7 @@ async def fetched(server: Mosquitto) -> Any:
         return (await anext(aiter(client.messages))).payload
 
 
+@pytest.mark.long
 async def test_what_a_client_has_missed_survives_an_orderly_stop(tmp_path: Path) -> None:
     with Mosquitto(tmp_path) as server:
         await queued(server)
@@ -73,6 +74,7 @@ async def test_what_a_client_has_missed_survives_an_orderly_stop(tmp_path: Path)
         assert await fetched(server) == b"a"
 
 
+@pytest.mark.long
 async def test_what_was_saved_survives_a_killed_broker(tmp_path: Path) -> None:
     with Mosquitto(tmp_path, extra=SAVING) as server:
         await queued(server)
@@ -122,6 +124,7 @@ async def test_tls_is_for_whoever_trusts_the_authority(
             await asked(server, tls_params=trusting(stranger))
 
 
+@pytest.mark.long
 async def test_mutual_tls_wants_a_certificate_of_the_authority(
     authority: Authority, tmp_path: Path
 ) -> None:

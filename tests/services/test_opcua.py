@@ -13,6 +13,7 @@ from tests.services.opcua import NodeOpcua, Opcua
 from tests.services.programs import Missing
 
 
+@pytest.mark.long
 async def test_a_server_does_what_it_is_told(opcua_server: Opcua) -> None:
     opcua_server.tell("add('Told', 1.5)")
     opcua_server.tell("write('Told', 2.5)")
@@ -21,6 +22,7 @@ async def test_a_server_does_what_it_is_told(opcua_server: Opcua) -> None:
         assert await client.get_node("ns=2;s=Told").read_value() == 2.5
 
 
+@pytest.mark.long
 async def test_a_user_gets_in_and_nobody_else(tmp_path: Path) -> None:
     with Opcua(tmp_path, users={"alice": "open-sesame"}) as server:
         for password in ("open-sesame", "wrong"):
@@ -35,6 +37,7 @@ async def test_a_user_gets_in_and_nobody_else(tmp_path: Path) -> None:
                 await client.disconnect()
 
 
+@pytest.mark.long
 def test_a_server_comes_back_at_its_address(tmp_path: Path) -> None:
     with Opcua(tmp_path) as server:
         server.tell("add('Gone', 1)")
@@ -46,6 +49,7 @@ def test_a_server_comes_back_at_its_address(tmp_path: Path) -> None:
         assert server.tell("plant.added") == ["Speed", "Temp", "Deep"]
 
 
+@pytest.mark.long
 async def test_the_other_server_has_numbers_that_grow(tmp_path: Path) -> None:
     with NodeOpcua(tmp_path) as server:
         async with Client(server.url) as client:

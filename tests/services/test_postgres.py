@@ -22,6 +22,7 @@ async def asked(server: Postgres, question: str = "select 1", **options: Any) ->
         await client.close()
 
 
+@pytest.mark.long
 async def test_a_row_survives_a_killed_server(tmp_path: Path) -> None:
     with Postgres(tmp_path) as server:
         client = await asyncpg.connect(server.url, ssl=False)
@@ -34,6 +35,7 @@ async def test_a_row_survives_a_killed_server(tmp_path: Path) -> None:
         client.terminate()
 
 
+@pytest.mark.long
 async def test_it_ends_in_order_while_somebody_is_connected(tmp_path: Path) -> None:
     with Postgres(tmp_path) as server:
         client = await asyncpg.connect(server.url, ssl=False)
@@ -44,6 +46,7 @@ async def test_it_ends_in_order_while_somebody_is_connected(tmp_path: Path) -> N
         client.terminate()
 
 
+@pytest.mark.long
 async def test_whoever_knows_the_password_gets_in(tmp_path: Path) -> None:
     with Postgres(tmp_path, password="abracadabra") as server:
         assert await asked(server) == 1
@@ -51,6 +54,7 @@ async def test_whoever_knows_the_password_gets_in(tmp_path: Path) -> None:
             await asked(server, password="open-sesame")
 
 
+@pytest.mark.long
 async def test_tls_is_for_whoever_trusts_the_authority(
     authority: Authority, tmp_path: Path
 ) -> None:
@@ -63,6 +67,7 @@ async def test_tls_is_for_whoever_trusts_the_authority(
             await asked(server)
 
 
+@pytest.mark.long
 async def test_mutual_tls_wants_a_certificate_of_the_authority(
     authority: Authority, tmp_path: Path
 ) -> None:
@@ -72,6 +77,7 @@ async def test_mutual_tls_wants_a_certificate_of_the_authority(
             await asked(server, ssl=trusting(authority))
 
 
+@pytest.mark.long
 async def test_lines_of_its_config_are_taken(tmp_path: Path) -> None:
     with Postgres(tmp_path, extra=["work_mem = 7MB"]) as server:
         assert await asked(server, "show work_mem") == "7MB"

@@ -12,6 +12,7 @@ from tests.services.authority import Authority
 from tests.services.s3 import BUCKET, S3
 
 
+@pytest.mark.long
 async def test_an_object_survives_a_killed_server(tmp_path: Path) -> None:
     with S3(tmp_path) as server:
         async with asking(server) as client:

@@ -32,6 +32,7 @@ def empty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
 
 
+@pytest.mark.long
 @EVERY
 def test_a_server_answers_as_long_as_it_runs(kind: type[Service], tmp_path: Path) -> None:
     server = kind(tmp_path)
@@ -46,6 +47,7 @@ def test_a_server_answers_as_long_as_it_runs(kind: type[Service], tmp_path: Path
         server.answers()
 
 
+@pytest.mark.long
 @EVERY
 def test_a_server_comes_back_at_its_address(kind: type[Service], tmp_path: Path) -> None:
     with kind(tmp_path) as server:
@@ -64,6 +66,7 @@ def test_a_server_comes_back_at_its_address(kind: type[Service], tmp_path: Path)
         assert server.log().count(server.ready) == 4
 
 
+@pytest.mark.long
 @EVERY
 def test_a_server_listens_on_loopback_alone(kind: type[Service], tmp_path: Path) -> None:
     with kind(tmp_path) as server:
@@ -102,6 +105,7 @@ def test_a_server_outlives_the_thread_that_started_it(tmp_path: Path) -> None:
         server.kill()
 
 
+@pytest.mark.long
 @pytest.mark.skipif("sys.platform != 'linux'")
 def test_a_server_ends_with_the_tests_however_they_end(tmp_path: Path) -> None:
     text = "import sys; from pathlib import Path; from tests.services.nats import Nats\n"
@@ -186,6 +190,7 @@ def test_jars_that_cannot_be_fetched_are_a_reason_to_skip(
     assert not list(tmp_path.rglob("jars"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("ci", "outcome"), [("", "1 skipped"), ("true", "1 failed")])
 def test_a_skip_is_a_failure_in_ci(ci: str, outcome: str, tmp_path: Path) -> None:
     tools = tmp_path / "bin"

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 import schemathesis
 from hypothesis import HealthCheck, assume, settings
 from schemathesis.checks import not_a_server_error
@@ -28,6 +29,8 @@ from headrace.web.service import Service
 from tests.web.auth.people import ADMIN, basic, guarded
 from tests.web.declaring import declare
 from tests.web.jsonengine import JsonEngine
+
+pytestmark = pytest.mark.long
 
 CHECKS = [
     not_a_server_error,

@@ -11,6 +11,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+import pytest
+
 from tests.clients import HOST, PATIENCE
 from tests.server import Server, serving
 
@@ -100,6 +102,7 @@ def caught_up(stalled: Stalled) -> tuple[list[int], list[Event]]:
     return lost, shown
 
 
+@pytest.mark.long
 def test_a_client_that_does_not_read_is_told_what_it_missed_and_pipelines_go_on(
     tmp_path: Path,
 ) -> None:

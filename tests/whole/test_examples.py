@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from headrace.web.examples import LOGIN
 from tests.clients import Answer
 from tests.server import Server, serving, settled
@@ -49,6 +51,7 @@ def test_each_is_answered_with_success(tmp_path: Path) -> None:
     assert (tmp_path / "plant.yaml").exists()
 
 
+@pytest.mark.long
 def test_the_name_and_password_sign_in_where_there_is_such_an_account(tmp_path: Path) -> None:
     users = {LOGIN["username"]: {"password": LOGIN["password"]}}
     options = settled(tmp_path, auth={"type": "basic", "users": users})

@@ -53,6 +53,7 @@ def test_a_file_is_complete_when_the_delete_is_answered(
         assert read(part.read_text()) == [{"n": [1, "zwei", None]}]
 
 
+@pytest.mark.long
 def test_a_pipeline_that_received_nothing_leaves_no_file(tmp_path: Path) -> None:
     options = filed(tmp_path)
     with serving(tmp_path, writing(), *options) as server:
@@ -61,6 +62,7 @@ def test_a_pipeline_that_received_nothing_leaves_no_file(tmp_path: Path) -> None
     assert not (tmp_path / "data" / "out").exists()
 
 
+@pytest.mark.long
 def test_a_data_directory_that_is_exchanged_for_a_link_leads_nowhere_else(tmp_path: Path) -> None:
     options = filed(tmp_path)
     data, moved, elsewhere = tmp_path / "data", tmp_path / "moved", tmp_path / "elsewhere"
@@ -81,6 +83,7 @@ def test_a_data_directory_that_is_exchanged_for_a_link_leads_nowhere_else(tmp_pa
     assert "leads out of --data-dir" in refused.value["error"]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs prlimit")
 def test_where_there_is_no_room_a_batch_is_lost_whole_and_later_ones_are_written(
     tmp_path: Path,
@@ -123,6 +126,7 @@ def mind_permissions() -> None:
         raise OSError(ctypes.get_errno(), "cannot give up root's way past permissions")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["ndjson", "json_array"])
 def test_where_it_may_not_write_a_batch_is_lost_and_later_ones_are_written(
     tmp_path: Path, form: str

@@ -52,6 +52,7 @@ def curl(command: str, folder: Path) -> str:
     return ended.stdout
 
 
+@pytest.mark.long
 def test_the_steps_with_a_gate_a_script_and_dry_runs_go_as_they_are_shown(tmp_path: Path) -> None:
     if shutil.which("curl") is None:
         pytest.skip("curl is not installed")

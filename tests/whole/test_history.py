@@ -10,6 +10,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+import pytest
+
 from tests.clients import HOST, PATIENCE, Gone
 from tests.server import Server, serving, settled
 
@@ -55,6 +57,7 @@ def delete(server: Server, id: str) -> None:
     assert server.request("DELETE", f"/api/pipelines/{id}").status == 204
 
 
+@pytest.mark.long
 def test_what_was_posted_and_what_failed_is_told_also_of_pipelines_that_are_gone(tmp_path: Path):
     url = f"http://{HOST}:{nobody()}/"
     losing = {**FEED, "id": "losing", "outputs": [{"type": "http", "url": url}]}
@@ -85,6 +88,7 @@ def test_what_was_posted_and_what_failed_is_told_also_of_pipelines_that_are_gone
         ]
 
 
+@pytest.mark.long
 def test_a_short_memory_forgets_and_none_remembers_nothing(tmp_path: Path):
     (tmp_path / "none").mkdir()
     short = settled(tmp_path, history={"retention_secs": 3})

@@ -135,6 +135,7 @@ def test_a_token_of_another_provider_is_nobody(server: Server, tmp_path: Path) -
     assert asked(server, "GET", "/api/pipelines", bearer(token)).status == 401
 
 
+@pytest.mark.long
 def test_no_token_is_in_what_the_server_prints(tmp_path: Path, identity_provider: Oidc) -> None:
     good = identity_provider.user_token("ann")
     bad = good[:-4] + "AAAA"
@@ -154,6 +155,7 @@ def test_no_token_is_in_what_the_server_prints(tmp_path: Path, identity_provider
         assert not [part for part in token.split(".") if part in printed]
 
 
+@pytest.mark.long
 def test_without_its_provider_a_server_does_not_start(tmp_path: Path) -> None:
     nobody = f"http://{HOST}:{free_port()}"
     (tmp_path / "config.json").write_text(json.dumps(LINE))
@@ -166,6 +168,7 @@ def test_without_its_provider_a_server_does_not_start(tmp_path: Path) -> None:
     assert line.endswith(f"GET {nobody}/jwks: connection refused")
 
 
+@pytest.mark.long
 def test_what_is_no_set_of_keys_does_not_start_a_server(
     tmp_path: Path, identity_provider: Oidc
 ) -> None:
@@ -182,6 +185,7 @@ def test_what_is_no_set_of_keys_does_not_start_a_server(
     )
 
 
+@pytest.mark.long
 def test_a_provider_that_is_gone_later_takes_nobody_out(tmp_path: Path) -> None:
     with Oidc(tmp_path / "provider") as provider:
         presented, later = provider.user_token("ann"), provider.user_token("bob", "ES256")
@@ -196,6 +200,7 @@ def test_a_provider_that_is_gone_later_takes_nobody_out(tmp_path: Path) -> None:
                 assert asked(server, "POST", "/api/auth/token", {}, {"token": token}).status == 200
 
 
+@pytest.mark.long
 def test_a_provider_that_starts_anew_has_new_keys_and_the_old_ones_are_done(tmp_path: Path) -> None:
     provider = Oidc(tmp_path)
 

@@ -69,6 +69,7 @@ def test_what_is_odd_about_a_config_is_an_object_too(tmp_path: Path) -> None:
     assert (odd["level"], odd["diagnostic"]["code"]) == ("WARNING", "no-emit")
 
 
+@pytest.mark.long
 def test_an_address_that_is_taken_is_told_in_an_object(tmp_path: Path) -> None:
     with serving(tmp_path, []) as server:
         ended = run(tmp_path, "serve", "--listen", f"{HOST}:{server.port}", *JSON)

@@ -68,6 +68,7 @@ def done(command: str, folder: Path) -> str:
     return ended.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("page", "begin", "end"),
     [

@@ -80,6 +80,7 @@ def test_events_come_through_one_by_one(proxy: Proxy, server: Server) -> None:
     client.close()
 
 
+@pytest.mark.long
 def test_what_headrace_takes_goes_through_and_what_it_refuses_is_refused(proxy: Proxy) -> None:
     text = b'"%b"' % (b"x" * (16 * MIB - 2))
 
@@ -89,6 +90,7 @@ def test_what_headrace_takes_goes_through_and_what_it_refuses_is_refused(proxy: 
     assert refused in ({413, 502} if isinstance(proxy, Caddy) else {413})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("claim", [{}, {"X-Forwarded-Proto": "http"}])
 def test_a_cookie_is_for_tls_alone_whatever_a_client_claims(
     proxy: Proxy, claim: dict[str, str]
@@ -98,6 +100,7 @@ def test_a_cookie_is_for_tls_alone_whatever_a_client_claims(
     assert {"Secure", "HttpOnly", "SameSite=Strict", "Path=/"} == set(attributes)
 
 
+@pytest.mark.long
 def test_a_page_of_the_proxy_may_change_things_and_one_of_another_site_may_not(
     proxy: Proxy,
 ) -> None:

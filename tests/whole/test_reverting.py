@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.server import Server, filed, serving, written
 from tests.services.kafka import Kafka
 from tests.services.mosquitto import Mosquitto
@@ -102,6 +104,7 @@ def test_an_mqtt_input_that_is_gone_from_the_file_leaves_no_session(
         assert max(printed["p"].counts) < 1_000_000
 
 
+@pytest.mark.long
 def test_posts_and_files_over_ten_reverts(tmp_path: Path, figure: Figure) -> None:
     options = filed(tmp_path)
 

@@ -7,6 +7,8 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from tests.server import serving
 from tests.stopwatch import Stopwatch
 
@@ -20,6 +22,7 @@ PROMPT = 4.0
 """Seconds for an end that waits for nobody; idle machines take a tenth of it."""
 
 
+@pytest.mark.long
 def test_it_is_answered_and_holds_nobody_up(tmp_path: Path) -> None:
     with serving(tmp_path, TICKING) as server, ThreadPoolExecutor(1) as clients:
         filed = server.request("POST", "/api/connections", json.dumps(NOWHERE).encode())

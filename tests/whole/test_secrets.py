@@ -278,6 +278,7 @@ class Kafkaed(Mqtted):
         return {"type": "kafka", "brokers": brokers, "sasl_mechanism": "PLAIN", **signing_in}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [Redised, Natsed, Mqtted, Kafkaed])
 def test_a_broker_that_refuses_or_goes_away_gives_no_credential_away(
     tmp_path: Path, secrets: list[str], monkeypatch: pytest.MonkeyPatch, kind: type[Redised]

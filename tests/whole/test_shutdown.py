@@ -121,6 +121,7 @@ def deleted(server: Server) -> int:
     return server.stop()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("end", [terminated, interrupted, hung_up, deleted])
 def test_under_load_nothing_that_was_accepted_is_lost(
     tmp_path: Path, end: Callable[[Server], int]
@@ -280,6 +281,7 @@ def test_a_post_that_is_under_way_may_finish(tmp_path: Path) -> None:
         assert '"batch":[{"n":123}]' in server.out.all()[0]
 
 
+@pytest.mark.long
 def test_a_post_that_does_not_go_on_gets_ten_seconds_and_was_never_made(tmp_path: Path) -> None:
     config = [{"id": "t", "inputs": [{"type": "http"}], "outputs": [{"type": "stdout"}]}]
     with serving(tmp_path, config) as server, half_a_post(server):

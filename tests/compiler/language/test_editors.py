@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.compiler.jsontext import encode
@@ -17,6 +17,7 @@ from headrace.compiler.language.config import load_program
 from headrace.compiler.language.documents import read, read_file
 from headrace.compiler.language.editors import config_schema
 from headrace.web.files.reading import catalogue
+from tests.examples import examples
 
 SPECS = Path(__file__).parents[3] / "specs"
 CATALOGUE = catalogue()
@@ -65,7 +66,7 @@ def spoilt(draw: st.DrawFn) -> Any:
 
 
 @given(spoilt())
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_what_the_loader_refuses_by_shape_the_schema_refuses_and_nothing_else(config: Any) -> None:
     program, said = load_program(read(encode(config), None, "json"), CATALOGUE)
 

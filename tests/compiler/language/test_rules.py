@@ -86,6 +86,7 @@ def test_every_ring_is_told_once():
     ]
 
 
+@pytest.mark.long
 def test_of_rings_beyond_counting_a_hundred_are_told():
     ids = range(120)
     reads = ", ".join(f"{{type: pipe, upstream: p{n}}}" for n in ids)

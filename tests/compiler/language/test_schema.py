@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.compiler.jsontext import encode
@@ -16,6 +16,7 @@ from headrace.compiler.language.config import load_program
 from headrace.compiler.language.documents import read, read_file
 from headrace.compiler.language.editors import config_schema, connections_schema
 from headrace.compiler.language.schema import OPENAPI, component_schemas
+from tests.examples import examples
 
 SPECS = Path(__file__).parents[3] / "specs"
 CATALOGUE = scan("headrace.operators", "headrace.connectors")
@@ -188,7 +189,7 @@ KEYS = sorted({*CATALOGUE.family("input")["dummy"].options(), "nope"})
 
 
 @given(st.dictionaries(st.sampled_from(KEYS), JSON, max_size=4))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_whatever_loads_satisfies_the_schema(options: dict[str, Any]) -> None:
     config = pipeline(inputs=[{"duration": 1, **options, "type": "dummy"}])
 

@@ -7,7 +7,7 @@ import asyncio
 from copy import deepcopy
 from unittest.mock import patch
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from marshmallow import ValidationError
 from reactivex.subject import Subject
@@ -28,6 +28,7 @@ from headrace.operators.reducer import Reducer
 from headrace.operators.remember import Remember
 from tests.compiler.lowering.chains import Hurrying
 from tests.doubles import StubContext
+from tests.examples import examples
 
 # Few keys, so that paths meet: the same field, one below the other, a literal key with a dot.
 PATHS = ["a", "b", "c", "d", "a.b", "a.c", "b.a", "d.a", "d.b", "d.a.c", "a."]
@@ -320,7 +321,7 @@ BELOW = {"type": "copy", "from": "c", "as": "a.b"}
 INTO = {"type": "copy", "from": "b", "as": "a"}
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(chains, arrivals)
 # The second stage would warn of the first message, were it not for the first stage and the second.
 @example([mapped(COPY), HEAT], [[{"a": "x"}, {}], [{"a": "x"}], [{"a": 81}, {"a": True}]])
@@ -331,7 +332,7 @@ def test_a_fused_chain_does_what_the_unfused_one_does(transforms, batches):
     same_either_way(transforms, batches)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(gathering, arrivals)
 # Nothing is left for the reducer; what is left of the batch is less than came in.
 @example([HEAT, COUNT], [[{"a": 1}, {"a": 2}]])
@@ -356,7 +357,7 @@ A_AS_C = Remember.load({"remember": [{"field": "a", "as": "c"}, {"field": "b", "
 C = Recall.load({"recall": ["c", "b"], "on_missing": "skip"})
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(
     transforms=keeping,
     batches=arrivals,

@@ -6,13 +6,14 @@ import asyncio
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.runtime.history import History
 from headrace.compiler.runtime.signatures import MOST_SIGNATURES
 from tests.compiler.runtime.counting import Counting, rows
+from tests.examples import examples
 
 IDS = ("a", "b")
 BEGAN = 1767225600
@@ -163,7 +164,7 @@ class Play:
             assert (failures, past.dropped_signatures) == expected
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.sampled_from([1, 59, 300, 3000]), st.lists(steps, max_size=30))
 def test_history_tells_what_happened(retention, steps):
     async def main():

@@ -172,6 +172,7 @@ async def test_a_request_that_is_gone_stops_its_work(aside):
     assert done[0].failure.message.startswith("not over after")
 
 
+@pytest.mark.long
 async def test_how_the_work_of_a_request_that_is_gone_ends_is_told_nobody(aside):
     it, told, began, ended = aside(), [], threading.Event(), threading.Event()
     asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))

@@ -3,7 +3,7 @@
 from itertools import count
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.compiler.runtime.rehearsing import rehearse
@@ -19,6 +19,7 @@ from tests.compiler.runtime.test_rehearsal_equality import (
     states,
     values,
 )
+from tests.examples import examples
 from tests.stand_ins import does
 
 
@@ -63,7 +64,7 @@ messages = st.lists(
 ).map(lambda made: [{"id": number, **each} for number, each in enumerate(made)])
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(chains, messages, states, seeds, st.sampled_from([0, 3]))
 def test_a_message_came_from_those_whose_marks_it_carries(chain, batch, state, held, advance):
     rehearsal = rehearse(chain, batch, state=state, seeds=held, advance=advance, traced=True)

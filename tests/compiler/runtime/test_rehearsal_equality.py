@@ -2,7 +2,7 @@
 
 import asyncio
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.compiler.buckets import Bounds
@@ -11,6 +11,7 @@ from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.language.states import PipelineState
 from headrace.compiler.runtime.engine import Engine
 from tests.compiler.runtime.rehearsing import NEW_YEAR, rehearse, transform
+from tests.examples import examples
 from tests.stand_ins import Kept, Told, batches, reads, running, takes
 
 names = st.sampled_from(["a", "b", "m", "n"])
@@ -153,7 +154,7 @@ def ran(documents, batch, state, held, advance):
     return run_virtual(main, started_at=NEW_YEAR)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(chains, messages, states, seeds, st.sampled_from([0, 2, 20]))
 def test_a_dry_run_hands_on_what_a_running_pipeline_writes(documents, batch, state, held, advance):
     written, failed, left = ran(documents, batch, state, held, advance)

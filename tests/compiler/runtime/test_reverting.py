@@ -402,6 +402,7 @@ async def test_the_old_one_has_finished_before_the_new_one_opens():
     await stage.it.close()
 
 
+@pytest.mark.long
 @virtual
 async def test_nothing_is_left_of_a_hundred_reverts():
     stage = staged()

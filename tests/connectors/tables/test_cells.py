@@ -245,6 +245,7 @@ def test_digits_are_bounded(text):
     assert told(CELLS["decimal"], exact(text)) == TOO_LONG
 
 
+@pytest.mark.long
 def test_digits_before_the_point_are_bounded():
     cell = cells.decimal(before=3, after=2)
     text = (

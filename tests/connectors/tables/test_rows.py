@@ -110,6 +110,7 @@ def test_names_are_taken_as_they_are_in_what_is_generated():
     assert rows(column("x", field=odd))([{odd: "there"}, {}]) == [["there", None]]
 
 
+@pytest.mark.long
 def test_generated_reads_are_forgotten_with_their_output():
     def entries():
         return [

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.compiler import jsontext
@@ -21,6 +21,7 @@ from headrace.connectors.tables import cells
 from headrace.connectors.tables.cells import CELLS
 from headrace.connectors.tables.rows import Rows, StoredColumn
 from tests.doubles import StubContext
+from tests.examples import examples
 
 REFUSED, MISSING = object(), object()
 """What becomes of a value that does not fit, and of a field that is not there."""
@@ -332,7 +333,7 @@ def result(build: Any, batch: list[Any]) -> Any:
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(st.data(), st.booleans(), st.booleans())
 def test_every_row_is_as_it_should_be_or_the_batch_is_refused_by_name(data, narrow, refuses_extra):
     table = data.draw(tables())
@@ -358,7 +359,7 @@ def test_every_row_is_as_it_should_be_or_the_batch_is_refused_by_name(data, narr
 AS_TEXT = {"decimal as text": cells.decimal_text()}
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(st.data(), st.sampled_from([*CELLS, *AS_TEXT]), st.booleans())
 def test_the_usual_way_comes_to_the_same_as_the_plain_one(data, name, narrow):
     type_ = name.split()[0]

@@ -74,6 +74,7 @@ def test_tabs_all_over_hide_nothing_and_add_nothing(text: str, width: int) -> No
     assert told("\n".join(lines)) == told(text)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("text", [OBJECT, LIST], ids=["object", "list"])
 @pytest.mark.parametrize("width", [2, 4, 8, None])
 def test_tabs_on_one_line_hide_nothing_and_add_nothing(text: str, width: int | None) -> None:

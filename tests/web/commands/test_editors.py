@@ -120,6 +120,7 @@ def test_another_file_is_wrong_usage() -> None:
     assert "'config', 'connections', 'settings'" in said.stderr
 
 
+@pytest.mark.long
 def test_each_process_prints_the_same() -> None:
     command = [str(Path(sys.executable).with_name("headrace")), "schema"]
 

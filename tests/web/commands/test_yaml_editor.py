@@ -23,6 +23,7 @@ def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[YamlEditor]:
         yield editor
 
 
+@pytest.mark.long
 def test_every_kind_is_offered_with_what_it_is(editor: YamlEditor) -> None:
     offered = editor.offered(f"{START}type: |\n")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import event, example, given, settings
+from hypothesis import event, example, given
 from hypothesis import strategies as st
 
 from headrace.compiler.language import fields
@@ -27,6 +27,7 @@ from headrace.web.files.reading import Files, load
 from headrace.web.files.replacing import replace
 from headrace.web.files.targets import targets_of
 from headrace.web.files.versions import Versions
+from tests.examples import examples
 from tests.web.files.graphs import drawn, known, samples, texts
 from tests.web.files.servers import Server
 
@@ -56,7 +57,7 @@ def posted(draw: st.DrawFn, kind: type[Component]) -> dict[str, Any]:
 def test_what_the_api_takes_loads_once_it_is_saved(kind: type[Component]) -> None:
     taken: list[str] = []
 
-    @settings(max_examples=30, deadline=None)
+    @examples(30)
     @given(posted(kind))
     @example({"id": "as on its page", **samples()[kind][0]})
     def check(body: dict[str, Any]) -> None:
@@ -107,7 +108,7 @@ async def test_what_is_posted_and_saved_is_what_a_start_loads(
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)
 def test_a_file_and_the_api_refuse_the_same_in_the_same_words(kind: type[Component]) -> None:
-    @settings(max_examples=40, deadline=None)
+    @examples(40)
     @given(posted(kind))
     def check(body: dict[str, Any]) -> None:
         rest = {key: value for key, value in body.items() if key != "id"}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 
 from headrace.compiler.language.comparing import differing, is_same
 from headrace.compiler.language.diagnostics import Severity
@@ -18,6 +18,7 @@ from headrace.web.files.reading import Files, Loaded, load
 from headrace.web.files.replacing import replace
 from headrace.web.files.targets import targets_of
 from headrace.web.files.versions import Versions
+from tests.examples import examples
 from tests.web.files.graphs import components, known, samples, snapshots
 
 
@@ -43,7 +44,7 @@ def loadable(snapshot: Snapshot) -> bool:
     return not [*snapshot.dangling()]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(snapshots())
 def test_a_graph_that_is_saved_loads_again_as_the_same_graph(snapshot: Snapshot) -> None:
     if not loadable(snapshot):
@@ -67,9 +68,10 @@ def test_every_component_is_among_them(component: type[Component]) -> None:
     assert samples()[component]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("component", [*known()], ids=lambda each: f"{each.kind} {each.family}")
 def test_what_a_component_is_written_as_reads_as_the_same(component: type[Component]) -> None:
-    @settings(max_examples=25, deadline=None)
+    @examples(25)
     @given(components(component))
     def check(drawn: dict[str, Any]) -> None:
         one = component.load({key: value for key, value in drawn.items() if key != "type"})

@@ -98,6 +98,7 @@ def ends_after(folder: Path, versions: Versions, count: int) -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 9
 
 
+@pytest.mark.long
 @every_name
 @every_case
 def test_wherever_a_save_is_cut_off_the_old_or_the_new_graph_can_be_started(
@@ -127,6 +128,7 @@ def test_wherever_a_save_is_cut_off_the_old_or_the_new_graph_can_be_started(
     assert [each.name for each in folder.iterdir() if each.name.endswith(".tmp")] == []
 
 
+@pytest.mark.long
 @every_case
 def test_what_a_save_that_was_cut_off_left_behind_does_not_block_the_next(
     tmp_path: Path, case: Any
@@ -184,6 +186,7 @@ def test_connections_that_nobody_names_any_more_go_after_the_config(tmp_path: Pa
     assert json.loads(last.text) == {"b": BUS}
 
 
+@pytest.mark.long
 def test_what_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
     half = [{"type": "map", "mappings": [constant("x" * (LARGEST // 2))]}]
     pipelines: dict[str, Any] = {}

@@ -148,6 +148,7 @@ async def test_requests_that_come_in_one_packet_do_not_count_for_the_next(
     assert not connection.transport.is_closing()
 
 
+@pytest.mark.long
 async def test_after_a_body_no_more_follows_than_is_reasonable(connection: Protocol) -> None:
     aborted: list[bool] = []
     connection.transport.abort = lambda: aborted.append(True)  # type: ignore[method-assign]

@@ -401,6 +401,7 @@ async def test_reasons_take_their_part_of_the_size_of_an_answer(
     assert said["notes"] == [f"'left': {100 - len(said['left'])} more reasons are not shown"]
 
 
+@pytest.mark.long
 async def test_a_message_that_doubles_and_doubles_is_not_written_out(dry_run: Post) -> None:
     # Each mapping is small, and so is what is held; written out it would fill the machine.
     doubled = [

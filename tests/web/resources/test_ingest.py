@@ -186,6 +186,7 @@ async def test_what_is_not_json_is_refused_with_the_reason(
 LARGE_BODY = b"[" + b'{"n": [1.5, {"a": "b"}]},' * 20_000 + b"2]"
 
 
+@pytest.mark.long
 async def test_a_large_body_is_what_it_would_be_at_once(application, asked) -> None:
     half = len(LARGE_BODY) // 2
 

@@ -63,6 +63,7 @@ async def test_a_long_list_is_in_the_order_of_creation_and_leaves_others_their_t
     assert turns >= 2
 
 
+@pytest.mark.long
 async def test_a_listed_status_is_the_present_one_though_the_config_is_encoded_once(
     client, engine
 ) -> None:
@@ -148,6 +149,7 @@ async def test_a_refused_config_tells_everything_at_once_with_its_place(client) 
     assert (await client.simulate_get("/api/pipelines")).json == []
 
 
+@pytest.mark.long
 async def test_a_large_config_is_read_beside_other_requests(client) -> None:
     asked = [{"function": "sum", "field": f"a{n}", "as": f"b{n}"} for n in range(3000)]
     reducer = {"type": "reducer", "aggregations": asked}

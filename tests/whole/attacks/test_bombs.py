@@ -21,6 +21,8 @@ MOST_SAID = 64 * MIB
 
 LIMITED = f"""
 import json, resource, subprocess, sys
+
+pytestmark = pytest.mark.long
 resource.setrlimit(resource.RLIMIT_AS, ({2048 * MIB}, {2048 * MIB}))
 resource.setrlimit(resource.RLIMIT_CPU, ({MOST_CPU_SECONDS}, {MOST_CPU_SECONDS}))
 resource.setrlimit(resource.RLIMIT_FSIZE, ({MOST_SAID}, {MOST_SAID}))

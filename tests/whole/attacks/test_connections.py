@@ -62,6 +62,7 @@ def served(server: Server, figure: Figure) -> None:
     assert median(took) < 1
 
 
+@pytest.mark.long
 def test_a_thousand_half_open_and_a_thousand_idle_clients_keep_nobody_out(
     tmp_path: Path, figure: Figure
 ) -> None:
@@ -124,6 +125,7 @@ def test_clients_that_send_a_byte_now_and_again_keep_nobody_out(
             served(server, figure)
 
 
+@pytest.mark.long
 def test_clients_that_do_not_read_their_answers_keep_nobody_out(
     tmp_path: Path, figure: Figure
 ) -> None:

@@ -9,12 +9,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
+import pytest
+
 from bench import servers
 from bench.load import Plan
 from bench.measuring import cpu_of
 from tests.clients import messages_of
 from tests.server import Server, end_with_parent, serving
 from tests.whole.figures import Figure
+
+pytestmark = pytest.mark.long
 
 VIEWERS = 200
 READERS = 9

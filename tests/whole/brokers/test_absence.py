@@ -20,6 +20,8 @@ from tests.whole.brokers.kinds.kind import Json, Kind
 from tests.whole.brokers.peers import Load, Reader
 from tests.whole.linking import create, linked, statuses, wait_for_status
 
+pytestmark = pytest.mark.long
+
 READING = [
     {"id": f"from {kind}", "inputs": [kind.input(kind.name, "in")], "outputs": [{"type": "stdout"}]}
     for kind in EVERY

@@ -19,7 +19,10 @@ from tests.whole.gate import Gate
 from tests.whole.linking import linked, statuses
 from tests.whole.memory import MIB, peak, resident
 
-pytestmark = pytest.mark.skipif("sys.platform != 'linux'", reason="needs /proc")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif("sys.platform != 'linux'", reason="needs /proc"),
+]
 
 BLOCKED = 30.0
 """Seconds that the output takes nothing."""

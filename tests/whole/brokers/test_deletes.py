@@ -20,6 +20,8 @@ from tests.whole.gate import Gate
 from tests.whole.linking import create, delete, filing, linked
 from tests.whole.posting import Posts
 
+pytestmark = pytest.mark.long
+
 MOST_SECONDS = 5.0
 
 

@@ -21,7 +21,10 @@ from tests.whole.figures import Figure
 from tests.whole.linking import linked, statuses
 from tests.whole.memory import MIB, resident
 
-pytestmark = pytest.mark.skipif("sys.platform != 'linux'", reason="needs /proc")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif("sys.platform != 'linux'", reason="needs /proc"),
+]
 
 ROUNDS, BAD = 4, 2500
 """How often what is bad is sent, and how much of it: 10,000 payloads."""

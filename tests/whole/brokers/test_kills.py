@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,9 +21,11 @@ from tests.whole.brokers.peers import Load
 from tests.whole.figures import Figure
 from tests.whole.linking import filing, kept, linked
 
-LINES, LIVES = 7, 3
-"""Servers beside each other, each with a topic of its own, and how often each is killed. After a kill
-a Kafka group waits until it gives its dead member up, so that one after the other takes minutes."""
+LINES = 7
+"""Servers beside each other, each with a topic of its own. After a kill a Kafka group waits until it gives
+its dead member up, so that one after the other takes minutes."""
+LIVES = int(os.environ.get("KILLS", "10"))
+"""How often each of them is killed."""
 RATE = 80
 """Messages a second of each: the buffer holds them for longer than Kafka's commits are apart."""
 PATIENT = 60.0
@@ -84,6 +87,7 @@ def large_window(folder: Path) -> Service:
     return MQTT.server(folder, extra=["max_inflight_messages 1000"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "started"),
     [(KAFKA, KAFKA.server), (MQTT, small_window), (MQTT, large_window)],
@@ -95,19 +99,36 @@ def test_whatever_was_published_is_in_the_files_however_often_it_is_killed(
     started: Callable[[Path], Service],
     figure: Figure,
 ) -> None:
+    survive(tmp_path, kind, started, figure, LINES, LIVES)
+
+
+def test_whatever_was_published_is_in_the_files_though_it_was_killed(
+    tmp_path: Path, figure: Figure
+) -> None:
+    survive(tmp_path, MQTT, small_window, figure, count=2, lives=1)
+
+
+def survive(
+    tmp_path: Path,
+    kind: Kind,
+    started: Callable[[Path], Service],
+    figure: Figure,
+    count: int,
+    lives: int,
+) -> None:
+    """Publish to so many servers beside each other, kill each so often, and look at their files."""
     with started(tmp_path / "broker") as broker, Aside() as aside:
-        lines = [Line(kind, broker, tmp_path, number) for number in range(LINES)]
-        with ThreadPoolExecutor(LINES) as beside:
+        lines = [Line(kind, broker, tmp_path, number) for number in range(count)]
+        with ThreadPoolExecutor(count) as beside:
             loads = [*beside.map(lambda line: begun(aside, kind, broker, line), lines)]
-            for life in range(LIVES):
-                [*beside.map(Line.live, lines, loads, [90 * life] * LINES)]
+            for life in range(lives):
+                [*beside.map(Line.live, lines, loads, [90 * life] * count)]
             promised = [load.stop() for load in loads]
             [*beside.map(Line.finish, lines, promised)]
 
     written = [line.files for line in lines]
     doubled = sum(len(numbers) - len(set(numbers)) for numbers in written)
-    count = sum(map(len, promised))
-    figure("messages", count)
+    figure("messages", sum(map(len, promised)))
     figure("duplicates", doubled)
     for numbers, wanted in zip(written, promised, strict=True):
         assert wanted <= set(numbers)

@@ -8,6 +8,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic
 
+import pytest
+
 from tests.clients import PATIENCE
 from tests.server import Server, serving
 from tests.services.server import Service
@@ -19,6 +21,8 @@ from tests.whole.brokers.peers import Load, Reader
 from tests.whole.figures import Figure
 from tests.whole.linking import linked, statuses
 from tests.whole.posting import Posts
+
+pytestmark = pytest.mark.long
 
 OUTAGE = 5.0
 """Seconds that a broker is away."""

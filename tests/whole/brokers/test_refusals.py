@@ -22,6 +22,8 @@ from tests.whole.brokers.kinds.every import EVERY
 from tests.whole.brokers.kinds.kind import Json, Kind
 from tests.whole.linking import create, linked
 
+pytestmark = pytest.mark.long
+
 USER, RIGHT, WRONG = "alice", "open-sesame", "shut-sesame"
 SECRETS = {"RIGHT": RIGHT, "WRONG": WRONG}
 MOST_SECONDS = 6.0

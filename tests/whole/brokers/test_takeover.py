@@ -6,6 +6,8 @@ import signal
 from pathlib import Path
 from time import monotonic
 
+import pytest
+
 from tests.server import serving
 from tests.services.kafka import Kafka
 from tests.whole.arrived import Printed
@@ -15,6 +17,8 @@ from tests.whole.brokers.kinds.kind import Json
 from tests.whole.brokers.peers import Load
 from tests.whole.figures import Figure
 from tests.whole.linking import filing, kept, linked
+
+pytestmark = pytest.mark.long
 
 PARTITIONS = 4
 SESSION_SECONDS = 10.0

@@ -21,6 +21,8 @@ from tests.whole.stores.reference import differences, fate
 from tests.whole.stores.told import failed, reasons, wait_until_through
 from tests.whole.stores.values import GOOD, messages
 
+pytestmark = pytest.mark.long
+
 COUNT = 10_000
 TOGETHER = 100
 """How many messages are posted at once."""

@@ -21,6 +21,8 @@ from tests.whole.stores.kinds.kind import Json, Store
 from tests.whole.stores.outages import halted
 from tests.whole.stores.sightings import stored
 
+pytestmark = pytest.mark.long
+
 GRACE = 5.0
 """Seconds that a pipeline has to write what it holds."""
 PROMPT = 4.0

@@ -18,6 +18,8 @@ from tests.whole.stores.kinds.every import CLICKHOUSE, POSTGRES
 from tests.whole.stores.kinds.kind import Table
 from tests.whole.stores.lines import Line
 
+pytestmark = pytest.mark.long
+
 
 async def on_the_small_disk(database: CrampedPostgres) -> None:
     """Have tables made on the small disk."""

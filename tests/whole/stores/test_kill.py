@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from contextlib import ExitStack
 from pathlib import Path
+
+import pytest
 
 from tests.clients import PATIENCE
 from tests.server import serving
@@ -20,13 +23,17 @@ from tests.whole.stores.outages import halted
 from tests.whole.stores.sightings import Sightings
 from tests.whole.stores.told import wait_until_taken
 
+pytestmark = pytest.mark.long
+
 RATE = 100
+KILLS = int(os.environ.get("KILLS", "10"))
+"""How often all of it is done, each time with a topic and stores of its own."""
 LONG = {"rotate": {"interval_secs": 3600}}
 
 
-def pipeline(kind: Store) -> Json:
+def pipeline(kind: Store, topic: str) -> Json:
     """Return a pipeline from one topic; a part is open until the pipeline ends."""
-    reading = KAFKA.input("kafka", "killed", group=f"killed-{kind}", max_batch=10)
+    reading = KAFKA.input("kafka", topic, group=f"{topic}-{kind}", max_batch=10)
     more = LONG if kind is S3 else {}
     return {
         "id": kind.name,
@@ -35,19 +42,21 @@ def pipeline(kind: Store) -> Json:
     }
 
 
+@pytest.mark.parametrize("life", range(KILLS))
 def test_rows_come_again_and_what_was_in_a_part_is_gone(
-    tmp_path: Path, kafka: Kafka, figure: Figure
+    tmp_path: Path, kafka: Kafka, figure: Figure, life: int
 ) -> None:
-    KAFKA.create(kafka, "killed")
+    topic = f"killed-{life}"
+    KAFKA.create(kafka, topic)
     with ExitStack() as running:
         stores = {kind: running.enter_context(kind.server(tmp_path / kind.name)) for kind in EVERY}
         aside = running.enter_context(Aside())
         connections = {kind.name: kind.connection(store) for kind, store in stores.items()}
         connections["kafka"] = KAFKA.connection(kafka)
-        folder, config = tmp_path / "headrace", [*map(pipeline, EVERY)]
+        folder, config = tmp_path / "headrace", [pipeline(kind, topic) for kind in EVERY]
         options = linked(folder, connections)[2:]  # without a directory to keep parts in
         stored = {kind: Sightings(aside, kind, store, "readings") for kind, store in stores.items()}
-        load = Load(aside, KAFKA, kafka, "killed", rate=RATE)
+        load = Load(aside, KAFKA, kafka, topic, rate=RATE)
 
         with serving(folder, config, *options) as server:
             for kind in EVERY:

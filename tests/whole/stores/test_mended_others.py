@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from tests.server import serving
 from tests.services.clickhouse import Access
 from tests.whole.aside import Aside
@@ -13,6 +15,8 @@ from tests.whole.figures import Figure
 from tests.whole.linking import linked, statuses
 from tests.whole.stores.kinds.every import CLICKHOUSE, S3
 from tests.whole.stores.lines import Line
+
+pytestmark = pytest.mark.long
 
 Change = Callable[[Access], list[int] | None]
 """Changes a table; returns the numbers that were in it, if they are there no more."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
+import pytest
 
 from tests.server import serving
 from tests.services.postgres import Postgres
@@ -18,6 +19,8 @@ from tests.whole.figures import Figure
 from tests.whole.linking import linked, statuses
 from tests.whole.stores.kinds.every import POSTGRES
 from tests.whole.stores.lines import Line
+
+pytestmark = pytest.mark.long
 
 PASSWORD = "open-sesame"
 

@@ -14,7 +14,10 @@ from tests.whole.gate import Gate
 from tests.whole.linking import linked, statuses
 from tests.whole.memory import MIB, peak, resident
 
-pytestmark = pytest.mark.skipif("sys.platform != 'linux'", reason="needs /proc")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif("sys.platform != 'linux'", reason="needs /proc"),
+]
 
 NODES, ROUNDS, EACH_SECONDS = 1000, 40, 0.1
 """How many nodes there are, how often each changes, and what is between its changes."""

@@ -6,6 +6,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.server import serving
 from tests.services.kafka import Kafka
 from tests.whole.aside import Aside
@@ -18,6 +20,8 @@ from tests.whole.stores.kinds.kind import Json, Store
 from tests.whole.stores.outages import GOES_ON, Outage
 from tests.whole.stores.sightings import Sightings
 from tests.whole.stores.told import failed, reasons, wait_until_through
+
+pytestmark = pytest.mark.long
 
 RATE, TOGETHER = 50, 10
 """Messages a second, and the most that are in a batch."""

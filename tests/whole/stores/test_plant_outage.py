@@ -7,6 +7,8 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
 from tests.clients import PATIENCE
 from tests.server import serving
 from tests.services.opcua import Opcua
@@ -16,6 +18,8 @@ from tests.whole.linking import linked, statuses
 from tests.whole.stores.kinds.kind import Json
 from tests.whole.stores.outages import GOES_ON, Outage
 from tests.whole.stores.told import reasons
+
+pytestmark = pytest.mark.long
 
 RATE = 20
 """How often a second a value changes."""

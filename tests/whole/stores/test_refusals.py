@@ -24,6 +24,8 @@ from tests.stopwatch import Stopwatch
 from tests.whole.linking import create, linked
 from tests.whole.stores.kinds.kind import COLUMNS, Json
 
+pytestmark = pytest.mark.long
+
 USER, RIGHT, WRONG = "alice", "open-sesame", "shut-sesame"
 SECRETS = {"RIGHT": RIGHT, "WRONG": WRONG, "KEY": KEY, "SECRET": SECRET}
 MOST_SECONDS = 6.0

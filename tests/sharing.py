@@ -1,0 +1,61 @@
+"""Which tests share a worker: those of one server, so that it starts once, and those of one file.
+
+With `--dist loadgroup` a test has a group at the end of its name. A server that takes long to start is a
+group; where only the short tests run, everything else goes by files, which are fewer to hand out than
+tests. The long ones are handed out one by one. What waits for servers and processes begins, what computes
+fills the rest.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from xdist.remote import Producer
+from xdist.scheduler.loadgroup import LoadGroupScheduling
+
+SERVERS = ("opcua_server", "kafka", "clickhouse", "postgres", "object_store", "identity_provider")
+"""Fixtures of servers that take a second or longer to start; a test of two is with the first."""
+WAITING = ("whole", "connectors", "services", "specs")
+"""Folders whose tests wait for others more than they compute."""
+SHORT = "not long"
+WHOLLY_LONG = ("\npytestmark = pytest.mark.long\n", "\npytestmark = [\n    pytest.mark.long,\n")
+"""In a file none of whose tests are short."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files that have only long tests where none are wanted: some are long to import."""
+    if config.option.markexpr != SHORT or collection_path.suffix != ".py":
+        return None
+    text = collection_path.read_text()
+    return True if any(mark in text for mark in WHOLLY_LONG) else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put each test of a server into its group, and what waits first."""
+    for item in items:
+        wanted = getattr(item, "fixturenames", ())
+        server = next((name for name in SERVERS if name in wanted), None)
+        if server is not None:
+            item.add_marker(pytest.mark.xdist_group(server))
+    items.sort(key=lambda item: waits(item.path) is False)
+
+
+def waits(file: Path) -> bool:
+    """Return whether the tests of a file wait more than they compute."""
+    return not set(WAITING).isdisjoint(file.parts)
+
+
+class ByFile(LoadGroupScheduling):
+    """Hands out groups, and files."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        # The hook that xdist documents for a grouping of one's own.
+        group: str = super()._split_scope(nodeid)
+        return group.partition("::")[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile | None:
+    """Return what hands the tests out, where only the short ones run."""
+    return ByFile(config, log) if config.option.markexpr == SHORT else None
