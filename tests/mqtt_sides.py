@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
@@ -13,7 +13,7 @@ import aiomqtt
 import pytest
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.edges import Arrival, Source
+from headrace.compiler.edges import Arrival
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.pipeline import Pipeline
@@ -22,11 +22,10 @@ from headrace.connectors.mqtt.connection import LIMITS, Limits
 from headrace.connectors.mqtt.sink import MqttSink
 from headrace.connectors.mqtt.source import MqttSource
 from tests.clients import PATIENCE
+from tests.connected import Reader
 from tests.doubles import StubContext
 from tests.services.mosquitto import Mosquitto
 from tests.stopwatch import Stopwatch
-
-Reader = AsyncGenerator[Sequence[Arrival], None]
 
 
 def connection(server: Mosquitto, **options: Any) -> MqttConnection:
@@ -58,17 +57,6 @@ def sink(ctx: StubContext, topic: str, limits: Limits = LIMITS, **options: Any) 
     opened = MqttOutput.load({"connection": "bus", "topic": topic, **options}).open(ctx, limits)
     assert isinstance(opened, MqttSink)
     return opened
-
-
-@asynccontextmanager
-async def subscribed(built: Source) -> AsyncIterator[Reader]:
-    """Read a source up to where it is connected, and close it in the end."""
-    reader = built.read()
-    try:
-        assert await anext(reader) == ()
-        yield reader
-    finally:
-        await reader.aclose()
 
 
 @asynccontextmanager

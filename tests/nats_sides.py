@@ -7,7 +7,7 @@ import json
 import os
 import re
 import signal
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
@@ -18,6 +18,7 @@ from headrace.connectors.nats.connection import Limits
 from headrace.connectors.nats.sink import NatsSink
 from headrace.connectors.nats.source import NatsSource
 from tests.clients import PATIENCE
+from tests.connected import Reader
 from tests.doubles import StubContext
 from tests.services.nats import Nats
 
@@ -105,9 +106,6 @@ def halted(server: Nats) -> Iterator[None]:
             signalled(server, signal.SIGCONT)
 
 
-Reader = AsyncGenerator[Sequence[Arrival], None]
-
-
 def context(urls: Nats | str, *, clock: Clock | None = None, **options: Any) -> StubContext:
     """Return a context that has a connection 'bus'."""
     text = urls if isinstance(urls, str) else urls.url
@@ -123,18 +121,6 @@ def source(
     built = config.source(ctx, limits)
     assert isinstance(built, NatsSource)
     return built
-
-
-@asynccontextmanager
-async def subscribed(built: NatsSource) -> AsyncIterator[Reader]:
-    """Read a source up to where it is subscribed."""
-    reader = built.read()
-    try:
-        async with asyncio.timeout(PATIENCE):
-            assert await anext(reader) == ()
-        yield reader
-    finally:
-        await reader.aclose()
 
 
 async def arrived(reader: Reader, count: int) -> list[Arrival]:
@@ -185,12 +171,3 @@ async def listening(serve: Served) -> AsyncIterator[str]:
         server.close()
         for writer in writers:
             writer.close()
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    """Let the loop go on until something is so that nobody tells of."""
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            if is_so():
-                return
-            await asyncio.sleep(0)

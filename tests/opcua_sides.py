@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from headrace.compiler.clock import Clock
-from headrace.compiler.edges import Arrival
 from headrace.connectors.opcua import OpcuaConnection, OpcuaInput
 from headrace.connectors.opcua.connection import Limits
 from headrace.connectors.opcua.source import OpcuaSource
 from tests.clients import PATIENCE
+from tests.connected import Reader
 from tests.doubles import StubContext
 from tests.services.opcua import NodeOpcua, Opcua
 
-Reader = AsyncGenerator[Sequence[Arrival], None]
 Message = dict[str, Any]
 
 SOON_MS = 50
@@ -53,18 +49,6 @@ def source(
     return built
 
 
-@asynccontextmanager
-async def subscribed(built: OpcuaSource) -> AsyncIterator[Reader]:
-    """Read a source up to where it is subscribed."""
-    reader = built.read()
-    try:
-        async with asyncio.timeout(PATIENCE):
-            assert await anext(reader) == ()
-        yield reader
-    finally:
-        await reader.aclose()
-
-
 async def batches(reader: Reader) -> list[list[Message]]:
     """Return the next batches, without their origins."""
     async with asyncio.timeout(PATIENCE):
@@ -83,11 +67,3 @@ async def changes(reader: Reader, count: int) -> list[Message]:
 async def values(reader: Reader, count: int) -> list[Any]:
     """Return the values of the next messages."""
     return [message["value"] for message in await changes(reader, count)]
-
-
-async def until(holds: Callable[[], bool], seconds: float = PATIENCE) -> None:
-    """Wait until something holds that nobody tells of."""
-    clock = Clock(asyncio.get_running_loop())
-    async with asyncio.timeout(seconds):
-        while not holds():
-            await clock.sleep(0.01)

@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import redis
 
-from headrace.compiler.edges import Arrival
 from headrace.connectors.redis import RedisConnection, RedisInput, RedisOutput
 from headrace.connectors.redis.connection import Limits
 from headrace.connectors.redis.sink import RedisSink
 from headrace.connectors.redis.source import RedisSource
+from tests import connected
 from tests.clients import PATIENCE
+from tests.connected import Reader
 from tests.doubles import StubContext
 from tests.services.redis import Redis
 
@@ -56,30 +57,11 @@ def sink(
     return made
 
 
-Reader = AsyncGenerator[Sequence[Arrival], None]
-
-
 @asynccontextmanager
 async def subscribed(made: RedisSource) -> AsyncIterator[Reader]:
     """Give the reader of a subscriber that is subscribed; close it in the end."""
-    reader = made.read()
-    try:
-        async with asyncio.timeout(PATIENCE):
-            assert await anext(reader) == ()
-            yield reader
-    finally:
-        await reader.aclose()
-
-
-@asynccontextmanager
-async def started(made: RedisSink) -> AsyncIterator[RedisSink]:
-    """Give a publisher that is connected; finish it in the end."""
-    async with asyncio.timeout(PATIENCE):
-        await made.start()
-        try:
-            yield made
-        finally:
-            await made.finish()
+    async with asyncio.timeout(PATIENCE), connected.subscribed(made) as reader:
+        yield reader
 
 
 async def payloads(reader: Reader, count: int) -> list[bytes]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,6 +13,7 @@ from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.sampling.taking import Sample, Unbuilt, Unread
 from tests.clients import PATIENCE
+from tests.waiting import until
 
 Said = Sample | Unbuilt | Unread
 
@@ -72,11 +73,3 @@ def shown(it: Engine) -> int:
     """Return how many messages the one sample that is under way has."""
     [one] = it.samples._under_way
     return len(one._messages)
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds that nobody tells of."""
-    clock = Clock(asyncio.get_running_loop())
-    async with clock.timeout(PATIENCE):
-        while not holds():
-            await clock.sleep(0.005)

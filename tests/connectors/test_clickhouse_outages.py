@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,12 +30,12 @@ from tests.clickhouse_sides import (
     output,
     started,
 )
-from tests.clients import PATIENCE
 from tests.services.authority import Authority
 from tests.services.clickhouse import Access, ClickHouse
 from tests.services.server import free_port
 from tests.stand_ins import Told, batches, pipeline, reads, running
 from tests.stopwatch import Stopwatch
+from tests.waiting import until
 
 pytestmark = pytest.mark.usefixtures("front_of_ours")
 
@@ -240,14 +240,6 @@ async def engine(server: ClickHouse) -> AsyncIterator[Engine]:
         await made.close()
 
 
-async def until(it: Engine, holds: Callable[[], bool], seconds: float = PATIENCE) -> None:
-    """Return when something holds, or fail."""
-    watch = Stopwatch()
-    while not holds():
-        assert watch.seconds < seconds, "it never happened"
-        await it.clock.sleep(0.01)
-
-
 def steady(it: Engine) -> Input:
     """Return an input that sends a message every 20 ms."""
     arrivals: list[Any] = [batches([{"n": 1}]), 0.02]
@@ -269,12 +261,12 @@ async def test_a_pipeline_goes_on_when_its_server_is_back_with_its_data(tmp_path
 
         async with engine(server) as it:
             await it.compile(pipeline("p", [steady(it)], [], [output("t")]))
-            await until(it, lambda: count() > 3)
+            await until(lambda: count() > 3)
             await asyncio.to_thread(server.kill)
-            await until(it, lambda: sum(failures(it).values()) > 3)
+            await until(lambda: sum(failures(it).values()) > 3)
             await asyncio.to_thread(server.start)
             before = count()
-            await until(it, lambda: count() > before, BACK_SECONDS)
+            await until(lambda: count() > before, BACK_SECONDS)
 
             assert before > 3
             assert running(it, "p").status == "running"
@@ -288,12 +280,12 @@ async def test_a_pipeline_waits_for_a_server_that_is_not_there_yet(tmp_path: Pat
     server = ClickHouse(tmp_path)
     async with engine(server) as it:
         building = asyncio.ensure_future(it.compile(pipeline("p", [steady(it)], [], [output("t")])))
-        await until(it, lambda: server.address in caplog.text)
+        await until(lambda: server.address in caplog.text)
         try:
             await asyncio.to_thread(server.start)
             await building
-            await until(it, lambda: running(it, "p").status == "running")
-            await until(it, lambda: server.access.rows("SELECT count() > 0 FROM t") == [[1]])
+            await until(lambda: running(it, "p").status == "running")
+            await until(lambda: server.access.rows("SELECT count() > 0 FROM t") == [[1]])
             await it.dispose("p")
         finally:
             server.kill()

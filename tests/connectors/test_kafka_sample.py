@@ -15,9 +15,10 @@ from headrace.connectors.kafka.member import TOMBSTONE
 from tests.kafka_sides import committed, joined, payloads, produce
 from tests.kafka_sides import context as context
 from tests.kafka_sides import source as member
-from tests.sampled import engine, failed, reading, shown, take, taken, until
+from tests.sampled import engine, failed, reading, shown, take, taken
 from tests.services.authority import Authority
 from tests.services.kafka import Kafka
+from tests.waiting import until
 
 
 def plant(brokers: str, **options: Any) -> KafkaConnection:

@@ -10,17 +10,8 @@ import pytest
 import uvloop
 
 from headrace.compiler.errors import BuildRefused, Unreachable
-from tests.mqtt_sides import (
-    arrived,
-    context,
-    halted,
-    payloads,
-    sink,
-    somebody,
-    source,
-    subscribed,
-    unreachable,
-)
+from tests.connected import subscribed
+from tests.mqtt_sides import arrived, context, halted, payloads, sink, somebody, source, unreachable
 from tests.services.authority import Authority
 from tests.services.mosquitto import Mosquitto
 from tests.stopwatch import Stopwatch

@@ -11,16 +11,8 @@ import uvloop
 from headrace.compiler.errors import Unreachable
 from headrace.connectors.mqtt.connection import LIMITS, Limits
 from headrace.connectors.mqtt.source import FLOODED
-from tests.mqtt_sides import (
-    arrived,
-    context,
-    halted,
-    origins,
-    payloads,
-    somebody,
-    source,
-    subscribed,
-)
+from tests.connected import subscribed
+from tests.mqtt_sides import arrived, context, halted, origins, payloads, somebody, source
 from tests.services.mosquitto import Mosquitto
 
 IMPATIENT = Limits(keepalive_seconds=1)

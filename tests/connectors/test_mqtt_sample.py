@@ -13,10 +13,11 @@ import pytest
 from headrace.compiler.runtime.sampling.taking import Unread
 from headrace.connectors.mqtt import MqttConnection, MqttInput
 from tests.mqtt_sides import connection, halted, heard, listening, somebody
-from tests.sampled import engine, failed, reading, shown, take, taken, until
+from tests.sampled import engine, failed, reading, shown, take, taken
 from tests.services.authority import Authority
 from tests.services.mosquitto import Mosquitto
 from tests.stand_ins import Kept, pipeline, running, takes
+from tests.waiting import until
 
 
 def topic(name: str, **options: Any) -> MqttInput:

@@ -18,10 +18,11 @@ from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import Engine
 from headrace.connectors.nats import NatsConnection, NatsInput, NatsOutput
 from tests.clients import PATIENCE
-from tests.nats_sides import halted, peer, until
+from tests.nats_sides import halted, peer
 from tests.services.nats import Nats
 from tests.stand_ins import Kept, pipeline, running, takes
 from tests.stopwatch import Stopwatch
+from tests.waiting import until
 
 GARBAGE = [b"", b"{half", b"\xff\xfe", b"[" * 1000, b"nan", b'{"a":1}}', b"\x00" * 1000, b"'a'"]
 

@@ -11,8 +11,9 @@ from headrace.compiler.language.diagnostics import Fault
 from headrace.connectors.nats import NatsConnection
 from headrace.connectors.nats.connection import Limits
 from headrace.connectors.nats.nats_urls import Server, servers_in
+from tests.connected import subscribed
 from tests.doubles import StubContext, refusals
-from tests.nats_sides import context, listening, sink, source, subscribed
+from tests.nats_sides import context, listening, sink, source
 from tests.services.authority import Authority
 from tests.services.nats import Nats
 from tests.stopwatch import Stopwatch

@@ -12,21 +12,12 @@ from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.connectors.nats import NatsInput
 from headrace.connectors.nats.connection import Limits
 from tests.clients import PATIENCE
+from tests.connected import subscribed
 from tests.doubles import refusals
-from tests.nats_sides import (
-    arrived,
-    context,
-    halted,
-    listening,
-    payloads,
-    peer,
-    signalled,
-    source,
-    subscribed,
-    until,
-)
+from tests.nats_sides import arrived, context, halted, listening, payloads, peer, signalled, source
 from tests.services.nats import Nats
 from tests.stopwatch import Stopwatch
+from tests.waiting import until
 
 ODD = [b"", b"\xff\xfe", b"{half", b"[" * 100_000, bytes(range(256)), b"\r\nPUB odd 1\r\nx\r\n"]
 

@@ -10,9 +10,10 @@ import pytest
 from headrace.compiler.runtime.sampling.taking import Unread
 from headrace.connectors.nats import NatsConnection, NatsInput
 from tests.nats_sides import peer
-from tests.sampled import engine, failed, reading, shown, take, taken, until
+from tests.sampled import engine, failed, reading, shown, take, taken
 from tests.services.authority import Authority
 from tests.services.nats import Nats
+from tests.waiting import until
 
 
 def bus(urls: str, **options: Any) -> NatsConnection:

@@ -9,8 +9,10 @@ import pytest
 from headrace.compiler.errors import Unreachable
 from headrace.connectors.opcua import source as opcua_source
 from headrace.connectors.opcua.connection import Limits
-from tests.opcua_sides import batches, changes, context, source, subscribed, until, values
+from tests.connected import subscribed
+from tests.opcua_sides import batches, changes, context, source, values
 from tests.services.opcua import Opcua
+from tests.waiting import until
 
 WHEN = "datetime(2026, 3, 1, 8, 0, 0, tzinfo=UTC)"
 AT = "2026-03-01T08:00:00Z"

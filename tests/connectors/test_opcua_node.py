@@ -12,8 +12,10 @@ from itertools import pairwise
 import pytest
 
 from headrace.connectors.opcua.connection import Limits
-from tests.opcua_sides import changes, context, source, subscribed, until
+from tests.connected import subscribed
+from tests.opcua_sides import changes, context, source
 from tests.services.opcua import NodeOpcua
+from tests.waiting import until
 
 
 @pytest.fixture(scope="module")

@@ -18,10 +18,12 @@ from headrace.connectors.opcua import OpcuaConnection, OpcuaInput
 from headrace.connectors.opcua.connection import Limits
 from headrace.connectors.opcua.subscription import KEEP_ALIVES
 from tests.clients import PATIENCE
-from tests.opcua_sides import SOON_MS, changes, context, source, subscribed, until, values
+from tests.connected import subscribed
+from tests.opcua_sides import SOON_MS, changes, context, source, values
 from tests.services.opcua import Opcua
 from tests.stand_ins import Kept, pipeline, running, takes
 from tests.stopwatch import Stopwatch
+from tests.waiting import until
 
 BACK_SECONDS = 3.0
 """What may pass between the return of a server and the next value."""

@@ -10,9 +10,11 @@ import pytest
 from headrace.compiler.runtime.sampling.taking import Unread
 from headrace.connectors.opcua import OpcuaConnection, OpcuaInput
 from tests.clients import PATIENCE
-from tests.opcua_sides import SOON_MS, context, source, subscribed, values
-from tests.sampled import engine, failed, reading, shown, take, taken, until
+from tests.connected import subscribed
+from tests.opcua_sides import SOON_MS, context, source, values
+from tests.sampled import engine, failed, reading, shown, take, taken
 from tests.services.opcua import Opcua
+from tests.waiting import until
 
 
 def plc(url: str, **options: Any) -> OpcuaConnection:

@@ -14,8 +14,9 @@ from headrace.compiler.errors import BuildRefused, Refused, Unreachable
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import Engine
 from headrace.connectors.opcua import OpcuaConnection, OpcuaInput
+from tests.connected import subscribed
 from tests.doubles import StubContext
-from tests.opcua_sides import changes, context, source, subscribed
+from tests.opcua_sides import changes, context, source
 from tests.services.opcua import Identity, NodeOpcua, Opcua
 from tests.services.server import free_port
 from tests.stand_ins import Kept, pipeline, takes

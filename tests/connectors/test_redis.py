@@ -11,8 +11,9 @@ from headrace.compiler.errors import BuildRefused, HeadraceError, Unreachable
 from headrace.connectors.redis import RedisConnection
 from headrace.connectors.redis.connection import Limits
 from headrace.connectors.redis.redis_url import RedisUrl, objection
+from tests.connected import started
 from tests.doubles import StubContext, refusals
-from tests.redis_sides import context, halted, sink, source, started, subscribed
+from tests.redis_sides import context, halted, sink, source, subscribed
 from tests.services.authority import Authority
 from tests.services.redis import Redis
 from tests.services.server import free_port

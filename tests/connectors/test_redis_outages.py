@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 import pytest
@@ -13,11 +13,12 @@ from headrace.compiler.errors import Unreachable
 from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import Engine
 from headrace.connectors.redis import RedisConnection, RedisInput, RedisOutput
-from tests.clients import PATIENCE
-from tests.redis_sides import Reader, client, halted, listening, source, subscribed
+from tests.connected import Reader
+from tests.redis_sides import client, halted, listening, source, subscribed
 from tests.services.redis import Redis
 from tests.stand_ins import Kept, pipeline, running, takes
 from tests.stopwatch import Stopwatch
+from tests.waiting import until
 
 BACK_SECONDS = 3.0
 """What may pass between the return of a server and the next message."""
@@ -44,15 +45,6 @@ def writing(connection: str) -> RedisOutput:
     return RedisOutput.load({"connection": connection, "channel": "out"})
 
 
-async def until(it: Engine, holds: Callable[[], bool], seconds: float = PATIENCE) -> float:
-    """Return after how many seconds something holds, or fail."""
-    watch = Stopwatch()
-    while not holds():
-        assert watch.seconds < seconds, "it never happened"
-        await it.clock.sleep(0.01)
-    return watch.seconds
-
-
 def failures(it: Engine, stage: str) -> dict[str, int]:
     """Return the failures of one stage with their counts."""
     signatures = running(it, "p").failures.signatures()
@@ -70,13 +62,13 @@ async def test_an_input_goes_on_when_its_server_is_back(tmp_path, caplog):
         async with engine(cache=server) as it:
             await it.compile(pipeline("p", [reading("cache")], [], [takes(kept)]))
             publish(server, "before")
-            await until(it, lambda: messages(kept) == ["before"])
+            await until(lambda: messages(kept) == ["before"])
 
             await asyncio.to_thread(server.kill)
-            await until(it, lambda: sum(failures(it, "input").values()) >= 4)
+            await until(lambda: sum(failures(it, "input").values()) >= 4)
             await asyncio.to_thread(server.start)
-            await until(it, lambda: publish(server, "after") > 0, BACK_SECONDS)
-            await until(it, lambda: messages(kept)[-1] == "after")
+            await until(lambda: publish(server, "after") > 0, BACK_SECONDS)
+            await until(lambda: messages(kept)[-1] == "after")
 
             [(message, count)] = failures(it, "input").items()
             assert message == f"{server.address} closed the connection"
@@ -97,11 +89,11 @@ async def test_an_output_goes_on_when_its_server_is_back(tmp_path):
             await it.compile(pipeline("p", [reading("near")], [], [writing("far")]))
 
             await asyncio.to_thread(far.kill)
-            await until(it, lambda: publish(near, "lost") and tried(it) >= 2)
+            await until(lambda: publish(near, "lost") and tried(it) >= 2)
             await asyncio.to_thread(far.start)
             with listening(far, "out") as published:
                 heard = asyncio.ensure_future(asyncio.to_thread(next, published))
-                await until(it, lambda: bool(publish(near, "after")) and heard.done(), BACK_SECONDS)
+                await until(lambda: bool(publish(near, "after")) and heard.done(), BACK_SECONDS)
                 assert await heard == b'"after"'
 
             assert [*failures(it, "output")] == [
@@ -119,11 +111,11 @@ async def test_a_pipeline_waits_for_a_server_that_is_not_there_yet(tmp_path, cap
     async with engine(cache=server) as it:
         config = pipeline("p", [reading("cache")], [], [takes(kept), writing("cache")])
         building = asyncio.ensure_future(it.compile(config))
-        await until(it, lambda: server.address in caplog.text)
+        await until(lambda: server.address in caplog.text)
         with server_started(await asyncio.to_thread(server.start)):
             await building
-            await until(it, lambda: publish(server, "now") > 0)
-            await until(it, lambda: "now" in messages(kept))
+            await until(lambda: publish(server, "now") > 0)
+            await until(lambda: "now" in messages(kept))
 
             assert running(it, "p").status == "running"
             await it.dispose("p")
@@ -190,7 +182,7 @@ async def test_good_messages_arrive_among_ten_thousand_that_are_none(redis_serve
             for n in range(100, 103):
                 await asyncio.to_thread(publisher.publish, "in", b"\x16" * (16 << 20))
                 publisher.publish("in", b"%d" % n)
-                await until(it, lambda n=n: n in messages(kept))
+                await until(lambda n=n: n in messages(kept))
 
         assert messages(kept) == [*range(103)]
         assert failures(it, "input") == {}

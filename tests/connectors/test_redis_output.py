@@ -15,8 +15,9 @@ import redis
 from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.connectors.redis.connection import Limits
+from tests.connected import started
 from tests.doubles import TickingClock
-from tests.redis_sides import client, context, halted, listening, sink, started
+from tests.redis_sides import client, context, halted, listening, sink
 from tests.services.redis import Redis
 from tests.stopwatch import Stopwatch
 

@@ -11,9 +11,10 @@ from headrace.compiler.runtime.sampling.taking import Unread
 from headrace.connectors.redis import RedisConnection, RedisInput
 from tests.clients import PATIENCE
 from tests.redis_sides import client, halted, listening
-from tests.sampled import engine, failed, reading, shown, take, taken, until
+from tests.sampled import engine, failed, reading, shown, take, taken
 from tests.services.authority import Authority
 from tests.services.redis import Redis
+from tests.waiting import until
 
 
 def cache(url: str, **options: Any) -> RedisConnection:

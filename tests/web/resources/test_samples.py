@@ -16,7 +16,7 @@ from headrace.web.app import Application
 from headrace.web.openapi import described
 from headrace.web.service import Service
 from tests.clients import PATIENCE
-from tests.sampled import until
+from tests.waiting import until
 from tests.web.exchange import Exchange
 from tests.web.jsonengine import JsonEngine
 
