@@ -1,43 +1,28 @@
 """The `reducer` transform: what it groups, what it makes of a group, what it refuses."""
 
-from functools import partial
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from reactivex.testing import ReactiveTest, TestScheduler
 
 from headrace.compiler.errors import BatchFailed
-from headrace.compiler.language.fieldflow import FieldUse
-from headrace.compiler.lowering.code import fuse
-from headrace.operators.accumulation import accumulate
 from headrace.operators.aggregations import FUNCTIONS
 from headrace.operators.reducer import Reducer
-from tests.doubles import StubContext, refusals
+from tests.doubles import StubContext
 from tests.marbles import over_lists
-
-MEAN = {"function": "avg", "field": "temp", "as": "mean"}
-COUNT = {"function": "count", "as": "n"}
-
-
-def reducer(*aggregations, **options):
-    return Reducer.load({"aggregations": list(aggregations or [COUNT]), **options})
-
-
-def generated(reducer):
-    """Return the generated form alone: it raises where it leaves a batch to the plain one."""
-    return fuse([partial(accumulate, reducer)], "p1 transforms[0]").loop
-
-
-def reduced(reducer, batch):
-    """Return the messages of the one batch that a reducer makes, as every form of it makes them."""
-    [result] = reducer.step(StubContext())(batch)
-    try:
-        quick = generated(reducer)(batch)
-    except Exception:  # it left the batch to the plain form, which is its right
-        return result
-    assert repr(quick) == repr(result)
-    return result
+from tests.operators.reduced import (
+    COUNT,
+    MEAN,
+    aggregations,
+    awkward,
+    fields,
+    generated,
+    messages,
+    numbers,
+    reduced,
+    reducer,
+    scalars,
+)
 
 
 def failure(reducer, batch):
@@ -288,31 +273,11 @@ def test_a_failing_batch_is_dropped_and_later_ones_go_on():
     assert ctx.failures == ["aggregation 0 ('avg' of 'temp'): expected a number, found a string"]
 
 
-# --- the generated form is the plain one, only faster
-
-
-scalars = st.sampled_from([None, True, False, 0, 1, -3, 1.0, -0.0, 0.5, 2**70, "", "1", "a", "b"])
-awkward = st.sampled_from([10**400, 1e308, -1e308, [], [1], {"b": 1}, {"b": None}, {"c": "x"}])
-numbers = st.integers(-5, 5) | st.floats(-1e3, 1e3)
-messages = st.fixed_dictionaries(
-    {},
-    optional={
-        "a": scalars | awkward,
-        "a.b": scalars,
-        "b": st.sampled_from(["x", "y", 1, 2.5]),
-        "t": numbers | awkward | scalars,
-        "u": numbers,
-    },
-)
 usual = st.fixed_dictionaries(
     {"a": scalars, "b": st.sampled_from("xy"), "t": numbers, "u": numbers}
 )
-fields = st.sampled_from(["a", "a.b", "b", "t", "t", "u", "u", "a.c.d"])
-aggregations = st.builds(
-    lambda function, field: {"function": function, "field": field},
-    st.sampled_from(list(FUNCTIONS)),
-    fields,
-) | st.just({"function": "count"})
+
+
 configs = st.fixed_dictionaries(
     {
         "group_by": st.lists(fields, max_size=2, unique=True),
@@ -357,91 +322,3 @@ def test_on_usual_messages_the_generated_form_gives_up_only_where_the_plain_one_
     quick = generated(each)(batch)
 
     assert repr([quick] if quick else []) == repr(expected)
-
-
-# --- what it says of itself
-
-
-def test_it_hands_on_its_own_fields_and_no_others():
-    use = reducer(MEAN, COUNT, {"function": "count", "field": "seq", "as": "k"}, group_by=["a.b"])
-
-    assert use.field_use() == FieldUse.of(
-        reads=["a.b", "temp", "seq"],
-        keys=["a.b", "mean", "n", "k"],
-        keeps=False,
-        drops_without=["a.b", "temp"],
-    )
-
-
-def test_under_skip_only_group_fields_have_to_be_there():
-    use = reducer(MEAN, group_by=["a.b"], on_missing="skip").field_use()
-
-    assert use.drops_without == {"a.b"}
-
-
-def test_the_established_spelling_is_echoed_as_it_came():
-    document = {
-        "type": "reducer",
-        "aggregations": [MEAN, {"function": "count", "as": "n"}],
-        "group_by": ["machine"],
-        "on_missing": "skip",
-    }
-
-    dumped = Reducer.load({k: v for k, v in document.items() if k != "type"}).dump()
-
-    assert dumped == document
-
-
-@pytest.mark.parametrize(
-    ("document", "refusal"),
-    [
-        ({}, ["aggregations: this key is required"]),
-        (
-            {"aggregations": []},
-            ["aggregations: expected a list of at least one aggregation, found an empty list"],
-        ),
-        (
-            {"aggregations": [{"function": "avg", "as": "x"}]},
-            [
-                "aggregations[0].field: 'avg' needs a 'field' to take values from; only 'count'"
-                " does without"
-            ],
-        ),
-        (
-            {"aggregations": [{"function": "count", "as": "x", "field": None}, COUNT, COUNT]},
-            ["aggregations[2].as: 'n' is written by aggregations[1] already"],
-        ),
-        (
-            {"aggregations": [{"function": "count", "as": "n"}, {"function": "count", "as": " n"}]},
-            ["aggregations[1].as: 'n' is written by aggregations[0] already"],
-        ),
-        (
-            {"aggregations": [{"function": "count", "as": "a.b"}], "group_by": ["c", "a.b"]},
-            ["aggregations[0].as: 'a.b' is written by group_by[1] already"],
-        ),
-        (
-            {"aggregations": [COUNT], "group_by": ["a", "b", "a"]},
-            ["group_by[2]: 'a' is written by group_by[0] already"],
-        ),
-        (
-            {"aggregations": [{"function": "count", "as": "  "}]},
-            ["aggregations[0].as: this must not be blank"],
-        ),
-    ],
-)
-def test_what_makes_no_sense_is_refused_with_its_place(document, refusal):
-    assert refusals(Reducer, document) == refusal
-
-
-def test_an_unknown_function_and_a_null_policy_are_refused():
-    document = {"aggregations": [{"function": "mean", "as": "x"}], "on_missing": None}
-
-    found = refusals(Reducer, document)
-
-    assert [text.split(":")[0] for text in found] == ["aggregations[0].function", "on_missing"]
-
-
-def test_a_last_segment_that_two_group_fields_share_is_no_collision():
-    counts = reducer(COUNT, group_by=["a.id", "b.id"])
-
-    assert reduced(counts, [{"a": {"id": 1}, "b": {"id": 2}}]) == [{"a.id": 1, "b.id": 2, "n": 1}]
