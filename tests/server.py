@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
@@ -31,6 +31,8 @@ COMMAND = Path(sys.executable).with_name("headrace")
 _ANNOUNCED = re.compile(r"headrace runs .* at http://\S+:(?P<port>\d+)")
 _LIBC = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1
+EACH_SECONDS = 1.0
+"""How often somebody who waits looks how much time of a machine that is not busy is over."""
 
 PLANTED = "planted-s3cret/that+no=server&says"
 """In the environment of every server, where it resolves references; none says it."""
@@ -97,8 +99,13 @@ class Lines:
         return list(self._lines)
 
     def _until(self, is_there: Callable[[], bool], what: str, seconds: float) -> list[str]:
+        watch = Stopwatch()
         with self._news:
-            self._news.wait_for(lambda: is_there() or self._is_over, seconds)
+            while watch.seconds < seconds:
+                if self._news.wait_for(
+                    lambda: is_there() or self._is_over, min(seconds, EACH_SECONDS)
+                ):
+                    break
             if not is_there():
                 raise Gone(f"{what}: not printed {'at all' if self._is_over else 'in time'}")
             return list(self._lines)
@@ -179,10 +186,11 @@ class Server:
 
     def ended(self, seconds: float = PATIENCE) -> int:
         """Wait for the end of the process and return its exit code."""
-        try:
-            return self.process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            raise Gone(f"the server did not end within {seconds} s") from None
+        watch = Stopwatch()
+        while watch.seconds < seconds:
+            with suppress(subprocess.TimeoutExpired):
+                return self.process.wait(min(seconds, EACH_SECONDS))
+        raise Gone(f"the server did not end within {seconds} s")
 
     def stop(self) -> int:
         """End it in order and return its exit code."""

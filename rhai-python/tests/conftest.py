@@ -130,7 +130,12 @@ def withstand(victim):
         # On a busy machine what another limit is to stop may take a while.
         unhurried = {} if "time_limit" in stops else {"time_limit": 20}
         options = {**unhurried, **dict(options)}
-        answer = victim.ask({"code": code, "small_stack": small_stack, "options": options, **more})
+        asked = {"code": code, "small_stack": small_stack, "options": options, **more}
+        for _ in range(5):
+            answer = victim.ask(asked)
+            # A module's time cannot be chosen. What ends by it though it had no processor tries again.
+            if answer["stop"] != "time_limit" or "time_limit" in stops or answer["seconds"] > 0.5:
+                break
 
         assert answer["stop"] in stops, answer
         assert answer["alive"], answer

@@ -328,6 +328,7 @@ class TestTime:
         assert time.perf_counter() - began > 0.19
         assert time.thread_time() - worked < 1.0  # others may have the machine
 
+    @pytest.mark.long
     def test_each_value_has_its_own_time(self):
         code = "let t = 0; for i in 0..20000 { t += i } emit(1)"
         script = Script(code, time_limit=1.0, max_operations=10**9)
@@ -335,7 +336,14 @@ class TestTime:
         script.run_each([None] * 20)
         count = int(20 * 3.0 / (time.perf_counter() - began)) + 1  # together far above the limit
 
-        assert script.run_each([None] * count) == [1] * count
+        def is_done():
+            try:
+                return script.run_each([None] * count) == [1] * count
+            except BudgetError:  # a busy machine left one of them no processor for a whole second
+                return False
+
+        # If they shared the time it would be over each time.
+        assert any(is_done() for _ in range(5))
 
     def test_without_a_time_limit_only_operations_count(self):
         assert stopped("loop {}", time_limit=None) == "max_operations"
