@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,17 +11,15 @@ from typing import Any
 import jsonschema
 import pytest
 
-from headrace.compiler.buckets import Bounds
 from headrace.compiler.clock import Clock
 from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.runtime.connections import Connections
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.rehearsal.aside import Aside, TooMany
 from headrace.compiler.runtime.sampling.samples import TooManySamples
-from headrace.web.admission import check
 from headrace.web.app import Application
 from headrace.web.auth import passwords
-from headrace.web.auth.access import Access, Caller, Forbidden, NotSignedIn
+from headrace.web.auth.access import Access, Caller
 from headrace.web.auth.doors import Guarded
 from headrace.web.auth.verified import Verified
 from headrace.web.endpoint import Endpoint
@@ -33,29 +30,49 @@ from headrace.web.service import Service
 from headrace.web.turns import TooManyBodies, Turns
 from tests.clients import PATIENCE
 from tests.web.auth.people import PASSWORDS, Issued, guarded
-from tests.web.declaring import declare
+from tests.web.cases import POST, declare_machines
 from tests.web.exchange import Exchange
 
-POST = {"id": "post", "inputs": [{"type": "http", "capacity": 1}]}
 LOCKED = {
     "id": "locked",
     "inputs": [{"type": "http", "auth": {"type": "bearer", "token": "sesame"}}],
 }
+
+
 MUTE = {"id": "mute", "inputs": [{"type": "dummy", "duration": 3600}]}
+
+
 NEW = {"id": "new", "inputs": [{"type": "dummy", "duration": 3600}]}
+
+
 BUS = {"id": "bus", "type": "file", "root": "bus"}
+
+
 DISK = {"id": "disk", "type": "file", "root": "disk"}
+
+
 USED = {"id": "used", "type": "file", "root": "used"}
+
+
 WRITING = {
     "id": "writing",
     "inputs": [{"type": "dummy", "duration": 3600}],
     "outputs": [{"type": "file", "connection": "used", "path": "out"}],
 }
+
+
 CHAIN = {"messages": [1], "transforms": [{"type": "splitter", "out_size": 1}]}
+
+
 GLANCE = {"input": {"type": "dummy", "duration": 3600}, "timeout_ms": 0}
+
+
 SCRIPT = {"source": {"type": "inline", "code": "emit(msg)"}, "messages": [1]}
 
+
 JSON = {"Content-Type": "application/json"}
+
+
 LONG = {"Content-Length": str(2**30)}
 
 
@@ -264,8 +281,13 @@ def arrange(status: int, body: Any, headers: dict[str, str] = JSON, **service: A
 
 
 ANN = {"username": "ann", "password": PASSWORDS["ann"]}
+
+
 ELSEWHERE = {"Origin": "https://elsewhere.example", "Host": "here.example", **JSON}
+
+
 SESSION = {"Cookie": f"headrace_session={'0' * 64}"}
+
 
 CASES = [
     Case("listPipelines", 200, "/api/pipelines"),
@@ -382,13 +404,9 @@ CASES = [
     Case("getReadiness", 503, "/readyz", service={"is_ready": False}),
     Case("getMetrics", 200, "/metrics"),
 ]
+
+
 ROWS = {endpoint.operation: endpoint for endpoint in ENDPOINTS}
-
-
-def declare_machines(service: Service) -> None:
-    """Have one bucket, with an entry in it."""
-    for bucket in declare(service.engine, {"machines": Bounds(500, 60)}):
-        bucket.merge({"m1": {"mode": "auto"}})
 
 
 @pytest.fixture(scope="module")
@@ -449,134 +467,3 @@ def _assert_described(exchange: Exchange, row: Endpoint, description: dict[str, 
     if exchange.status >= 400:
         assert "\n" not in exchange.json["error"]
         assert "secret" not in exchange.json["error"]
-
-
-def test_an_endpoint_without_an_access_level_keeps_the_server_from_starting(service) -> None:
-    open_door = Endpoint(
-        method="GET",
-        path="/open",
-        operation="openDoor",
-        tag="health",
-        access=None,  # type: ignore[arg-type]
-        summary="",
-        responses={},
-        respond=ENDPOINTS[0].respond,
-    )
-
-    with pytest.raises(TypeError, match="openDoor has no access level"):
-        Application(service, [open_door])
-
-
-@pytest.mark.parametrize("row", ENDPOINTS, ids=lambda row: row.operation)
-@pytest.mark.parametrize("held", Access)
-def test_a_caller_gets_through_with_the_level_of_the_table_or_a_higher_one(
-    row: Endpoint, held: Access
-) -> None:
-    if held >= row.access:
-        check(row, Caller(held))
-    else:
-        refused, said = (
-            (Forbidden, "needs 'admin'") if held else (NotSignedIn, "nobody is signed in")
-        )
-        with pytest.raises(refused, match=f"{row.operation}: {said}"):
-            check(row, Caller(held))
-
-
-def addressed(row: Endpoint) -> str:
-    """Return the path of an endpoint with names for what it captures."""
-    captured = {"pipeline_id": "p", "connection_id": "bus", "bucket": "machines"}
-    return row.path.format(**captured, asset="start.js")
-
-
-@pytest.mark.parametrize("row", ENDPOINTS, ids=lambda row: row.operation)
-async def test_every_path_names_its_methods(row: Endpoint, client: Any) -> None:
-    path = addressed(row)
-
-    refused = await client.simulate_request("PATCH", path)
-    options = await client.simulate_options(path)
-
-    assert refused.status_code == 405
-    assert row.method in refused.headers["Allow"].split(", ")
-    assert refused.json["error"].startswith(f"PATCH {path}: the path takes ")
-    assert options.status_code == 200
-    assert row.method in options.headers["Allow"].split(", ")
-    assert options.content == b""
-
-
-@pytest.mark.parametrize(
-    "row", [row for row in ENDPOINTS if row.method == "GET"], ids=lambda row: row.operation
-)
-async def test_head_is_get_without_the_body(
-    row: Endpoint, client: Any, service: Service, tmp_path: Path
-) -> None:
-    declare_machines(service)
-    service.filing.files = Files(config=tmp_path / "config.json")
-    (tmp_path / "config.json").write_text("[]")
-    path = addressed(row)
-
-    head = await client.simulate_head(path)
-
-    assert head.status_code == 200
-    assert head.content == b""
-    if row.ahead:
-        assert "Content-Length" not in head.headers  # nobody knows how long a stream is
-    else:
-        got = await client.simulate_get(path)
-        assert head.headers == got.headers
-
-
-async def test_head_of_what_is_only_posted_is_refused(client: Any) -> None:
-    for path in ("/api/pipelines/p/messages",):
-        assert (await client.simulate_head(path)).status_code == 405
-        assert (await client.simulate_get(path)).status_code == 405
-
-
-async def test_an_unknown_path_is_an_api_error(client: Any) -> None:
-    for path in (
-        "/api",
-        "/api/docs/",
-        "/nope",
-        "/api/pipelines/p/messages/x",
-        "/api/state/a/b",
-    ):
-        answer = await client.simulate_get(path)
-        assert answer.status_code == 404
-        assert answer.json == {"error": f"GET {path}: no such path"}
-
-
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
-        ("POST", "/api/pipelines//messages"),
-        ("POST", "//api/pipelines/p/messages"),
-        ("GET", "//events"),
-    ],
-)
-async def test_a_slash_too_many_is_an_unknown_path(client: Any, method: str, path: str) -> None:
-    answer = await client.simulate_request(method, path, body="1")
-
-    assert answer.status_code == 404
-    assert answer.json == {"error": f"{method} {path}: no such path"}
-
-
-CAPTURING = sorted({row.path for row in ENDPOINTS if "{" in row.path})
-
-
-@pytest.mark.parametrize("path", CAPTURING)
-@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"])
-async def test_where_an_id_would_be_and_is_none_is_an_unknown_path(
-    client: Any, method: str, path: str
-) -> None:
-    asked = re.sub(r"{\w+}", "", path)
-
-    answer = await client.simulate_request(method, asked, body="1")
-
-    assert answer.status_code == 404
-    if method != "HEAD":
-        assert answer.json == {"error": f"{method} {asked}: no such path"}
-
-
-async def test_no_answer_is_sniffed(client: Any) -> None:
-    for path in ("/livez", "/nope", "/api/reference", "/api/reference/swagger-ui-bundle.js"):
-        answer = await client.simulate_get(path)
-        assert answer.headers["X-Content-Type-Options"] == "nosniff"

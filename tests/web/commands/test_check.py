@@ -25,9 +25,7 @@ WRONG = """\
 """
 
 
-@pytest.fixture(autouse=True)
-def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_a_folder")
 
 
 def written(name: str, text: str) -> str:

@@ -61,9 +61,7 @@ def tabbed(line: str, width: int | None) -> str:
     return "\t" + rest if width is None else "\t" * (depth // width) + " " * (depth % width) + rest
 
 
-@pytest.fixture(autouse=True)
-def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_a_folder")
 
 
 @pytest.mark.parametrize("text", [OBJECT, LIST], ids=["object", "list"])
