@@ -12,7 +12,7 @@ import os
 import re
 import sys
 
-MEASURED = re.compile(r"(?P<rate>[0-9.e+]+) (?P<unit>\S*/\S*s\b)")
+MEASURED = re.compile(r"(?P<rate>[0-9.e+]+) (?P<unit>\S*/(?:CPU )?\S*s\b)")
 """A rate, as `table.rate` writes it when it rounds nothing."""
 
 

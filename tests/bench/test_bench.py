@@ -8,6 +8,7 @@ from bench import measuring_engine
 from bench.__main__ import SCENARIOS, apart, page, told
 from bench.measuring import BRIEF, Compared
 from bench.scripts import times_row
+from bench.side import MEASURED
 from bench.table import Row, markdown, ratio_row
 
 EVALUATIONS = {"runadd", "runif3"}
@@ -59,6 +60,14 @@ def test_a_ratio_is_the_middle_one_and_held_against_the_bar():
         "at least 0.6",
         "**short**",
     )
+
+
+@pytest.mark.parametrize("unit", ["msg/s", "msg/CPU s", "batches/s"])
+def test_two_commits_are_compared_by_the_rate_of_each_row(unit):
+    measured = MEASURED.match(f"7970000.0 {unit}")
+
+    assert measured is not None
+    assert (float(measured["rate"]), measured["unit"]) == (7_970_000, unit)
 
 
 def test_a_cost_may_be_so_many_times_another():
