@@ -98,6 +98,7 @@ LARGE = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LARGE)
 def test_a_large_source_is_compiled_or_refused_in_time(withstand, name):
     withstand(LARGE[name], [*COMPILES_OR_NOT, *SIZES, "max_modules"], modules={"m": ""})
@@ -130,6 +131,7 @@ NESTS += [("arrays", use, 3_000) for use in USES]
 NESTS += [(form, "dropped", 10**6) for form in STEPS]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("form", "use", "rounds"), NESTS)
 def test_values_that_nest_deep_break_nothing(withstand, form, use, rounds):
     withstand(

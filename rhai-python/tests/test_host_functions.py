@@ -304,6 +304,7 @@ def test_a_script_is_dropped_without_a_collection_when_nothing_refers_to_it():
         gc.enable()
 
 
+@pytest.mark.long
 def test_a_collection_in_the_middle_of_a_run_breaks_nothing():
     def host(x):
         gc.collect()

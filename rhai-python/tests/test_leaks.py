@@ -28,6 +28,7 @@ def test_memory_and_objects_stay_what_they_were(name):
     assert blocks < 500
 
 
+@pytest.mark.long
 def test_references_to_a_message_are_given_back():
     message = {"x": 1, "part": {"b": [1]}}
     watched = [message, message["part"], message["part"]["b"]]
@@ -85,6 +86,7 @@ print(rounds(400) - before)
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CIRCLES)
 def test_circles_of_closures_are_not_left_behind(name):
     """A closure that its own variable holds is a circle: 80 KB each, 32 MB if they stayed."""

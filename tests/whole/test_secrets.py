@@ -414,6 +414,7 @@ def broken(reference: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reference", ["${", "${a b}", "${NO_SUCH_NAME}"])
 def test_a_reference_that_is_wrong_repeats_nothing_of_what_is_written_out_beside_it(
     tmp_path: Path, reference: str

@@ -79,6 +79,7 @@ def test_the_origin_of_a_page_is_compared_with_the_address_that_was_asked(tmp_pa
         assert deleted("null") == 403
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("auth", "said"),
     [

@@ -99,6 +99,7 @@ def test_a_command_is_told_from_what_is_printed_by_its_prompt(page: Path) -> Non
     assert not [one for one in others if re.match(rf"(?:\$ )?(?:{program})\b", one)]
 
 
+@pytest.mark.long
 @each_page
 def test_what_is_checked_without_a_server_is_told_as_it_is_shown(
     page: Path, checkout: Path

@@ -94,6 +94,7 @@ def test_a_log_whose_reader_has_left_does_not_end_the_server(tmp_path: Path) -> 
         assert ended(process) == 0
 
 
+@pytest.mark.long
 def test_it_starts_although_nobody_is_told(tmp_path: Path) -> None:
     with socket.create_server((HOST, 0)) as free:
         port = free.getsockname()[1]
@@ -134,6 +135,7 @@ def test_without_a_standard_output_printing_fails_and_the_rest_goes_on(tmp_path:
         assert server.stop() == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("numbers", [(1,), (2,), (0, 1, 2)])
 def test_a_check_ends_as_ever_with_streams_closed(tmp_path: Path, numbers: tuple[int, ...]) -> None:
     file = written(tmp_path, [{"id": "p"}])

@@ -249,6 +249,7 @@ def test_what_is_larger_than_a_document_may_be_is_not_written(format: Any) -> No
         write(["ü" * (LARGEST // 2)], format)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("format", ["json", "yaml"])
 @pytest.mark.parametrize("values", [[0] * VALUES, [{"a": []}] * (VALUES // 2)])
 def test_what_has_more_values_than_a_document_may_have_is_not_written(

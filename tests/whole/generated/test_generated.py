@@ -97,6 +97,7 @@ def generated(server: Server, folder: Path) -> Iterator[Generated]:
         del sys.modules[name]
 
 
+@pytest.mark.long
 def test_a_python_client_lists_creates_posts_and_deletes(
     server: Server, generated: Generated
 ) -> None:
@@ -193,6 +194,7 @@ def test_a_python_client_files_connections_and_takes_samples(generated: Generate
     assert type(sampled) is models.SampleSampled
 
 
+@pytest.mark.long
 def test_generated_types_hold_a_program_to_the_api_and_it_runs(
     server: Server, folder: Path
 ) -> None:
