@@ -15,7 +15,7 @@ from typing import Any
 from bench import servers
 from bench.measuring import cores
 from headrace.compiler.clock import Clock
-from headrace.compiler.language.catalogue import Catalogue
+from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.files.reading import Files, catalogue, load
 

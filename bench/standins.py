@@ -10,12 +10,12 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from itertools import cycle, islice, repeat
 from typing import Any, ClassVar
 
+from headrace.compiler.component.catalogue import Catalogue, scan
+from headrace.compiler.component.context import Context
+from headrace.compiler.component.families import Input, Output
 from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import Arrival, InlineSink, Sink, Source
 from headrace.compiler.jsontext import encode_lines
-from headrace.compiler.language.catalogue import Catalogue, scan
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.families import Input, Output
 
 MOST_WAITING = 64 * 1024
 

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from headrace.compiler.language.diagnostics import Diagnostic, Fault
+    from headrace.compiler.text.diagnostics import Diagnostic, Fault
 
 
 class HeadraceError(Exception):

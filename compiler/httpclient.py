@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from yarl import URL
 
     from headrace.compiler.clock import Clock
-    from headrace.compiler.language.urls import Address
+    from headrace.compiler.schema.urls import Address
 
 REDIRECTS = 10
 EXCERPT_BYTES = 300

@@ -8,12 +8,12 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import ClassVar
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.context import Context
+from headrace.compiler.component.families import Input
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.edges import Arrival, Source
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.families import Input
-from headrace.compiler.language.fields import Choice, Integer, Number
-from headrace.compiler.language.records import option
+from headrace.compiler.schema.fields import Choice, Integer, Number
+from headrace.compiler.schema.records import option
 
 WORDS = (
     *("a", "above", "after", "along", "and", "below", "bridge", "clear", "cold", "dam", "deep"),

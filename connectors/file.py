@@ -12,18 +12,18 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
+from headrace.compiler.component.context import Context
+from headrace.compiler.component.families import Connection, Output
+from headrace.compiler.component.ground import Ground
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BatchFailed, OutsideRoot
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.families import Connection, Output
-from headrace.compiler.language.fields import Choice, ConnectionName
-from headrace.compiler.language.ground import Ground
-from headrace.compiler.language.records import option
-from headrace.compiler.language.structures import RecordOf
-from headrace.compiler.language.templates import Fixed
+from headrace.compiler.schema.fields import Choice, ConnectionName
+from headrace.compiler.schema.records import option
+from headrace.compiler.schema.structures import RecordOf
+from headrace.compiler.schema.templates import Fixed
+from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.folders import NEW_FILE, Folder, is_inside, write_whole
 from headrace.connectors.parts import FORMATS, OTHER_FORMATS, PartFormat, Rotation, part_name
 from headrace.connectors.paths import FilePath, InnerPath

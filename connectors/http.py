@@ -12,21 +12,21 @@ from functools import partial
 from typing import Any, ClassVar
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.context import Context, Origin
+from headrace.compiler.component.families import Input, Output
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import Arrival, AwaitingSink, Source
 from headrace.compiler.errors import BuildRefused, UnresolvedSecret
 from headrace.compiler.httpclient import HttpClient
 from headrace.compiler.jsontext import Decoding, encode
-from headrace.compiler.language.context import Context, Origin
-from headrace.compiler.language.diagnostics import Fault, shown
-from headrace.compiler.language.families import Input, Output
-from headrace.compiler.language.fields import Choice, Integer, Name, Number, SecretText, refused
-from headrace.compiler.language.records import option
-from headrace.compiler.language.secrets import Secret
-from headrace.compiler.language.templates import Fixed
-from headrace.compiler.language.urls import Address, HttpUrl
-from headrace.compiler.language.variants import Tagged, VariantOf
 from headrace.compiler.largejson import DecodedBatch, encode_large
+from headrace.compiler.schema.fields import Choice, Integer, Name, Number, SecretText, refused
+from headrace.compiler.schema.records import option
+from headrace.compiler.schema.secrets import Secret
+from headrace.compiler.schema.templates import Fixed
+from headrace.compiler.schema.urls import Address, HttpUrl
+from headrace.compiler.schema.variants import Tagged, VariantOf
+from headrace.compiler.text.diagnostics import Fault, shown
 from headrace.compiler.wakeup import WakeUp
 
 PASSED_ON = ("content-type", "user-agent", "x-request-id", "x-correlation-id", "traceparent")

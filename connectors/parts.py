@@ -16,9 +16,9 @@ from functools import partial
 from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Batch
 from headrace.compiler.jsontext import encode, encode_lines
-from headrace.compiler.language.fields import Integer
-from headrace.compiler.language.records import Record, option
 from headrace.compiler.largejson import encode_large, encode_large_lines
+from headrace.compiler.schema.fields import Integer
+from headrace.compiler.schema.records import Record, option
 
 
 class Rotation(Record):

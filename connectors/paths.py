@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.compiler.language.diagnostics import shown
-from headrace.compiler.language.fields import Name, refused
+from headrace.compiler.schema.fields import Name, refused
+from headrace.compiler.text.diagnostics import shown
 
 
 class FilePath(Name):

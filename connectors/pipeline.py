@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from headrace.compiler.component.context import Context
+from headrace.compiler.component.families import Input
 from headrace.compiler.edges import Source
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.families import Input
-from headrace.compiler.language.fields import PipelineId
-from headrace.compiler.language.records import option
+from headrace.compiler.schema.fields import PipelineId
+from headrace.compiler.schema.records import option
 
 
 class PipelineInput(Input, kind="pipeline", listed=5, elsewhere="inproc upstream"):

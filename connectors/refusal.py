@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable
 
 from headrace.compiler.errors import BuildRefused, Unreachable
-from headrace.compiler.language.diagnostics import Codes, Fault
+from headrace.compiler.text.diagnostics import Codes, Fault
 
 CODES: Codes = {
     "turned-away": "A server says no: to a credential, a certificate, or to TLS as it is configured.",

@@ -16,12 +16,12 @@ from functools import cache, partial
 from queue import SimpleQueue
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.context import Context
+from headrace.compiler.component.families import Output
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import encode
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.families import Output
 from headrace.compiler.largejson import encode_large
 
 _Push = Callable[[memoryview], int]

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.context import Context
+from headrace.compiler.component.families import Connection
+from headrace.compiler.component.readings import MOST_BYTES, Reading
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.families import Connection
-from headrace.compiler.language.fields import Boolean
-from headrace.compiler.language.readings import MOST_BYTES, Reading
-from headrace.compiler.language.records import option
+from headrace.compiler.schema.fields import Boolean
+from headrace.compiler.schema.records import option
+from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.paths import FilePath
 
 PROBE_SECONDS = 1.0

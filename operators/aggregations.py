@@ -17,7 +17,7 @@ from typing import Any
 from headrace.compiler.decimals import NUMBERS
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.errors import BatchFailed
-from headrace.compiler.language.records import json_type
+from headrace.compiler.schema.records import json_type
 
 Fold = Callable[[Sequence[JsonValue]], JsonValue]
 """Makes one value of many; raises `BatchFailed` for what it cannot take."""

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from headrace.compiler.component.context import Context, Operator
+from headrace.compiler.component.families import Transform
+from headrace.compiler.component.fieldflow import FieldUse, Passing
+from headrace.compiler.component.ground import Ground
+from headrace.compiler.component.holders import Holder
 from headrace.compiler.delivery import Delivery, JsonValue
-from headrace.compiler.language.context import Context, Operator
-from headrace.compiler.language.diagnostics import Codes, Fault
-from headrace.compiler.language.families import Transform
-from headrace.compiler.language.fieldflow import FieldUse, Passing
-from headrace.compiler.language.fields import Integer
-from headrace.compiler.language.ground import Ground
-from headrace.compiler.language.holders import Holder
-from headrace.compiler.language.records import option
-from headrace.compiler.language.structures import RecordOf
 from headrace.compiler.lowering.holding import Holding, holding
+from headrace.compiler.schema.fields import Integer
+from headrace.compiler.schema.records import option
+from headrace.compiler.schema.structures import RecordOf
+from headrace.compiler.text.diagnostics import Codes, Fault
 from headrace.operators.gates import Gate
 
 CODES: Codes = {

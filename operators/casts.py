@@ -10,7 +10,7 @@ from headrace.compiler import jsontext
 from headrace.compiler.decimals import FLOATS, NUMBERS
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.jsontext import Decoding
-from headrace.compiler.language.records import json_type
+from headrace.compiler.schema.records import json_type
 from headrace.compiler.timestamps import rfc3339, rfc3339_of_seconds
 
 # Python's own readers take more than these: underscores, digits of other scripts, `nan`.

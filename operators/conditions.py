@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, ClassVar
 
+from headrace.compiler.component.values import Values
 from headrace.compiler.decimals import NUMBERS
 from headrace.compiler.delivery import JsonValue
-from headrace.compiler.language.fields import Choice, DottedPath, Number, Text
-from headrace.compiler.language.records import Record, option
-from headrace.compiler.language.values import Values
-from headrace.compiler.language.variants import Tagged
 from headrace.compiler.lowering.paths import DottedPath as Path
+from headrace.compiler.schema.fields import Choice, DottedPath, Number, Text
+from headrace.compiler.schema.records import Record, option
+from headrace.compiler.schema.variants import Tagged
 
 if TYPE_CHECKING:
     from headrace.compiler.lowering.code import Code

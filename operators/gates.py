@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from headrace.compiler.buckets import WHOLE, Bucket
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.fields import BucketName, Text
-from headrace.compiler.language.ground import Ground
-from headrace.compiler.language.records import Record, option
-from headrace.compiler.language.states import no_state
-from headrace.compiler.language.structures import ListOf
-from headrace.compiler.language.variants import VariantOf
+from headrace.compiler.component.context import Context
+from headrace.compiler.component.ground import Ground
+from headrace.compiler.component.states import no_state
+from headrace.compiler.schema.fields import BucketName, Text
+from headrace.compiler.schema.records import Record, option
+from headrace.compiler.schema.structures import ListOf
+from headrace.compiler.schema.variants import VariantOf
+from headrace.compiler.text.diagnostics import Fault
 from headrace.operators.conditions import Condition, all_hold
 
 

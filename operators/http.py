@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from headrace.compiler.component.context import Context, Operator
+from headrace.compiler.component.families import Transform
+from headrace.compiler.component.ground import Ground
 from headrace.compiler.delivery import Batch, JsonValue, is_large
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.httpclient import HttpClient
 from headrace.compiler.jsontext import NotJson, encode
-from headrace.compiler.language.context import Context, Operator
-from headrace.compiler.language.diagnostics import Codes, Fault, Severity
-from headrace.compiler.language.families import Transform
-from headrace.compiler.language.fields import Choice
-from headrace.compiler.language.ground import Ground
-from headrace.compiler.language.records import option
-from headrace.compiler.language.templates import Fixed
-from headrace.compiler.language.urls import Address, HttpUrl
 from headrace.compiler.largejson import encode_large
+from headrace.compiler.schema.fields import Choice
+from headrace.compiler.schema.records import option
+from headrace.compiler.schema.templates import Fixed
+from headrace.compiler.schema.urls import Address, HttpUrl
+from headrace.compiler.text.diagnostics import Codes, Fault, Severity
 
 CODES: Codes = {
     "not-honoured": "A setting asks for something that the component never does.",

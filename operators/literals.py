@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from headrace.compiler.delivery import JsonValue
-from headrace.compiler.language.fields import Boolean, DottedPath, Number, Text
-from headrace.compiler.language.records import option
-from headrace.compiler.language.variants import Tagged
+from headrace.compiler.schema.fields import Boolean, DottedPath, Number, Text
+from headrace.compiler.schema.records import option
+from headrace.compiler.schema.variants import Tagged
 
 
 class Literal(Tagged):

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from headrace.compiler.component.context import Context, Step
+from headrace.compiler.component.families import PerMessage
+from headrace.compiler.component.fieldflow import Demand, FieldUse, Paths
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import BatchFailed
-from headrace.compiler.language.context import Context, Step
-from headrace.compiler.language.diagnostics import Codes, Fault
-from headrace.compiler.language.families import PerMessage
-from headrace.compiler.language.fieldflow import Demand, FieldUse, Paths
-from headrace.compiler.language.fields import Choice
-from headrace.compiler.language.records import option
-from headrace.compiler.language.structures import ListOf
-from headrace.compiler.language.variants import VariantOf
 from headrace.compiler.lowering.paths import MISSING, DottedPath, Missing, ScalarInTheWay
+from headrace.compiler.schema.fields import Choice
+from headrace.compiler.schema.records import option
+from headrace.compiler.schema.structures import ListOf
+from headrace.compiler.schema.variants import VariantOf
+from headrace.compiler.text.diagnostics import Codes, Fault
 from headrace.operators.mappings import Drop, Mapping, Writing, present
 
 if TYPE_CHECKING:

@@ -13,19 +13,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from headrace.compiler.component.context import Context
 from headrace.compiler.decimals import NUMBERS
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import Decoding
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Codes, Fault
-from headrace.compiler.language.diagnostics import Path as Place
-from headrace.compiler.language.fields import Choice, DottedPath
-from headrace.compiler.language.records import json_type, option
-from headrace.compiler.language.structures import ListOf
-from headrace.compiler.language.variants import Tagged, VariantOf
 from headrace.compiler.lowering.paths import MISSING, Missing
 from headrace.compiler.lowering.paths import DottedPath as Path
+from headrace.compiler.schema.fields import Choice, DottedPath
+from headrace.compiler.schema.records import json_type, option
+from headrace.compiler.schema.structures import ListOf
+from headrace.compiler.schema.variants import Tagged, VariantOf
+from headrace.compiler.text.diagnostics import Codes, Fault
+from headrace.compiler.text.diagnostics import Path as Place
 from headrace.operators.casts import CASTS, OTHER_NAMES, CastError
 from headrace.operators.literals import Literal, Operand, Part
 

@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from headrace.compiler.buckets import WHOLE, Bucket
+from headrace.compiler.component.context import Context, Step
+from headrace.compiler.component.families import PerMessage
+from headrace.compiler.component.fieldflow import FieldUse, Passing
+from headrace.compiler.component.ground import Ground
+from headrace.compiler.component.states import no_state
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import BatchFailed
-from headrace.compiler.language.context import Context, Step
-from headrace.compiler.language.diagnostics import Fault, shown
-from headrace.compiler.language.families import PerMessage
-from headrace.compiler.language.fieldflow import FieldUse, Passing
-from headrace.compiler.language.fields import Choice, Name
-from headrace.compiler.language.ground import Ground
-from headrace.compiler.language.records import option
-from headrace.compiler.language.states import no_state
-from headrace.compiler.language.structures import ListOf
 from headrace.compiler.lowering.paths import DottedPath
+from headrace.compiler.schema.fields import Choice, Name
+from headrace.compiler.schema.records import option
+from headrace.compiler.schema.structures import ListOf
+from headrace.compiler.text.diagnostics import Fault, shown
 from headrace.operators.statekey import MessageKey
 
 if TYPE_CHECKING:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from headrace.compiler.component.context import Context, PacedStep, Step
+from headrace.compiler.component.dryrun import Origins
+from headrace.compiler.component.families import PerBatch
+from headrace.compiler.component.fieldflow import Demand, FieldUse, Passing
 from headrace.compiler.delivery import Batch, JsonValue, is_large, parts
 from headrace.compiler.errors import BatchFailed
-from headrace.compiler.language.context import Context, PacedStep, Step
-from headrace.compiler.language.diagnostics import Codes, Fault, Severity
-from headrace.compiler.language.dryrun import Origins
-from headrace.compiler.language.families import PerBatch
-from headrace.compiler.language.fieldflow import Demand, FieldUse, Passing
-from headrace.compiler.language.fields import Choice, DottedPath, Name
-from headrace.compiler.language.records import Record, option
-from headrace.compiler.language.structures import ListOf, RecordOf
 from headrace.compiler.largejson import LargeList
 from headrace.compiler.lowering.paths import MISSING
 from headrace.compiler.lowering.paths import DottedPath as At
+from headrace.compiler.schema.fields import Choice, DottedPath, Name
+from headrace.compiler.schema.records import Record, option
+from headrace.compiler.schema.structures import ListOf, RecordOf
+from headrace.compiler.text.diagnostics import Codes, Fault, Severity
 from headrace.operators.accumulation import accumulate
 from headrace.operators.aggregations import FUNCTIONS, OTHER_NAMES, Function, exact
 

@@ -7,22 +7,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headrace.compiler.buckets import Bucket
+from headrace.compiler.component.context import Context, PacedStep, Step
+from headrace.compiler.component.dryrun import Origins
+from headrace.compiler.component.families import Fusible
+from headrace.compiler.component.fieldflow import FieldUse
+from headrace.compiler.component.ground import Ground
+from headrace.compiler.component.states import no_state
 from headrace.compiler.delivery import Batch, JsonValue, is_large, parts
-from headrace.compiler.language.context import Context, PacedStep, Step
-from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.dryrun import Origins
-from headrace.compiler.language.families import Fusible
-from headrace.compiler.language.fieldflow import FieldUse
-from headrace.compiler.language.fields import DottedPath, Name
-from headrace.compiler.language.ground import Ground
-from headrace.compiler.language.records import Record, option
-from headrace.compiler.language.states import no_state
-from headrace.compiler.language.structures import ListOf, RecordOf
-from headrace.compiler.language.variants import VariantOf
 from headrace.compiler.largejson import LargeList
 from headrace.compiler.lowering.code import GiveUp, subscripts
 from headrace.compiler.lowering.paths import MISSING
 from headrace.compiler.lowering.paths import DottedPath as Path
+from headrace.compiler.schema.fields import DottedPath, Name
+from headrace.compiler.schema.records import Record, option
+from headrace.compiler.schema.structures import ListOf, RecordOf
+from headrace.compiler.schema.variants import VariantOf
+from headrace.compiler.text.diagnostics import Fault
 from headrace.operators.conditions import Condition, all_hold, where_all_hold
 from headrace.operators.statekey import MessageKey
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from headrace.compiler.language.suggest import did_you_mean
+from headrace.compiler.text.suggest import did_you_mean
 from headrace.operators.scriptnames import LENT
 
 RETURNED = re.compile(r"(\breturn\b[^;]+;?|[\w)\]\"`])\s*\Z")

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import BatchFailed, BuildRefused
-from headrace.compiler.language.diagnostics import Codes, Fault, Spot
-from headrace.compiler.language.places import Lines
+from headrace.compiler.text.diagnostics import Codes, Fault, Spot
+from headrace.compiler.text.places import Lines
 from headrace.operators.scripthints import Halt
 from headrace.operators.scripthost import ScriptHost
 from headrace.operators.scriptnames import Names

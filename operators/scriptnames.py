@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from headrace.compiler.language.suggest import nearest
+from headrace.compiler.text.suggest import nearest
 from headrace.operators.scripthost import ScriptHost
 from headrace.operators.scriptlanguage import FUNCTIONS
 from headrace.operators.scriptsources import EXTENSION

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.building import Malformed
-from headrace.compiler.language.decoding import check, check_size, decoded
-from headrace.compiler.language.diagnostics import Fault, Spot, shown
-from headrace.compiler.language.fields import Name, ScriptText, refused
-from headrace.compiler.language.places import Lines
-from headrace.compiler.language.records import option
-from headrace.compiler.language.variants import Tagged
+from headrace.compiler.schema.fields import Name, ScriptText, refused
+from headrace.compiler.schema.records import option
+from headrace.compiler.schema.variants import Tagged
+from headrace.compiler.text.building import Malformed
+from headrace.compiler.text.decoding import check, check_size, decoded
+from headrace.compiler.text.diagnostics import Fault, Spot, shown
+from headrace.compiler.text.places import Lines
 
 LARGEST = 2**20
 """How many bytes a script may have, and each module it imports."""

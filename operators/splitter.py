@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from headrace.compiler.component.context import Context, PacedStep, Step
+from headrace.compiler.component.dryrun import Origins
+from headrace.compiler.component.families import Transform
+from headrace.compiler.component.fieldflow import FieldUse, Passing
 from headrace.compiler.delivery import LARGE_BATCH, Batch, JsonValue
-from headrace.compiler.language.context import Context, PacedStep, Step
-from headrace.compiler.language.dryrun import Origins
-from headrace.compiler.language.families import Transform
-from headrace.compiler.language.fieldflow import FieldUse, Passing
-from headrace.compiler.language.fields import Integer
-from headrace.compiler.language.records import option
 from headrace.compiler.largejson import LargeList
+from headrace.compiler.schema.fields import Integer
+from headrace.compiler.schema.records import option
 
 
 class Splitter(Transform, kind="splitter", listed=3, elsewhere="chunk chunks split"):

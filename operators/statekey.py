@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from headrace.compiler import jsontext
 from headrace.compiler.buckets import WHOLE
+from headrace.compiler.component.context import Context
 from headrace.compiler.delivery import JsonValue
-from headrace.compiler.language.context import Context
 from headrace.compiler.lowering.paths import DottedPath, Missing
 
 if TYPE_CHECKING:

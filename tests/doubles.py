@@ -13,12 +13,7 @@ from marshmallow import ValidationError
 
 from headrace.compiler.buckets import Bucket
 from headrace.compiler.clock import Clock
-from headrace.compiler.datadir import DataDir
-from headrace.compiler.edges import Source
-from headrace.compiler.errors import BuildRefused
-from headrace.compiler.jsontext import Decoding
-from headrace.compiler.language.connections import connection_fault
-from headrace.compiler.language.context import (
+from headrace.compiler.component.context import (
     AwaitingStep,
     Ingress,
     Operator,
@@ -27,15 +22,20 @@ from headrace.compiler.language.context import (
     Release,
     Step,
 )
-from headrace.compiler.language.diagnostics import path_text
-from headrace.compiler.language.families import Connection
-from headrace.compiler.language.readings import Reading
-from headrace.compiler.language.records import Record, faults_of
-from headrace.compiler.language.redaction import Redaction
-from headrace.compiler.language.secrets import Secret, Secrets
-from headrace.compiler.language.states import PipelineState, no_state, undeclared_bucket
+from headrace.compiler.component.families import Connection
+from headrace.compiler.component.readings import Reading
+from headrace.compiler.component.states import PipelineState, no_state, undeclared_bucket
+from headrace.compiler.config.connections import connection_fault
+from headrace.compiler.datadir import DataDir
+from headrace.compiler.edges import Source
+from headrace.compiler.errors import BuildRefused
+from headrace.compiler.jsontext import Decoding
 from headrace.compiler.lowering.lifting import awaiting, divided, pausing, per_batch
 from headrace.compiler.lowering.lines import Pacing, Slices
+from headrace.compiler.schema.records import Record, faults_of
+from headrace.compiler.schema.redaction import Redaction
+from headrace.compiler.schema.secrets import Secret, Secrets
+from headrace.compiler.text.diagnostics import path_text
 
 _C = TypeVar("_C", bound=Connection)
 _R = TypeVar("_R")

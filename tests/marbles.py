@@ -7,8 +7,8 @@ from collections.abc import Callable
 from reactivex import Observable
 from reactivex import operators as ops
 
+from headrace.compiler.component.context import Operator
 from headrace.compiler.delivery import Acknowledgement, Batch, Delivery, JsonValue, Window
-from headrace.compiler.language.context import Operator
 
 
 def over_lists(operator: Operator) -> Callable[[Observable[Batch]], Observable[Batch]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import asyncpg
 
-from headrace.compiler.language.families import Connection
+from headrace.compiler.component.families import Connection
 from headrace.connectors.postgres import PostgresConnection, PostgresOutput
 from headrace.connectors.postgres.connection import Limits
 from headrace.connectors.postgres.sink import PostgresSink

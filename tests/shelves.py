@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from headrace.compiler.language.catalogue import Catalogue, scan
-from headrace.compiler.language.config import load_program
-from headrace.compiler.language.diagnostics import Diagnostic
-from headrace.compiler.language.fields import Boolean
-from headrace.compiler.language.records import Record, option
-from headrace.compiler.language.structures import ListOf, RecordOf
+from headrace.compiler.component.catalogue import Catalogue, scan
+from headrace.compiler.config.config import load_program
+from headrace.compiler.schema.fields import Boolean
+from headrace.compiler.schema.records import Record, option
+from headrace.compiler.schema.structures import ListOf, RecordOf
+from headrace.compiler.text.diagnostics import Diagnostic
 from headrace.connectors.tables.columns import ColumnName
 from headrace.connectors.tables.output import Key, TableOutput
-from tests.compiler.language.components import plain, written
+from tests.compiler.catalogued import plain, written
 
 
 class Mark(Record):

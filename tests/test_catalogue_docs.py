@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from headrace.compiler.language.catalogue import Catalogue
-from headrace.compiler.language.config import load_program
-from headrace.compiler.language.connections import ConnectionsFile
-from headrace.compiler.language.documents import Document, read
-from headrace.compiler.language.editors import config_schema, connections_schema
-from headrace.compiler.language.families import Component
-from headrace.compiler.language.records import Record
-from headrace.compiler.language.reference import component_doc, prose
-from headrace.compiler.language.structures import ListOf, RecordOf
-from headrace.compiler.language.variants import VariantOf
+from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.component.families import Component
+from headrace.compiler.config.config import load_program
+from headrace.compiler.config.connections import ConnectionsFile
+from headrace.compiler.describe.editors import config_schema, connections_schema
+from headrace.compiler.describe.reference import component_doc, prose
+from headrace.compiler.schema.records import Record
+from headrace.compiler.schema.structures import ListOf, RecordOf
+from headrace.compiler.schema.variants import VariantOf
+from headrace.compiler.text.documents import Document, read
 from headrace.web.docs.components import path_of
 from headrace.web.files.reading import catalogue
 

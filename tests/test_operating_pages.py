@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from headrace.compiler.language.retention import DEFAULT_RETENTION, MOST_RETENTION
+from headrace.compiler.config.retention import DEFAULT_RETENTION, MOST_RETENTION
 from headrace.compiler.runtime import feed
 from headrace.compiler.runtime.sampling import samples
 from headrace.web import turns

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from headrace.compiler.language.config import ProgramShape
-from headrace.compiler.language.families import FAMILIES
-from headrace.compiler.language.fields import Choice
-from headrace.compiler.language.pipelines import PipelineConfig
-from headrace.compiler.language.records import Record
-from headrace.compiler.language.states import BucketDeclaration
-from headrace.compiler.language.structures import ListOf, ObjectOf, RecordOf
-from headrace.compiler.language.suggest import nearest, others
-from headrace.compiler.language.variants import VariantOf, other_kinds
+from headrace.compiler.component.families import FAMILIES
+from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.states import BucketDeclaration
+from headrace.compiler.config.config import ProgramShape
+from headrace.compiler.schema.fields import Choice
+from headrace.compiler.schema.records import Record
+from headrace.compiler.schema.structures import ListOf, ObjectOf, RecordOf
+from headrace.compiler.schema.variants import VariantOf, other_kinds
+from headrace.compiler.text.suggest import nearest, others
 from headrace.web.files.reading import catalogue
 
 CATALOGUE = catalogue()

@@ -14,8 +14,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from headrace.compiler.jsontext import encode
-from headrace.compiler.language import diagnostics
-from headrace.compiler.language.diagnostics import Severity
+from headrace.compiler.text import diagnostics
+from headrace.compiler.text.diagnostics import Severity
 from headrace.web.shapes import Count
 
 

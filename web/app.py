@@ -16,8 +16,8 @@ from urllib.parse import unquote
 import falcon
 import falcon.asgi
 
+from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.jsontext import encode
-from headrace.compiler.language.catalogue import Catalogue
 from headrace.web import errors
 from headrace.web.admission import admitted
 from headrace.web.apierror import api_error

@@ -9,13 +9,13 @@ from typing import Any, Generic, TypeVar
 import falcon
 import falcon.asgi
 
+from headrace.compiler.component.drafts import loaded
 from headrace.compiler.errors import HeadraceError, Refused
-from headrace.compiler.language.building import VALUES
-from headrace.compiler.language.diagnostics import Diagnostic, in_file_order, printable
-from headrace.compiler.language.documents import Document, Unreadable, read
-from headrace.compiler.language.drafts import loaded
-from headrace.compiler.language.records import Record
-from headrace.compiler.language.sites import Site
+from headrace.compiler.schema.records import Record
+from headrace.compiler.text.building import VALUES
+from headrace.compiler.text.diagnostics import Diagnostic, in_file_order, printable
+from headrace.compiler.text.documents import Document, Unreadable, read
+from headrace.compiler.text.sites import Site
 from headrace.web.asking import Request
 from headrace.web.turns import Turns
 

@@ -16,12 +16,11 @@ from collections.abc import (
 from pathlib import Path
 from typing import Any, Protocol
 
-from headrace.compiler.language.config import Program
-from headrace.compiler.language.context import Origin
-from headrace.compiler.language.families import Input
-from headrace.compiler.language.pipelines import PipelineConfig
-from headrace.compiler.language.secrets import Secrets
-from headrace.compiler.language.states import BucketDeclaration
+from headrace.compiler.component.context import Origin
+from headrace.compiler.component.families import Input
+from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.states import BucketDeclaration
+from headrace.compiler.config.config import Program
 from headrace.compiler.runtime.bucketpages import BucketFigures, BucketPage
 from headrace.compiler.runtime.connections import Connections
 from headrace.compiler.runtime.feed import Lagged, Run
@@ -31,6 +30,7 @@ from headrace.compiler.runtime.plan import Plan
 from headrace.compiler.runtime.records import Resolution
 from headrace.compiler.runtime.reverting import Target
 from headrace.compiler.runtime.sampling.taking import Sample, Unbuilt, Unread
+from headrace.compiler.schema.secrets import Secrets
 
 
 class Listener(Protocol):

@@ -11,10 +11,10 @@ from dataclasses import replace
 from http import HTTPStatus
 from importlib.metadata import version
 
-from headrace.compiler.language.catalogue import Catalogue
-from headrace.compiler.language.connections import Filing
-from headrace.compiler.language.records import Record
-from headrace.compiler.language.schema import OPENAPI, component_schemas
+from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.config.connections import Filing
+from headrace.compiler.describe.schema import OPENAPI, component_schemas
+from headrace.compiler.schema.records import Record
 from headrace.web import ignoring
 from headrace.web.auth import cookies
 from headrace.web.auth.access import Access

@@ -7,7 +7,7 @@ from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.language.catalogue import Catalogue
+from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.runtime.rehearsal.aside import Aside
 from headrace.web.auth.access import Doors, Open
 from headrace.web.engine import Engine

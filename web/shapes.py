@@ -20,8 +20,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from headrace.compiler.language.records import Record
-from headrace.compiler.language.structures import AnyObject
+from headrace.compiler.schema.records import Record
+from headrace.compiler.schema.structures import AnyObject
 
 Schema = dict[str, Any]
 

@@ -6,10 +6,10 @@ from typing import Protocol
 
 from reactivex import Observable
 
+from headrace.compiler.component.families import Component, Input
+from headrace.compiler.component.pipelines import PipelineConfig
 from headrace.compiler.delivery import Delivery
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.families import Component, Input
-from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.lowering.chain import Place, Refusals, lower
 from headrace.compiler.lowering.merging import Counters, Watch, entering
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
+from headrace.compiler.component.context import Context, Operator
+from headrace.compiler.component.families import Fusible, PerBatch, PerMessage, Transform
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.context import Context, Operator
-from headrace.compiler.language.families import Fusible, PerBatch, PerMessage, Transform
 from headrace.compiler.lowering.code import TooLong, fuse
 from headrace.compiler.lowering.lifting import fused, optimistic
 from headrace.compiler.lowering.lines import Pacing

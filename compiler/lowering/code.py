@@ -44,9 +44,9 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
+from headrace.compiler.component.context import PacedStep
 from headrace.compiler.decimals import Written
 from headrace.compiler.delivery import Batch, parts
-from headrace.compiler.language.context import PacedStep
 from headrace.compiler.largejson import LargeList
 from headrace.compiler.lowering.paths import DottedPath
 

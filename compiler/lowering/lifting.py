@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from reactivex import Observable
 from reactivex.abc import DisposableBase, ObserverBase, SchedulerBase
 
-from headrace.compiler.delivery import Batch, Delivery, parts
-from headrace.compiler.language.context import (
+from headrace.compiler.component.context import (
     AwaitingStep,
     Operator,
     PacedStep,
     PausingStep,
     Step,
 )
+from headrace.compiler.delivery import Batch, Delivery, parts
 from headrace.compiler.lowering.lines import (
     AwaitingLine,
     Emit,

@@ -20,15 +20,15 @@ from reactivex.abc import DisposableBase, ObserverBase, SchedulerBase
 from reactivex.disposable import CompositeDisposable, Disposable
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.delivery import LARGE_BATCH, Batch, Delivery
-from headrace.compiler.errors import BatchFailed
-from headrace.compiler.language.context import (
+from headrace.compiler.component.context import (
     AwaitingStep,
     Operator,
     PacedStep,
     Paused,
     PausingStep,
 )
+from headrace.compiler.delivery import LARGE_BATCH, Batch, Delivery
+from headrace.compiler.errors import BatchFailed
 from headrace.compiler.largejson import TURN_SECONDS
 
 Report = Callable[[BaseException], None]

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.families import Connection
+from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.readings import Reading
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.families import Connection
-from headrace.compiler.language.pipelines import PipelineConfig
-from headrace.compiler.language.readings import Reading
 from headrace.compiler.runtime.dependencies import digest
+from headrace.compiler.text.diagnostics import Fault
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,10 @@ from collections.abc import Callable
 
 from reactivex import Observable
 
+from headrace.compiler.component.families import Component, Input, Output
+from headrace.compiler.component.pipelines import FAMILY_OF, PipelineConfig
 from headrace.compiler.delivery import Delivery
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.diagnostics import Diagnostic, Path
-from headrace.compiler.language.families import Component, Input, Output
-from headrace.compiler.language.pipelines import FAMILY_OF, PipelineConfig
-from headrace.compiler.language.records import Record
 from headrace.compiler.lowering.assembling import assemble
 from headrace.compiler.lowering.merging import Watch
 from headrace.compiler.runtime.context import Place, World
@@ -19,6 +17,8 @@ from headrace.compiler.runtime.failures import Failures
 from headrace.compiler.runtime.inputs import input_buffer, pump_over
 from headrace.compiler.runtime.outputs import Writer, writer
 from headrace.compiler.runtime.parts import Parts
+from headrace.compiler.schema.records import Record
+from headrace.compiler.text.diagnostics import Diagnostic, Path
 
 
 class Builder:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.text.diagnostics import Fault
 
 
 class Claims:

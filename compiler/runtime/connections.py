@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from headrace.compiler.component.families import Connection
 from headrace.compiler.errors import HeadraceError
-from headrace.compiler.language.families import Connection
-from headrace.compiler.language.suggest import did_you_mean, one_of
+from headrace.compiler.text.suggest import did_you_mean, one_of
 
 
 class ConnectionExists(HeadraceError):

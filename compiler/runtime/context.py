@@ -1,6 +1,6 @@
 """One component's view of the runtime while it is built, and afterwards when it has to speak.
 
-The protocol it fulfils is `headrace.compiler.language.context.Context`; its docstrings say what each
+The protocol it fulfils is `headrace.compiler.component.context.Context`; its docstrings say what each
 part means.
 """
 
@@ -15,11 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from headrace.compiler.buckets import Bucket, Buckets
 from headrace.compiler.clock import Clock
-from headrace.compiler.datadir import DataDir
-from headrace.compiler.edges import Source
-from headrace.compiler.errors import BuildRefused, HeadraceError
-from headrace.compiler.language.connections import filed_secret_faults, misnamed, secret_faults
-from headrace.compiler.language.context import (
+from headrace.compiler.component.context import (
     AwaitingStep,
     Ingress,
     Operator,
@@ -28,15 +24,14 @@ from headrace.compiler.language.context import (
     Release,
     Step,
 )
-from headrace.compiler.language.diagnostics import Diagnostic, Fault
-from headrace.compiler.language.families import Connection, Stage
-from headrace.compiler.language.pipelines import LIST_OF
-from headrace.compiler.language.readings import Reading
-from headrace.compiler.language.records import Record
-from headrace.compiler.language.redaction import Redaction
-from headrace.compiler.language.secrets import Secret, Secrets
-from headrace.compiler.language.settings import settings_of
-from headrace.compiler.language.states import no_state, undeclared
+from headrace.compiler.component.families import Connection, Stage
+from headrace.compiler.component.pipelines import LIST_OF
+from headrace.compiler.component.readings import Reading
+from headrace.compiler.component.states import no_state, undeclared
+from headrace.compiler.config.connections import filed_secret_faults, misnamed, secret_faults
+from headrace.compiler.datadir import DataDir
+from headrace.compiler.edges import Source
+from headrace.compiler.errors import BuildRefused, HeadraceError
 from headrace.compiler.lowering.lifting import awaiting, divided, pausing, per_batch
 from headrace.compiler.lowering.lines import Pacing, Slices
 from headrace.compiler.runtime.ahead import Readings, read_now
@@ -45,6 +40,11 @@ from headrace.compiler.runtime.failures import Failures, cut
 from headrace.compiler.runtime.parts import Hold
 from headrace.compiler.runtime.turns import Turns
 from headrace.compiler.runtime.wayin import LargePosts, WayIn
+from headrace.compiler.schema.records import Record
+from headrace.compiler.schema.redaction import Redaction
+from headrace.compiler.schema.secrets import Secret, Secrets
+from headrace.compiler.schema.settings import settings_of
+from headrace.compiler.text.diagnostics import Diagnostic, Fault
 
 if TYPE_CHECKING:
     from headrace.compiler.runtime.parts import Parts

@@ -13,6 +13,12 @@ from pathlib import Path
 
 from headrace.compiler.buckets import Buckets
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.families import Connection, Input
+from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.states import BucketDeclaration, bounds_of
+from headrace.compiler.config.config import Program
+from headrace.compiler.config.ids import generated_id
+from headrace.compiler.config.retention import DEFAULT_RETENTION
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.errors import (
     PipelineDeleted,
@@ -20,14 +26,6 @@ from headrace.compiler.errors import (
     Refused,
     UnknownPipeline,
 )
-from headrace.compiler.language.config import Program
-from headrace.compiler.language.diagnostics import Diagnostic
-from headrace.compiler.language.families import Connection, Input
-from headrace.compiler.language.ids import generated_id
-from headrace.compiler.language.pipelines import PipelineConfig
-from headrace.compiler.language.retention import DEFAULT_RETENTION
-from headrace.compiler.language.secrets import Secrets
-from headrace.compiler.language.states import BucketDeclaration, bounds_of
 from headrace.compiler.runtime import bucketpages
 from headrace.compiler.runtime.ahead import read_ahead
 from headrace.compiler.runtime.bucketpages import BucketFigures, BucketPage, page_of
@@ -48,6 +46,8 @@ from headrace.compiler.runtime.sampling.samples import Samples
 from headrace.compiler.runtime.sampling.taking import Sample, Unbuilt, Unread
 from headrace.compiler.runtime.wanted import naming, rings
 from headrace.compiler.runtime.wayin import WayIn
+from headrace.compiler.schema.secrets import Secrets
+from headrace.compiler.text.diagnostics import Diagnostic
 
 OPENING_SECONDS = 5.0
 """How long outputs may take to come up before a create is answered as `starting`."""

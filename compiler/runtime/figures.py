@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from headrace.compiler.language.families import Stage
+from headrace.compiler.component.families import Stage
 from headrace.compiler.runtime.lifecycle import Status
 from headrace.compiler.runtime.pipeline import Pipeline
 

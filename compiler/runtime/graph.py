@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
 
+from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.config.digits import keeping_digits
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.digits import keeping_digits
-from headrace.compiler.language.pipelines import PipelineConfig
-from headrace.compiler.language.rules import missing_upstream
+from headrace.compiler.lint.rules import missing_upstream
 from headrace.compiler.lowering.outlet import Outlet
 from headrace.compiler.runtime.inbox import Inbox
 from headrace.compiler.runtime.pipeline import Pipeline

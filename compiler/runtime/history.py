@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import msgspec
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.language.retention import DEFAULT_RETENTION
+from headrace.compiler.config.retention import DEFAULT_RETENTION
 from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.failures import Failures
 from headrace.compiler.runtime.records import WIDTHS, Record, Resolution

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.families import Stage
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.families import Stage
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.parts import Parts
 

@@ -6,21 +6,21 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from headrace.compiler.component.context import Release
 from headrace.compiler.jsontext import Decoding
-from headrace.compiler.language.context import Release
-from headrace.compiler.language.redaction import Hidden
 from headrace.compiler.lowering.lines import Slices
 from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.dependencies import Dependencies
 from headrace.compiler.runtime.outputs import Writer
 from headrace.compiler.runtime.pump import Pump
 from headrace.compiler.runtime.wayin import WayIn
+from headrace.compiler.schema.redaction import Hidden
 
 if TYPE_CHECKING:
     from reactivex import Observable
 
+    from headrace.compiler.component.states import PipelineState
     from headrace.compiler.delivery import Delivery
-    from headrace.compiler.language.states import PipelineState
 
 
 @dataclass(frozen=True, slots=True)

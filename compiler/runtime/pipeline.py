@@ -13,10 +13,8 @@ import logging
 from reactivex.abc import DisposableBase
 from reactivex.disposable import CompositeDisposable, Disposable
 
+from headrace.compiler.component.pipelines import LIST_OF, PipelineConfig
 from headrace.compiler.jsontext import encode
-from headrace.compiler.language.diagnostics import Diagnostic
-from headrace.compiler.language.pipelines import LIST_OF, PipelineConfig
-from headrace.compiler.language.redaction import Hidden
 from headrace.compiler.lowering.lines import Slices
 from headrace.compiler.lowering.merging import leaving
 from headrace.compiler.lowering.outlet import Outlet
@@ -29,6 +27,8 @@ from headrace.compiler.runtime.lifecycle import Lifecycle, Phase, Status
 from headrace.compiler.runtime.opening import Opening, Refusal
 from headrace.compiler.runtime.parts import Parts
 from headrace.compiler.runtime.watch import Watch
+from headrace.compiler.schema.redaction import Hidden
+from headrace.compiler.text.diagnostics import Diagnostic
 
 log = logging.getLogger("headrace.pipeline")
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import cache
 
 from headrace.compiler.buckets import Bucket, Buckets
-from headrace.compiler.language.comparing import differing, is_same
-from headrace.compiler.language.config import Program
-from headrace.compiler.language.diagnostics import path_text
-from headrace.compiler.language.families import Connection
-from headrace.compiler.language.ids import generated_id
-from headrace.compiler.language.pipelines import PipelineConfig
+from headrace.compiler.component.families import Connection
+from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.config.comparing import differing, is_same
+from headrace.compiler.config.config import Program
+from headrace.compiler.config.ids import generated_id
 from headrace.compiler.runtime.dependencies import Dependencies, Digest, digest
 from headrace.compiler.runtime.pipeline import Pipeline
+from headrace.compiler.text.diagnostics import path_text
 
 MOST_NAMED = 10
 """How many of a kind a log line names."""

@@ -15,7 +15,7 @@ from math import inf
 from typing import Protocol
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.language.families import Stage
+from headrace.compiler.component.families import Stage
 from headrace.compiler.runtime.signatures import Place
 
 MOST_TEXTS = 8

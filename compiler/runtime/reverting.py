@@ -15,13 +15,12 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
+from headrace.compiler.component.families import Connection
+from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.states import bounds_of
+from headrace.compiler.config.config import Program
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import HeadraceError, Refused
-from headrace.compiler.language.config import Program
-from headrace.compiler.language.diagnostics import Diagnostic
-from headrace.compiler.language.families import Connection
-from headrace.compiler.language.pipelines import PipelineConfig
-from headrace.compiler.language.states import bounds_of
 from headrace.compiler.runtime.ahead import Readings, read_ahead
 from headrace.compiler.runtime.context import World
 from headrace.compiler.runtime.drivers import import_drivers
@@ -29,6 +28,7 @@ from headrace.compiler.runtime.graph import Graph, upstream_first
 from headrace.compiler.runtime.inbox import Inbox
 from headrace.compiler.runtime.pipeline import Pipeline
 from headrace.compiler.runtime.plan import Comparison, Plan, Standing, compared, plan_of
+from headrace.compiler.text.diagnostics import Diagnostic
 
 _T = TypeVar("_T")
 

@@ -12,7 +12,7 @@ from sys import getsizeof
 import msgspec
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.language.families import Stage
+from headrace.compiler.component.families import Stage
 
 Place = tuple[Stage, int | None, str]
 

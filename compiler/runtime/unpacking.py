@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.envelopes import PutOn
 from headrace.compiler.delivery import Batch, is_large, parts
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.jsontext import UNSEEN, Decoding, NotJson
-from headrace.compiler.language.envelopes import PutOn
 from headrace.compiler.largejson import LargeList
 from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.turns import Turn

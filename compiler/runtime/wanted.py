@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from headrace.compiler.language.diagnostics import Diagnostic
-from headrace.compiler.language.pipelines import PipelineConfig
-from headrace.compiler.language.rules import circle
+from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.lint.rules import circle
+from headrace.compiler.text.diagnostics import Diagnostic
 
 Configs = Mapping[str, PipelineConfig]
 

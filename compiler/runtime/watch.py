@@ -13,9 +13,9 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from headrace.compiler.component.families import Stage
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.jsontext import encode
-from headrace.compiler.language.families import Stage
 from headrace.compiler.largejson import TURN_SECONDS, are_small, beginning
 from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.failures import MOST_BYTES, cut

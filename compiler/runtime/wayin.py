@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
+from headrace.compiler.component.context import Ingress, Origin
 from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import Decoding, has_exponents
-from headrace.compiler.language.context import Ingress, Origin
 from headrace.compiler.largejson import LARGE, SLICE, decode_large
 
 MOST_WAITING = 64 * 1024 * 1024

@@ -6,23 +6,23 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from headrace.compiler.component.context import Context
+from headrace.compiler.component.families import Connection
+from headrace.compiler.component.ground import Ground
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Fault, Path
-from headrace.compiler.language.families import Connection
-from headrace.compiler.language.fields import (
+from headrace.compiler.schema.fields import (
     Boolean,
     ConnectionName,
     Identifier,
     Integer,
     SecretText,
 )
-from headrace.compiler.language.ground import Ground
-from headrace.compiler.language.records import Record, option
-from headrace.compiler.language.secrets import Secret
-from headrace.compiler.language.structures import ListOf, RecordOf
-from headrace.compiler.language.urls import Address, HttpUrl
+from headrace.compiler.schema.records import Record, option
+from headrace.compiler.schema.secrets import Secret
+from headrace.compiler.schema.structures import ListOf, RecordOf
+from headrace.compiler.schema.urls import Address, HttpUrl
+from headrace.compiler.text.diagnostics import Fault, Path
 from headrace.connectors.clickhouse.clickhouse_table import RECEIVED_AT, Table
 from headrace.connectors.paths import FilePath
 from headrace.connectors.tables.cells import CELLS, date, decimal, timestamp

@@ -10,8 +10,8 @@ from typing import Any
 
 from headrace.compiler import jsontext
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.diagnostics import Fault, Path
-from headrace.compiler.language.suggest import did_you_mean, one_of
+from headrace.compiler.text.diagnostics import Fault, Path
+from headrace.compiler.text.suggest import did_you_mean, one_of
 from headrace.connectors.clickhouse.native import PACKERS, native_type
 from headrace.connectors.tables.output import PAYLOAD
 from headrace.connectors.tables.rows import StoredColumn

@@ -27,9 +27,9 @@ from aiohttp import (
 )
 from yarl import URL
 
+from headrace.compiler.component.context import Context
 from headrace.compiler.errors import BuildRefused, Unreachable
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.urls import Address
+from headrace.compiler.schema.urls import Address
 from headrace.connectors.clickhouse.error_codes import CODE_HEADER, answer
 from headrace.connectors.refusal import CONNECT_SECONDS, Outage, quoted, turned_away, unanswered
 from headrace.connectors.tls import handshake_fault, tls_fault

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from hashlib import blake2b
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.context import Context
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Fault, Path
 from headrace.compiler.largejson import Turn
+from headrace.compiler.text.diagnostics import Fault, Path
 from headrace.connectors.clickhouse.clickhouse_table import (
     Table,
     described,

@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from headrace.compiler.component.context import Context
+from headrace.compiler.component.families import Input, Output
 from headrace.compiler.edges import AwaitingSink, Source
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Fault, shown
-from headrace.compiler.language.families import Input, Output
-from headrace.compiler.language.fields import (
+from headrace.compiler.schema.fields import (
     Choice,
     ConnectionName,
     DottedPath,
@@ -22,10 +21,11 @@ from headrace.compiler.language.fields import (
     SecretText,
     refused,
 )
-from headrace.compiler.language.records import listed, option
-from headrace.compiler.language.secrets import Secret
-from headrace.compiler.language.structures import ObjectOf
-from headrace.compiler.language.templates import PIPELINES, Fixed
+from headrace.compiler.schema.records import listed, option
+from headrace.compiler.schema.secrets import Secret
+from headrace.compiler.schema.structures import ObjectOf
+from headrace.compiler.schema.templates import PIPELINES, Fixed
+from headrace.compiler.text.diagnostics import Fault, shown
 from headrace.connectors.kafka.addresses import brokers
 from headrace.connectors.kafka.connection import LIMITS, Cluster, Credential, Limits
 from headrace.connectors.kafka.sink import ACKS, KafkaSink

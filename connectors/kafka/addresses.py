@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.text.diagnostics import Fault
 
 Broker = tuple[str, int]
 """Host and port."""

@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from headrace.compiler.component.context import Context
 from headrace.compiler.errors import BuildRefused, Unreachable
-from headrace.compiler.language.context import Context
 from headrace.connectors.kafka.addresses import Broker, spelt
 from headrace.connectors.kafka.metadata import (
     TOPIC_SECONDS,

@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import Unreachable
-from headrace.compiler.language.diagnostics import shown
+from headrace.compiler.text.diagnostics import shown
 from headrace.connectors.kafka.addresses import Broker, is_address
 from headrace.connectors.refusal import turned_away
 

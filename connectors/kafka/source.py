@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from typing import Any
 
+from headrace.compiler.component.context import Context
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.errors import Unreachable
-from headrace.compiler.language.context import Context
 from headrace.compiler.timestamps import rfc3339_of_seconds
 from headrace.connectors.kafka.connection import Cluster, said
 from headrace.connectors.kafka.healthcheck import LOOK_SECONDS, HealthCheck

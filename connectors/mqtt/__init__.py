@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from headrace.compiler.component.context import Context
+from headrace.compiler.component.families import Input, Output
+from headrace.compiler.component.ground import Ground
+from headrace.compiler.component.holders import Holder
 from headrace.compiler.edges import AwaitingSink, Source
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Codes, Fault, Severity, shown
-from headrace.compiler.language.families import Input, Output
-from headrace.compiler.language.fields import (
+from headrace.compiler.schema.fields import (
     Boolean,
     Choice,
     ConnectionName,
@@ -21,11 +22,10 @@ from headrace.compiler.language.fields import (
     SecretText,
     refused,
 )
-from headrace.compiler.language.ground import Ground
-from headrace.compiler.language.holders import Holder
-from headrace.compiler.language.records import option
-from headrace.compiler.language.secrets import Secret
-from headrace.compiler.language.templates import Fixed
+from headrace.compiler.schema.records import option
+from headrace.compiler.schema.secrets import Secret
+from headrace.compiler.schema.templates import Fixed
+from headrace.compiler.text.diagnostics import Codes, Fault, Severity, shown
 from headrace.connectors.mqtt.access import Access
 from headrace.connectors.mqtt.connection import LIMITS, QOS, Limits
 from headrace.connectors.mqtt.packets import PACKET_IDS

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from headrace.compiler.component.context import Context
 from headrace.compiler.delivery import Batch, is_large, parts
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.jsontext import encode
-from headrace.compiler.language.context import Context
 from headrace.compiler.largejson import SLICE_MESSAGES, Turn, encode_each
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.connectors.mqtt import packets

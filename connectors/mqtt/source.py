@@ -7,9 +7,9 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from headrace.compiler.component.context import Context
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.errors import Unreachable
-from headrace.compiler.language.context import Context
 from headrace.connectors.arrivals import Arrivals
 from headrace.connectors.mqtt import packets
 from headrace.connectors.mqtt.access import LIMIT_SECONDS, SLOW, Access

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from headrace.compiler.component.context import Context
+from headrace.compiler.component.families import Input, Output
 from headrace.compiler.edges import AwaitingSink, Source
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.families import Input, Output
-from headrace.compiler.language.fields import ConnectionName, Integer, Name, SecretText, refused
-from headrace.compiler.language.records import option
-from headrace.compiler.language.secrets import Secret
-from headrace.compiler.language.templates import Fixed
+from headrace.compiler.schema.fields import ConnectionName, Integer, Name, SecretText, refused
+from headrace.compiler.schema.records import option
+from headrace.compiler.schema.secrets import Secret
+from headrace.compiler.schema.templates import Fixed
+from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.nats.nats_urls import schemes, servers_in
 from headrace.connectors.tls import FILES, TlsConnection
 

@@ -17,8 +17,8 @@ from math import ceil
 
 from nats import errors
 
+from headrace.compiler.component.context import Context
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
-from headrace.compiler.language.context import Context
 from headrace.connectors.nats.nats_driver import Driver, Message, NoAgreement
 from headrace.connectors.nats.nats_urls import EXPECTED, Server
 from headrace.connectors.portions import portions

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.text.diagnostics import Fault
 
 PORT = 4222
 EXPECTED = "nats://host:port or tls://host:port, with user:password@ or token@ before the host"

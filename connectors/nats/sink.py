@@ -6,11 +6,11 @@ import asyncio
 import itertools
 from collections.abc import Callable
 
+from headrace.compiler.component.context import Context
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.compiler.jsontext import encode
-from headrace.compiler.language.context import Context
 from headrace.compiler.largejson import encode_each, in_slices
 from headrace.connectors.nats.connection import NatsClient, NatsServers
 

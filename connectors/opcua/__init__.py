@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from headrace.compiler.component.context import Context
+from headrace.compiler.component.families import Connection, Input
+from headrace.compiler.component.ground import Ground
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Codes, Fault, shown
-from headrace.compiler.language.families import Connection, Input
-from headrace.compiler.language.fields import (
+from headrace.compiler.schema.fields import (
     Choice,
     ConnectionName,
     Integer,
@@ -22,10 +22,10 @@ from headrace.compiler.language.fields import (
     Text,
     refused,
 )
-from headrace.compiler.language.ground import Ground
-from headrace.compiler.language.records import Record, option
-from headrace.compiler.language.secrets import Secret
-from headrace.compiler.language.structures import ListOf, RecordOf
+from headrace.compiler.schema.records import Record, option
+from headrace.compiler.schema.secrets import Secret
+from headrace.compiler.schema.structures import ListOf, RecordOf
+from headrace.compiler.text.diagnostics import Codes, Fault, shown
 from headrace.connectors.opcua.nodes import FORMS, Node, NodeKey
 from headrace.connectors.paths import FilePath
 

@@ -11,9 +11,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 
+from headrace.compiler.component.readings import MOST_BYTES
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.readings import MOST_BYTES
+from headrace.compiler.text.diagnostics import Fault
 
 
 @dataclass(frozen=True)

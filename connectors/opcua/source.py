@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
+from headrace.compiler.component.context import Context
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.errors import BuildRefused, Unreachable
-from headrace.compiler.language.context import Context
 from headrace.connectors.opcua.browse import Browse
 from headrace.connectors.opcua.connection import Limits, OpcuaClient
 from headrace.connectors.opcua.login import Login, ended, reason

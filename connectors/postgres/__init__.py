@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from headrace.compiler.component.context import Context
 from headrace.compiler.edges import AwaitingSink
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Fault, Path, shown
-from headrace.compiler.language.fields import (
+from headrace.compiler.schema.fields import (
     Boolean,
     Choice,
     ConnectionName,
@@ -19,9 +18,10 @@ from headrace.compiler.language.fields import (
     SecretText,
     refused,
 )
-from headrace.compiler.language.records import Record, option
-from headrace.compiler.language.secrets import Secret
-from headrace.compiler.language.structures import ListOf, RecordOf
+from headrace.compiler.schema.records import Record, option
+from headrace.compiler.schema.secrets import Secret
+from headrace.compiler.schema.structures import ListOf, RecordOf
+from headrace.compiler.text.diagnostics import Fault, Path, shown
 from headrace.connectors.postgres.literals import postgres_cells
 from headrace.connectors.postgres.postgres_table import LONGEST, Table, TableIndex
 from headrace.connectors.tables.columns import ColumnName

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.diagnostics import Fault, Path
+from headrace.compiler.text.diagnostics import Fault, Path
 from headrace.connectors.postgres.postgres_table import Table, Types
 from headrace.connectors.tables.fitting import Bound
 from headrace.connectors.tables.output import PAYLOAD

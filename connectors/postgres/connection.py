@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 import asyncpg
 from asyncpg import Connection, PostgresError
 
+from headrace.compiler.component.context import Context
 from headrace.compiler.errors import BuildRefused, Unreachable
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Fault, Path
+from headrace.compiler.text.diagnostics import Fault, Path
 from headrace.connectors.postgres.sqlstates import is_loss, reason, spoken
 from headrace.connectors.refusal import CONNECT_SECONDS, Outage, quoted, turned_away, unanswered
 from headrace.connectors.tls import PROBE_SECONDS, handshake_fault

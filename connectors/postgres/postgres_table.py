@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.tables.rows import StoredColumn
 
 if TYPE_CHECKING:

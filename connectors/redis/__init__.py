@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
+from headrace.compiler.component.context import Context
+from headrace.compiler.component.families import Input, Output
 from headrace.compiler.edges import AwaitingSink, Source
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Fault, Path
-from headrace.compiler.language.families import Input, Output
-from headrace.compiler.language.fields import ConnectionName, Identifier, Integer, SecretText
-from headrace.compiler.language.records import option
-from headrace.compiler.language.secrets import Secret
-from headrace.compiler.language.templates import Fixed
+from headrace.compiler.schema.fields import ConnectionName, Identifier, Integer, SecretText
+from headrace.compiler.schema.records import option
+from headrace.compiler.schema.secrets import Secret
+from headrace.compiler.schema.templates import Fixed
+from headrace.compiler.text.diagnostics import Fault, Path
 from headrace.connectors.redis.redis_url import URL_FORM, RedisUrl, objection
 from headrace.connectors.tls import FILES, TlsConnection
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from headrace.compiler.component.context import Context
+from headrace.compiler.component.families import Connection, Output
+from headrace.compiler.component.ground import Ground
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.families import Connection, Output
-from headrace.compiler.language.fields import Boolean, Choice, ConnectionName, Integer, SecretText
-from headrace.compiler.language.ground import Ground
-from headrace.compiler.language.records import option
-from headrace.compiler.language.secrets import Secret
-from headrace.compiler.language.structures import RecordOf
-from headrace.compiler.language.templates import Fixed
-from headrace.compiler.language.urls import Address, HttpUrl
+from headrace.compiler.schema.fields import Boolean, Choice, ConnectionName, Integer, SecretText
+from headrace.compiler.schema.records import option
+from headrace.compiler.schema.secrets import Secret
+from headrace.compiler.schema.structures import RecordOf
+from headrace.compiler.schema.templates import Fixed
+from headrace.compiler.schema.urls import Address, HttpUrl
+from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.parts import FORMATS, OTHER_FORMATS, PACKINGS, Rotation
 from headrace.connectors.paths import FilePath
 from headrace.connectors.s3.objectkeys import Bucket, Partition, Prefix, Region, key_faults

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from headrace.compiler.language.diagnostics import Fault, shown
-from headrace.compiler.language.fields import Name, Text, refused
+from headrace.compiler.schema.fields import Name, Text, refused
+from headrace.compiler.text.diagnostics import Fault, shown
 
 LONGEST_KEY = 1024
 """Bytes that a key may have."""

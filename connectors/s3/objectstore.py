@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from botocore.exceptions import ClientError
 
-from headrace.compiler.language.context import Context
+from headrace.compiler.component.context import Context
 from headrace.connectors.refusal import CONNECT_SECONDS, Outage, turned_away
 from headrace.connectors.s3.connection import Account, Limits, client, session
 from headrace.connectors.s3.objectpart import Declined, Part, Taken

@@ -11,7 +11,7 @@ from typing import Any
 
 from headrace.compiler import jsontext
 from headrace.compiler.delivery import JsonValue
-from headrace.compiler.language.records import json_type
+from headrace.compiler.schema.records import json_type
 from headrace.connectors.tables.fitting import Cell, Misfit, Unusual, shapes
 from headrace.connectors.tables.moments import date, timestamp
 from headrace.connectors.tables.numbers import decimal, decimal_text, float_, integer

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from headrace.compiler.language.diagnostics import Codes, Fault, shown
-from headrace.compiler.language.fields import Boolean, Choice, DottedPath, Text, refused
-from headrace.compiler.language.records import Record, option
 from headrace.compiler.lowering import paths
+from headrace.compiler.schema.fields import Boolean, Choice, DottedPath, Text, refused
+from headrace.compiler.schema.records import Record, option
+from headrace.compiler.text.diagnostics import Codes, Fault, shown
 from headrace.connectors.tables.cells import CELLS
 from headrace.connectors.tables.rows import StoredColumn
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from headrace.compiler.decimals import NUMBERS
 from headrace.compiler.delivery import JsonValue
-from headrace.compiler.language.records import json_type
+from headrace.compiler.schema.records import json_type
 from headrace.compiler.timestamps import FARTHEST_SECONDS, rfc3339
 from headrace.connectors.tables.fitting import Cell, Misfit, Unusual, shapes
 

@@ -12,7 +12,7 @@ from typing import Any
 from headrace.compiler import jsontext
 from headrace.compiler.decimals import NUMBERS, Written
 from headrace.compiler.delivery import JsonValue
-from headrace.compiler.language.records import json_type
+from headrace.compiler.schema.records import json_type
 from headrace.connectors.tables.fitting import Cell, Misfit, Unusual
 
 

@@ -10,17 +10,17 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from headrace.compiler.language.building import FAULTS
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Codes, Fault, Path, Severity
-from headrace.compiler.language.families import Output
-from headrace.compiler.language.fieldflow import FieldUse
-from headrace.compiler.language.fields import Boolean, Choice
-from headrace.compiler.language.ground import Ground
-from headrace.compiler.language.records import listed, option
-from headrace.compiler.language.structures import ListOf, RecordOf
-from headrace.compiler.language.suggest import did_you_mean, one_of
-from headrace.compiler.language.templates import Fixed
+from headrace.compiler.component.context import Context
+from headrace.compiler.component.families import Output
+from headrace.compiler.component.fieldflow import FieldUse
+from headrace.compiler.component.ground import Ground
+from headrace.compiler.schema.fields import Boolean, Choice
+from headrace.compiler.schema.records import listed, option
+from headrace.compiler.schema.structures import ListOf, RecordOf
+from headrace.compiler.schema.templates import Fixed
+from headrace.compiler.text.building import FAULTS
+from headrace.compiler.text.diagnostics import Codes, Fault, Path, Severity
+from headrace.compiler.text.suggest import did_you_mean, one_of
 from headrace.connectors.tables.columns import Column, TableName
 from headrace.connectors.tables.fitting import Cell
 from headrace.connectors.tables.rows import Rows, StoredColumn

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.compiler.component.ground import Ground
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.ground import Ground
 from headrace.connectors.clickhouse import ClickHouseConnection, ClickHouseOutput
 from headrace.connectors.clickhouse.clickhouse_table import Table, narrow
 from headrace.connectors.clickhouse.native import Blocks, varint

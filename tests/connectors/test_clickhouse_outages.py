@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.families import Input
 from headrace.compiler.errors import Unreachable
-from headrace.compiler.language.families import Input
-from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.schema.secrets import Secrets
 from headrace.connectors.clickhouse.connection import Limits
 from tests.clickhouse_sides import (
     N,

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from headrace.compiler.component.ground import Ground
 from headrace.compiler.errors import BatchFailed, OutsideRoot
-from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.ground import Ground
+from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.file import FileConnection, FileOutput, FileSink
 from tests.doubles import StubContext, refusals
 from tests.virtual import virtual

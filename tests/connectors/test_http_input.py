@@ -6,14 +6,14 @@ import weakref
 import pytest
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.envelopes import Merge
 from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import AwaitingSink, InlineSink
 from headrace.compiler.errors import BuildRefused, UnknownPipeline
 from headrace.compiler.jsontext import Decoding
-from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.envelopes import Merge
 from headrace.compiler.largejson import DecodedBatch, decode_large
 from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.http import HttpInput, Posts
 from headrace.connectors.pipeline import PipelineInput
 from headrace.operators.buffer import Buffer

@@ -14,7 +14,7 @@ import pytest_asyncio
 from aiohttp import ClientOSError, ClientSession, web
 
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
-from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.http import HttpOutput, HttpSink
 from tests.doubles import StubContext, refusals
 from tests.peer import Peer, peer, replies

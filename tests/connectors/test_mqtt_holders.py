@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from headrace.compiler.language.catalogue import scan
-from headrace.compiler.language.config import load_program
-from headrace.compiler.language.diagnostics import Diagnostic
-from headrace.compiler.language.documents import read
-from headrace.compiler.language.records import dumped
-from headrace.compiler.language.render import Style, render
+from headrace.compiler.component.catalogue import scan
+from headrace.compiler.config.config import load_program
+from headrace.compiler.schema.records import dumped
+from headrace.compiler.text.diagnostics import Diagnostic
+from headrace.compiler.text.documents import read
+from headrace.compiler.text.render import Style, render
 from headrace.connectors.mqtt import MqttInput
 from headrace.connectors.mqtt.source import REMEDIES
-from tests.compiler.language.components import plain
+from tests.compiler.catalogued import plain
 from tests.doubles import refusals
 from tests.operators.gated import gated
 

@@ -9,13 +9,13 @@ from contextlib import asynccontextmanager
 import pytest
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.component.envelopes import Merge
+from headrace.compiler.config.config import load_program
 from headrace.compiler.errors import Refused
-from headrace.compiler.language.catalogue import Catalogue
-from headrace.compiler.language.config import load_program
-from headrace.compiler.language.documents import read
-from headrace.compiler.language.envelopes import Merge
-from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.schema.secrets import Secrets
+from headrace.compiler.text.documents import read
 from headrace.connectors.nats import NatsConnection, NatsInput, NatsOutput
 from tests.clients import PATIENCE
 from tests.nats_sides import halted, peer

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from headrace.compiler.errors import BuildRefused, Unreachable
-from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.nats import NatsConnection
 from headrace.connectors.nats.connection import Limits
 from headrace.connectors.nats.nats_urls import Server, servers_in

@@ -12,8 +12,8 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import Unreachable
-from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.schema.secrets import Secrets
 from headrace.connectors.opcua import OpcuaConnection, OpcuaInput
 from headrace.connectors.opcua.connection import Limits
 from headrace.connectors.opcua.subscription import KEEP_ALIVES

@@ -11,8 +11,8 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BuildRefused, Refused, Unreachable
-from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.schema.secrets import Secrets
 from headrace.connectors.opcua import OpcuaConnection, OpcuaInput
 from tests.connected import subscribed
 from tests.doubles import StubContext

@@ -12,8 +12,8 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import Refused, Unreachable
-from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.schema.secrets import Secrets
 from headrace.connectors.postgres.connection import Limits
 from tests.clients import PATIENCE
 from tests.postgres_sides import (

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
+from headrace.compiler.config.config import load_program
 from headrace.compiler.errors import Unreachable
-from headrace.compiler.language.config import load_program
-from headrace.compiler.language.documents import read
+from headrace.compiler.text.documents import read
 from headrace.connectors.redis.connection import Limits
 from headrace.web.files.reading import catalogue
 from tests.clients import PATIENCE

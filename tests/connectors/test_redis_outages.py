@@ -10,8 +10,8 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import Unreachable
-from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.schema.secrets import Secrets
 from headrace.connectors.redis import RedisConnection, RedisInput, RedisOutput
 from tests.connected import Reader
 from tests.redis_sides import client, halted, listening, source, subscribed

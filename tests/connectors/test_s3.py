@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from headrace.compiler.component.ground import Ground
 from headrace.compiler.errors import BuildRefused, UnresolvedSecret
-from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.ground import Ground
+from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.s3 import S3Connection, S3Output
 from headrace.connectors.s3.objectkeys import partition_of
 from headrace.connectors.s3.sink import S3Sink

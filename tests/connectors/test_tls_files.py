@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.families import Connection
+from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.readings import MOST_BYTES
 from headrace.compiler.errors import BuildRefused, Refused
-from headrace.compiler.language.families import Connection
-from headrace.compiler.language.pipelines import PipelineConfig
-from headrace.compiler.language.readings import MOST_BYTES
 from headrace.compiler.runtime.ahead import read_ahead
 from headrace.compiler.runtime.dependencies import digest
 from headrace.compiler.runtime.engine import Engine

@@ -6,7 +6,7 @@ from reactivex import Observable
 from reactivex.testing import TestScheduler
 
 from headrace.compiler.buckets import WHOLE, Bounds, Bucket
-from headrace.compiler.language.states import PipelineState
+from headrace.compiler.component.states import PipelineState
 from headrace.operators.buffer import Buffer
 from tests.doubles import StubContext
 from tests.marbles import over_lists

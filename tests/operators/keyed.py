@@ -6,7 +6,7 @@ from reactivex.subject import Subject
 
 from headrace.compiler.buckets import Bounds, Bucket
 from headrace.compiler.clock import Clock
-from headrace.compiler.language.states import PipelineState
+from headrace.compiler.component.states import PipelineState
 from tests.doubles import StubContext
 from tests.marbles import over_lists
 

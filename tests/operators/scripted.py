@@ -13,10 +13,10 @@ from reactivex.subject import Subject
 
 from headrace.compiler.buckets import Bounds, Bucket
 from headrace.compiler.clock import Clock, run_virtual
+from headrace.compiler.component.ground import Ground
+from headrace.compiler.component.states import PipelineState
 from headrace.compiler.delivery import Delivery, Window
-from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.ground import Ground
-from headrace.compiler.language.states import PipelineState
+from headrace.compiler.text.diagnostics import Fault
 from headrace.operators.script import Script
 from tests.doubles import StubContext
 

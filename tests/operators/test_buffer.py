@@ -5,8 +5,8 @@ from marshmallow import ValidationError
 from reactivex.testing import ReactiveTest, TestScheduler
 from reactivex.testing.marbles import marbles_testing
 
-from headrace.compiler.language.fieldflow import FieldUse
-from headrace.compiler.language.records import faults_of
+from headrace.compiler.component.fieldflow import FieldUse
+from headrace.compiler.schema.records import faults_of
 from headrace.operators.buffer import Buffer
 from tests.doubles import StubContext, refusals
 from tests.marbles import Broker, over_lists

@@ -11,10 +11,10 @@ from reactivex.subject import Subject
 
 from headrace.compiler.buckets import Bounds, Bucket
 from headrace.compiler.clock import Clock, run_virtual
+from headrace.compiler.component.states import PipelineState
 from headrace.compiler.decimals import Written
 from headrace.compiler.delivery import Delivery, Window
 from headrace.compiler.jsontext import Decoding, encode
-from headrace.compiler.language.states import PipelineState
 from headrace.compiler.lowering.chain import lower, plainly
 from headrace.operators.buffer import Buffer
 from headrace.operators.filter import Filter

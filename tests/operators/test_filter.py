@@ -5,12 +5,12 @@ from functools import partial
 import pytest
 from reactivex.subject import Subject
 
-from headrace.compiler.language.catalogue import scan
-from headrace.compiler.language.config import load_program
-from headrace.compiler.language.documents import read
-from headrace.compiler.language.fieldflow import FieldUse, Passing, Shape
+from headrace.compiler.component.catalogue import scan
+from headrace.compiler.component.fieldflow import FieldUse, Passing, Shape
+from headrace.compiler.config.config import load_program
 from headrace.compiler.lowering.chain import lower, plainly
 from headrace.compiler.lowering.code import GiveUp, fuse
+from headrace.compiler.text.documents import read
 from headrace.operators.filter import Filter
 from tests.doubles import StubContext, refusals
 from tests.marbles import over_lists

@@ -5,8 +5,8 @@ from reactivex.subject import Subject
 from reactivex.testing import ReactiveTest
 
 from headrace.compiler.buckets import WHOLE, Bounds
-from headrace.compiler.language.fieldflow import FieldUse, Passing
-from headrace.compiler.language.states import PipelineState
+from headrace.compiler.component.fieldflow import FieldUse, Passing
+from headrace.compiler.component.states import PipelineState
 from headrace.operators.buffer import Buffer
 from tests.doubles import StubContext
 from tests.marbles import over_lists

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from headrace.compiler.buckets import WHOLE, Bounds
-from headrace.compiler.language.states import PipelineState
+from headrace.compiler.component.states import PipelineState
 from headrace.compiler.runtime.figures import figures_of
 from headrace.operators.buffer import Buffer
 from headrace.operators.remember import Remember

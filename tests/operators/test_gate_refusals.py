@@ -5,10 +5,10 @@ import json
 import pytest
 from marshmallow import ValidationError
 
-from headrace.compiler.language.catalogue import Catalogue
-from headrace.compiler.language.config import load_pipeline, load_program
-from headrace.compiler.language.documents import read
-from headrace.compiler.language.records import faults_of
+from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.config.config import load_pipeline, load_program
+from headrace.compiler.schema.records import faults_of
+from headrace.compiler.text.documents import read
 from headrace.operators.buffer import Buffer
 from tests.stand_ins import Doing, Given
 

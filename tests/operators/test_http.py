@@ -7,9 +7,9 @@ import pytest_asyncio
 from aiohttp import web
 from reactivex.subject import Subject
 
+from headrace.compiler.component.ground import Ground
 from headrace.compiler.delivery import Delivery, Window
 from headrace.compiler.jsontext import Decoding, encode
-from headrace.compiler.language.ground import Ground
 from headrace.operators.http import HttpTransform
 from tests.doubles import StubContext, refusals
 from tests.peer import Peer, peer, replies

@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 
 from headrace.compiler.buckets import Bounds
-from headrace.compiler.language.pipelines import PipelineConfig
-from headrace.compiler.language.states import PipelineState
+from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.states import PipelineState
 from headrace.compiler.lowering.chain import lower, plainly
 from headrace.compiler.lowering.code import fuse
 from headrace.operators.map import Map

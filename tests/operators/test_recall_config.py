@@ -2,11 +2,11 @@
 
 import pytest
 
-from headrace.compiler.language.catalogue import scan
-from headrace.compiler.language.config import load_program
-from headrace.compiler.language.documents import read
-from headrace.compiler.language.fieldflow import FieldUse
+from headrace.compiler.component.catalogue import scan
+from headrace.compiler.component.fieldflow import FieldUse
+from headrace.compiler.config.config import load_program
 from headrace.compiler.lowering.chain import plainly
+from headrace.compiler.text.documents import read
 from headrace.operators.recall import Recall
 from tests.doubles import refusals
 from tests.operators.recalled import keyed, recall

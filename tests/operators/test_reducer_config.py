@@ -2,7 +2,7 @@
 
 import pytest
 
-from headrace.compiler.language.fieldflow import FieldUse
+from headrace.compiler.component.fieldflow import FieldUse
 from headrace.operators.reducer import Reducer
 from tests.doubles import refusals
 from tests.operators.reduced import (

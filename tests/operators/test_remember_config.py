@@ -2,10 +2,10 @@
 
 import pytest
 
-from headrace.compiler.language.catalogue import scan
-from headrace.compiler.language.config import load_program
-from headrace.compiler.language.documents import read
-from headrace.compiler.language.fieldflow import FieldUse
+from headrace.compiler.component.catalogue import scan
+from headrace.compiler.component.fieldflow import FieldUse
+from headrace.compiler.config.config import load_program
+from headrace.compiler.text.documents import read
 from headrace.operators.remember import Remember
 from tests.doubles import StubContext, refusals
 from tests.operators.remembered import FAST, IS_AUTO, MODE, SPEED, remember

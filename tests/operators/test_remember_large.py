@@ -7,8 +7,8 @@ from reactivex.subject import Subject
 
 from headrace.compiler.buckets import Bounds, Bucket
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.states import PipelineState
 from headrace.compiler.delivery import LARGE_BATCH, PART, Delivery, Window
-from headrace.compiler.language.states import PipelineState
 from headrace.compiler.lowering.chain import lower
 from headrace.operators.remember import Remember
 from tests.doubles import StubContext

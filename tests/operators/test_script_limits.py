@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from headrace.compiler import jsontext
+from headrace.compiler.component.states import PipelineState
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.states import PipelineState
 from headrace.operators import scripthost
 from headrace.operators.script import Script
 from headrace.operators.scripthost import ScriptHost, has_bytes

@@ -11,13 +11,13 @@ from reactivex.subject import Subject
 
 from headrace.compiler.buckets import Bounds
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.families import Transform
+from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.states import PipelineState
+from headrace.compiler.config.config import load_program
 from headrace.compiler.delivery import Delivery, Window
-from headrace.compiler.language.config import load_program
-from headrace.compiler.language.documents import read
-from headrace.compiler.language.families import Transform
-from headrace.compiler.language.pipelines import PipelineConfig
-from headrace.compiler.language.states import PipelineState
 from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.text.documents import read
 from headrace.operators.buffer import Buffer
 from headrace.web.files.reading import catalogue
 from tests.doubles import StubContext

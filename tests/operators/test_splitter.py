@@ -2,7 +2,7 @@
 
 import pytest
 
-from headrace.compiler.language.fieldflow import FieldUse
+from headrace.compiler.component.fieldflow import FieldUse
 from headrace.operators.splitter import Splitter
 from tests.doubles import StubContext, refusals
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headrace.compiler.buckets import Bounds, Buckets
-from headrace.compiler.language.states import BucketDeclaration
+from headrace.compiler.component.states import BucketDeclaration
 from tests.web.jsonengine import JsonEngine
 
 

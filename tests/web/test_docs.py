@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from headrace.compiler.language.catalogue import Catalogue
-from headrace.compiler.language.families import Input, Transform
-from headrace.compiler.language.fields import (
+from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.component.families import Input, Transform
+from headrace.compiler.schema.fields import (
     Choice,
     ConnectionName,
     DottedPath,
@@ -19,10 +19,10 @@ from headrace.compiler.language.fields import (
     Number,
     SecretText,
 )
-from headrace.compiler.language.records import Record, option
-from headrace.compiler.language.secrets import Secret
-from headrace.compiler.language.structures import ListOf, RecordOf
-from headrace.compiler.language.variants import Tagged, VariantOf
+from headrace.compiler.schema.records import Record, option
+from headrace.compiler.schema.secrets import Secret
+from headrace.compiler.schema.structures import ListOf, RecordOf
+from headrace.compiler.schema.variants import Tagged, VariantOf
 from headrace.web.commands.check import check
 from headrace.web.docs.__main__ import main, out_of_date
 from headrace.web.docs.components import described, pages

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.language.catalogue import Catalogue
+from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.runtime.connections import Connections
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.rehearsal.aside import Aside, TooMany

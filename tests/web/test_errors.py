@@ -9,7 +9,7 @@ import pytest
 
 from headrace.compiler import errors as compiled
 from headrace.compiler.errors import BatchFailed, HeadraceError, PipelineExists, Refused
-from headrace.compiler.language.diagnostics import Diagnostic
+from headrace.compiler.text.diagnostics import Diagnostic
 from headrace.web.apierror import api_error
 from headrace.web.errors import STATUS, answer, status_of
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.compiler.language.catalogue import Catalogue
+from headrace.compiler.component.catalogue import Catalogue
 from headrace.web.app import Application
 from headrace.web.endpoint import Endpoint
 from headrace.web.endpoints import ENDPOINTS

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from headrace.compiler.config.config import Program, load_program
 from headrace.compiler.errors import PipelineExists, Refused, UnknownPipeline
-from headrace.compiler.language.config import Program, load_program
-from headrace.compiler.language.documents import read
+from headrace.compiler.text.documents import read
 from headrace.web.engine import Engine as Interface
 from tests.web.jsonengine import AWAITED, LOCAL, JsonEngine, through_json
 

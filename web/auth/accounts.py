@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Self
 
-from headrace.compiler.language.secrets import Secrets
+from headrace.compiler.schema.secrets import Secrets
 from headrace.web.auth.access import Access, Caller
 from headrace.web.auth.passwords import MOST_PASSWORD, Verifying, nobodys
 from headrace.web.auth.settings import Account

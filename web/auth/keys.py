@@ -17,8 +17,8 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BatchFailed, HeadraceError
 from headrace.compiler.httpclient import HttpClient
 from headrace.compiler.jsontext import NotJson, decode
-from headrace.compiler.language.redaction import HIDDEN, Redaction
-from headrace.compiler.language.urls import Address
+from headrace.compiler.schema.redaction import HIDDEN, Redaction
+from headrace.compiler.schema.urls import Address
 from headrace.web.auth.keyset import SigningKey, usable_keys
 
 FETCH_SECONDS = 10

@@ -10,7 +10,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from headrace.compiler.language.diagnostics import (
+from headrace.compiler.component.drafts import is_refused, loaded
+from headrace.compiler.lint.remarks import taken_literally
+from headrace.compiler.schema.secrets import Secrets
+from headrace.compiler.schema.settings import settings, settings_of
+from headrace.compiler.text.diagnostics import (
     Diagnostic,
     Fault,
     Path,
@@ -18,12 +22,8 @@ from headrace.compiler.language.diagnostics import (
     in_file_order,
     path_text,
 )
-from headrace.compiler.language.documents import Document
-from headrace.compiler.language.drafts import is_refused, loaded
-from headrace.compiler.language.remarks import taken_literally
-from headrace.compiler.language.secrets import Secrets
-from headrace.compiler.language.settings import settings, settings_of
-from headrace.compiler.language.sites import Site
+from headrace.compiler.text.documents import Document
+from headrace.compiler.text.sites import Site
 from headrace.web.auth.passwords import MOST_PASSWORD, hash_faults
 from headrace.web.auth.settings import Account, AuthSettings, ServerSettings
 

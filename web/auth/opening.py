@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.language.secrets import Secrets
+from headrace.compiler.schema.secrets import Secrets
 from headrace.web.auth.access import Doors, Open
 from headrace.web.auth.accounts import Accounts
 from headrace.web.auth.cookies import Cookies

@@ -15,7 +15,7 @@ from base64 import b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from headrace.compiler.language.diagnostics import Codes, Fault
+from headrace.compiler.text.diagnostics import Codes, Fault
 from headrace.web.auth.access import TurnedAway
 
 CODES: Codes = {

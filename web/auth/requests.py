@@ -6,9 +6,9 @@ from typing import Any
 
 from marshmallow import ValidationError
 
-from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.fields import Text
-from headrace.compiler.language.records import Record, json_type, option
+from headrace.compiler.schema.fields import Text
+from headrace.compiler.schema.records import Record, json_type, option
+from headrace.compiler.text.diagnostics import Fault
 
 
 class Given:

@@ -10,20 +10,20 @@ from typing import Any, ClassVar
 
 from marshmallow import ValidationError
 
-from headrace.compiler.language.diagnostics import Codes, Fault, printable
-from headrace.compiler.language.fields import (
+from headrace.compiler.config.retention import DEFAULT_RETENTION, MOST_RETENTION
+from headrace.compiler.schema.fields import (
     Choice,
     Identifier,
     Integer,
     SecretText,
     refused,
 )
-from headrace.compiler.language.records import Record, json_type, option
-from headrace.compiler.language.retention import DEFAULT_RETENTION, MOST_RETENTION
-from headrace.compiler.language.secrets import Secret
-from headrace.compiler.language.structures import ListOf, ObjectOf, RecordOf
-from headrace.compiler.language.urls import Address, HttpUrl
-from headrace.compiler.language.variants import Tagged, VariantOf
+from headrace.compiler.schema.records import Record, json_type, option
+from headrace.compiler.schema.secrets import Secret
+from headrace.compiler.schema.structures import ListOf, ObjectOf, RecordOf
+from headrace.compiler.schema.urls import Address, HttpUrl
+from headrace.compiler.schema.variants import Tagged, VariantOf
+from headrace.compiler.text.diagnostics import Codes, Fault, printable
 from headrace.web.auth.access import Access
 
 CODES: Codes = {

@@ -11,14 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
-from headrace.compiler.language.diagnostics import (
+from headrace.compiler.text.diagnostics import (
     Diagnostic,
     Severity,
     in_file_order,
     path_text,
     printable,
 )
-from headrace.compiler.language.render import Style, render
+from headrace.compiler.text.render import Style, render
 from headrace.web.commands.selection import STANDARD_INPUT, selected
 from headrace.web.files.reading import Files, Loaded, catalogue, load, place
 

@@ -201,7 +201,7 @@ def hash_password() -> None:
 
 
 def _piped_config() -> bytes:
-    from headrace.compiler.language.decoding import LARGEST
+    from headrace.compiler.text.decoding import LARGEST
 
     return b"" if sys.stdin is None else sys.stdin.buffer.read(LARGEST + 1)
 

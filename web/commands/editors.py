@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from headrace.compiler.language.editors import config_schema, connections_schema, record_schema
-from headrace.compiler.language.schema import Schema
+from headrace.compiler.describe.editors import config_schema, connections_schema, record_schema
+from headrace.compiler.describe.schema import Schema
 from headrace.web.auth.settings import ServerSettings
 from headrace.web.files.reading import catalogue
 

@@ -22,12 +22,12 @@ from urllib.parse import quote
 import uvloop
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.config.config import Program
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.errors import HeadraceError, Refused
-from headrace.compiler.language.catalogue import Catalogue
-from headrace.compiler.language.config import Program
-from headrace.compiler.language.diagnostics import Diagnostic
 from headrace.compiler.runtime.engine import Engine as OneProcess
+from headrace.compiler.text.diagnostics import Diagnostic
 from headrace.web.app import Application
 from headrace.web.auth.access import Doors
 from headrace.web.auth.opening import opened

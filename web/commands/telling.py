@@ -6,8 +6,8 @@ import logging
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
-from headrace.compiler.language.diagnostics import Diagnostic, in_file_order
-from headrace.compiler.language.render import render
+from headrace.compiler.text.diagnostics import Diagnostic, in_file_order
+from headrace.compiler.text.render import render
 from headrace.web.commands.check import style_for
 from headrace.web.files.remarks import log_each
 from headrace.web.process.log import Form, StandardError

@@ -7,8 +7,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from headrace.compiler import jsontext
-from headrace.compiler.language import building, pipelines
-from headrace.compiler.language.retention import DEFAULT_RETENTION, MOST_RETENTION
+from headrace.compiler.component import pipelines
+from headrace.compiler.config.retention import DEFAULT_RETENTION, MOST_RETENTION
 from headrace.compiler.runtime import (
     engine,
     failures,
@@ -21,6 +21,7 @@ from headrace.compiler.runtime import (
     signatures,
     watch,
 )
+from headrace.compiler.text import building
 from headrace.web import bodies
 from headrace.web.docs.markdown import code, table
 from headrace.web.docs.regions import Parts

@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from headrace.compiler.language import fields, structures, variants
-from headrace.compiler.language.catalogue import Catalogue
-from headrace.compiler.language.families import FAMILIES, Component, Input
-from headrace.compiler.language.pipelines import PipelineConfig
-from headrace.compiler.language.records import Option, Record, dumped
-from headrace.compiler.language.reference import component_doc, listed_options, prose
-from headrace.compiler.language.states import BucketDeclaration
+from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.component.families import FAMILIES, Component, Input
+from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.states import BucketDeclaration
+from headrace.compiler.describe.reference import component_doc, listed_options, prose
+from headrace.compiler.schema import fields, structures, variants
+from headrace.compiler.schema.records import Option, Record, dumped
 from headrace.web.docs.markdown import anchor, code, link, table
 from headrace.web.docs.regions import Parts
 

@@ -22,12 +22,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.config.connections import companion
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.errors import Refused
-from headrace.compiler.language.connections import companion
-from headrace.compiler.language.diagnostics import Codes, Diagnostic
-from headrace.compiler.language.documents import Unreadable, read_file
 from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.text.diagnostics import Codes, Diagnostic
+from headrace.compiler.text.documents import Unreadable, read_file
 from headrace.web.docs.markdown import fenced
 from headrace.web.docs.regions import Parts
 from headrace.web.docs.transcripts import checked, listed, not_started

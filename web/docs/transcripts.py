@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from headrace.compiler.language.diagnostics import Diagnostic
-from headrace.compiler.language.render import render
+from headrace.compiler.text.diagnostics import Diagnostic
+from headrace.compiler.text.render import render
 from headrace.web.commands.check import check
 from headrace.web.docs.markdown import fenced
 from headrace.web.docs.regions import Parts

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace as with_changes
 from pathlib import Path
 
+from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.config.dumping import Snapshot
 from headrace.compiler.errors import HeadraceError
-from headrace.compiler.language.catalogue import Catalogue
-from headrace.compiler.language.decoding import Format
-from headrace.compiler.language.dumping import Snapshot
-from headrace.compiler.language.records import listed
-from headrace.compiler.language.render import render
 from headrace.compiler.runtime.switching import SWITCHING
+from headrace.compiler.schema.records import listed
+from headrace.compiler.text.decoding import Format
+from headrace.compiler.text.render import render
 from headrace.web.engine import Engine
 from headrace.web.files.layout import LayoutFile, layout_file
 from headrace.web.files.reading import Files, Loaded, read_layout

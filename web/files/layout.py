@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from headrace.compiler.language.diagnostics import Diagnostic, in_file_order
-from headrace.compiler.language.documents import Document
-from headrace.compiler.language.drafts import loaded
-from headrace.compiler.language.fields import Choice, Identifier, Integer, Number
-from headrace.compiler.language.records import Record, dumped, option
-from headrace.compiler.language.sites import Site
-from headrace.compiler.language.structures import ListOf, ObjectOf, RecordOf
+from headrace.compiler.component.drafts import loaded
+from headrace.compiler.schema.fields import Choice, Identifier, Integer, Number
+from headrace.compiler.schema.records import Record, dumped, option
+from headrace.compiler.schema.structures import ListOf, ObjectOf, RecordOf
+from headrace.compiler.text.diagnostics import Diagnostic, in_file_order
+from headrace.compiler.text.documents import Document
+from headrace.compiler.text.sites import Site
 
 
 class PipelineLayout(Record):

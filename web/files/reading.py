@@ -9,22 +9,22 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from headrace.compiler.language.catalogue import Catalogue, scan
-from headrace.compiler.language.config import Program, load_program
-from headrace.compiler.language.connections import (
+from headrace.compiler.component.catalogue import Catalogue, scan
+from headrace.compiler.component.families import Connection
+from headrace.compiler.component.ground import Ground
+from headrace.compiler.config.config import Program, load_program
+from headrace.compiler.config.connections import (
     ConnectionsFile,
     Filed,
     companion,
     load_connections,
     load_secrets,
 )
-from headrace.compiler.language.decoding import Format
-from headrace.compiler.language.diagnostics import Diagnostic, Severity
-from headrace.compiler.language.documents import Document, Unreadable, read, read_file
-from headrace.compiler.language.families import Connection
-from headrace.compiler.language.ground import Ground
-from headrace.compiler.language.meanings import Judge, likeliest
-from headrace.compiler.language.secrets import Secrets
+from headrace.compiler.schema.secrets import Secrets
+from headrace.compiler.text.decoding import Format
+from headrace.compiler.text.diagnostics import Diagnostic, Severity
+from headrace.compiler.text.documents import Document, Unreadable, read, read_file
+from headrace.compiler.text.meanings import Judge, likeliest
 from headrace.web.auth.loading import load_settings
 from headrace.web.auth.settings import ServerSettings
 from headrace.web.files.layout import LayoutFile, layout_file, load_layout

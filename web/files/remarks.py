@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from headrace.compiler.language.diagnostics import Diagnostic, Severity
-from headrace.compiler.language.render import render
+from headrace.compiler.text.diagnostics import Diagnostic, Severity
+from headrace.compiler.text.render import render
 
 log = logging.getLogger("headrace.web")
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from headrace.compiler.language.decoding import Format
-from headrace.compiler.language.documents import Unreadable, read_file
+from headrace.compiler.text.decoding import Format
+from headrace.compiler.text.documents import Unreadable, read_file
 from headrace.web.files.layout import LayoutFile
 
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from headrace.compiler.config.connections import companion
 from headrace.compiler.errors import HeadraceError
-from headrace.compiler.language.connections import companion
-from headrace.compiler.language.decoding import Format
-from headrace.compiler.language.diagnostics import shown
+from headrace.compiler.text.decoding import Format
+from headrace.compiler.text.diagnostics import shown
 from headrace.web.files.layout import layout_file
 from headrace.web.files.places import Purposes, taken, written_places
 from headrace.web.files.reading import Files

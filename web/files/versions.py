@@ -16,13 +16,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from headrace.compiler.language.catalogue import Catalogue
-from headrace.compiler.language.connections import load_connections
-from headrace.compiler.language.decoding import Format
-from headrace.compiler.language.documents import Unreadable, read_file
-from headrace.compiler.language.dumping import NO_ALIASES, Snapshot, dumped_connections
-from headrace.compiler.language.families import Connection
-from headrace.compiler.language.writing import Unwritable, write
+from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.component.families import Connection
+from headrace.compiler.config.connections import load_connections
+from headrace.compiler.config.dumping import NO_ALIASES, Snapshot, dumped_connections
+from headrace.compiler.text.decoding import Format
+from headrace.compiler.text.documents import Unreadable, read_file
+from headrace.compiler.text.writing import Unwritable, write
 from headrace.web.files.layout import LayoutFile
 from headrace.web.files.replacing import Change, NotWritten
 from headrace.web.files.targets import Targets, format_of

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from headrace.compiler.language.diagnostics import shown
+from headrace.compiler.text.diagnostics import shown
 
 _SIZED = "send the body with a Content-Length"
 _TAKEN = "send the body as it is, with 'Transfer-Encoding: chunked' alone or with a Content-Length"

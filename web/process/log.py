@@ -19,8 +19,8 @@ from queue import Full, Queue
 from threading import Event, Thread
 from typing import Any, Literal, TextIO
 
-from headrace.compiler.language.diagnostics import Diagnostic, printable
-from headrace.compiler.language.redaction import Redaction
+from headrace.compiler.schema.redaction import Redaction
+from headrace.compiler.text.diagnostics import Diagnostic, printable
 
 MOST_WAITING = 1000
 """Entries that wait for a reader; further ones are lost, and counted."""

@@ -11,9 +11,9 @@ import msgspec
 from msgspec import Meta
 
 from headrace.compiler.jsontext import encode
-from headrace.compiler.language.decoding import Format
-from headrace.compiler.language.fields import Boolean, Choice, Text
-from headrace.compiler.language.records import Record, option
+from headrace.compiler.schema.fields import Boolean, Choice, Text
+from headrace.compiler.schema.records import Record, option
+from headrace.compiler.text.decoding import Format
 from headrace.web import examples
 from headrace.web.asking import Request
 from headrace.web.auth.access import Access

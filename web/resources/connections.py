@@ -11,12 +11,12 @@ import logging
 import falcon
 import falcon.asgi
 
+from headrace.compiler.component.families import Connection
+from headrace.compiler.component.ground import Ground
+from headrace.compiler.config.connections import load_connection
 from headrace.compiler.errors import Refused
 from headrace.compiler.jsontext import encode
-from headrace.compiler.language.connections import load_connection
-from headrace.compiler.language.diagnostics import Diagnostic, in_file_order
-from headrace.compiler.language.families import Connection
-from headrace.compiler.language.ground import Ground
+from headrace.compiler.text.diagnostics import Diagnostic, in_file_order
 from headrace.web import examples
 from headrace.web.asking import Request
 from headrace.web.auth.access import Access

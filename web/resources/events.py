@@ -37,8 +37,8 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.families import Stage
 from headrace.compiler.jsontext import encode
-from headrace.compiler.language.families import Stage
 from headrace.compiler.runtime.feed import Event, Lagged, Run
 from headrace.web.asgi import Message, Receive, Send, gone
 from headrace.web.auth.access import Access, caller_of

@@ -11,8 +11,8 @@ import falcon.asgi
 import msgspec
 from msgspec import Meta
 
+from headrace.compiler.component.families import Stage
 from headrace.compiler.jsontext import encode
-from headrace.compiler.language.families import Stage
 from headrace.compiler.runtime.history import Past
 from headrace.compiler.runtime.records import WIDTHS, Resolution
 from headrace.compiler.runtime.rings import Buckets

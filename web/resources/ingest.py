@@ -17,11 +17,11 @@ from urllib.parse import unquote
 import msgspec
 from msgspec import Meta
 
+from headrace.compiler.component.context import Headers, Origin
 from headrace.compiler.errors import UnknownPipeline
 from headrace.compiler.jsontext import NotJson, encode
-from headrace.compiler.language.context import Headers, Origin
-from headrace.compiler.language.diagnostics import shown
 from headrace.compiler.runtime.wayin import NoRoom
+from headrace.compiler.text.diagnostics import shown
 from headrace.web import examples
 from headrace.web.apierror import api_error
 from headrace.web.asgi import Message, Receive, Send, respond, starting, unless_gone

@@ -10,13 +10,13 @@ import falcon
 import falcon.asgi
 import msgspec
 
+from headrace.compiler.component.families import Connection
+from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.config.config import load_pipeline
 from headrace.compiler.errors import Refused
-from headrace.compiler.language.config import load_pipeline
-from headrace.compiler.language.diagnostics import Diagnostic, in_file_order
-from headrace.compiler.language.families import Connection
-from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.runtime.figures import PipelineFigures
 from headrace.compiler.runtime.lifecycle import Status
+from headrace.compiler.text.diagnostics import Diagnostic, in_file_order
 from headrace.web import examples
 from headrace.web.asking import Request
 from headrace.web.auth.access import Access

@@ -17,9 +17,9 @@ import falcon.asgi
 import msgspec
 from msgspec import Meta
 
+from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.component.families import FAMILIES
 from headrace.compiler.jsontext import encode
-from headrace.compiler.language.catalogue import Catalogue
-from headrace.compiler.language.families import FAMILIES
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import Answer, Endpoint, refusals
 from headrace.web.service import Service
@@ -165,7 +165,7 @@ async def root(service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Res
 
 @lru_cache(1)
 def _component_docs(catalogue: Catalogue) -> bytes:
-    from headrace.compiler.language.reference import component_docs  # which a start does not need
+    from headrace.compiler.describe.reference import component_docs  # which a start does not need
 
     return encode(msgspec.convert(component_docs(catalogue), list[ComponentDoc]))
 

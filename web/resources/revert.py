@@ -14,9 +14,9 @@ from msgspec import Meta
 
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import encode
-from headrace.compiler.language.diagnostics import in_file_order
 from headrace.compiler.runtime.plan import Plan
 from headrace.compiler.runtime.reverting import NotReverted, RevertedInPart, Target
+from headrace.compiler.text.diagnostics import in_file_order
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import BODY, Answer, Endpoint, refusals
 from headrace.web.files.reading import Loaded, load_again

@@ -11,20 +11,20 @@ import falcon.asgi
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.component.drafts import Draft, Part, is_refused, part_of
+from headrace.compiler.component.families import Input
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.errors import Refused
 from headrace.compiler.jsontext import encode
-from headrace.compiler.language.catalogue import Catalogue
-from headrace.compiler.language.diagnostics import Diagnostic, Fault, in_file_order
-from headrace.compiler.language.drafts import Draft, Part, is_refused, part_of
-from headrace.compiler.language.families import Input
-from headrace.compiler.language.fields import Integer
-from headrace.compiler.language.records import Record, option
-from headrace.compiler.language.rules import wrong_between, wrong_within
-from headrace.compiler.language.sites import Site
-from headrace.compiler.language.structures import ComponentOf
-from headrace.compiler.language.suggest import one_of
+from headrace.compiler.lint.rules import wrong_between, wrong_within
 from headrace.compiler.runtime.sampling.taking import Sample, Unbuilt, Unread
+from headrace.compiler.schema.fields import Integer
+from headrace.compiler.schema.records import Record, option
+from headrace.compiler.schema.structures import ComponentOf
+from headrace.compiler.text.diagnostics import Diagnostic, Fault, in_file_order
+from headrace.compiler.text.sites import Site
+from headrace.compiler.text.suggest import one_of
 from headrace.web import apierror, examples
 from headrace.web.asking import Request
 from headrace.web.auth.access import Access

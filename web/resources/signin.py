@@ -17,7 +17,7 @@ from msgspec import Meta
 
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import encode
-from headrace.compiler.language.records import Record
+from headrace.compiler.schema.records import Record
 from headrace.web import examples
 from headrace.web.asking import Request
 from headrace.web.auth.access import NOBODY, Access, Caller

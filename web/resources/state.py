@@ -11,9 +11,9 @@ from msgspec import Meta
 
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import encode
-from headrace.compiler.language.structures import AnyObject
-from headrace.compiler.language.suggest import one_of
 from headrace.compiler.runtime.bucketpages import BucketFigures, BucketPage
+from headrace.compiler.schema.structures import AnyObject
+from headrace.compiler.text.suggest import one_of
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import Answer, Endpoint, refusals
 from headrace.web.service import Service

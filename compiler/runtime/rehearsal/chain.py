@@ -18,16 +18,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from headrace.compiler.buckets import Bounds, Bucket, Buckets, Values
 from headrace.compiler.clock import Clock, run_virtual
+from headrace.compiler.component.context import Operator
+from headrace.compiler.component.families import Connection, Transform
+from headrace.compiler.component.states import PipelineState
 from headrace.compiler.delivery import Batch, Delivery, Window
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.context import Operator
-from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.families import Connection, Transform
-from headrace.compiler.language.redaction import Hidden
-from headrace.compiler.language.rules import missing_upstream
-from headrace.compiler.language.secrets import Secrets
-from headrace.compiler.language.states import PipelineState
+from headrace.compiler.lint.rules import missing_upstream
 from headrace.compiler.lowering.chain import Refusals, plainly
 from headrace.compiler.runtime.context import World
 from headrace.compiler.runtime.parts import Parts
@@ -35,6 +32,9 @@ from headrace.compiler.runtime.rehearsal.aside import MOST_SECONDS, Interrupted,
 from headrace.compiler.runtime.rehearsal.seat import Seat
 from headrace.compiler.runtime.rehearsal.tap import Acting, Limits, Lost, Tap
 from headrace.compiler.runtime.rehearsal.turn import Lot
+from headrace.compiler.schema.redaction import Hidden
+from headrace.compiler.schema.secrets import Secrets
+from headrace.compiler.text.diagnostics import Fault
 
 if TYPE_CHECKING:
     from reactivex import Observable

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from headrace.compiler.language.context import (
+from headrace.compiler.component.context import (
     AwaitingStep,
     Operator,
     PacedStep,
     PausingStep,
     Step,
 )
-from headrace.compiler.language.families import Transform
+from headrace.compiler.component.families import Transform
 from headrace.compiler.runtime.context import MOST_SAID, Place, World
 from headrace.compiler.runtime.failures import Failures, cut
 from headrace.compiler.runtime.parts import Parts

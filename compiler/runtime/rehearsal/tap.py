@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from headrace.compiler.component.context import AwaitingStep, Context, Paused, PausingStep, Step
+from headrace.compiler.component.families import Transform
 from headrace.compiler.delivery import Batch, Delivery, JsonValue
-from headrace.compiler.language.context import AwaitingStep, Context, Paused, PausingStep, Step
-from headrace.compiler.language.families import Transform
 from headrace.compiler.runtime.rehearsal.turn import Indices, Lot, Slices, Turn, joined
 
 

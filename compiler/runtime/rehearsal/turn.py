@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
+from headrace.compiler.component.context import Paused, PausingStep
 from headrace.compiler.delivery import Batch
-from headrace.compiler.language.context import Paused, PausingStep
 
 SLICE_SECONDS = 0.0005
 """What a step that pauses may run in a row: it holds the interpreter, and the server waits for that."""

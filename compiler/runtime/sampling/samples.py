@@ -6,9 +6,9 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from headrace.compiler.component.families import Input
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import HeadraceError
-from headrace.compiler.language.families import Input
 from headrace.compiler.runtime.context import World
 from headrace.compiler.runtime.sampling.taking import MOST_BYTES, Sample, Taking, Unbuilt, Unread
 

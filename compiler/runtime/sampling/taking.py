@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from headrace.compiler.component.families import Input
+from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.config.ids import generated_id
 from headrace.compiler.delivery import Batch, Delivery, JsonValue
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.jsontext import encode
-from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.families import Input
-from headrace.compiler.language.ids import generated_id
-from headrace.compiler.language.pipelines import PipelineConfig
-from headrace.compiler.language.redaction import Hidden
 from headrace.compiler.largejson import are_small
 from headrace.compiler.runtime.ahead import read_ahead
 from headrace.compiler.runtime.context import World
@@ -27,6 +25,8 @@ from headrace.compiler.runtime.inputs import pump_over
 from headrace.compiler.runtime.parts import Parts
 from headrace.compiler.runtime.pump import Pump
 from headrace.compiler.runtime.sampling.place import SamplePlace
+from headrace.compiler.schema.redaction import Hidden
+from headrace.compiler.text.diagnostics import Fault
 
 if TYPE_CHECKING:
     from reactivex.abc import DisposableBase

@@ -6,10 +6,10 @@ import traceback
 import pytest
 from reactivex.subject import Subject
 
+from headrace.compiler.component.families import Fusible, PerBatch, PerMessage, Transform
 from headrace.compiler.errors import BatchFailed, BuildRefused
-from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.families import Fusible, PerBatch, PerMessage, Transform
 from headrace.compiler.lowering.chain import lower, plainly
+from headrace.compiler.text.diagnostics import Fault
 from tests.doubles import StubContext
 from tests.marbles import Broker
 

@@ -15,8 +15,8 @@ from reactivex.subject import Subject
 from headrace.compiler import delivery as delivery_module
 from headrace.compiler.buckets import Bounds, Bucket
 from headrace.compiler.clock import Clock, run_virtual
+from headrace.compiler.component.states import PipelineState
 from headrace.compiler.delivery import Acknowledgement, Delivery, Window
-from headrace.compiler.language.states import PipelineState
 from headrace.compiler.lowering.chain import lower, plainly
 from headrace.compiler.lowering.lines import Pacing, Slices
 from headrace.operators.aggregations import FUNCTIONS

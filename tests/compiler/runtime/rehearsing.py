@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from headrace.compiler.language.catalogue import Catalogue
-from headrace.compiler.language.families import Transform
-from headrace.compiler.language.states import PipelineState
+from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.component.families import Transform
+from headrace.compiler.component.states import PipelineState
 from headrace.compiler.runtime.rehearsal.aside import Leash
 from headrace.compiler.runtime.rehearsal.chain import Rehearsal, Surroundings
 from headrace.compiler.runtime.rehearsal.tap import Limits

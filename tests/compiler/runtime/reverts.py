@@ -10,21 +10,21 @@ from typing import Any
 
 from headrace.compiler.buckets import Bucket
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.context import Context, Step
+from headrace.compiler.component.families import Connection, Input, Output, Transform
+from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.states import BucketDeclaration
+from headrace.compiler.config.config import Program
 from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import Sink, Source
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.config import Program
-from headrace.compiler.language.context import Context, Step
-from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.families import Connection, Input, Output, Transform
-from headrace.compiler.language.fields import AnyJson, BucketName, ConnectionName, Text
-from headrace.compiler.language.pipelines import PipelineConfig
-from headrace.compiler.language.records import option
-from headrace.compiler.language.states import BucketDeclaration
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.pipeline import Pipeline
 from headrace.compiler.runtime.plan import Plan
 from headrace.compiler.runtime.reverting import Target
+from headrace.compiler.schema.fields import AnyJson, BucketName, ConnectionName, Text
+from headrace.compiler.schema.records import option
+from headrace.compiler.text.diagnostics import Fault
 from tests.stand_ins import Awaiting, Kept, Told, does
 
 

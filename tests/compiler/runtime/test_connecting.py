@@ -8,7 +8,7 @@ import pytest
 
 from headrace.compiler.clock import run_virtual
 from headrace.compiler.errors import BuildRefused, Refused
-from headrace.compiler.language.diagnostics import Fault
+from headrace.compiler.text.diagnostics import Fault
 from tests.compiler.runtime.connected import GONE, Broker, of
 from tests.stand_ins import (
     Kept,

@@ -7,11 +7,11 @@ import asyncio
 import pytest
 
 from headrace.compiler.clock import run_virtual
+from headrace.compiler.component.context import Context
+from headrace.compiler.component.families import Input
+from headrace.compiler.component.inputbuffers import Either, Static, Tumbling
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import Ended, Refused, Unreachable
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.families import Input
-from headrace.compiler.language.inputbuffers import Either, Static, Tumbling
 from headrace.connectors.arrivals import Arrivals
 from headrace.operators.buffer import Buffer
 from tests.compiler.runtime.connected import GONE, Broker, of

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from headrace.compiler.clock import run_virtual
+from headrace.compiler.component.inputbuffers import Static
 from headrace.compiler.errors import (
     BatchFailed,
 )
-from headrace.compiler.language.inputbuffers import Static
 from headrace.operators.buffer import Buffer
 from tests.stand_ins import (
     Kept,

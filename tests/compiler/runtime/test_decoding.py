@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from headrace.compiler.component.context import Context
+from headrace.compiler.component.envelopes import Wrap
+from headrace.compiler.component.families import Input, Output, Transform
+from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.states import BucketDeclaration, PipelineState
+from headrace.compiler.config.config import Program
 from headrace.compiler.edges import Sink
 from headrace.compiler.errors import Refused
 from headrace.compiler.jsontext import encode
-from headrace.compiler.language.config import Program
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.envelopes import Wrap
-from headrace.compiler.language.families import Input, Output, Transform
-from headrace.compiler.language.pipelines import PipelineConfig
-from headrace.compiler.language.states import BucketDeclaration, PipelineState
 from headrace.compiler.runtime.engine import Engine
 from headrace.connectors.http import HttpInput
 from headrace.connectors.pipeline import PipelineInput

@@ -5,12 +5,12 @@ from __future__ import annotations
 from reactivex import Observable
 
 from headrace.compiler.clock import run_virtual
+from headrace.compiler.component.envelopes import Merge
+from headrace.compiler.component.inputbuffers import Static
 from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import (
     Ended,
 )
-from headrace.compiler.language.envelopes import Merge
-from headrace.compiler.language.inputbuffers import Static
 from headrace.compiler.runtime import turns
 from headrace.connectors.http import HttpInput
 from headrace.operators.buffer import Buffer

@@ -6,7 +6,7 @@ import asyncio
 import json
 
 from headrace.compiler.clock import Clock, run_virtual
-from headrace.compiler.language.families import Transform
+from headrace.compiler.component.families import Transform
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.feed import MOST_WAITING, RUN_BYTES, Event, Feed, Lagged
 from headrace.operators.buffer import Buffer

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from headrace.compiler.clock import run_virtual
+from headrace.compiler.component.envelopes import Merge
+from headrace.compiler.config.config import Program
 from headrace.compiler.errors import Refused
-from headrace.compiler.language.config import Program
-from headrace.compiler.language.envelopes import Merge
 from headrace.connectors.pipeline import PipelineInput
 from tests.stand_ins import Kept, Slow, Told, batches, engine, pipeline, reads, run, takes
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from headrace.compiler.config.config import Program
 from headrace.compiler.edges import InlineSink
 from headrace.compiler.errors import BatchFailed, BuildRefused, Ended, Refused, Unreachable
-from headrace.compiler.language.config import Program
-from headrace.compiler.language.diagnostics import Fault
 from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.text.diagnostics import Fault
 from tests.compiler.runtime.counting import rows
 from tests.compiler.runtime.reverts import flow, staged
 from tests.stand_ins import (

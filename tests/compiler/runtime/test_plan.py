@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from headrace.compiler.component.context import Context
+from headrace.compiler.component.states import BucketDeclaration
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.secrets import Secret
-from headrace.compiler.language.states import BucketDeclaration
 from headrace.compiler.runtime.plan import BucketChanges, Emptied, Ending, Names, Plan
+from headrace.compiler.schema.secrets import Secret
 from headrace.connectors.mqtt import MqttConnection
 from headrace.connectors.opcua import OpcuaConnection
 from headrace.connectors.tls import TlsFiles

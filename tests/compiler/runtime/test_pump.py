@@ -7,9 +7,9 @@ from itertools import count
 import pytest
 
 from headrace.compiler.clock import run_virtual
+from headrace.compiler.component.envelopes import Merge, Wrap
+from headrace.compiler.component.inputbuffers import Tumbling
 from headrace.compiler.delivery import LARGE_BATCH, PART
-from headrace.compiler.language.envelopes import Merge, Wrap
-from headrace.compiler.language.inputbuffers import Tumbling
 from tests.stand_ins import (
     Kept,
     RawTold,

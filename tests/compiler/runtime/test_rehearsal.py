@@ -6,12 +6,12 @@ from datetime import timedelta
 import pytest
 from reactivex import operators as ops
 
-from headrace.compiler.language.families import Transform
-from headrace.compiler.language.fields import ConnectionName, SecretText
-from headrace.compiler.language.records import option
-from headrace.compiler.language.secrets import Secret
+from headrace.compiler.component.families import Transform
 from headrace.compiler.runtime.context import MOST_SAID
 from headrace.compiler.runtime.rehearsal.chain import Surroundings
+from headrace.compiler.schema.fields import ConnectionName, SecretText
+from headrace.compiler.schema.records import option
+from headrace.compiler.schema.secrets import Secret
 from tests.compiler.runtime.rehearsing import NEW_YEAR, handed_on, rehearse
 from tests.peer import peer, replies
 from tests.stand_ins import does, with_attribute

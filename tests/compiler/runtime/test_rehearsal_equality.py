@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from headrace.compiler.buckets import Bounds
 from headrace.compiler.clock import Clock, run_virtual
-from headrace.compiler.language.pipelines import PipelineConfig
-from headrace.compiler.language.states import PipelineState
+from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.states import PipelineState
 from headrace.compiler.runtime.engine import Engine
 from tests.compiler.runtime.rehearsing import NEW_YEAR, rehearse, transform
 from tests.examples import examples

@@ -6,13 +6,13 @@ import asyncio
 
 import pytest
 
+from headrace.compiler.component.context import Context
+from headrace.compiler.component.families import Output
+from headrace.compiler.component.pipelines import PipelineConfig
 from headrace.compiler.edges import Sink
 from headrace.compiler.errors import BuildRefused, UnknownPipeline
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.families import Output
-from headrace.compiler.language.pipelines import PipelineConfig
-from headrace.compiler.language.secrets import Secret, Secrets
 from headrace.compiler.runtime.reverting import NotReverted
+from headrace.compiler.schema.secrets import Secret, Secrets
 from headrace.connectors.http import HttpInput
 from headrace.connectors.pipeline import PipelineInput
 from headrace.operators.buffer import Buffer

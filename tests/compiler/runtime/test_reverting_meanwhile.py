@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
+from headrace.compiler.component.pipelines import PipelineConfig
 from headrace.compiler.errors import PipelineDeleted, Refused
-from headrace.compiler.language.pipelines import PipelineConfig
 from headrace.compiler.runtime.reverting import Ending
 from headrace.connectors.pipeline import PipelineInput
 from headrace.operators.buffer import Buffer

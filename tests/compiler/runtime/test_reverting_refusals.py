@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from headrace.compiler.component.context import Context
+from headrace.compiler.component.families import Output
 from headrace.compiler.edges import Sink
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.families import Output
 from headrace.compiler.runtime.reverting import RevertedInPart
+from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.pipeline import PipelineInput
 from tests.compiler.runtime.reverts import Denying, From, Saying, flow, staged
 from tests.stand_ins import Kept, NeverUp, Slow, Told, running

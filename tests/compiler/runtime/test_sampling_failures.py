@@ -7,19 +7,19 @@ import asyncio
 import pytest
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.context import Context
+from headrace.compiler.component.families import Input
+from headrace.compiler.component.inputbuffers import Static
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused, Ended, Unreachable
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.families import Input
-from headrace.compiler.language.inputbuffers import Static
-from headrace.compiler.language.secrets import Secret, Secrets
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.sampling.taking import (
     Sample,
     Unbuilt,
     Unread,
 )
+from headrace.compiler.schema.secrets import Secret, Secrets
+from headrace.compiler.text.diagnostics import Fault
 from tests.compiler.runtime.sampled import DOWN, Broker, taken
 from tests.stand_ins import (
     Told,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from headrace.compiler.component.context import Context
+from headrace.compiler.component.families import Input
 from headrace.compiler.edges import Source
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.families import Input
 from headrace.compiler.runtime.inbox import CAPACITY
 from headrace.compiler.runtime.sampling import taking
 from headrace.compiler.runtime.sampling.taking import (

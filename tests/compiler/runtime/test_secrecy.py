@@ -11,18 +11,18 @@ from urllib.parse import quote
 import pytest
 
 from headrace.compiler.clock import Clock, run_virtual
+from headrace.compiler.component.context import Context
+from headrace.compiler.component.families import Input, Output
+from headrace.compiler.component.pipelines import PipelineConfig
 from headrace.compiler.edges import Sink, Source
 from headrace.compiler.errors import BatchFailed, BuildRefused, Refused, Unreachable
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.families import Input, Output
-from headrace.compiler.language.fields import SecretText
-from headrace.compiler.language.pipelines import PipelineConfig
-from headrace.compiler.language.records import option
-from headrace.compiler.language.secrets import Secret, Secrets
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.failures import MOST_BYTES
 from headrace.compiler.runtime.sampling.taking import Sample
+from headrace.compiler.schema.fields import SecretText
+from headrace.compiler.schema.records import option
+from headrace.compiler.schema.secrets import Secret, Secrets
+from headrace.compiler.text.diagnostics import Fault
 from tests.stand_ins import Slow, Told, batches, pipeline, run, running, with_attribute
 from tests.virtual import virtual
 

@@ -8,6 +8,9 @@ import json
 import pytest
 
 from headrace.compiler.clock import Clock, run_virtual
+from headrace.compiler.component.catalogue import scan
+from headrace.compiler.config.config import Program, load_pipeline
+from headrace.compiler.config.connections import load_connections
 from headrace.compiler.edges import InlineSink
 from headrace.compiler.errors import (
     BuildRefused,
@@ -16,13 +19,10 @@ from headrace.compiler.errors import (
     Refused,
     UnknownPipeline,
 )
-from headrace.compiler.language.catalogue import scan
-from headrace.compiler.language.config import Program, load_pipeline
-from headrace.compiler.language.connections import load_connections
-from headrace.compiler.language.diagnostics import Fault
-from headrace.compiler.language.documents import read
-from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.schema.secrets import Secrets
+from headrace.compiler.text.diagnostics import Fault
+from headrace.compiler.text.documents import read
 from tests.stand_ins import Kept, NeverUp, Told, batches, engine, pipeline, reads, running, takes
 
 CATALOGUE = scan("headrace.operators", "headrace.connectors")

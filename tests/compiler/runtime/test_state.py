@@ -9,18 +9,18 @@ import pytest
 
 from headrace.compiler.buckets import Bounds, Bucket
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.component.context import Context, Step
+from headrace.compiler.component.families import Transform
+from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.states import BucketDeclaration, PipelineState
+from headrace.compiler.config.config import Program, load_program
 from headrace.compiler.errors import BuildRefused, PipelineExists, Refused
-from headrace.compiler.language.catalogue import Catalogue
-from headrace.compiler.language.config import Program, load_program
-from headrace.compiler.language.context import Context, Step
-from headrace.compiler.language.documents import read
-from headrace.compiler.language.families import Transform
-from headrace.compiler.language.fields import BucketName
-from headrace.compiler.language.pipelines import PipelineConfig
-from headrace.compiler.language.records import option
-from headrace.compiler.language.sites import Site
-from headrace.compiler.language.states import BucketDeclaration, PipelineState
 from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.schema.fields import BucketName
+from headrace.compiler.schema.records import option
+from headrace.compiler.text.documents import read
+from headrace.compiler.text.sites import Site
 from tests.stand_ins import Kept, Told, batches, engine, pipeline, reads, running, takes
 from tests.virtual import virtual
 
@@ -157,7 +157,7 @@ class Refusing(Transform, kind="refusing"):
     """Cannot be built."""
 
     def step(self, ctx: Context) -> Step:
-        from headrace.compiler.language.diagnostics import Fault
+        from headrace.compiler.text.diagnostics import Fault
 
         raise BuildRefused(Fault("conflict", "no"))
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from headrace.compiler.config.config import load_program
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import decode_exact
-from headrace.compiler.language.config import load_program
 from headrace.compiler.lowering.paths import DottedPath
 from headrace.connectors.clickhouse.native import native_type
 from headrace.connectors.postgres.postgres_table import KINDS
 from headrace.connectors.tables.cells import CELLS
 from headrace.connectors.tables.output import TableOutput
 from headrace.connectors.tables.rows import StoredColumn
-from tests.compiler.language.components import written
+from tests.compiler.catalogued import written
 from tests.doubles import StubContext, refusals
 from tests.shelves import CATALOGUE, Shelf, columns, diagnosed, diagnostics_of, shelf
 

@@ -11,8 +11,8 @@ from typing import Any
 import falcon.testing
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.schema.secrets import Secrets
 from headrace.web.app import Application
 from headrace.web.asgi import Asgi, Message, Receive, Send
 from headrace.web.auth.opening import opened

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.language.catalogue import Catalogue
+from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.app import Application
 from headrace.web.auth.access import Access, Caller, Doors, Open

@@ -9,7 +9,7 @@ from base64 import b64encode
 import argon2.low_level
 import pytest
 
-from headrace.compiler.language.secrets import Secrets
+from headrace.compiler.schema.secrets import Secrets
 from headrace.web.auth import accounts as subject
 from headrace.web.auth.access import Access, Caller
 from headrace.web.auth.accounts import Accounts, BasicHeaders, decoded

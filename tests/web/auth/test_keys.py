@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.language.urls import Address
+from headrace.compiler.schema.urls import Address
 from headrace.web.auth.keys import (
     BETWEEN_SECONDS,
     FETCH_SECONDS,

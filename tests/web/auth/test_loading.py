@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headrace.compiler.language.diagnostics import Severity
+from headrace.compiler.text.diagnostics import Severity
 from headrace.web.auth.access import Access
 from headrace.web.auth.settings import BasicAuth, JwtAuth, NoAuth, ServerSettings
 from headrace.web.files.reading import Files, load

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.compiler.language.diagnostics import Diagnostic
-from headrace.compiler.language.render import render
-from headrace.compiler.language.secrets import Secrets
+from headrace.compiler.schema.secrets import Secrets
+from headrace.compiler.text.diagnostics import Diagnostic
+from headrace.compiler.text.render import render
 from tests.web.auth.loaded import JWT, basic, read
 
 PASSWORD = "open-sesame-42"

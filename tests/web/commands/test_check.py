@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from headrace.compiler.language.render import render
+from headrace.compiler.text.render import render
 from headrace.web.commands.cli import commands
 from headrace.web.commands.selection import COMPANIONS
 from headrace.web.files.reading import Files, catalogue, load

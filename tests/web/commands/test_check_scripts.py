@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from headrace.compiler.language.config import load_pipeline
-from headrace.compiler.language.documents import read
+from headrace.compiler.config.config import load_pipeline
+from headrace.compiler.text.documents import read
 from headrace.web.docs.transcripts import checked
 from headrace.web.files.reading import catalogue
 from tests.web.commands.checked import check, config_of, written

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.compiler.language.config import load_program
-from headrace.compiler.language.connections import load_connections
-from headrace.compiler.language.documents import read
+from headrace.compiler.config.config import load_program
+from headrace.compiler.config.connections import load_connections
+from headrace.compiler.text.documents import read
 from headrace.web.files.reading import catalogue
 
 KNOWN = catalogue()

@@ -13,8 +13,8 @@ import jsonschema
 import pytest
 from click.testing import CliRunner
 
-from headrace.compiler.language.config import load_program
-from headrace.compiler.language.documents import Unreadable, read, read_file
+from headrace.compiler.config.config import load_program
+from headrace.compiler.text.documents import Unreadable, read, read_file
 from headrace.web.commands.cli import commands
 from headrace.web.commands.editors import FILES, printed
 from headrace.web.files.reading import Files, catalogue, load

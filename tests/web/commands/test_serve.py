@@ -12,8 +12,8 @@ from typing import Any, cast
 import falcon.testing
 import pytest
 
+from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.errors import Refused
-from headrace.compiler.language.catalogue import Catalogue
 from headrace.web.auth.doors import Guarded
 from headrace.web.commands import serve
 from headrace.web.commands.telling import Telling

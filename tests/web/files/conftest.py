@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.datadir import DataDir
-from headrace.compiler.language.catalogue import Catalogue
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.app import Application
 from headrace.web.files.reading import Files, load

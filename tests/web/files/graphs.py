@@ -13,22 +13,22 @@ from typing import Any
 from hypothesis import strategies as st
 from marshmallow import ValidationError
 
-from headrace.compiler.language import fields
-from headrace.compiler.language.blank import is_blank
-from headrace.compiler.language.catalogue import Catalogue
-from headrace.compiler.language.config import load_pipeline
-from headrace.compiler.language.documents import read
-from headrace.compiler.language.dumping import Snapshot
-from headrace.compiler.language.families import Component, Connection
-from headrace.compiler.language.ground import Ground
-from headrace.compiler.language.pipelines import PipelineConfig
-from headrace.compiler.language.records import Record
-from headrace.compiler.language.settings import settings_of
-from headrace.compiler.language.states import BucketDeclaration
-from headrace.compiler.language.structures import ListOf, ObjectOf, RecordOf
-from headrace.compiler.language.urls import HttpUrl
-from headrace.compiler.language.variants import VariantOf, untagged
-from headrace.compiler.language.writing import write
+from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.component.families import Component, Connection
+from headrace.compiler.component.ground import Ground
+from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.states import BucketDeclaration
+from headrace.compiler.config.config import load_pipeline
+from headrace.compiler.config.dumping import Snapshot
+from headrace.compiler.schema import fields
+from headrace.compiler.schema.blank import is_blank
+from headrace.compiler.schema.records import Record
+from headrace.compiler.schema.settings import settings_of
+from headrace.compiler.schema.structures import ListOf, ObjectOf, RecordOf
+from headrace.compiler.schema.urls import HttpUrl
+from headrace.compiler.schema.variants import VariantOf, untagged
+from headrace.compiler.text.documents import read
+from headrace.compiler.text.writing import write
 from headrace.web.files.reading import catalogue
 from tests.test_catalogue_docs import CONNECTIONS, examples
 

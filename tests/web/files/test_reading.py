@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from headrace.compiler.language.catalogue import Catalogue
-from headrace.compiler.language.render import render
+from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.text.render import render
 from headrace.web.files.reading import Files, Loaded, load
 
 CONFIG = """

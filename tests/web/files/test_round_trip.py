@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import event, given
 
-from headrace.compiler.language.comparing import differing, is_same
-from headrace.compiler.language.diagnostics import Severity
-from headrace.compiler.language.dumping import Snapshot
-from headrace.compiler.language.families import Component
+from headrace.compiler.component.families import Component
+from headrace.compiler.config.comparing import differing, is_same
+from headrace.compiler.config.dumping import Snapshot
+from headrace.compiler.text.diagnostics import Severity
 from headrace.web.files.layout import LayoutFile
 from headrace.web.files.reading import Files, Loaded, load
 from headrace.web.files.replacing import replace

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from headrace.compiler.language.decoding import LARGEST
-from headrace.compiler.language.dumping import Snapshot
+from headrace.compiler.config.dumping import Snapshot
+from headrace.compiler.text.decoding import LARGEST
 from headrace.web.files.layout import LayoutFile
 from headrace.web.files.reading import Files, Loaded, load
 from headrace.web.files.replacing import NotWritten, replace, steps

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from headrace.compiler.language.diagnostics import Diagnostic
-from headrace.compiler.language.secrets import Secret, Secrets
+from headrace.compiler.schema.secrets import Secret, Secrets
+from headrace.compiler.text.diagnostics import Diagnostic
 from headrace.web.process.log import MOST_WAITING, JsonLine, OneLine, StandardError, configure
 
 

@@ -13,14 +13,14 @@ import jsonschema
 import pytest
 import pytest_asyncio
 
+from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.component.context import Context
+from headrace.compiler.component.families import Connection, Input
 from headrace.compiler.errors import Ended
-from headrace.compiler.language.catalogue import Catalogue
-from headrace.compiler.language.context import Context
-from headrace.compiler.language.families import Connection, Input
-from headrace.compiler.language.fields import ConnectionName, Integer, SecretText, Text
-from headrace.compiler.language.records import Record, option
-from headrace.compiler.language.secrets import Secret
-from headrace.compiler.language.structures import RecordOf
+from headrace.compiler.schema.fields import ConnectionName, Integer, SecretText, Text
+from headrace.compiler.schema.records import Record, option
+from headrace.compiler.schema.secrets import Secret
+from headrace.compiler.schema.structures import RecordOf
 from headrace.web.app import Application
 from headrace.web.openapi import described
 from headrace.web.service import Service

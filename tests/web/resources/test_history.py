@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.language.retention import DEFAULT_RETENTION
+from headrace.compiler.config.retention import DEFAULT_RETENTION
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.history import History
 from headrace.compiler.runtime.records import Record

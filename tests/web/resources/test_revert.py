@@ -14,10 +14,10 @@ import falcon.testing
 import pytest
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.datadir import DataDir
-from headrace.compiler.language.catalogue import Catalogue
-from headrace.compiler.language.secrets import Secrets
 from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.schema.secrets import Secrets
 from headrace.web.app import Application
 from headrace.web.files.reading import Files, Loaded, load, load_again
 from headrace.web.resources import revert as reverting

@@ -16,10 +16,10 @@ import pytest
 
 from headrace.compiler.buckets import Bounds, Bucket
 from headrace.compiler.clock import Clock
-from headrace.compiler.language.catalogue import Catalogue
-from headrace.compiler.language.config import load_program
-from headrace.compiler.language.documents import read
+from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.config.config import load_program
 from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.text.documents import read
 from headrace.web.app import Application
 from headrace.web.resources import state
 from headrace.web.service import Service

@@ -11,21 +11,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from headrace.compiler.buckets import Values
+from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.component.drafts import Part, is_refused, loaded, part_of
+from headrace.compiler.component.families import Transform
+from headrace.compiler.component.ground import Ground
+from headrace.compiler.component.states import PipelineState, undeclared
+from headrace.compiler.config.connections import misnamed
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.jsontext import decode
-from headrace.compiler.language.catalogue import Catalogue
-from headrace.compiler.language.connections import misnamed
-from headrace.compiler.language.diagnostics import Diagnostic, Fault, in_file_order
-from headrace.compiler.language.documents import Document
-from headrace.compiler.language.drafts import Part, is_refused, loaded, part_of
-from headrace.compiler.language.families import Transform
-from headrace.compiler.language.fields import AnyJson, Boolean, Number, Text
-from headrace.compiler.language.ground import Ground
-from headrace.compiler.language.records import Record, option
-from headrace.compiler.language.sites import Site
-from headrace.compiler.language.states import PipelineState, undeclared
-from headrace.compiler.language.structures import AnyObject, ComponentOf, ListOf, ObjectOf, RecordOf
 from headrace.compiler.runtime.rehearsal.chain import Surroundings
+from headrace.compiler.schema.fields import AnyJson, Boolean, Number, Text
+from headrace.compiler.schema.records import Record, option
+from headrace.compiler.schema.structures import AnyObject, ComponentOf, ListOf, ObjectOf, RecordOf
+from headrace.compiler.text.diagnostics import Diagnostic, Fault, in_file_order
+from headrace.compiler.text.documents import Document
+from headrace.compiler.text.sites import Site
 from headrace.operators.script import Script
 from headrace.web.bodies import WrongBody, document_of
 

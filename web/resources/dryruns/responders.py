@@ -11,11 +11,10 @@ from typing import Any
 import falcon.asgi
 from msgspec import UNSET
 
+from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.component.states import PipelineState
 from headrace.compiler.errors import Refused
 from headrace.compiler.jsontext import encode
-from headrace.compiler.language.catalogue import Catalogue
-from headrace.compiler.language.diagnostics import Diagnostic, Fault
-from headrace.compiler.language.states import PipelineState
 from headrace.compiler.runtime.rehearsal.aside import Leash, TookTooLong
 from headrace.compiler.runtime.rehearsal.chain import (
     MOST_MESSAGES,
@@ -24,6 +23,7 @@ from headrace.compiler.runtime.rehearsal.chain import (
     Rehearsal,
     Surroundings,
 )
+from headrace.compiler.text.diagnostics import Diagnostic, Fault
 from headrace.operators.scripting import ScriptFailed
 from headrace.web import apierror, examples
 from headrace.web.asking import Request

@@ -1,0 +1,1 @@
+"""What a config names: components and their families, the pipeline they make, what each tells."""

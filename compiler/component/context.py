@@ -1,0 +1,201 @@
+"""What a component may ask while it is built, and the shapes of what it gives.
+
+The runtime hands in the real one, a test a double. It is one component's own: it knows the pipeline
+and the component's place in it, so no component has to say who it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from headrace.compiler.buckets import Bucket
+from headrace.compiler.datadir import DataDir
+from headrace.compiler.delivery import Batch, Delivery
+from headrace.compiler.edges import Source
+from headrace.compiler.jsontext import Decoding
+from headrace.compiler.schema.secrets import Secret
+
+if TYPE_CHECKING:
+    from reactivex import Observable
+
+    from headrace.compiler.clock import Clock
+    from headrace.compiler.component.families import Connection
+    from headrace.compiler.component.readings import Reading
+    from headrace.compiler.component.states import PipelineState
+
+Step = Callable[[Batch], list[Batch]]
+"""The pure core of a transform: one batch in, zero or more out. Never changes what it is handed."""
+AwaitingStep = Callable[[Batch], Awaitable[list[Batch]]]
+"""A step that waits for somebody. Runs one batch at a time, in order."""
+PausingStep = Callable[[Batch, float], "list[Batch] | Paused"]
+"""A step that may take long: it works for so many seconds and goes on later, in order."""
+PacedStep = Callable[[Batch], Iterator[Batch | None]]
+"""A step on a large batch: yields each batch that it makes, and None wherever others may have a turn.
+Where it makes one batch at the end and raises before, it has made nothing."""
+Operator = Callable[["Observable[Delivery]"], "Observable[Delivery]"]
+"""A step lifted onto deliveries, or an Rx operator that remembers across batches and knows time."""
+
+_C = TypeVar("_C", bound="Connection")
+_R = TypeVar("_R")
+
+
+Release = Callable[[], None]
+"""Has what is held go, as if its time were over."""
+
+
+class Paused(Protocol):
+    """What a `PausingStep` has begun and could not finish in its time."""
+
+    def resume(self, seconds: float) -> list[Batch] | None:
+        """Go on for so long; return what became of the batch, None when it is not over yet."""
+
+    def close(self) -> None:
+        """Give it up."""
+
+
+Headers = Iterable[tuple[bytes, bytes]]
+Origin = tuple[str, str | None, Headers]
+"""Method, ``ip:port`` when it is known, and the headers of a post, names in lower case."""
+
+
+class Ingress(Protocol):
+    """What an input gives whoever wants to post to its pipeline over the API."""
+
+    wants_origin: bool
+    """Whether it looks at where a post came from."""
+    decoding: Decoding
+    """How what is posted is decoded."""
+
+    def admits(self, headers: Callable[[str], str | None]) -> bool:
+        """Return whether the input's own credential is satisfied; ``headers`` looks one up."""
+
+    def has_room_for(self, size: int) -> bool:
+        """Return whether a body of so many bytes may wait beside those that do."""
+
+    def offer(self, batch: Batch, origin: Origin | None, size: int = 0) -> bool:
+        """Queue one batch, of a body of ``size`` bytes; False when it was not taken: there is no room."""
+
+
+class Context(Protocol):
+    """One component's view of the world while it is built."""
+
+    pipeline: str
+    """Id of the pipeline it belongs to."""
+    place: str
+    """Its place in the config, such as ``transforms[2]``."""
+    index: int
+    """Its index in its list."""
+    clock: Clock
+    data_dir: DataDir | None
+    """Root of everything that is written to files; None: the server writes none."""
+    base: Path | None
+    """Directory that files of a config are named from: that of the config; None without one."""
+    state: PipelineState | None
+    """The bucket that the pipeline uses, and what its messages are filed under."""
+    decoding: Decoding
+    """How JSON that comes in is decoded: ask it anew for each batch."""
+
+    def bucket(self, name: str | None = None) -> Bucket:
+        """Return a bucket that the component names, or that of the pipeline.
+
+        Raises:
+            BuildRefused: the pipeline has no state.
+        """
+
+    def connection(self, kind: type[_C], name: str) -> _C:
+        """Return the filed connection of that kind, which is there: a component is not built without."""
+
+    def reads(self, file: str) -> None:
+        """Tell that a file is about to be read, as the config names it.
+
+        A revert builds the pipeline again once the file holds something else.
+        """
+
+    def read(self, reading: Reading[_R]) -> _R:
+        """Return what some files make, read before the build if the connection has told of them.
+
+        As with `reads`, a revert builds the pipeline again once they hold something else.
+
+        Raises:
+            BuildRefused: as the reading does.
+        """
+
+    def resolve(self, secret: Secret) -> str:
+        """Return the value of a secret, or raise `UnresolvedSecret`."""
+
+    def hide(self, value: str) -> None:
+        """Show this credential in no text of the component, though no reference stands for it."""
+
+    def redact(self, text: str) -> str:
+        """Return the text without any value this component has resolved or hidden."""
+
+    def warn(self, text: str) -> None:
+        """Log a warning that names pipeline and component."""
+
+    def warn_once(self, text: str) -> None:
+        """Log a warning, the first time only: for what every message may repeat."""
+
+    def skip(self, text: str) -> None:
+        """Count a payload that is passed over, and warn of it as `warn_once` does."""
+
+    def has_warned(self, text: str) -> bool:
+        """Return whether `warn_once` was told this already."""
+
+    def fail(self, message: str) -> None:
+        """Count and report a failure of this component that no batch carries (a timer's write)."""
+
+    def lift(self, step: Step, paced: PacedStep | None = None) -> Operator:
+        """Return the operator that runs a step, reports a failing batch and carries on.
+
+        ``paced`` is the same step for a large batch, in slices.
+        """
+
+    def in_parts(self, operator: Operator) -> Operator:
+        """Return an operator that is handed a large batch part after part, others having their turn.
+
+        For one that holds messages, and does not mind in which batches they come.
+        """
+
+    def lift_awaiting(self, step: AwaitingStep) -> Operator:
+        """Return the operator that awaits a step, one batch at a time and in order."""
+
+    def lift_pausing(self, step: PausingStep) -> Operator:
+        """Return the operator that runs a step in slices, one batch at a time and in order."""
+
+    def admit(self, ingress: Ingress) -> None:
+        """Offer this input as the pipeline's way in over the API."""
+
+    def attach(self, upstream: str) -> Source:
+        """Return the bounded inbox that receives what another pipeline hands on."""
+
+    def holds(self, count: Callable[[], int], release: Release | None) -> None:
+        """Tell how many messages are held on purpose, for the metrics; asked when they are read.
+
+        ``release`` lets them go when their input can wait no longer; None: they must not go early, as a
+        time or a gate ends the wait.
+        """
+
+    def release(self) -> int:
+        """Have what those of the pipeline's buffers hold that may let go early go now.
+
+        For an input whose broker sends nothing more until some of it is acknowledged. Returns how many
+        messages that were.
+        """
+
+    def held(self) -> int:
+        """Return how many messages the pipeline's buffers hold on purpose."""
+
+    def claim(self, key: str) -> None:
+        """Have something for oneself as long as the pipeline lives: a client id at a broker.
+
+        Raises:
+            BuildRefused: another component of this server has it.
+        """
+
+    def note(self, text: str) -> None:
+        """Log what went well after all, naming pipeline and component."""
+
+    def on_finish(self, action: Callable[[], Awaitable[None]]) -> None:
+        """Have something awaited once when the pipeline has ended (a client to close)."""

@@ -1,0 +1,268 @@
+"""Components: what a config names by `type`, in four families.
+
+    class Splitter(Transform, kind="splitter", listed=2): ...
+
+The family comes from the base class, the kind from the class statement, the options from the body,
+and ``listed`` is the place in the reference. Nothing else anywhere lists kinds: the catalogue scans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+from headrace.compiler.component.context import Context, Operator, PacedStep, Step
+from headrace.compiler.component.dryrun import DryRunHooks
+from headrace.compiler.component.envelopes import Envelope
+from headrace.compiler.component.fieldflow import Demand, FieldUse, Passing
+from headrace.compiler.component.ground import Ground
+from headrace.compiler.component.holders import Holder
+from headrace.compiler.component.inputbuffers import InputBuffer
+from headrace.compiler.component.readings import Reading
+from headrace.compiler.delivery import Batch, parts
+from headrace.compiler.edges import Sink, Source
+from headrace.compiler.largejson import LargeList
+from headrace.compiler.schema.fields import Choice
+from headrace.compiler.schema.records import Record, option
+from headrace.compiler.schema.variants import VariantOf
+from headrace.compiler.text.diagnostics import Fault
+
+if TYPE_CHECKING:
+    from headrace.compiler.lowering.code import Code
+
+Stage = Literal["input", "transform", "output"]
+"""The families of the components that a pipeline is made of."""
+
+FAMILIES = (*get_args(Stage), "connection")
+"""All families, in the order of the reference."""
+
+
+class Component(Record):
+    """One thing a config can name. A subclass with a ``kind`` is a component; one without, a family."""
+
+    family: ClassVar[str]
+    kind: ClassVar[str] = ""
+    listed: ClassVar[int] = 1000
+    one_of: ClassVar[tuple[str, ...]] = ()
+    """Options (wire names) of which exactly one is given: the variants of a component without a tag
+    of its own, as the reference and the schema show them."""
+    drivers: ClassVar[tuple[str, ...]] = ()
+    """Modules that it needs once it runs. They are imported before it is built, off the loop."""
+
+    def __init_subclass__(
+        cls, family: str | None = None, kind: str = "", listed: int = 1000, **keywords: Any
+    ) -> None:
+        super().__init_subclass__(**keywords)
+        if family is not None:
+            cls.family = family
+        cls.kind = kind
+        cls.listed = listed
+
+    def dump(self, *, masked: bool = True) -> dict[str, Any]:
+        """Return the config object, `type` first."""
+        return {"type": self.kind, **super().dump(masked=masked)}
+
+    def examine(self, ground: Ground) -> Iterator[Fault]:
+        """Yield what cannot work, or is odd, where the component stands. Asked before it is built."""
+        return iter(())
+
+    def claims(self) -> Iterable[str]:
+        """Yield what no other component of its family in the pipeline may have as well.
+
+        As a noun phrase that tells one thing from another: ``the topic 'a/b' of 'bus'``.
+        """
+        return ()
+
+    def field_use(self) -> FieldUse:
+        """Return which message fields it touches; a component that cannot tell says so."""
+        return FieldUse.unknown()
+
+
+class Connection(Component, family="connection"):
+    """Named credentials on file. Read once, when a component that names it is built.
+
+    `examine` tells what no build would take, whatever its secrets are: with that it is refused wherever
+    it is filed, in a file or over the API.
+    """
+
+    def readings(self) -> Iterable[Reading[Any]]:
+        """Yield what a component that names it asks its context for: it is read before the build."""
+        return ()
+
+
+class Input(Component, family="input"):
+    """Where messages come from."""
+
+    acknowledges: ClassVar[bool] = False
+    """Whether there is a broker to tell, so that ``ack: on_delivery`` means something."""
+    unacknowledged: ClassVar[str] = ""
+    """Why there is nobody to tell, where that may surprise, as a clause: ``a channel keeps nothing``."""
+    is_only: ClassVar[bool] = False
+    """Whether a pipeline may have at most one of this kind."""
+    attaches: ClassVar[Mapping[str, str]] = {}
+    """Metadata of this kind under an envelope: key to one sentence."""
+    unsampled: ClassVar[str] = ""
+    """Why no sample can be taken of it, as a clause: ``nothing is there to read``. Most: one can."""
+
+    ack: str = option(
+        Choice(
+            "on_receipt",
+            "on_delivery",
+            elsewhere={"on_receipt": "auto early receive", "on_delivery": "end_to_end late manual"},
+        ),
+        "When a message is acknowledged to its broker: as it arrives, or when all of it has left the"
+        " outputs.",
+        default="on_receipt",
+        elsewhere="acknowledge acknowledgement",
+    )
+    buffer: InputBuffer | None = option(
+        VariantOf(InputBuffer),
+        "Batches messages before the transforms see them.",
+        default=None,
+        elsewhere="batch batching window",
+    )
+    envelope: Envelope | None = option(
+        VariantOf(Envelope),
+        "Attaches metadata to each message.",
+        default=None,
+        elsewhere="metadata",
+    )
+
+    def source(self, ctx: Context) -> Source:
+        """Build what the pump reads. May refuse; opens nothing yet."""
+        raise NotImplementedError
+
+    def glimpse(self, ctx: Context) -> tuple[Source, Sequence[str]]:
+        """Build what a sample reads, and tell what it does differently.
+
+        It reads what a pipeline would, and leaves no trace: nobody else misses a message, and the other
+        side keeps nothing of it. It is never told to acknowledge anything. Override where `source` takes
+        part in something that outlives it, or that others have a share in.
+        """
+        return self.source(ctx), ()
+
+    def hands_on(self) -> Iterable[str] | None:
+        """Return every field its messages can have, before the envelope; None when it cannot know."""
+        return None
+
+    def starved_by(self, holder: Holder) -> Fault | None:
+        """Return the warning about what holds messages for longer than its broker can wait.
+
+        Asked of each that holds as many messages as came in, and longer than a moment.
+        """
+        return None
+
+    def is_batching(self) -> bool:
+        """Return whether a batch can hold more than one message."""
+        return self.buffer is not None or getattr(self, "max_batch", 1) > 1
+
+
+class Transform(Component, DryRunHooks, family="transform"):
+    """A step of the chain: batches in, batches out."""
+
+    is_gathering: ClassVar[bool] = False
+    """Whether it can hand on larger batches than it was given."""
+    remembers: ClassVar[bool] = False
+    """Whether it may write into the pipeline's bucket what messages hold."""
+    recalls: ClassVar[bool] = False
+    """Whether it may hand on what is in the pipeline's bucket."""
+
+    def passes(self, before: Passing) -> Passing:
+        """Return what is known of what it hands on, from what is known of what comes in.
+
+        Nothing uncertain: a warning may follow from it. Override where more can be said than which
+        fields it uses and whether it gathers.
+        """
+        after = before.surely(each.path for each in self.demands()).after(self.field_use())
+        return after.at_most(None) if self.is_gathering else after
+
+    def demands(self) -> Iterator[Demand]:
+        """Yield the fields without which it fails a batch, null being none."""
+        yield from ()
+
+    def oddities(self, before: Passing) -> Iterator[Fault]:
+        """Yield what is odd about where it stands, from what is known of what comes in. Warnings."""
+        return iter(())
+
+    def holder(self) -> Holder | None:
+        """Return how many messages it holds on purpose and how long; most hold none."""
+        return None
+
+    def step(self, ctx: Context) -> Step:
+        """Return the pure core; `operator` lifts it."""
+        raise NotImplementedError
+
+    def operator(self, ctx: Context) -> Operator:
+        """Return the Rx operator. Override only for what remembers across batches and knows time."""
+        return ctx.lift(self.step(ctx), self.paced(ctx))
+
+    def paced(self, ctx: Context) -> PacedStep | None:
+        """Return the same core for a large batch, in slices; None: one that takes no time anyway."""
+        return None
+
+    @property
+    def takes_each_alone(self) -> bool:
+        """Whether its step makes of a batch what it makes of each message by itself, as one batch."""
+        return False
+
+
+class Fusible(Transform):
+    """A transform that can write what it does as source, one message after the other.
+
+    `step` stays the plain, slow truth: it is what a batch is run through again when the loop raises,
+    and what a dry run shows. So what a loop does before it raises may show nowhere.
+
+    Neighbours that are pure are fused into one generated loop per batch: any number that are
+    `PerMessage`, and one `PerBatch`. Others have a loop of their own.
+    """
+
+    def generate(self, code: Code, ctx: Context) -> None:
+        """Write the source for one message."""
+        raise NotImplementedError
+
+    def paced(self, ctx: Context) -> PacedStep:
+        """Return the plain form for a large batch: one batch in the end, if any.
+
+        In one go: override where that takes long.
+        """
+        step = self.step(ctx)
+        return lambda batch: iter(step(batch))
+
+
+class PerMessage(Fusible):
+    """A transform that looks at one message at a time and remembers nothing."""
+
+    def paced(self, ctx: Context) -> PacedStep:
+        """Return the step on one part after the other."""
+        step = self.step(ctx)
+
+        def paced(batch: Batch) -> Iterator[Batch | None]:
+            made: Batch = LargeList()
+            for part in parts(batch):
+                for some in step(part):
+                    made += some
+                yield None
+            yield made
+
+        return paced
+
+    @property
+    def takes_each_alone(self) -> bool:
+        """Each message is for itself."""
+        return True
+
+
+class PerBatch(Fusible):
+    """A transform that gathers the messages of one batch into another: the last of a fused loop."""
+
+
+class Output(Component, family="output"):
+    """Where batches go."""
+
+    def keeps_digits(self) -> bool:
+        """Return whether numbers have to reach it as they were written: ``1.10``, thirty digits."""
+        return False
+
+    def open(self, ctx: Context) -> Sink:
+        """Build what the output worker writes to. May refuse; opens nothing yet."""
+        raise NotImplementedError

@@ -1,0 +1,351 @@
+"""Which fields of a message a component touches, and what is left of them along a chain.
+
+`FieldUse` is what one component says of itself. `Passing` is what is known of the batches at one
+place of a chain: the fields their messages can have, how large a batch can be, whether one can come
+at all. It only ever says what is certain: a field is *missing* when no message can have it there.
+
+A path is written as in a config: the literal key of the top level if a message has it, else keys
+that lead down through objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from headrace.compiler.component.values import Values
+from headrace.compiler.text.diagnostics import Path
+
+_DEEPEST = 32
+"""Segments of a path that are looked at; what lies deeper is not told apart."""
+_MOST_KEYS = 1000
+"""Keys of an object that are told apart."""
+_MOST_VALUES = 20
+"""Fields of which something is known, and how much of each: older knowledge is forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldUse:
+    """What one component reads, writes and removes. What is claimed has to hold for every message.
+
+    - ``reads``: nothing outside these paths influences what the component does, apart from handing
+      the rest on as it is.
+    - ``asks``: those of them that only what comes in can answer; what the component may have
+      written itself before it reads it is left out. All of ``reads``, unless it says otherwise.
+    - ``writes``: it may write these paths and no others; ``keys`` the same for keys of the top
+      level that are written whole, dots and all, as a `reducer` does.
+    - ``removes``: these are taken out, as far as they are not written. As ever, the literal key is
+      taken where there is one, and then the path below may still lead somewhere.
+    - ``keeps``: what it does not write or remove is handed on as it was. A `map` with
+      ``keep: mapped`` and a `reducer` keep nothing.
+    - ``drops_without``: a message that lacks one of these is not handed on.
+    - ``by_key``: it also reads the field that `state.key` of its pipeline names.
+    """
+
+    reads: frozenset[str] = frozenset()
+    writes: frozenset[str] = frozenset()
+    removes: frozenset[str] = frozenset()
+    keeps: bool = True
+    is_known: bool = True
+    asks: frozenset[str] = frozenset()
+    keys: frozenset[str] = frozenset()
+    drops_without: frozenset[str] = frozenset()
+    by_key: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        reads: Iterable[str] = (),
+        writes: Iterable[str] = (),
+        removes: Iterable[str] = (),
+        keeps: bool = True,
+        asks: Iterable[str] | None = None,
+        keys: Iterable[str] = (),
+        drops_without: Iterable[str] = (),
+        by_key: bool = False,
+    ) -> Self:
+        """Return the use of a component that knows."""
+        read = frozenset(reads)
+        return cls(
+            read,
+            frozenset(writes),
+            frozenset(removes),
+            keeps,
+            True,
+            read if asks is None else frozenset(asks),
+            frozenset(keys),
+            frozenset(drops_without),
+            by_key,
+        )
+
+    @classmethod
+    def unknown(cls) -> Self:
+        """Return the use of a component that cannot tell: it may read and write anything."""
+        return cls(is_known=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A field without which a component fails a batch.
+
+    ``place`` is where the component spells it, ``remedy`` what to write there so that it fails no more.
+    """
+
+    path: str
+    place: Path
+    remedy: str
+
+
+class Paths:
+    """Paths that were touched, to ask which others lead to, through or below one of them."""
+
+    def __init__(self, paths: Iterable[str] = ()) -> None:
+        self._touched: set[str] = set()
+        self._above: set[str] = set()
+        for path in paths:
+            self.add(path)
+
+    def add(self, path: str) -> None:
+        """Take one more."""
+        self._touched.add(path)
+        self._above.update(_above(path))
+
+    def __contains__(self, path: str) -> bool:
+        return (
+            path in self._touched
+            or path in self._above
+            or any(each in self._touched for each in _above(path))
+        )
+
+
+Who = tuple[str, ...]
+"""The components that saw to it that something is not there, in words for a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Which keys an object can have. Whether there is an object at all is not known.
+
+    ``keys`` has the shape below each key that is told apart, or whoever took that key away. Others
+    are possible if it ``is_open``; if not, ``closed_by`` saw to it. So many keys that nobody would
+    write them are no longer told apart.
+    """
+
+    keys: Mapping[str, Shape | Who]
+    is_open: bool = False
+    closed_by: Who = ()
+
+    @classmethod
+    def anything(cls) -> Shape:
+        """Return the shape of what nothing is known of."""
+        return _ANYTHING
+
+    @classmethod
+    def of(cls, keys: Iterable[str], by: str) -> Self:
+        """Return the shape of an object that has no other keys."""
+        return cls(dict.fromkeys(keys, _ANYTHING), closed_by=(by,))
+
+    def below(self, key: str) -> Shape | Who:
+        """Return the shape below a key, or who saw to it that it is not there."""
+        known = self.keys.get(key)
+        if known is not None:
+            return known
+        return _ANYTHING if self.is_open else self.closed_by
+
+    def missing(self, steps: Iterable[str]) -> Who | None:
+        """Return who saw to it that these keys lead nowhere; None if they may lead somewhere."""
+        shape = self
+        for step in steps:
+            below = shape.below(step)
+            if not isinstance(below, Shape):
+                return below
+            shape = below
+        return None
+
+    def with_key(self, key: str, below: Shape | Who) -> Shape:
+        """Return the shape with something else below one key."""
+        if key not in self.keys and len(self.keys) >= _MOST_KEYS:
+            return _ANYTHING
+        return replace(self, keys={**self.keys, key: below})
+
+    def written(self, steps: Sequence[str]) -> Shape:
+        """Return the shape when something may be written there, objects on the way included."""
+        key, *rest = steps
+        if not rest:
+            return self.with_key(key, _ANYTHING)
+        below = self.below(key)
+        # An object made for the purpose holds nothing else, and who took away the rest still did.
+        made = below if isinstance(below, Shape) else Shape({}, closed_by=below)
+        return self.with_key(key, made.written(rest))
+
+    def without(self, steps: Sequence[str], by: str) -> Shape:
+        """Return the shape when what is there is taken out."""
+        key, *rest = steps
+        below = self.below(key)
+        if not isinstance(below, Shape):
+            return self
+        return self.with_key(key, below.without(rest, by) if rest else (by,))
+
+    def blamed_on(self, who: Who) -> Shape:
+        """Return the shape with somebody else in place of everybody who took something."""
+        keys: dict[str, Shape | Who] = {
+            key: below.blamed_on(who) if isinstance(below, Shape) else who
+            for key, below in self.keys.items()
+        }
+        return Shape(keys, self.is_open, who)
+
+    def listed(self, before: str = "") -> Iterator[str]:
+        """Yield the paths that are told apart and may be there."""
+        for key, below in self.keys.items():
+            if isinstance(below, Shape):
+                yield before + key
+                yield from below.listed(f"{before}{key}.")
+
+
+_ANYTHING = Shape({}, is_open=True)
+
+
+def either(one: Shape | Who, other: Shape | Who) -> Shape | Who:
+    """Return what is possible where two streams meet."""
+    if not isinstance(one, Shape) or not isinstance(other, Shape):
+        if isinstance(one, Shape):
+            return one
+        return other if isinstance(other, Shape) else (*dict.fromkeys((*one, *other)),)
+    keys = dict.fromkeys((*one.keys, *other.keys))
+    if _ANYTHING in (one, other) or len(keys) > _MOST_KEYS:
+        return _ANYTHING
+    return Shape(
+        {key: either(one.below(key), other.below(key)) for key in keys},
+        is_open=one.is_open or other.is_open,
+        closed_by=(*dict.fromkeys((*one.closed_by, *other.closed_by)),),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """What is known of the batches at one place of a chain.
+
+    ``largest``: most messages of a batch, None if nobody knows; ``cut_by``: who hands on one
+    message at a time although more came in. ``values``: what is known of the values of fields, and
+    who sees to it. ``stopped``: why nothing comes here at all. ``by``: the component that is
+    looked at, in words. ``key``: the field that messages are filed under in the pipeline's bucket.
+    ``nulls``: fields that somebody in this chain writes as null for want of anything better, and who.
+    """
+
+    fields: Shape = _ANYTHING
+    largest: int | None = None
+    cut_by: str | None = None
+    values: Mapping[str, tuple[tuple[str, Values], ...]] = field(default_factory=dict)
+    stopped: str | None = None
+    by: str = ""
+    key: str | None = None
+    nulls: Mapping[str, str] = field(default_factory=dict)
+
+    def missing(self, path: str) -> Who | None:
+        """Return who saw to it that no message has this field; None if one may have it."""
+        literal = self.fields.missing((path,))
+        return literal if literal is None else self.fields.missing(_segments(path))
+
+    def after(self, use: FieldUse) -> Passing:
+        """Return what is known after a component that uses fields like this."""
+        if not use.is_known:
+            return replace(self, fields=Shape.anything(), values={}, nulls={})
+        for path in sorted(use.drops_without):
+            if self.missing(path) is not None:
+                return self.stop(f"{self.by} hands on nothing without '{path}'")
+        return replace(
+            self, fields=self._shape(use), values=self._values(use), nulls=self._nulls(use)
+        )
+
+    def _nulls(self, use: FieldUse) -> Mapping[str, str]:
+        if not use.keeps or not self.nulls:
+            return {}
+        settled = Paths(use.writes | use.removes | use.keys | use.drops_without)
+        return {path: who for path, who in self.nulls.items() if path not in settled}
+
+    def _values(self, use: FieldUse) -> Mapping[str, tuple[tuple[str, Values], ...]]:
+        if not use.keeps or not self.values:
+            return {}
+        touched = Paths(use.writes | use.removes | use.keys)
+        return {path: told for path, told in self.values.items() if path not in touched}
+
+    def _shape(self, use: FieldUse) -> Shape:
+        fields = self.fields if use.keeps else Shape({}, closed_by=(self.by,))
+        for path in sorted(use.removes) if use.keeps else ():
+            fields = self._without(path, fields)
+        for path in sorted(use.writes):
+            if fields.missing((path,)) is None:
+                fields = fields.written((path,))
+            fields = fields.written(_segments(path))
+        for key in sorted(use.keys):
+            fields = fields.written((key,))
+        return fields
+
+    def _without(self, path: str, fields: Shape) -> Shape:
+        segments = path.split(".")
+        is_literal = fields.missing((path,)) is None
+        fields = fields.without((path,), self.by)
+        # Where both are there, only the literal key goes.
+        if is_literal or len(segments) > _DEEPEST:
+            return fields
+        return fields.without(segments, self.by)
+
+    def at_most(self, largest: int | None) -> Passing:
+        """Return the same with batches of so many messages; None: nobody knows how many."""
+        cut_by = self.by if largest == 1 and self.largest != 1 else self.cut_by
+        return replace(self, largest=largest, cut_by=cut_by if largest == 1 else None)
+
+    def where(self, path: str, values: Values) -> Passing:
+        """Return the same with only the messages that have such a value there."""
+        for by, others in self.values.get(path, ()):
+            if values.excludes(others):
+                return self.stop(f"{self.by} drops every message that {by} hands on")
+        told = (*self.values.get(path, ()), (self.by, values))[-_MOST_VALUES:]
+        kept = self.values if len(self.values) < _MOST_VALUES else {}
+        return replace(self, values={**kept, path: told})
+
+    def or_null(self, paths: Iterable[str]) -> Passing:
+        """Return the same where these fields are null for want of anything better."""
+        return replace(self, nulls={**self.nulls, **dict.fromkeys(paths, self.by)})
+
+    def surely(self, paths: Iterable[str]) -> Passing:
+        """Return the same where these fields are there, and not null."""
+        settled = frozenset(paths)
+        kept = {path: who for path, who in self.nulls.items() if path not in settled}
+        return replace(self, nulls=kept)
+
+    def stop(self, why: str) -> Passing:
+        """Return the same with nothing coming through at all."""
+        return self if self.stopped else replace(self, stopped=why)
+
+    def seen_by(self, component: str) -> Passing:
+        """Return the same, for the component that comes next."""
+        return replace(self, by=component)
+
+
+def merged(streams: Iterable[Passing]) -> Passing:
+    """Return what is known where streams meet: what holds for each of those that flow."""
+    flowing = [stream for stream in streams if not stream.stopped]
+    if not flowing:
+        return Passing(stopped="none of the inputs hands on anything")
+    if len(flowing) == 1:
+        return flowing[0]
+    fields = flowing[0].fields
+    for stream in flowing[1:]:
+        met = either(fields, stream.fields)
+        assert isinstance(met, Shape)
+        fields = met
+    sizes = [stream.largest for stream in flowing if stream.largest is not None]
+    return Passing(fields, max(sizes) if len(sizes) == len(flowing) else None)
+
+
+def _segments(path: str) -> tuple[str, ...]:
+    return tuple(path.split(".", _DEEPEST)[:_DEEPEST])
+
+
+def _above(path: str) -> Iterator[str]:
+    """Yield the paths of the objects on the way to this one."""
+    segments = _segments(path)
+    return (".".join(segments[:length]) for length in range(1, len(segments)))

@@ -1,0 +1,110 @@
+"""The config of a pipeline: its options, and what they say together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Self, cast
+
+from headrace.compiler.component.families import Component, Input, Output, Stage, Transform
+from headrace.compiler.component.states import PipelineState
+from headrace.compiler.schema.fields import ConnectionName, Identifier
+from headrace.compiler.schema.records import Record, dumped, option
+from headrace.compiler.schema.settings import settings_of, upstreams
+from headrace.compiler.schema.structures import ComponentOf, ListOf, RecordOf
+from headrace.compiler.text.diagnostics import Diagnostic, Fault, Path
+from headrace.compiler.text.sites import Site
+
+TRANSFORMS = 100
+"""How many transforms a pipeline has at most: each calls the next, and a stack has an end."""
+
+ENDS = 1000
+"""How many inputs or outputs it has at most."""
+
+
+class PipelineConfig(Record):
+    """A pipeline: inputs merged, transforms in order, every batch to every output."""
+
+    site: ClassVar[Site] = Site()
+    """Where it is written; nowhere if built by hand."""
+
+    id: str | None = option(
+        Identifier(),
+        "What it is called; a readable random name if left out.",
+        default=None,
+        elsewhere="key label name title",
+    )
+    inputs: tuple[Input, ...] = option(
+        ListOf(ComponentOf("input"), at_least=1, at_most=ENDS),
+        "Where its messages come from.",
+        elsewhere="from input source sources",
+    )
+    transforms: tuple[Transform, ...] = option(
+        ListOf(ComponentOf("transform"), at_most=TRANSFORMS),
+        "What happens to them, in this order.",
+        default=(),
+        elsewhere="operators pipeline processor processors stages steps transform",
+    )
+    outputs: tuple[Output, ...] = option(
+        ListOf(ComponentOf("output"), at_most=ENDS),
+        "Where they go: every batch to each of them.",
+        default=(),
+        elsewhere="destination destinations output sink sinks to",
+    )
+    state: PipelineState | None = option(
+        RecordOf(PipelineState), "The bucket that it remembers in and recalls from.", default=None
+    )
+
+    def standing(self, site: Site) -> Self:
+        """Have it know where it is written; return it."""
+        object.__setattr__(self, "site", site)
+        return self
+
+    def diagnose(self, fault: Fault, path: Path = ()) -> Diagnostic:
+        """Return a fault found at ``path`` of the pipeline, with its place in the file."""
+        return self.site.inside(*path).diagnose(fault)
+
+    @property
+    def upstreams(self) -> list[str]:
+        """The pipelines it reads from."""
+        return [name for _, name in self.readings()]
+
+    def readings(self) -> Iterator[tuple[Path, str]]:
+        """Yield the pipelines it reads from, each with the path of where it says so."""
+        return upstreams(settings_of(self))
+
+    @property
+    def connections(self) -> set[str]:
+        """The connections it names."""
+        return {name for _, _, name in self.namings()}
+
+    def namings(self) -> Iterator[tuple[Path, str, str]]:
+        """Yield where it names a connection, with the kind that is wanted there and the name."""
+        for path, known, value in settings_of(self):
+            if isinstance(known, ConnectionName):
+                yield path, known.connection_kind, value
+
+    def components(self) -> Iterator[Component]:
+        """Yield its components, in the order of a config."""
+        for name in FAMILY_OF:
+            yield from getattr(self, name)
+
+    def dump(self, id: str | None = None, *, masked: bool = True) -> dict[str, Any]:
+        """Return the config as the API echoes it, under the ``id`` it runs.
+
+        Not ``masked``, as a save writes it: with the credentials that are spelled out in a url.
+        """
+        told = self.values() if id is None else self.values() | {"id": id}
+        return {
+            name: dumped(value, masked=masked) for name, value in told.items() if value is not None
+        }
+
+
+FAMILY_OF: Mapping[str, Stage] = {
+    name: cast(Stage, known.field.inner.family)
+    for name, known in PipelineConfig.options().items()
+    if isinstance(known.field, ListOf) and isinstance(known.field.inner, ComponentOf)
+}
+"""The lists of components that a pipeline has, and what they are lists of."""
+
+LIST_OF: Mapping[Stage, str] = {family: name for name, family in FAMILY_OF.items()}
+"""The list that components of a family are in."""

@@ -1,0 +1,1 @@
+"""Whole configs: read, compared and written again, with what stands beside them."""

@@ -1,0 +1,120 @@
+"""The running graph as the documents that a save writes: its config and its connections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+from types import MappingProxyType
+from typing import Any
+
+from headrace.compiler.component.families import Connection
+from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.states import BucketDeclaration
+from headrace.compiler.config.connections import misnamed
+from headrace.compiler.jsontext import encode
+from headrace.compiler.lint.rules import missing_upstream
+from headrace.compiler.schema.settings import settings_of
+
+_Named = PipelineConfig | Connection | BucketDeclaration
+
+NO_ALIASES: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What ran at one moment: pipelines by the ids they run under, connections, buckets."""
+
+    pipelines: Mapping[str, PipelineConfig] = field(default_factory=dict)
+    connections: Mapping[str, Connection] = field(default_factory=dict)
+    buckets: Mapping[str, BucketDeclaration] = field(default_factory=dict)
+
+    def config(self, aliases: Mapping[str, str] = NO_ALIASES) -> Any:
+        """Return the config: a list of pipelines, or with buckets an object that has it.
+
+        Connections that have one of the ``aliases`` are called by that.
+        """
+        pipelines = [self._pipeline(id, aliases) for id in self.order()]
+        if not self.buckets:
+            return pipelines
+        buckets = {name: self.buckets[name].dump() for name in sorted(self.buckets)}
+        return {"state": buckets, "pipelines": pipelines}
+
+    def order(self) -> list[str]:
+        """Return the ids in rounds: whatever reads only what is there already, by id.
+
+        What does not run counts as there; pipelines that feed each other in a circle come last.
+        """
+        sorter = TopologicalSorter({id: self._read_by(id) for id in self.pipelines})
+        with suppress(CycleError):
+            sorter.prepare()
+        order = list[str]()
+        while ready := sorted(sorter.get_ready()):
+            order += ready
+            sorter.done(*ready)
+        return [*order, *sorted(self.pipelines.keys() - set(order))]
+
+    def dangling(self) -> Iterator[str]:
+        """Yield what a load refuses of the documents, because something was removed."""
+        for id, config in self.pipelines.items():
+            yield from (f"pipeline '{id}': {said}" for said in self._missed_by(config))
+
+    def differs_from(self, other: Snapshot) -> bool:
+        """Return whether the documents differ, their order aside.
+
+        Quick where most of it is the very same objects.
+        """
+        return any(
+            these.keys() != others.keys()
+            or any(_differ(name, these[name], others[name]) for name in these)
+            for these, others in zip(self._parts, other._parts, strict=True)
+        )
+
+    def is_made_of(self, other: Snapshot) -> bool:
+        """Return whether it is the very same objects under the same names."""
+        return all(
+            these.keys() == others.keys() and all(these[name] is others[name] for name in these)
+            for these, others in zip(self._parts, other._parts, strict=True)
+        )
+
+    @property
+    def _parts(self) -> tuple[Mapping[str, _Named], ...]:
+        return self.pipelines, self.connections, self.buckets
+
+    def _pipeline(self, id: str, aliases: Mapping[str, str]) -> dict[str, Any]:
+        dumped = self.pipelines[id].dump(id, masked=False)
+        for path, _, name in self.pipelines[id].namings() if aliases else ():
+            place: Any = dumped
+            for step in path[:-1]:
+                place = place[step]
+            place[path[-1]] = aliases.get(name, name)
+        return dumped
+
+    def _read_by(self, id: str) -> list[str]:
+        return [each for each in self.pipelines[id].upstreams if each in self.pipelines]
+
+    def _missed_by(self, config: PipelineConfig) -> Iterator[str]:
+        for upstream in config.upstreams:
+            if upstream not in self.pipelines:
+                yield missing_upstream(upstream, ()).message
+        for component in config.components():
+            yield from (
+                fault.message for fault in misnamed(settings_of(component), self.connections)
+            )
+
+
+def dumped_connections(filed: Mapping[str, Connection]) -> dict[str, Any]:
+    """Return the document of a connections file, in the order of the names."""
+    return {name: filed[name].dump(masked=False) for name in sorted(filed)}
+
+
+def _differ(name: str, one: _Named, other: _Named) -> bool:
+    """Return whether two are written differently: as text, because 1, 1.0 and true are equal."""
+    return one is not other and encode(_dumped(name, one)) != encode(_dumped(name, other))
+
+
+def _dumped(name: str, each: _Named) -> Any:
+    if isinstance(each, PipelineConfig):
+        return each.dump(name, masked=False)
+    return each.dump(masked=False)

@@ -1,0 +1,1 @@
+"""What a config may hold, told to others: the reference, JSON Schema, editors."""

@@ -1,0 +1,106 @@
+"""The component reference as data: what `GET /api/docs` answers and the pages of docs/ are made of.
+
+Everything comes from the component classes: docstrings, options, metadata. There is no second list.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.component.envelopes import SHARED_METADATA
+from headrace.compiler.component.families import Component, Input
+from headrace.compiler.schema.fields import Strict
+from headrace.compiler.schema.records import Option, Record
+from headrace.compiler.schema.variants import Tagged
+
+# What follows a docstring's prose is for whoever reads the code.
+_HEADING = re.compile(r"^(Shape|Units|Raises|Source):", re.MULTILINE)
+
+
+def component_docs(catalogue: Catalogue) -> list[dict[str, Any]]:
+    """Return a ComponentDoc for every component, in the order of the reference."""
+    return [component_doc(component) for component in catalogue]
+
+
+def component_doc(component: type[Component]) -> dict[str, Any]:
+    """Return the ComponentDoc of one component."""
+    variants = [
+        {"name": option.wire, "fields": list(_option_docs(option.field.record))}  # type: ignore[attr-defined]
+        for option in map(component.options().__getitem__, component.one_of)
+    ]
+    return {
+        "kind": component.kind,
+        "family": component.family,
+        "description": prose(component),
+        "fields": list(_option_docs(component)),
+        "variants": variants,
+        "metadata": list(_metadata_docs(component)),
+    }
+
+
+def prose(record: type[Record]) -> str | None:
+    """Return what the docstring of a record tells its users, or None when there is none."""
+    written = inspect.cleandoc(record.__doc__ or "")
+    if written.startswith(f"{record.__name__}("):  # the signature, put there for want of words
+        return None
+    text = _HEADING.split(written, maxsplit=1)[0].strip()
+    return text.replace("``", "`") or None
+
+
+def listed_options(record: type[Record]) -> list[Option]:
+    """Return the options as the reference lists them.
+
+    The required ones as declared, then the optional ones by name. Those that a whole family shares
+    close the list; those of which exactly one is given (`Component.one_of`) are variants instead.
+    """
+    shared = Input.options() if issubclass(record, Input) else {}
+    apart = {*shared, *getattr(record, "one_of", ())}
+    own = [option for wire, option in record.options().items() if wire not in apart]
+    required = [option for option in own if option.required]
+    optional = sorted((option for option in own if not option.required), key=lambda o: o.wire)
+    return [*required, *optional, *shared.values()]
+
+
+def _option_docs(record: type[Record]) -> Iterator[dict[str, Any]]:
+    for option in listed_options(record):
+        yield _field_doc(option.wire, option.field, option.doc, option.required)
+
+
+def _field_doc(
+    name: str, field: Any, description: str | None = None, required: bool = True
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "type_name": field.type_name,
+        "field_type": _field_type(field),
+        "description": description,
+        "required": required,
+    }
+
+
+def _field_type(field: Strict) -> Any:
+    match field.field_type:
+        case {"list": inner}:
+            return {"list": _field_doc("", inner)}
+        case {"object": record}:
+            return {"object": list(_option_docs(record))}
+        case {"union": root}:
+            return {"union": {"tag": "type", "variants": _variant_docs(root)}}
+        case plain:
+            return plain
+
+
+def _variant_docs(root: type[Tagged]) -> list[dict[str, Any]]:
+    return [
+        {"name": tag, "fields": list(_option_docs(variant))}
+        for tag, variant in root.variants.items()
+    ]
+
+
+def _metadata_docs(component: type[Component]) -> Iterable[dict[str, str]]:
+    attached = {**SHARED_METADATA, **component.attaches} if issubclass(component, Input) else {}
+    return ({"name": name, "description": said} for name, said in attached.items())

@@ -1,1 +1,0 @@
-"""The language: documents, records, families, rules and diagnostics."""

@@ -1,0 +1,1 @@
+"""What is wrong or odd between components, and between pipelines."""

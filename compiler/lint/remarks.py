@@ -1,0 +1,270 @@
+"""Remarks: what a config may say, and yet is probably not meant. Warnings, never refusals.
+
+Each is certain: it follows from the config alone, whatever messages come. But for one: whether a buffer
+starves a broker depends on how many messages come while it holds them, and we tell of it beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from headrace.compiler.component.drafts import Draft, Part
+from headrace.compiler.component.envelopes import SHARED_METADATA
+from headrace.compiler.component.families import Input, Transform
+from headrace.compiler.component.fieldflow import FieldUse, Passing, Shape, Who, merged
+from headrace.compiler.component.holders import Holder
+from headrace.compiler.schema.fields import ScriptText, SecretText, Strict, Text
+from headrace.compiler.schema.records import dumped
+from headrace.compiler.schema.secrets import Secret
+from headrace.compiler.schema.settings import Setting, upstreams
+from headrace.compiler.text.building import FAULTS
+from headrace.compiler.text.diagnostics import Codes, Diagnostic, Fault, Path, Severity, shown
+from headrace.compiler.text.suggest import did_you_mean
+
+CODES: Codes = {
+    "fails-on-null": "A component fails on null where an earlier one may write null.",
+    "literal-reference": "A plain setting contains '${', which only secrets resolve.",
+    "literal-template": "A name or a path contains a template, which nothing fills in.",
+    "literal-variable": "A secret contains what looks like '$NAME', a reference without its braces.",
+    "never-reached": "A component can never see a message.",
+    "not-handed-on": "A component reads a path that an earlier one does not hand on.",
+}
+
+_MOST_LISTED = 50
+"""Fields that are listed as handed on, where one is missed."""
+
+
+def remarks(drafts: Sequence[Draft], order: Sequence[int]) -> Iterator[Diagnostic]:
+    """Yield the remarks on pipelines that run together, ``order`` being that of dependency."""
+    ends: dict[str, Passing] = {}
+    for draft in (drafts[place] for place in order):
+        for part in draft.parts():
+            yield from literal_references(part)
+        chain = _Chain(ends)
+        yield from chain.remarks(draft)
+        yield from _starved(draft)
+        if draft.id is not None:
+            ends.setdefault(draft.id, chain.end)
+
+
+def literal_references(part: Part) -> Iterator[Diagnostic]:
+    """Yield the settings of a component that look as if something else were put in their place."""
+    return map(part.site.diagnose, taken_literally(part.settings()))
+
+
+def taken_literally(found: Iterable[Setting]) -> Iterator[Fault]:
+    """Yield the settings that look as if something else were put in their place, and are not."""
+    for path, field, value in found:
+        yield from (replace(fault, path=path) for fault in _taken(field, value))
+
+
+def _taken(field: Strict, value: Any) -> Iterator[Fault]:
+    """Yield why one setting looks as if something else were put in its place."""
+    if isinstance(field, SecretText):
+        yield from _without_braces(value)
+    elif isinstance(field, Text) and not isinstance(field, ScriptText):
+        yield from _references(field, value)
+        yield from _templates(field, value)
+
+
+def _references(field: Text, value: Any) -> Iterator[Fault]:
+    """Yield that a plain text looks as if it held references."""
+    text = dumped(value)
+    if "${" in (text if field.fixed is None else text.replace("${!", "")):
+        yield Fault(
+            "literal-reference",
+            "'${' is taken as it stands here: only secrets resolve references",
+            found=shown(str(value)),  # of a url, without its user info
+            severity=Severity.WARNING,
+        )
+
+
+def _templates(field: Text, value: Any) -> Iterator[Fault]:
+    """Yield that a text which is the same for every message looks as if it were not."""
+    text = str(value)  # of a url, without its user info
+    for found, meant, remedy in () if field.fixed is None else field.fixed.taken(text):
+        yield Fault(
+            "literal-template",
+            f"'{found}' is taken as it stands here: nothing puts {meant} in its place",
+            found=shown(text),
+            suggestion=remedy,
+            severity=Severity.WARNING,
+        )
+
+
+def _without_braces(secret: Secret) -> Iterator[Fault]:
+    """Yield that a secret looks as if it named a variable. It may be a password: nothing of it shows."""
+    if secret.lacks_braces:
+        yield Fault(
+            "literal-variable",
+            "what looks like $NAME is taken as it stands here: references have braces",
+            expected="${NAME}",
+            suggestion="write ${NAME} to refer to a variable, with its name inside",
+            severity=Severity.WARNING,
+            is_confidential=True,
+        )
+
+
+def _starved(draft: Draft) -> Iterator[Diagnostic]:
+    """Yield the inputs whose broker waits for what is held, each with the first that holds it."""
+    for part in draft.inputs:
+        if isinstance(part.built, Input):
+            found = map(part.built.starved_by, _holders(part.built, draft.transforms))
+            yield from islice((part.site.diagnose(each) for each in found if each is not None), 1)
+
+
+def _holders(input: Input, transforms: Iterable[Part]) -> Iterator[Holder]:
+    """Yield what holds messages that an input hands on, as many as came in.
+
+    Who may do anything may also make many messages of one, and what a buffer behind it has gathered
+    says nothing about how many have come.
+    """
+    held = [(None if input.buffer is None else input.buffer.holder(), "its buffer")]
+    for part in transforms:
+        if not isinstance(part.built, Transform) or not part.built.field_use().is_known:
+            break
+        held.append((part.built.holder(), str(part)))
+    for holder, called in held:
+        if holder is not None and not holder.is_brief:
+            yield replace(holder, called=called)
+
+
+class _Chain:
+    """One pipeline from its inputs to its outputs."""
+
+    def __init__(self, ends: dict[str, Passing]) -> None:
+        self._ends = ends
+        self._is_told = False
+        self.end = Passing()
+
+    def remarks(self, draft: Draft) -> Iterator[Diagnostic]:
+        """Yield what can be said along the way; then ``end`` is what leaves the last transform."""
+        arriving = [self._arriving(part) for part in draft.inputs]
+        for part, passing in zip(draft.inputs, arriving, strict=True):
+            if passing.stopped:
+                yield _never_reached(part, passing.stopped)
+        key = None if draft.state is None else draft.state.key
+        passing = replace(merged(arriving), key=key)
+        self._is_told = passing.stopped is not None
+        for part in draft.transforms:
+            yield from self._on(part, passing)
+            passing = _behind(part, passing)
+        self.end = passing
+        for part in draft.outputs:
+            yield from self._on(part, passing)
+
+    def _on(self, part: Part, passing: Passing) -> Iterator[Diagnostic]:
+        """Yield what can be said about one component, and only once that nothing comes so far."""
+        if passing.stopped is None:
+            yield from _missing_fields(part, passing)
+            yield from _fails_on_null(part, passing)
+            if isinstance(part.built, Transform):
+                yield from map(part.site.diagnose, part.built.oddities(passing))
+        elif not self._is_told:
+            self._is_told = True
+            yield _never_reached(part, passing.stopped)
+
+    def _arriving(self, part: Part) -> Passing:
+        """Return what is known of the batches of one input."""
+        if not isinstance(part.built, Input):
+            return Passing()
+        who = str(part)
+        read = [upstream for _, upstream in upstreams(part.settings())]
+        passing = (
+            _of_others(self._ends, read, who) if read else _of_input(part.built, who)
+        ).seen_by(who)
+        if part.built.envelope is not None:
+            about = Shape.of({**SHARED_METADATA, **part.built.attaches}, who)
+            fields = part.built.envelope.enclose(passing.fields, about, is_added=bool(read))
+            passing = replace(passing, fields=fields, values={})
+        return passing if part.built.buffer is None else passing.at_most(None)
+
+
+def _of_input(component: Input, who: str) -> Passing:
+    """Return what is known of what an input hands on, before its envelope and its buffer."""
+    fields = component.hands_on()
+    shape = Shape.anything() if fields is None else Shape.of(fields, who)
+    return Passing(shape, None if component.is_batching() else 1)
+
+
+def _of_others(ends: Mapping[str, Passing], read: Sequence[str], who: str) -> Passing:
+    """Return what is known of what other pipelines hand on, as that of the input that reads it."""
+    passing = merged(ends.get(upstream, Passing()) for upstream in read)
+    return Passing(
+        passing.fields.blamed_on((who,)),
+        passing.largest,
+        None,
+        {path: tuple((who, values) for _, values in told) for path, told in passing.values.items()},
+        f"nothing leaves pipeline '{read[0]}'" if passing.stopped else None,
+    )
+
+
+def _behind(part: Part, passing: Passing) -> Passing:
+    """Return what is known after a transform: nothing, if it could not be read."""
+    if passing.stopped is not None:
+        return passing
+    if not isinstance(part.built, Transform):
+        return Passing(key=passing.key)
+    return part.built.passes(passing.seen_by(str(part)))
+
+
+def _missing_fields(part: Part, passing: Passing) -> Iterator[Diagnostic]:
+    """Yield what a component reads and cannot find."""
+    use = part.built.field_use() if part.built is not None else FieldUse.unknown()
+    key = [passing.key] if use.by_key and passing.key is not None else []
+    missing = {path: passing.missing(path) for path in sorted(use.asks.union(key))}
+    lost = {path: who for path, who in missing.items() if who is not None}
+    known = [] if passing.fields.is_open else [*islice(passing.fields.listed(), _MOST_LISTED)]
+    spelt = _spelt(part, lost)
+    for path, who in islice(lost.items(), FAULTS):
+        # It is about the component, and shown where that spells the field.
+        place = part.site.inside(*spelt.get(path, ())).position()
+        diagnostic = part.site.diagnose(_not_handed_on(path, who, known))
+        yield replace(diagnostic, line=place and place[0], column=place and place[1])
+
+
+def _spelt(part: Part, fields: Collection[str]) -> Mapping[str, Path]:
+    """Return where in a component each of some fields is named first."""
+    spelt: dict[str, Path] = {}
+    for path, _, value in part.settings() if fields else ():
+        if isinstance(value, str) and value in fields:
+            spelt.setdefault(value, path)
+    return spelt
+
+
+def _not_handed_on(path: str, who: Who, known: Sequence[str]) -> Fault:
+    do = "does" if len(who) == 1 else "do"
+    return Fault(
+        "not-handed-on",
+        f"reads '{path}', which {' and '.join(who)} {do} not hand on",
+        found=shown(path),
+        expected="one of " + ", ".join(known) if known else None,
+        suggestion=did_you_mean(path, known),
+        severity=Severity.WARNING,
+    )
+
+
+def _fails_on_null(part: Part, passing: Passing) -> Iterator[Diagnostic]:
+    """Yield the fields that an earlier component may write as null, and that must not be null here."""
+    if not isinstance(part.built, Transform) or not passing.nulls:
+        return
+    told = (each for each in part.built.demands() if each.path in passing.nulls)
+    for each in islice(told, FAULTS):
+        fault = Fault(
+            "fails-on-null",
+            f"this fails the batch where '{each.path}' is null, and {passing.nulls[each.path]} writes null"
+            " for what is not remembered",
+            found=shown(each.path),
+            suggestion=f"{each.remedy}, or to skip where it is recalled",
+            path=each.place,
+            severity=Severity.WARNING,
+        )
+        yield part.site.diagnose(fault)
+
+
+def _never_reached(part: Part, why: str) -> Diagnostic:
+    fault = Fault("never-reached", f"no message ever comes here: {why}", severity=Severity.WARNING)
+    return part.site.diagnose(fault)

@@ -1,0 +1,232 @@
+"""Objects that a `type` key tells apart: the root of such a union, its variants, the field for one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, TypeVar
+
+from marshmallow import ValidationError
+
+from headrace.compiler.schema.fields import DottedPath, Name, Strict, Text, refused
+from headrace.compiler.schema.records import Option, Record, faults_of, not_an_object
+from headrace.compiler.text.diagnostics import Codes, Fault, printable, shown, spelled
+from headrace.compiler.text.suggest import Others, did_you_mean, nearest, others
+
+CODES: Codes = {
+    "unknown-kind": "A 'type' that is no known component.",
+}
+
+_R = TypeVar("_R", bound=Record)
+
+
+class VariantOf(Strict):
+    """An object tagged by `type`: one of the variants of a `Tagged` root."""
+
+    noun = "object"
+
+    def __init__(self, union: type[Tagged]) -> None:
+        self.union = union
+        super().__init__()
+
+    @property
+    def type_name(self) -> str:  # type: ignore[override]
+        """The kinds it may be."""
+        return " | ".join(self.union.variants)
+
+    @property
+    def field_type(self) -> Any:
+        """The union."""
+        return {"union": self.union}
+
+    @property
+    def keys_inside(self) -> Collection[str]:  # type: ignore[override]
+        """Those of all variants."""
+        return {key for variant in self.union.variants.values() for key in variant.options()}
+
+    @property
+    def expects(self) -> str:
+        """An object with a known `type`."""
+        return _tagged(self.union.variants)
+
+    def wrong(self, value: Any) -> ValidationError:
+        """Return the error for what is no object; it is told in what to write, or not at all."""
+        fault = not_an_object(value, self.expects)
+        return ValidationError([replace(fault, suggestion=self.remedy(value))])
+
+    def remedy(self, value: Any) -> str | None:
+        """Return the objects that a value makes which stands there alone: ``5`` a number."""
+        variants = self.union.variants
+        if hint := _tag_alone(value, variants):
+            return hint
+        if isinstance(value, dict | list):
+            return None
+        found = [_made(tag, each, value) for tag, each in variants.items()]
+        fits = [each for each in found if each is not None]
+        return "write " + " or ".join(fits) if fits else None
+
+    def form(self, value: Any) -> str | None:
+        """Return the variant that its keys fit, or what they have in common."""
+        if not isinstance(value, dict) or "type" in value:
+            return None
+        variants = self.union.variants
+        hint = _around(value, variants) or _best_fit(value, variants)
+        return "{ type: ..., ... }" if hint is None else hint.removeprefix("write ")
+
+    def read(self, value: Any) -> Any:
+        """Read the variant that the tag names."""
+        if not isinstance(value, dict):
+            raise self.wrong(value)
+        return variant_of(value, self.union.variants)
+
+
+class Tagged(Record):
+    """The root of a union of records that a `type` key tells apart.
+
+    A direct subclass is a root; its subclasses name their word, and if need be what it is called
+    elsewhere: ``class Static(InputBuffer, tag="static", elsewhere="count")``.
+    """
+
+    variants: ClassVar[dict[str, type[Tagged]]]
+    tag: ClassVar[str] = ""
+
+    def __init_subclass__(cls, tag: str | None = None, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if Tagged in cls.__bases__:
+            cls.variants = {}
+        if tag is not None:
+            cls.tag = tag
+            cls.variants[tag] = cls
+
+    @classmethod
+    def union(cls) -> type[Tagged]:
+        """Return the root."""
+        return next(each for each in cls.__mro__ if Tagged in each.__bases__)
+
+    def dump(self, *, masked: bool = True) -> dict[str, Any]:
+        """Return the object with its tag first."""
+        return {"type": self.tag, **super().dump(masked=masked)}
+
+
+def variant_of(value: Any, variants: Mapping[str, type[Record]]) -> Any:
+    """Read ``value`` as the record its `type` names.
+
+    Raises:
+        ValidationError: the tag is missing or unknown, or the record refuses the rest.
+    """
+    return variant_named(value, variants).load(untagged(value))
+
+
+def untagged(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options beside the tag."""
+    return {key: inner for key, inner in value.items() if key != "type"}
+
+
+def variant_named(value: Any, variants: Mapping[str, type[_R]]) -> type[_R]:
+    """Return the record that the `type` of ``value`` names.
+
+    Raises:
+        ValidationError: it is no object, or the tag is missing or unknown.
+    """
+    words = ", ".join(variants)
+    if not isinstance(value, dict):
+        fault = not_an_object(value, _tagged(variants))
+        raise ValidationError([replace(fault, suggestion=_tag_alone(value, variants))])
+    if "type" not in value:
+        hint = _around(value, variants) or _renamed(value, variants) or _best_fit(value, variants)
+        raise refused("missing-key", "'type' is required", expected=f"one of {words}", hint=hint)
+    kind = value["type"]
+    if kind is None and "null" in variants:
+        kind = "null"  # unquoted in YAML
+    if type(kind) is str and kind in variants:
+        return variants[kind]
+    fault = Fault(
+        "unknown-kind",
+        f"unknown type {shown(kind)}",
+        shown(kind),
+        f"one of {words}",
+        did_you_mean(kind, variants, other_kinds(variants)) if type(kind) is str else None,
+        path=("type",),
+    )
+    raise ValidationError([fault])
+
+
+def other_kinds(variants: Mapping[str, type[Record]]) -> Others:
+    """Return what the kinds are called elsewhere, each with the kind itself."""
+    return others({kind: variant.elsewhere for kind, variant in variants.items()})
+
+
+def _tagged(variants: Mapping[str, type[Record]]) -> str:
+    """Return what a variant is read from."""
+    return "an object whose 'type' is one of " + ", ".join(variants)
+
+
+def _tag_alone(value: Any, variants: Mapping[str, type[Record]]) -> str | None:
+    """Return what to write for a tag that stands where its object belongs."""
+    is_tag = isinstance(value, str) and value in variants
+    return _written(value, variants[value]) if is_tag else None
+
+
+def _around(value: Mapping[str, Any], variants: Mapping[str, type[Record]]) -> str | None:
+    """Return what to write for options that stand under their tag: ``{string: {field: ...}}``."""
+    if len(value) != 1:
+        return None
+    [(key, inner)] = value.items()
+    tag = key if key in variants else nearest(key, variants, other_kinds(variants))
+    given = inner if isinstance(inner, dict) else {}
+    return None if tag is None else _written(tag, variants[tag], given)
+
+
+def _renamed(value: Mapping[str, Any], variants: Mapping[str, type[Record]]) -> str | None:
+    """Return that a key is `type` here, of one that nothing reads and that says a kind."""
+    known = {key for variant in variants.values() for key in variant.options()}
+    said = [key for key, kind in value.items() if key not in known and _is_kind(kind, variants)]
+    return f"write 'type' instead of '{printable(said[0])}'" if len(said) == 1 else None
+
+
+def _is_kind(word: Any, variants: Mapping[str, type[Record]]) -> bool:
+    return isinstance(word, str) and (word in variants or word in other_kinds(variants))
+
+
+def _best_fit(value: Mapping[str, Any], variants: Mapping[str, type[Record]]) -> str | None:
+    """Return what to write for options that belong to one variant only, or say least wrong there."""
+    fit = [
+        tag for tag, variant in variants.items() if value and value.keys() <= {*variant.options()}
+    ]
+    if len(fit) > 1:
+        wrong = {tag: _faults(variants[tag], value) for tag in fit}
+        fit = [tag for tag in fit if wrong[tag] == min(wrong.values())]
+    return _written(fit[0], variants[fit[0]], value) if len(fit) == 1 else None
+
+
+def _faults(variant: type[Record], value: Mapping[str, Any]) -> int:
+    """Return how many faults a variant would find."""
+    try:
+        variant.load(value)
+    except ValidationError as error:
+        return len(list(faults_of(error)))
+    return 0
+
+
+def _made(tag: str, variant: type[Record], value: Any) -> str | None:
+    """Return a variant as it is written with a value for the one thing that it needs, if that fits."""
+    options = variant.options().values()
+    if value is None:
+        return None if options else f"{{ type: {tag} }}"
+    needed = [known for known in options if known.required]
+    if len(needed) != 1 or not needed[0].field.takes(value):  # type: ignore[attr-defined]
+        return None
+    return f"{{ type: {tag}, {needed[0].wire}: {_told(value, needed[0])} }}"
+
+
+def _told(value: Any, known: Option) -> str:
+    """Return a value as a suggestion repeats it: never one that may be a credential."""
+    is_plain = not isinstance(value, str) or type(known.field) in (Text, Name, DottedPath)
+    return spelled(value) if is_plain else "..."
+
+
+def _written(tag: str, variant: type[Record], given: Collection[str] = ()) -> str:
+    """Return how a variant is written, with what it needs and what is given; values are not told."""
+    options = variant.options().values()
+    keys = [known.wire for known in options if known.required or known.wire in given]
+    return "write {" + ", ".join([f" type: {tag}", *(f"{key}: ..." for key in keys)]) + " }"

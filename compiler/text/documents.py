@@ -1,0 +1,299 @@
+"""Documents: a YAML or JSON text as values that know where they stand.
+
+Both formats go through the same construction, so what a value is, where it stands and why it is
+refused does not depend on the spelling. Nothing is repaired or guessed in what is taken; a text that
+is refused for a tab or a comma is read as if that were right, so that the rest is checked as well: in
+each way that may have been meant.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from headrace.compiler.text.building import VALUES, Building, Malformed
+from headrace.compiler.text.decoding import LARGEST, Format, check, check_size, decoded
+from headrace.compiler.text.diagnostics import (
+    Diagnostic,
+    Fault,
+    Path,
+    diagnosed,
+    in_file_order,
+)
+from headrace.compiler.text.jsonsource import read_json
+from headrace.compiler.text.mending import Edits, MendedLines, mended
+from headrace.compiler.text.places import Lines, Place
+from headrace.compiler.text.spelling import spelt_at
+
+_MOST_GOES = 30
+"""How often a malformed text is mended and read again, so that the rest of it can be checked.
+
+Each comma too many is one, and each width that a tab may have.
+"""
+_FEWEST_GOES = 4
+"""How often a text is read again however large it is: as many ways as a tab may be meant."""
+_READ_AGAIN = 1024 * 1024
+"""How many characters are read again in all, beyond that."""
+
+
+class Unreadable(Exception):
+    """A document is refused before anybody looks at what it means.
+
+    ``text`` is what could be read of it, to show the line in question. ``document`` is there when
+    it has no other fault than keys that are given twice: what it says can then be checked as well,
+    and everything be told at once. ``mended`` is there when the text is malformed, and what was
+    meant is certain all the same: good for checking, and for nothing else. Where it may have been
+    one of several things there are ``meanings``, and ``diagnostics`` are what they have in common.
+    """
+
+    def __init__(
+        self,
+        diagnostics: list[Diagnostic],
+        text: str = "",
+        document: Document | None = None,
+        mended: Document | None = None,
+        meanings: Sequence[Meaning] = (),
+    ) -> None:
+        super().__init__("; ".join(diagnostic.message for diagnostic in diagnostics))
+        self.diagnostics, self.text = diagnostics, text
+        self.document, self.mended, self.meanings = document, mended, meanings
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a text says, and where it says it."""
+
+    file: str | None
+    text: str = field(repr=False)
+    value: Any
+    _place: Place = field(repr=False)
+    _lines: Lines = field(repr=False)
+    _read: str = field(repr=False)
+    """The text that places count in: another one if it had to be mended."""
+
+    def position(self, path: Path, on_key: bool = False) -> tuple[int, int] | None:
+        """Return line and column of a value, or of the key it stands under.
+
+        Of what does not exist, the nearest value around it.
+        """
+        place = self._place
+        for step in path:
+            member = place.member(step)
+            if member is None:
+                return self._lines.at(place.offset)
+            place = member
+        return self._lines.at(place.key if on_key and place.key is not None else place.offset)
+
+    def place_of(self, fault: Fault, at: Path = ()) -> tuple[int, int] | None:
+        """Return line and column of what a fault that was raised at ``at`` is about."""
+        path, spot = (*at, *fault.path), fault.spot
+        found = self._find(path)
+        if spot is None or spot.file is not None or found is None:
+            return self.position(path, fault.on_key)
+        place, string = found
+        start = place.offset if place.spelt is None else place.spelt
+        index = Lines(string).offset(spot.line, spot.column)
+        return self._lines.at(spelt_at(self._read, start, string, index))
+
+    def _find(self, path: Path) -> tuple[Place, str] | None:
+        """Return a string and its place; None if there is none at that path."""
+        place, value = self._place, self.value
+        for step in path:
+            member = place.member(step)
+            if member is None:
+                return None
+            place, value = member, value[step]
+        return (place, value) if isinstance(value, str) else None
+
+    def diagnose(self, fault: Fault, at: Path = ()) -> Diagnostic:
+        """Return a fault that was raised at ``at``, with its place in this document."""
+        return diagnosed(fault, self.file, self.place_of(fault, at), (*at, *fault.path))
+
+    def unseen(self, errors: Iterable[Diagnostic]) -> int:
+        """Return how many values nobody looked at, because of errors in it.
+
+        Those are what stands under an unknown key, in a component of an unknown kind, and in an object
+        or a list where something else has to be.
+        """
+        found = {(one.line, one.column, one.code) for one in errors}
+        unseen = 0
+        for around, place in self._place.members():
+            if place.key is not None and (*self._lines.at(place.key), "unknown-key") in found:
+                unseen += max(place.scalars(), 1)
+            at = self._lines.at(place.offset)
+            if (*at, "unknown-kind") in found:
+                unseen += around.scalars() - 1
+            elif (*at, "wrong-type") in found:
+                unseen += place.scalars()
+        return unseen
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """One of the things that a malformed text may mean, and what is wrong with it in that case."""
+
+    document: Document
+    diagnostics: list[Diagnostic]
+    is_nearest: bool
+    """Whether it is the one to take where nothing else decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What came of reading a text: all that is told of it, and the document if it has one."""
+
+    told: list[Diagnostic]
+    document: Document | None = None
+    is_malformed: bool = False
+    is_nearest: bool = True
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One document being read, in as many goes as it takes."""
+
+    format: Format
+    file: str | None
+    text: str
+    most_values: int
+    goes: int = 0
+    """How often it was read again."""
+
+    def of(self, text: str, lines: Lines) -> list[_Read]:
+        """Read the text, or one that was mended; what cannot be read is mended further.
+
+        It is read in several ways where each of them may be meant.
+        """
+        building = Building(lines, most=self.most_values)
+        try:
+            _reader(self.format)(text, building)
+        except Malformed as cause:
+            said = [_diagnosed(cause, lines, self.file)]
+            further = self._mended(text, lines, cause) or [_Read(self._told(building))]
+            return [replace(each, told=[*said, *each.told], is_malformed=True) for each in further]
+        is_whole = all(fault.code == "duplicate-key" for fault, _ in building.faults)
+        document = Document(self.file, self.text, building.value, building.place, lines, text)
+        return [
+            _Read(
+                self._told(building),
+                document if is_whole else None,
+                is_malformed=bool(building.overlooked),
+            )
+        ]
+
+    def _mended(self, text: str, lines: Lines, cause: Malformed) -> list[_Read]:
+        """Return what is read when a text is put right, once for each thing that it then says."""
+        found = list[_Read]()
+        for way, edits in enumerate(cause.mends):
+            if (again := self._again(text, lines, edits)) is None:
+                return []
+            nearest = [replace(each, is_nearest=each.is_nearest and way == 0) for each in again]
+            # What says the same is dropped at once: a large text has much to say.
+            found += [each for each in nearest if not any(_is_same(each, other) for other in found)]
+        return found if len(found) == 1 else [each for each in found if each.document is not None]
+
+    def _again(self, text: str, lines: Lines, edits: Edits) -> list[_Read] | None:
+        self.goes += 1
+        if self.goes > max(_FEWEST_GOES, min(_MOST_GOES, _READ_AGAIN // len(text))):
+            return None
+        other = mended(text, edits)
+        return self.of(other, MendedLines(other, edits, lines))
+
+    def _told(self, building: Building) -> list[Diagnostic]:
+        return [
+            diagnosed(fault, self.file, building.lines.at(offset), fault.path)
+            for fault, offset in (*building.faults, *building.overlooked)
+        ]
+
+
+def read(
+    text: bytes | str, file: str | None, format: Format, most_values: int = VALUES
+) -> Document:
+    """Read one document.
+
+    Raises: `Unreadable` with everything that is wrong with it, as far as it could be read.
+    """
+    characters, lines = "", Lines("")
+    try:
+        check_size(text)
+        characters = decoded(text)
+        lines = Lines(characters)
+        check(characters, format, text)
+    except Malformed as cause:
+        told = [_diagnosed(cause, lines, file)]
+        raise Unreadable(told, characters) from cause
+    readings = _Reading(format, file, characters, most_values).of(characters, lines)
+    reading = readings[0]
+    if not reading.told and reading.document is not None:
+        return reading.document
+    common = [one for one in reading.told if all(one in each.told for each in readings)]
+    told = in_file_order(common)
+    if len(readings) > 1:
+        raise Unreadable(told, characters, meanings=_meanings(readings, common))
+    if reading.is_malformed:
+        raise Unreadable(told, characters, mended=reading.document)
+    raise Unreadable(told, characters, reading.document)
+
+
+def _is_same(one: _Read, other: _Read) -> bool:
+    if one.document is None or other.document is None:
+        return False
+    return one.document.value == other.document.value and one.told == other.told
+
+
+def _meanings(readings: Sequence[_Read], common: Sequence[Diagnostic]) -> list[Meaning]:
+    return [
+        Meaning(each.document, [one for one in each.told if one not in common], each.is_nearest)
+        for each in readings
+        if each.document is not None
+    ]
+
+
+def read_file(
+    path: pathlib.Path, format: Format | None = None, called: str | None = None
+) -> Document:
+    """Read the document in a file: ``.yaml`` and ``.yml`` are YAML, all other names are JSON.
+
+    ``format`` is for files that are in one format whatever they are called. ``called`` is the file
+    in what is told of it; left out, its path.
+
+    Raises: `Unreadable`, also for a file that is not there or cannot be read.
+    """
+    name = str(path) if called is None else called
+    try:
+        with open(path, "rb", opener=_opened) as file:
+            text = file.read(LARGEST + 1)
+    except FileNotFoundError as cause:
+        raise _unread(name, Fault("missing-file", "no such file")) from cause
+    except (OSError, ValueError) as cause:  # the latter for a NUL in the name
+        reason = getattr(cause, "strerror", None) or str(cause)
+        raise _unread(name, Fault("unreadable-file", f"cannot be read: {reason}")) from cause
+    is_yaml = path.suffix.lower() in (".yaml", ".yml")
+    return read(text, name, format or ("yaml" if is_yaml else "json"))
+
+
+def _opened(path: str, flags: int) -> int:
+    """Open a file, and wait for no writer of a pipe that has none: it then reads as empty."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    os.set_blocking(descriptor, True)
+    return descriptor
+
+
+def _reader(format: Format) -> Callable[[str, Building], None]:
+    if format == "json":
+        return read_json
+    # Loading libyaml takes its time, and not every process reads YAML.
+    from headrace.compiler.text.yamlsource import read_yaml
+
+    return read_yaml
+
+
+def _diagnosed(cause: Malformed, lines: Lines, file: str | None) -> Diagnostic:
+    return diagnosed(cause.fault, file, lines.at(cause.offset), cause.fault.path)
+
+
+def _unread(name: str, fault: Fault) -> Unreadable:
+    return Unreadable([diagnosed(fault, name, None, fault.path)])

@@ -1,0 +1,142 @@
+"""Why a text is not the YAML we read, said so that it can be mended.
+
+libyaml's own words describe its parser; those that people meet are said again here, with the place
+that has to be changed, which for what does not end is where it starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import yaml
+
+from headrace.compiler.text.building import Building, Malformed
+from headrace.compiler.text.diagnostics import Codes, Fault, printable
+from headrace.compiler.text.mending import (
+    Edits,
+    in_quotes,
+    is_in_brackets,
+    reference_at,
+    without_comma,
+)
+from headrace.compiler.text.tabs import with_blanks_for_tabs
+
+CODES: Codes = {
+    "key-not-text": "A YAML key is something else than a string.",
+    "malformed-yaml": "The document is not YAML.",
+    "several-documents": "The file contains more than one YAML document.",
+    "tab": "A tab indents a line of YAML.",
+}
+
+_NO_ESCAPE = "this is not a YAML escape: put a text with backslashes in single quotes"
+# What libyaml says, and what to say instead of the place where it noticed.
+_HERE = {
+    "did not find expected key": (
+        "this belongs to nothing before it: check the indentation, and the quotes above"
+    ),
+    "did not find expected '-' indicator": (
+        "this is no item of the list before it: check the indentation"
+    ),
+    "mapping values are not allowed in this context": (
+        "a ':' cannot stand here: put the text in quotes, or check the indentation"
+    ),
+    "block sequence entries are not allowed in this context": (
+        "a list cannot start here: put its first '-' on a line of its own"
+    ),
+    "did not find expected node content": "a value is missing before this",
+    "did not find expected <document start>": "text after the end of the document",
+    "found unknown escape character": _NO_ESCAPE,
+    "did not find expected hexdecimal number": _NO_ESCAPE,
+    "found invalid Unicode character escape code": (
+        "this escape is no character: a character beyond U+FFFF is one escape, such as \\U0001F600"
+    ),
+    "found incompatible YAML document": "only YAML 1.1 and 1.2 can be read",
+}
+# What libyaml says, and what to say of the place where the thing it was reading starts.
+_AT_START = {
+    "found unexpected end of stream": "the quoted text that starts here does not end",
+    "could not find expected ':'": "a ':' is missing after this key",
+    "did not find expected alphabetic or numeric character": (
+        "'&' and '*' start the name of a value: put the text in quotes"
+    ),
+    "did not find expected whitespace or line break": "'!' starts a tag: put the text in quotes",
+}
+# What libyaml says, and what to say before the line on which the thing it was reading starts.
+_INSIDE = {
+    "did not find expected ',' or ']'": "before this a ',' is missing, or the ']' of the list",
+    "did not find expected ',' or '}'": "before this a ',' is missing, or the '}' of the object",
+}
+_NO_START = "found character that cannot start any token"
+# What libyaml says where something stands behind a value that has ended.
+_BEHIND = {
+    "did not find expected key",
+    "did not find expected '-' indicator",
+    "did not find expected <document start>",
+}
+
+SECOND_DOCUMENT = Fault(
+    "several-documents", "a second document starts here: a config is one document"
+)
+
+
+def malformed(error: yaml.MarkedYAMLError, text: str, building: Building) -> Malformed:
+    """Return what libyaml found, in words for whoever wrote the text."""
+    problem = str(error.problem)
+    here = error.problem_mark.index if error.problem_mark else len(text)
+    start = error.context_mark.index if error.context_mark else here
+    if text.startswith("\t", here):
+        fault = Fault("tab", "a tab cannot indent YAML: use spaces")
+        return Malformed(fault, here, with_blanks_for_tabs(text, here))
+    if problem in (*_INSIDE, _NO_START) and (found := reference_at(text, here)):
+        reference, edits = found
+        message = f"inside {{ }} and [ ] a text with {reference} has to be in quotes"
+        hint = f'write "{reference}", if a text is taken here'
+        return Malformed(Fault("malformed-yaml", message, suggestion=hint), edits[0].at, [edits])
+    if problem == _NO_START:
+        sign = printable(text[here : here + 1])
+        message = f"'{sign}' cannot start a value: put the value in quotes"
+        return _malformed(message, here, _quoted(building, text, here))
+    if _ends_inside(building, text, here):
+        what = "object" if building.in_object else "list"
+        message = f"the {what} that starts here does not end"
+        return _malformed(message, building.innermost.offset)
+    if problem in _BEHIND and (comma := without_comma(text, here)):
+        message = "a comma after a value is not YAML: remove it"
+        return _malformed(message, here, [comma])
+    if problem in _INSIDE:
+        line, _ = building.lines.at(start)
+        return _malformed(f"{_INSIDE[problem]} that starts on line {line}", here)
+    if problem in _AT_START:
+        quoted = _quoted(building, text, start) if text[start : start + 1] in ("*", "&") else []
+        return _malformed(_AT_START[problem], start, quoted)
+    return _malformed(_HERE.get(problem, f"{error.context or 'not YAML'}: {problem}"), here)
+
+
+def _ends_inside(building: Building, text: str, here: int) -> bool:
+    """Say whether nothing is left of the text and brackets are open."""
+    return building.is_open and not text[here:].strip() and text[building.innermost.offset] in "[{"
+
+
+def not_a_key(what: str, at: int) -> Malformed:
+    """A list, an object or an alias stands where a key has to be."""
+    return Malformed(
+        Fault("key-not-text", f"{what} cannot be a key", found=what, expected="a string"), at
+    )
+
+
+def nothing() -> Malformed:
+    """The text consists of blanks and comments."""
+    return Malformed(Fault("empty-document", "the document is empty"), 0)
+
+
+def _quoted(building: Building, text: str, at: int) -> list[Edits]:
+    """Return the one way to put a value in quotes, where brackets and commas say where it ends."""
+    # libyaml reads ahead, so the bracket before it may not have been told yet.
+    is_told = building.is_open and text[building.innermost.offset] in "[{"
+    is_flow = is_told or is_in_brackets(text, at)
+    edits = in_quotes(text, at) if is_flow else None
+    return [] if edits is None else [edits]
+
+
+def _malformed(message: str, at: int, mends: Sequence[Edits] = ()) -> Malformed:
+    return Malformed(Fault("malformed-yaml", message), at, mends)
