@@ -95,6 +95,7 @@ class Draft:
 
 def draft_of(value: Any, site: Site, catalogue: Catalogue) -> tuple[Draft, list[Diagnostic]]:
     """Read a pipeline, and tell all that is wrong with it and each of its components."""
+    # What is read here has documents in its lists: the catalogue knows what each of them is.
     _, shape, faults = loaded(PipelineConfig, value)
     said = [site.diagnose(fault) for fault in faults]
     known = _state(value, shape, faults)
