@@ -13,7 +13,7 @@ from importlib.metadata import version
 
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.config.connections import Filing
-from headrace.compiler.describe.schema import OPENAPI, component_schemas
+from headrace.compiler.describe.schema import OPENAPI, Schema, component_schemas
 from headrace.compiler.schema.records import Record
 from headrace.web import ignoring
 from headrace.web.auth import cookies
@@ -21,7 +21,7 @@ from headrace.web.auth.access import Access
 from headrace.web.endpoint import JSON, Answer, Endpoint, Query, refusals
 from headrace.web.endpoints import ENDPOINTS
 from headrace.web.examples import CAPTURED
-from headrace.web.shapes import Schema, Shapes, one_of
+from headrace.web.shapes import Shapes, one_of
 
 SECURITY_SCHEMES: dict[str, Schema] = {
     "basicAuth": {"type": "http", "scheme": "basic"},

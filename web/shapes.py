@@ -20,10 +20,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
+from headrace.compiler.describe.schema import Schema
 from headrace.compiler.schema.records import Record
 from headrace.compiler.schema.structures import AnyObject
-
-Schema = dict[str, Any]
 
 SCHEMAS = "#/components/schemas/"
 """Where a description has its schemas. Source: https://spec.openapis.org/oas/v3.1.0"""

@@ -15,9 +15,8 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Delivery
 from headrace.compiler.edges import AwaitingSink, InlineSink, Rest, Sink
 from headrace.compiler.errors import BatchFailed, Unreachable
+from headrace.compiler.lowering.lines import Report
 from headrace.compiler.runtime.backoff import Backoff
-
-Report = Callable[[BaseException], None]
 
 
 class Writer:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.config.digits import Configs
 from headrace.compiler.lint.rules import circle
 from headrace.compiler.text.diagnostics import Diagnostic
-
-Configs = Mapping[str, PipelineConfig]
 
 
 def naming(connection: str, configs: Configs) -> list[str]:

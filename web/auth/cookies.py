@@ -11,14 +11,12 @@ Source: RFC 6265, and its successor for `SameSite`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
+from headrace.compiler.component.context import Headers
 from headrace.web.auth.sessions import ID_CHARACTERS
 
 NAME = "headrace_session"
-
-Headers = Iterable[tuple[bytes, bytes]]
 
 _BEGINNING = f"{NAME}=".encode()
 _LENGTH = len(_BEGINNING) + ID_CHARACTERS

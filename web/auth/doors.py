@@ -16,9 +16,10 @@ from functools import lru_cache
 from typing import Any
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.context import Headers
 from headrace.web.auth.access import NOBODY, READING, Caller, FromElsewhere, TurnedAway
 from headrace.web.auth.accounts import MOST_KNOWN, Accounts, BasicHeaders
-from headrace.web.auth.cookies import Cookies, Headers, session_ids
+from headrace.web.auth.cookies import Cookies, session_ids
 from headrace.web.auth.origin import refuse_foreign, refuse_forgeable
 from headrace.web.auth.refusals import Refusals
 from headrace.web.auth.sessions import Sessions

@@ -12,8 +12,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from headrace.compiler.component.context import Headers
 from headrace.web.auth.access import READING, FromElsewhere
-from headrace.web.auth.cookies import Headers, is_over_tls
+from headrace.web.auth.cookies import is_over_tls
 
 _JSON = b"application/json"
 _PORTS = {"http": "80", "https": "443"}

@@ -21,6 +21,8 @@ from headrace.compiler.runtime import (
     signatures,
     watch,
 )
+from headrace.compiler.runtime.bucketpages import BucketFigures
+from headrace.compiler.runtime.figures import PipelineFigures
 from headrace.compiler.text import building
 from headrace.web import bodies
 from headrace.web.docs.markdown import code, table
@@ -70,12 +72,16 @@ LIMITS = (
 )
 """What a client meets, and the bound it has."""
 
+PIPELINE = PipelineFigures("p", b"{}", "running", 0, 0, 0, {"input": 0}, 0, 0)
+BUCKET = BucketFigures("b", 0, 1, None, 0)
+"""Of which figures are made, to see the labels that they have."""
+
 
 def pages() -> dict[str, Parts]:
     """Return the generated parts of the page."""
     endpoints = table(("request", "operation", "access", "what it does"), map(_row, ENDPOINTS))
     answers = [row for endpoint in ENDPOINTS for row in _answers(endpoint)]
-    figures = [_figure(family) for family in Scrape([], []).collect()]
+    figures = [_figure(family) for family in Scrape([PIPELINE], [BUCKET]).collect()]
     return {
         "api.md": {
             "endpoints": endpoints,
@@ -104,9 +110,5 @@ def _request(endpoint: Endpoint) -> str:
 def _figure(family: Metric) -> tuple[str, str, str, str]:
     # The text format adds this to the name of a counter.
     name = family.name + ("_total" if family.type == "counter" else "")
-    return code(name), family.type, ", ".join(map(code, _labels(family))), family.documentation
-
-
-def _labels(family: Metric) -> tuple[str, ...]:
-    labels: tuple[str, ...] = getattr(family, "_labelnames")  # noqa: B009  # has no public name
-    return labels
+    labels = ", ".join(map(code, family.samples[0].labels))
+    return code(name), family.type, labels, family.documentation
