@@ -17,7 +17,7 @@ from bench import limits, messages, standins
 from bench.measuring import Compared, Effort, Work, compare, on_one_core
 from bench.table import Row, ratio_row
 from headrace.compiler.clock import Clock
-from headrace.compiler.config.config import Program, load_program
+from headrace.compiler.config.program import Program, load_program
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.text import documents
 from headrace.web.commands.serve import collect_less

@@ -10,8 +10,8 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from itertools import cycle, islice, repeat
 from typing import Any, ClassVar
 
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.catalogue import Catalogue, scan
-from headrace.compiler.component.context import Context
 from headrace.compiler.component.families import Input, Output
 from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import Arrival, InlineSink, Sink, Source

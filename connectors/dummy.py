@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import ClassVar
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.families import Input
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.edges import Arrival, Source

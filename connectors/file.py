@@ -12,9 +12,9 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.component.checkcontext import Ground
 from headrace.compiler.component.families import Connection, Output
-from headrace.compiler.component.ground import Ground
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink, Rest
@@ -24,9 +24,9 @@ from headrace.compiler.schema.records import option
 from headrace.compiler.schema.structures import RecordOf
 from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.text.diagnostics import Fault
-from headrace.connectors.folders import NEW_FILE, Folder, is_inside, write_whole
-from headrace.connectors.parts import FORMATS, OTHER_FORMATS, PartFormat, Rotation, part_name
-from headrace.connectors.paths import FilePath, InnerPath
+from headrace.connectors.disk.folders import NEW_FILE, Folder, is_inside, write_whole
+from headrace.connectors.disk.parts import FORMATS, OTHER_FORMATS, PartFormat, Rotation, part_name
+from headrace.connectors.disk.paths import FilePath, InnerPath
 
 CLOSING = 4
 """Parts that may be synced to disk at a time; the next batch waits for one of them."""

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.component.context import Context, Origin
+from headrace.compiler.component.buildcontext import Context, Origin
 from headrace.compiler.component.families import Input, Output
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import Arrival, AwaitingSink, Source

@@ -16,7 +16,7 @@ from functools import cache, partial
 from queue import SimpleQueue
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.families import Output
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink, Rest

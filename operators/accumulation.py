@@ -24,7 +24,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from headrace.compiler.lowering.code import Code
-from headrace.compiler.lowering.paths import DottedPath
+from headrace.compiler.lowering.dottedpaths import DottedPath
 from headrace.operators.aggregations import COUNT, DISTINCT, Slot, Takes, exact
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from headrace.compiler.component.context import Context, Operator
+from headrace.compiler.component.buildcontext import Context, Operator
+from headrace.compiler.component.checkcontext import Ground
 from headrace.compiler.component.families import Transform
 from headrace.compiler.component.fieldflow import FieldUse, Passing
-from headrace.compiler.component.ground import Ground
 from headrace.compiler.component.holders import Holder
 from headrace.compiler.delivery import Delivery, JsonValue
 from headrace.compiler.lowering.holding import Holding, holding

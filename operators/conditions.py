@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from headrace.compiler.component.values import Values
 from headrace.compiler.decimals import NUMBERS
 from headrace.compiler.delivery import JsonValue
-from headrace.compiler.lowering.paths import DottedPath as Path
+from headrace.compiler.lowering.dottedpaths import DottedPath as Path
 from headrace.compiler.schema.fields import Choice, DottedPath, Number, Text
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.variants import Tagged

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from headrace.compiler.buckets import WHOLE, Bucket
-from headrace.compiler.component.context import Context
-from headrace.compiler.component.ground import Ground
+from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.component.checkcontext import Ground
 from headrace.compiler.component.states import no_state
 from headrace.compiler.schema.fields import BucketName, Text
 from headrace.compiler.schema.records import Record, option

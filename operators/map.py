@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from headrace.compiler.component.context import Context, Step
+from headrace.compiler.component.buildcontext import Context, Step
 from headrace.compiler.component.families import PerMessage
 from headrace.compiler.component.fieldflow import Demand, FieldUse, Paths
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import BatchFailed
-from headrace.compiler.lowering.paths import MISSING, DottedPath, Missing, ScalarInTheWay
+from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath, Missing, ScalarInTheWay
 from headrace.compiler.schema.fields import Choice
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.structures import ListOf

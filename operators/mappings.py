@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.decimals import NUMBERS
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import Decoding
-from headrace.compiler.lowering.paths import MISSING, Missing
-from headrace.compiler.lowering.paths import DottedPath as Path
+from headrace.compiler.lowering.dottedpaths import MISSING, Missing
+from headrace.compiler.lowering.dottedpaths import DottedPath as Path
 from headrace.compiler.schema.fields import Choice, DottedPath
 from headrace.compiler.schema.records import json_type, option
 from headrace.compiler.schema.structures import ListOf

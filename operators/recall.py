@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from headrace.compiler.buckets import WHOLE, Bucket
-from headrace.compiler.component.context import Context, Step
+from headrace.compiler.component.buildcontext import Context, Step
+from headrace.compiler.component.checkcontext import Ground
 from headrace.compiler.component.families import PerMessage
 from headrace.compiler.component.fieldflow import FieldUse, Passing
-from headrace.compiler.component.ground import Ground
 from headrace.compiler.component.states import no_state
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import BatchFailed
-from headrace.compiler.lowering.paths import DottedPath
+from headrace.compiler.lowering.dottedpaths import DottedPath
 from headrace.compiler.schema.fields import Choice, Name
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.structures import ListOf

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from headrace.compiler.component.context import Context, PacedStep, Step
+from headrace.compiler.component.buildcontext import Context, PacedStep, Step
 from headrace.compiler.component.dryrun import Origins
 from headrace.compiler.component.families import PerBatch
 from headrace.compiler.component.fieldflow import Demand, FieldUse, Passing
 from headrace.compiler.delivery import Batch, JsonValue, is_large, parts
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.largejson import LargeList
-from headrace.compiler.lowering.paths import MISSING
-from headrace.compiler.lowering.paths import DottedPath as At
+from headrace.compiler.lowering.dottedpaths import MISSING
+from headrace.compiler.lowering.dottedpaths import DottedPath as At
 from headrace.compiler.schema.fields import Choice, DottedPath, Name
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import ListOf, RecordOf

@@ -7,17 +7,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headrace.compiler.buckets import Bucket
-from headrace.compiler.component.context import Context, PacedStep, Step
+from headrace.compiler.component.buildcontext import Context, PacedStep, Step
+from headrace.compiler.component.checkcontext import Ground
 from headrace.compiler.component.dryrun import Origins
 from headrace.compiler.component.families import Fusible
 from headrace.compiler.component.fieldflow import FieldUse
-from headrace.compiler.component.ground import Ground
 from headrace.compiler.component.states import no_state
 from headrace.compiler.delivery import Batch, JsonValue, is_large, parts
 from headrace.compiler.largejson import LargeList
 from headrace.compiler.lowering.code import GiveUp, subscripts
-from headrace.compiler.lowering.paths import MISSING
-from headrace.compiler.lowering.paths import DottedPath as Path
+from headrace.compiler.lowering.dottedpaths import MISSING
+from headrace.compiler.lowering.dottedpaths import DottedPath as Path
 from headrace.compiler.schema.fields import DottedPath, Name
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import ListOf, RecordOf

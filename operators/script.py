@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from headrace.compiler.component.context import Context, Operator
+from headrace.compiler.component.buildcontext import Context, Operator
+from headrace.compiler.component.checkcontext import Ground
 from headrace.compiler.component.families import Transform
-from headrace.compiler.component.ground import Ground
 from headrace.compiler.component.states import no_state
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.errors import BuildRefused
@@ -15,7 +15,7 @@ from headrace.compiler.schema.fields import Choice, Integer
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.variants import VariantOf
 from headrace.compiler.text.diagnostics import Codes, Fault, Severity, Spot
-from headrace.compiler.text.places import Lines
+from headrace.compiler.text.positions import Lines
 from headrace.operators.scripthints import of_silence
 from headrace.operators.scripthost import STATEFUL, ScriptHost
 from headrace.operators.scripting import Program, compiled

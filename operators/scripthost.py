@@ -11,13 +11,13 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from headrace.compiler.buckets import Bucket, Values
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.states import no_state
 from headrace.compiler.decimals import Written
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import encode
-from headrace.compiler.lowering.paths import MISSING, DottedPath
+from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath
 from headrace.compiler.runtime.failures import cut
 from headrace.operators.scriptnotes import SECONDS, Notes
 from headrace.operators.scriptsources import EXTENSION

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import BatchFailed, BuildRefused
 from headrace.compiler.text.diagnostics import Codes, Fault, Spot
-from headrace.compiler.text.places import Lines
+from headrace.compiler.text.positions import Lines
 from headrace.operators.scripthints import Halt
 from headrace.operators.scripthost import ScriptHost
 from headrace.operators.scriptnames import Names

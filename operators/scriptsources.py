@@ -14,10 +14,10 @@ from headrace.compiler.errors import BuildRefused
 from headrace.compiler.schema.fields import Name, ScriptText, refused
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.variants import Tagged
-from headrace.compiler.text.building import Malformed
+from headrace.compiler.text.composing import Malformed
 from headrace.compiler.text.decoding import check, check_size, decoded
 from headrace.compiler.text.diagnostics import Fault, Spot, shown
-from headrace.compiler.text.places import Lines
+from headrace.compiler.text.positions import Lines
 
 LARGEST = 2**20
 """How many bytes a script may have, and each module it imports."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from headrace.compiler.component.context import Context, PacedStep, Step
+from headrace.compiler.component.buildcontext import Context, PacedStep, Step
 from headrace.compiler.component.dryrun import Origins
 from headrace.compiler.component.families import Transform
 from headrace.compiler.component.fieldflow import FieldUse, Passing

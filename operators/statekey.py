@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from headrace.compiler import jsontext
 from headrace.compiler.buckets import WHOLE
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import JsonValue
-from headrace.compiler.lowering.paths import DottedPath, Missing
+from headrace.compiler.lowering.dottedpaths import DottedPath, Missing
 
 if TYPE_CHECKING:
     from headrace.compiler.lowering.code import Code

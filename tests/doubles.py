@@ -13,7 +13,7 @@ from marshmallow import ValidationError
 
 from headrace.compiler.buckets import Bucket
 from headrace.compiler.clock import Clock
-from headrace.compiler.component.context import (
+from headrace.compiler.component.buildcontext import (
     AwaitingStep,
     Ingress,
     Operator,
@@ -25,7 +25,7 @@ from headrace.compiler.component.context import (
 from headrace.compiler.component.families import Connection
 from headrace.compiler.component.readings import Reading
 from headrace.compiler.component.states import PipelineState, no_state, undeclared_bucket
-from headrace.compiler.config.connections import connection_fault
+from headrace.compiler.config.connectionsfile import connection_fault
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from reactivex import Observable
 from reactivex import operators as ops
 
-from headrace.compiler.component.context import Operator
+from headrace.compiler.component.buildcontext import Operator
 from headrace.compiler.delivery import Acknowledgement, Batch, Delivery, JsonValue, Window
 
 

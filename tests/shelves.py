@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from headrace.compiler.component.catalogue import Catalogue, scan
-from headrace.compiler.config.config import load_program
+from headrace.compiler.config.program import load_program
 from headrace.compiler.schema.fields import Boolean
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import ListOf, RecordOf

@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.component.context import Context, Operator, Step
+from headrace.compiler.component.buildcontext import Context, Operator, Step
 from headrace.compiler.component.families import Input, Output, Transform
-from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import Arrival, AwaitingSink, InlineSink, Sink, Source
 from headrace.compiler.runtime.engine import Engine

@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator
 
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.families import Component
-from headrace.compiler.config.config import load_program
-from headrace.compiler.config.connections import ConnectionsFile
+from headrace.compiler.config.connectionsfile import ConnectionsFile
+from headrace.compiler.config.program import load_program
 from headrace.compiler.describe.editors import config_schema, connections_schema
 from headrace.compiler.describe.reference import component_doc, prose
 from headrace.compiler.schema.records import Record

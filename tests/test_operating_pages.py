@@ -13,12 +13,12 @@ import yaml
 
 from headrace.compiler.config.retention import DEFAULT_RETENTION, MOST_RETENTION
 from headrace.compiler.runtime import feed
-from headrace.compiler.runtime.sampling import samples
-from headrace.web import turns
-from headrace.web.auth import keys, passwords, sessions, settings
+from headrace.compiler.runtime.sampling import sampler
+from headrace.web import threadqueue
+from headrace.web.auth import passwords, sessions, settingsfile, signingkeys
 from headrace.web.commands.cli import commands
 from headrace.web.files.reading import Files, catalogue, load
-from headrace.web.process import crowd, lingering, protocol, server
+from headrace.web.process import connectionlimit, lingering, protocol, server
 from headrace.web.process.log import JsonLine, OneLine
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -75,15 +75,15 @@ def test_what_a_scraper_is_given_is_yaml() -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        f"{crowd.MOST_CONNECTIONS:,}, or three quarters of the files",
+        f"{connectionlimit.MOST_CONNECTIONS:,}, or three quarters of the files",
         f"{ {15: 'a sixteenth'}[feed.REST] } of the time",
         f"| {protocol.MOST_HEAD_BYTES // 1024} KiB | 431 |",
-        f"| {crowd.MOST_HELD // 2**20} MiB |",
+        f"| {connectionlimit.MOST_HELD // 2**20} MiB |",
         f"| {lingering.MOST_DROPPED // 2**20} MiB, {lingering.MOST_SECONDS} seconds,"
         f" {lingering.SILENT_SECONDS} without a byte |",
-        f"| {samples.AT_ONCE} at a time | 503 |",
+        f"| {sampler.AT_ONCE} at a time | 503 |",
         f"{passwords.MOST_WAITING} wait | 503 |",
-        f"{turns.MOST_WAITING} wait, and {turns.MOST_LOGINS:,} logins |",
+        f"{threadqueue.MOST_WAITING} wait, and {threadqueue.MOST_LOGINS:,} logins |",
         f"{sessions.MOST:,}, {sessions.MOST_OF_ONE:,} of one user",
         f"before {server.IDLE_SECONDS} seconds",
         f"{protocol.LOOKS * server.LOOK_SECONDS} to {(protocol.LOOKS + 1) * server.LOOK_SECONDS}"
@@ -100,11 +100,11 @@ def test_the_limits_are_those_of_the_server(said: str) -> None:
     [
         f"`history.retention_secs` | {DEFAULT_RETENTION} |",
         f"up to {MOST_RETENTION};",
-        f"`session.idle_secs` | {settings.IDLE_SECONDS} |",
+        f"`session.idle_secs` | {settingsfile.IDLE_SECONDS} |",
         f"more than {sessions.MOST:,}, or {sessions.MOST_OF_ONE:,} of one user",
         f"from {passwords.LEAST_KIB // 1024} MiB to {passwords.MOST_KIB // 1024} MiB",
         f"{passwords.MOST_WAITING} attempts wait",
-        f"for {keys.FETCH_SECONDS} seconds at most",
+        f"for {signingkeys.FETCH_SECONDS} seconds at most",
     ],
 )
 def test_the_defaults_and_bounds_of_sign_in_are_those_of_the_server(said: str) -> None:

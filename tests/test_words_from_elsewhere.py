@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from headrace.compiler.component.families import FAMILIES
-from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import BucketDeclaration
-from headrace.compiler.config.config import ProgramShape
+from headrace.compiler.config.program import ProgramShape
 from headrace.compiler.schema.fields import Choice
 from headrace.compiler.schema.records import Record
 from headrace.compiler.schema.structures import ListOf, ObjectOf, RecordOf

@@ -18,7 +18,7 @@ import falcon.asgi
 
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.jsontext import encode
-from headrace.web import errors
+from headrace.web import statuses
 from headrace.web.admission import admitted
 from headrace.web.apierror import api_error
 from headrace.web.asgi import Asgi, Message, Receive, Send, respond
@@ -61,7 +61,7 @@ class Application:
                             await admitted(endpoint, self._doors, scope)
                         return await application(scope, receive, send, *match.groups())
                     except Exception as cause:
-                        return await respond(send, *errors.answer(cause, endpoint.operation))
+                        return await respond(send, *statuses.answer(cause, endpoint.operation))
             # As it came, so that `a%2Fb` stays one segment; what a path captures is decoded later.
             scope["path"] = raw.decode("latin-1")
         await self._routed(scope, receive, send)
@@ -84,7 +84,7 @@ def _ahead(service: Service, endpoint: Endpoint) -> tuple[re.Pattern[bytes], End
 def _routed(service: Service, table: Iterable[Endpoint]) -> falcon.asgi.App[Any, Any]:
     app = falcon.asgi.App(middleware=NoSniffing(), request_type=Request)
     app.add_middleware(NoEmptySegment())
-    errors.install(app)
+    statuses.install(app)
     in_order = sorted(table, key=lambda endpoint: endpoint.path)
     for path, endpoints in groupby(in_order, key=lambda endpoint: endpoint.path):
         covering = [(each, match) for each in in_order if (match := _covers(each, path))]

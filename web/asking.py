@@ -13,7 +13,7 @@ import falcon
 import falcon.asgi
 
 from headrace.web.asgi import Receive, unless_gone
-from headrace.web.turns import Turns
+from headrace.web.threadqueue import Turns
 
 P = ParamSpec("P")
 T = TypeVar("T")

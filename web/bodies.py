@@ -12,12 +12,12 @@ import falcon.asgi
 from headrace.compiler.component.drafts import loaded
 from headrace.compiler.errors import HeadraceError, Refused
 from headrace.compiler.schema.records import Record
-from headrace.compiler.text.building import VALUES
+from headrace.compiler.text.composing import VALUES
 from headrace.compiler.text.diagnostics import Diagnostic, in_file_order, printable
 from headrace.compiler.text.documents import Document, Unreadable, read
 from headrace.compiler.text.sites import Site
 from headrace.web.asking import Request
-from headrace.web.turns import Turns
+from headrace.web.threadqueue import Turns
 
 LARGEST = 2 * 1024 * 1024
 """Bytes of a body, but for ingest and signing in; beyond it the request is refused, read no further."""

@@ -2,6 +2,7 @@
 
 from headrace.web.endpoint import Endpoint
 from headrace.web.resources import (
+    about,
     config,
     connections,
     events,
@@ -11,7 +12,6 @@ from headrace.web.resources import (
     layout,
     metrics,
     pipelines,
-    reference,
     revert,
     samples,
     signin,
@@ -32,7 +32,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *revert.ROWS,
     *layout.ROWS,
     *signin.ROWS,
-    *reference.ROWS,
+    *about.ROWS,
     *health.ROWS,
     *metrics.ROWS,
 )

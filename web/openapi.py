@@ -12,7 +12,7 @@ from http import HTTPStatus
 from importlib.metadata import version
 
 from headrace.compiler.component.catalogue import Catalogue
-from headrace.compiler.config.connections import Filing
+from headrace.compiler.config.connectionsfile import Filing
 from headrace.compiler.describe.schema import OPENAPI, Schema, component_schemas
 from headrace.compiler.schema.records import Record
 from headrace.web import ignoring

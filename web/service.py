@@ -8,13 +8,13 @@ from functools import cached_property
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.catalogue import Catalogue
-from headrace.compiler.runtime.rehearsal.aside import Aside
+from headrace.compiler.runtime.dryrun.threads import Aside
 from headrace.web.auth.access import Doors, Open
-from headrace.web.engine import Engine
+from headrace.web.engineprotocol import Engine
 from headrace.web.files.filing import Filing
 from headrace.web.files.reading import Files
 from headrace.web.sharing import Shared
-from headrace.web.turns import MOST_LOGINS, Turns
+from headrace.web.threadqueue import MOST_LOGINS, Turns
 
 
 @dataclass

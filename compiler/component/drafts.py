@@ -14,15 +14,15 @@ from typing import Any, TypeVar
 from marshmallow import ValidationError
 
 from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.component.checkcontext import Ground
 from headrace.compiler.component.families import FAMILIES, Component
-from headrace.compiler.component.ground import Ground
-from headrace.compiler.component.pipelines import FAMILY_OF, PipelineConfig
+from headrace.compiler.component.pipelineconfig import FAMILY_OF, PipelineConfig
 from headrace.compiler.component.states import PipelineState
 from headrace.compiler.schema.fields import ConnectionName
 from headrace.compiler.schema.records import Record, UnknownKey, faults_of, is_misspelt
 from headrace.compiler.schema.settings import Setting, settings
 from headrace.compiler.schema.variants import untagged, variant_named
-from headrace.compiler.text.building import FAULTS
+from headrace.compiler.text.composing import FAULTS
 from headrace.compiler.text.diagnostics import (
     Diagnostic,
     Fault,

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
-from headrace.compiler.component.context import Context, Operator, PacedStep, Step
+from headrace.compiler.component.buildcontext import Context, Operator, PacedStep, Step
+from headrace.compiler.component.checkcontext import Ground
 from headrace.compiler.component.dryrun import DryRunHooks
 from headrace.compiler.component.envelopes import Envelope
 from headrace.compiler.component.fieldflow import Demand, FieldUse, Passing
-from headrace.compiler.component.ground import Ground
 from headrace.compiler.component.holders import Holder
 from headrace.compiler.component.inputbuffers import InputBuffer
 from headrace.compiler.component.readings import Reading

@@ -10,9 +10,9 @@ from types import MappingProxyType
 from typing import Any
 
 from headrace.compiler.component.families import Connection
-from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import BucketDeclaration
-from headrace.compiler.config.connections import misnamed
+from headrace.compiler.config.connectionsfile import misnamed
 from headrace.compiler.jsontext import encode
 from headrace.compiler.lint.rules import missing_upstream
 from headrace.compiler.schema.settings import settings_of

@@ -19,7 +19,7 @@ from typing import Any
 
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.families import Component
-from headrace.compiler.config.config import ProgramShape
+from headrace.compiler.config.program import ProgramShape
 from headrace.compiler.describe.reference import prose
 from headrace.compiler.describe.schema import (
     OPENAPI,

@@ -20,8 +20,8 @@ from apispec.ext.marshmallow.openapi import OpenAPIConverter
 
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.families import FAMILIES, Component
-from headrace.compiler.component.pipelines import PipelineConfig
-from headrace.compiler.config.config import ProgramShape
+from headrace.compiler.component.pipelineconfig import PipelineConfig
+from headrace.compiler.config.program import ProgramShape
 from headrace.compiler.describe.reference import prose
 from headrace.compiler.schema import fields, structures, variants
 from headrace.compiler.schema.blank import SOMETHING_SEEN

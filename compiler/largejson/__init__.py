@@ -13,10 +13,7 @@ import asyncio
 from headrace.compiler.jsontext import Decoding
 from headrace.compiler.largejson.beginning import are_small, beginning
 from headrace.compiler.largejson.cutting import SLICE, Cutting
-from headrace.compiler.largejson.growing import Growing
-from headrace.compiler.largejson.letting_go import DecodedBatch, LargeList
-from headrace.compiler.largejson.numbers import Text
-from headrace.compiler.largejson.writing import (
+from headrace.compiler.largejson.encoding import (
     ENCODED_AT_ONCE,
     SLICE_MESSAGES,
     TURN_SECONDS,
@@ -26,6 +23,9 @@ from headrace.compiler.largejson.writing import (
     encode_large_lines,
     in_slices,
 )
+from headrace.compiler.largejson.growing import Growing
+from headrace.compiler.largejson.letting_go import DecodedBatch, LargeList
+from headrace.compiler.largejson.longnumbers import Text
 
 LARGE = 256 * 1024
 """Bytes of a text from which on it is decoded in slices: what is shorter takes some milliseconds."""

@@ -13,7 +13,7 @@ from collections.abc import Generator, Iterator
 from typing import Literal, NamedTuple
 
 from headrace.compiler.jsontext import MAX_DEPTH, NotJson
-from headrace.compiler.largejson.numbers import Text, shortened
+from headrace.compiler.largejson.longnumbers import Text, shortened
 
 SLICE = 32 * 1024
 """Bytes of text that are decoded at once: of the costliest, nested lists, about two milliseconds."""

@@ -12,7 +12,7 @@ from headrace.compiler.delivery import JsonValue
 from headrace.compiler.jsontext import NotJson
 from headrace.compiler.largejson.cutting import SLICE, Cutting, Step
 from headrace.compiler.largejson.letting_go import Built, DecodedBatch
-from headrace.compiler.largejson.numbers import Text
+from headrace.compiler.largejson.longnumbers import Text
 
 _LEAD = re.compile(rb"[ \t\r\n]*+(,?)")
 _BLANK = re.compile(rb"[ \t\r\n]*+")

@@ -20,7 +20,7 @@ from headrace.compiler.schema.fields import ScriptText, SecretText, Strict, Text
 from headrace.compiler.schema.records import dumped
 from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.settings import Setting, upstreams
-from headrace.compiler.text.building import FAULTS
+from headrace.compiler.text.composing import FAULTS
 from headrace.compiler.text.diagnostics import Codes, Diagnostic, Fault, Path, Severity, shown
 from headrace.compiler.text.suggest import did_you_mean
 

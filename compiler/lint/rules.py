@@ -15,7 +15,7 @@ from itertools import islice
 from headrace.compiler.component.drafts import Draft, Part
 from headrace.compiler.component.families import Input
 from headrace.compiler.schema.settings import upstreams
-from headrace.compiler.text.building import FAULTS
+from headrace.compiler.text.composing import FAULTS
 from headrace.compiler.text.diagnostics import Codes, Diagnostic, Fault, shown
 from headrace.compiler.text.suggest import did_you_mean, one_of
 

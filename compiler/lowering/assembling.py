@@ -7,7 +7,7 @@ from typing import Protocol
 from reactivex import Observable
 
 from headrace.compiler.component.families import Component, Input
-from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.delivery import Delivery
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.lowering.chain import Place, Refusals, lower

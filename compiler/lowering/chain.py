@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
-from headrace.compiler.component.context import Context, Operator
+from headrace.compiler.component.buildcontext import Context, Operator
 from headrace.compiler.component.families import Fusible, PerBatch, PerMessage, Transform
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.lowering.code import TooLong, fuse

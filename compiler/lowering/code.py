@@ -44,11 +44,11 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
-from headrace.compiler.component.context import PacedStep
+from headrace.compiler.component.buildcontext import PacedStep
 from headrace.compiler.decimals import Written
 from headrace.compiler.delivery import Batch, parts
 from headrace.compiler.largejson import LargeList
-from headrace.compiler.lowering.paths import DottedPath
+from headrace.compiler.lowering.dottedpaths import DottedPath
 
 MOST_LINES = 10_000
 """Lines of one generated function. Python takes 60 µs to compile one, and all pipelines wait."""

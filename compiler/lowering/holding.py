@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from reactivex import Observable
     from reactivex.abc import DisposableBase, ObserverBase, SchedulerBase
 
-    from headrace.compiler.component.context import Context, Operator
+    from headrace.compiler.component.buildcontext import Context, Operator
 
 
 class Holding:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from reactivex import Observable
 from reactivex.abc import DisposableBase, ObserverBase, SchedulerBase
 
-from headrace.compiler.component.context import (
+from headrace.compiler.component.buildcontext import (
     AwaitingStep,
     Operator,
     PacedStep,

@@ -20,7 +20,7 @@ from reactivex.abc import DisposableBase, ObserverBase, SchedulerBase
 from reactivex.disposable import CompositeDisposable, Disposable
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.component.context import (
+from headrace.compiler.component.buildcontext import (
     AwaitingStep,
     Operator,
     PacedStep,

@@ -13,7 +13,7 @@ from typing import Any
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.families import Connection
-from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.readings import Reading
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.runtime.dependencies import digest

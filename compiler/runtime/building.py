@@ -7,16 +7,16 @@ from collections.abc import Callable
 from reactivex import Observable
 
 from headrace.compiler.component.families import Component, Input, Output
-from headrace.compiler.component.pipelines import FAMILY_OF, PipelineConfig
+from headrace.compiler.component.pipelineconfig import FAMILY_OF, PipelineConfig
 from headrace.compiler.delivery import Delivery
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.lowering.assembling import assemble
 from headrace.compiler.lowering.merging import Watch
-from headrace.compiler.runtime.context import Place, World
+from headrace.compiler.runtime.built import Parts
+from headrace.compiler.runtime.componentcontext import Place, World
 from headrace.compiler.runtime.failures import Failures
 from headrace.compiler.runtime.inputs import input_buffer, pump_over
 from headrace.compiler.runtime.outputs import Writer, writer
-from headrace.compiler.runtime.parts import Parts
 from headrace.compiler.schema.records import Record
 from headrace.compiler.text.diagnostics import Diagnostic, Path
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from importlib import import_module
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.pipelineconfig import PipelineConfig
 
 
 async def import_drivers(configs: Iterable[PipelineConfig], clock: Clock) -> None:

@@ -14,10 +14,10 @@ from pathlib import Path
 from headrace.compiler.buckets import Buckets
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.families import Connection, Input
-from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import BucketDeclaration, bounds_of
-from headrace.compiler.config.config import Program
 from headrace.compiler.config.ids import generated_id
+from headrace.compiler.config.program import Program
 from headrace.compiler.config.retention import DEFAULT_RETENTION
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.errors import (
@@ -29,20 +29,20 @@ from headrace.compiler.errors import (
 from headrace.compiler.runtime import bucketpages
 from headrace.compiler.runtime.ahead import read_ahead
 from headrace.compiler.runtime.bucketpages import BucketFigures, BucketPage, page_of
-from headrace.compiler.runtime.connections import Connections
-from headrace.compiler.runtime.context import World
+from headrace.compiler.runtime.changelock import Gate
+from headrace.compiler.runtime.componentcontext import World
+from headrace.compiler.runtime.connectionregistry import Connections
 from headrace.compiler.runtime.drivers import import_drivers
 from headrace.compiler.runtime.feed import Feed, Listener
 from headrace.compiler.runtime.figures import PipelineFigures, figures_of
-from headrace.compiler.runtime.gate import Gate
 from headrace.compiler.runtime.graph import Graph, upstream_first
-from headrace.compiler.runtime.history import History, Past
 from headrace.compiler.runtime.inbox import Peek
 from headrace.compiler.runtime.pipeline import Pipeline
+from headrace.compiler.runtime.pipelinehistory import History, Past
+from headrace.compiler.runtime.pipelinerecord import Resolution
 from headrace.compiler.runtime.plan import Plan
-from headrace.compiler.runtime.records import Resolution
 from headrace.compiler.runtime.reverting import Ending, Reverting, Target
-from headrace.compiler.runtime.sampling.samples import Samples
+from headrace.compiler.runtime.sampling.sampler import Samples
 from headrace.compiler.runtime.sampling.taking import Sample, Unbuilt, Unread
 from headrace.compiler.runtime.wanted import naming, rings
 from headrace.compiler.runtime.wayin import WayIn

@@ -15,7 +15,7 @@ from typing import get_args
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.families import Stage
-from headrace.compiler.component.pipelines import LIST_OF
+from headrace.compiler.component.pipelineconfig import LIST_OF
 from headrace.compiler.runtime.repeats import Repeats
 from headrace.compiler.runtime.signatures import Place, Signature, Signatures
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.component.context import Context, Operator
+from headrace.compiler.component.buildcontext import Context, Operator
 from headrace.compiler.component.families import Input
 from headrace.compiler.component.inputbuffers import InputBuffer
 from headrace.compiler.delivery import Delivery
 from headrace.compiler.edges import Source
 from headrace.compiler.lowering.holding import Holding, holding
-from headrace.compiler.runtime.context import Place, World
-from headrace.compiler.runtime.parts import Parts
+from headrace.compiler.runtime.built import Parts
+from headrace.compiler.runtime.componentcontext import Place, World
 from headrace.compiler.runtime.pump import Pump
 from headrace.compiler.runtime.unpacking import Enclose, Unpacking
 

@@ -8,7 +8,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.component.families import Stage
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.runtime.backoff import Backoff
-from headrace.compiler.runtime.parts import Parts
+from headrace.compiler.runtime.built import Parts
 
 Refusal = tuple[Stage, int, BuildRefused]
 """Which component was turned down, and why."""

@@ -13,19 +13,19 @@ import logging
 from reactivex.abc import DisposableBase
 from reactivex.disposable import CompositeDisposable, Disposable
 
-from headrace.compiler.component.pipelines import LIST_OF, PipelineConfig
+from headrace.compiler.component.pipelineconfig import LIST_OF, PipelineConfig
 from headrace.compiler.jsontext import encode
 from headrace.compiler.lowering.lines import Slices
 from headrace.compiler.lowering.merging import leaving
 from headrace.compiler.lowering.outlet import Outlet
 from headrace.compiler.runtime.building import Builder
-from headrace.compiler.runtime.context import World
+from headrace.compiler.runtime.built import Parts
+from headrace.compiler.runtime.componentcontext import World
 from headrace.compiler.runtime.failures import Failures
 from headrace.compiler.runtime.feed import Feed
-from headrace.compiler.runtime.history import History, Life
 from headrace.compiler.runtime.lifecycle import Lifecycle, Phase, Status
 from headrace.compiler.runtime.opening import Opening, Refusal
-from headrace.compiler.runtime.parts import Parts
+from headrace.compiler.runtime.pipelinehistory import History, Life
 from headrace.compiler.runtime.watch import Watch
 from headrace.compiler.schema.redaction import Hidden
 from headrace.compiler.text.diagnostics import Diagnostic

@@ -16,13 +16,13 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from headrace.compiler.component.families import Connection
-from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import bounds_of
-from headrace.compiler.config.config import Program
+from headrace.compiler.config.program import Program
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import HeadraceError, Refused
 from headrace.compiler.runtime.ahead import Readings, read_ahead
-from headrace.compiler.runtime.context import World
+from headrace.compiler.runtime.componentcontext import World
 from headrace.compiler.runtime.drivers import import_drivers
 from headrace.compiler.runtime.graph import Graph, upstream_first
 from headrace.compiler.runtime.inbox import Inbox

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from headrace.compiler.component.context import Ingress, Origin
+from headrace.compiler.component.buildcontext import Ingress, Origin
 from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import Decoding, has_exponents

@@ -27,7 +27,7 @@ import marshmallow
 from marshmallow import ValidationError
 
 from headrace.compiler.decimals import Written
-from headrace.compiler.text.building import FAULTS
+from headrace.compiler.text.composing import FAULTS
 from headrace.compiler.text.diagnostics import Codes, Fault, path_text
 from headrace.compiler.text.suggest import NO_OTHERS, Others, nearest, others
 

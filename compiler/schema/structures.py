@@ -10,7 +10,7 @@ from marshmallow import ValidationError
 
 from headrace.compiler.schema.fields import AnyJson, Identifier, SecretText, Strict, Text
 from headrace.compiler.schema.records import Record, faults_of, not_an_object, object_of
-from headrace.compiler.text.building import FAULTS
+from headrace.compiler.text.composing import FAULTS
 from headrace.compiler.text.diagnostics import Fault, shown, spelled
 
 _LONGEST_KIND = 40

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from headrace.compiler.text.building import Malformed
+from headrace.compiler.text.composing import Malformed
 from headrace.compiler.text.diagnostics import Codes, Fault
 
 CODES: Codes = {

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from headrace.compiler.text.building import VALUES, Building, Malformed
+from headrace.compiler.text.composing import VALUES, Building, Malformed
 from headrace.compiler.text.decoding import LARGEST, Format, check, check_size, decoded
 from headrace.compiler.text.diagnostics import (
     Diagnostic,
@@ -25,7 +25,7 @@ from headrace.compiler.text.diagnostics import (
 )
 from headrace.compiler.text.jsonsource import read_json
 from headrace.compiler.text.mending import Edits, MendedLines, mended
-from headrace.compiler.text.places import Lines, Place
+from headrace.compiler.text.positions import Lines, Place
 from headrace.compiler.text.spelling import spelt_at
 
 _MOST_GOES = 30

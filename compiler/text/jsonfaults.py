@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from headrace.compiler.text.building import Building, Malformed
+from headrace.compiler.text.composing import Building, Malformed
 from headrace.compiler.text.diagnostics import Codes, Fault, printable
 from headrace.compiler.text.suggest import did_you_mean
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from headrace.compiler.text import jsonfaults
-from headrace.compiler.text.building import Building
+from headrace.compiler.text.composing import Building
 from headrace.compiler.text.scalars import characters, integer, real
 
 # Every pattern takes the blanks after its token along, so reading always stands on the next one.

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from headrace.compiler.text.places import Lines
+from headrace.compiler.text.positions import Lines
 
 _MOST_REFERENCES = 100
 """Of references on one line these are looked at: each looks for where its text begins."""

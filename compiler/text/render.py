@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from headrace.compiler.text.diagnostics import Diagnostic, Severity, printable
-from headrace.compiler.text.places import lines_of
+from headrace.compiler.text.positions import lines_of
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -17,7 +17,7 @@ from typing import Any
 
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import text as scalar_text
-from headrace.compiler.text.building import DEPTH, VALUES
+from headrace.compiler.text.composing import DEPTH, VALUES
 from headrace.compiler.text.decoding import LARGEST, Format
 
 _STEP = "  "

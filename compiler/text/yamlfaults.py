@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import yaml
 
-from headrace.compiler.text.building import Building, Malformed
+from headrace.compiler.text.composing import Building, Malformed
 from headrace.compiler.text.diagnostics import Codes, Fault, printable
 from headrace.compiler.text.mending import (
     Edits,

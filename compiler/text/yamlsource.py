@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from headrace.compiler.text import yamlfaults
-from headrace.compiler.text.building import Building
+from headrace.compiler.text.composing import Building
 from headrace.compiler.text.diagnostics import Codes, Fault, printable
 from headrace.compiler.text.scalars import plain
 

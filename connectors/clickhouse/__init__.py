@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.component.checkcontext import Ground
 from headrace.compiler.component.families import Connection
-from headrace.compiler.component.ground import Ground
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.schema.fields import (
@@ -24,11 +24,11 @@ from headrace.compiler.schema.structures import ListOf, RecordOf
 from headrace.compiler.schema.urls import Address, HttpUrl
 from headrace.compiler.text.diagnostics import Fault, Path
 from headrace.connectors.clickhouse.clickhouse_table import RECEIVED_AT, Table
-from headrace.connectors.paths import FilePath
+from headrace.connectors.disk.paths import FilePath
+from headrace.connectors.network.tls import TlsFiles
 from headrace.connectors.tables.cells import CELLS, date, decimal, timestamp
 from headrace.connectors.tables.columns import ColumnName
 from headrace.connectors.tables.output import Key, TableOutput
-from headrace.connectors.tls import TlsFiles
 
 if TYPE_CHECKING:
     from headrace.connectors.clickhouse.connection import ClickHouseServer, Limits

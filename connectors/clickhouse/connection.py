@@ -27,12 +27,18 @@ from aiohttp import (
 )
 from yarl import URL
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.schema.urls import Address
 from headrace.connectors.clickhouse.error_codes import CODE_HEADER, answer
-from headrace.connectors.refusal import CONNECT_SECONDS, Outage, quoted, turned_away, unanswered
-from headrace.connectors.tls import handshake_fault, tls_fault
+from headrace.connectors.network.refusal import (
+    CONNECT_SECONDS,
+    Outage,
+    quoted,
+    turned_away,
+    unanswered,
+)
+from headrace.connectors.network.tls import handshake_fault, tls_fault
 
 LARGE = 1024 * 1024
 """Bytes above which a body is sent in pieces."""

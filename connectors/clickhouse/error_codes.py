@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from headrace.connectors.refusal import MOST_SAID
+from headrace.connectors.network.refusal import MOST_SAID
 
 CODE_HEADER = "X-ClickHouse-Exception-Code"
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable

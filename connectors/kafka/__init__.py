@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.families import Input, Output
 from headrace.compiler.edges import AwaitingSink, Source
 from headrace.compiler.errors import BuildRefused
@@ -30,7 +30,7 @@ from headrace.connectors.kafka.addresses import brokers
 from headrace.connectors.kafka.connection import LIMITS, Cluster, Credential, Limits
 from headrace.connectors.kafka.sink import ACKS, KafkaSink
 from headrace.connectors.kafka.source import KafkaSample, KafkaSource
-from headrace.connectors.tls import TlsConnection
+from headrace.connectors.network.tls import TlsConnection
 
 _TOPIC = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
 

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.connectors.kafka.addresses import Broker, spelt
 from headrace.connectors.kafka.metadata import (
@@ -24,8 +24,8 @@ from headrace.connectors.kafka.metadata import (
     coordinator,
     metadata_of,
 )
-from headrace.connectors.refusal import CONNECT_SECONDS, turned_away
-from headrace.connectors.tls import tls_fault
+from headrace.connectors.network.refusal import CONNECT_SECONDS, turned_away
+from headrace.connectors.network.tls import tls_fault
 
 STOP_SECONDS = 0.4
 """How long a client that is stopped is waited for."""

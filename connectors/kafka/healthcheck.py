@@ -7,7 +7,7 @@ the group has given up the old one. What is missing is told here.
 
 from __future__ import annotations
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.connectors.kafka.connection import Cluster

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Any
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.connectors.kafka.connection import Limits, said, stop
 from headrace.connectors.kafka.offsets import Offsets
 

@@ -10,7 +10,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.text.diagnostics import shown
 from headrace.connectors.kafka.addresses import Broker, is_address
-from headrace.connectors.refusal import turned_away
+from headrace.connectors.network.refusal import turned_away
 
 TOPIC_SECONDS = 1.5
 """How long a topic may take to be there that the broker makes when it is asked for."""

@@ -9,12 +9,12 @@ from functools import partial
 from typing import Any
 
 from headrace.compiler import jsontext
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import Batch, JsonValue, is_large, parts
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.compiler.largejson import ENCODED_AT_ONCE, SLICE_MESSAGES, LargeList, Turn
-from headrace.compiler.lowering.paths import MISSING, DottedPath
+from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath
 from headrace.connectors.kafka.connection import Cluster, said, stop
 from headrace.connectors.kafka.healthcheck import LOOK_SECONDS, HealthCheck
 from headrace.connectors.kafka.partitions import Pending, Record, Topic, is_refusal

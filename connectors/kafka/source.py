@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from typing import Any
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.timestamps import rfc3339_of_seconds
@@ -21,7 +21,7 @@ from headrace.connectors.kafka.member import (
 )
 from headrace.connectors.kafka.metadata import NoTopic
 from headrace.connectors.kafka.partitions import is_refusal
-from headrace.connectors.refusal import turned_away
+from headrace.connectors.network.refusal import turned_away
 
 FETCH_BYTES = 1 << 20
 """Bytes of one partition that the driver fetches ahead; a batch of records that is larger comes alone."""

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.component.checkcontext import Ground
 from headrace.compiler.component.families import Input, Output
-from headrace.compiler.component.ground import Ground
 from headrace.compiler.component.holders import Holder
 from headrace.compiler.edges import AwaitingSink, Source
 from headrace.compiler.errors import BuildRefused
@@ -26,13 +26,13 @@ from headrace.compiler.schema.records import option
 from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.text.diagnostics import Codes, Fault, Severity, shown
-from headrace.connectors.mqtt.access import Access
+from headrace.connectors.mqtt.broker_access import Access
 from headrace.connectors.mqtt.connection import LIMITS, QOS, Limits
 from headrace.connectors.mqtt.packets import PACKET_IDS
 from headrace.connectors.mqtt.sample import MqttSample
 from headrace.connectors.mqtt.sink import MqttSink
 from headrace.connectors.mqtt.source import IN_FLIGHT, REMEDIES, MqttSource
-from headrace.connectors.tls import TlsConnection
+from headrace.connectors.network.tls import TlsConnection
 
 CODES: Codes = {
     "starves-broker": "A broker stops sending, because what it sent is held and not acknowledged.",

@@ -13,7 +13,7 @@ from typing import cast
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.runtime.backoff import LASTING_SECONDS
 from headrace.connectors.mqtt import packets
-from headrace.connectors.mqtt.access import (
+from headrace.connectors.mqtt.broker_access import (
     CLOSED,
     LIMIT_SECONDS,
     NONSENSE,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import Batch, is_large, parts
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BuildRefused, Unreachable
@@ -16,7 +16,7 @@ from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import SLICE_MESSAGES, Turn, encode_each
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.connectors.mqtt import packets
-from headrace.connectors.mqtt.access import CLOSED, Access
+from headrace.connectors.mqtt.broker_access import CLOSED, Access
 from headrace.connectors.mqtt.connection import LIMITS, QOS, Client, Handler, Limits
 
 if TYPE_CHECKING:

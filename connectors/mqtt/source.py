@@ -7,15 +7,15 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.errors import Unreachable
-from headrace.connectors.arrivals import Arrivals
 from headrace.connectors.mqtt import packets
-from headrace.connectors.mqtt.access import LIMIT_SECONDS, SLOW, Access
+from headrace.connectors.mqtt.broker_access import LIMIT_SECONDS, SLOW, Access
 from headrace.connectors.mqtt.connection import LIMITS, QOS, Client, Handler, Limits
 from headrace.connectors.mqtt.starvation import Starvation
-from headrace.connectors.refusal import turned_away
+from headrace.connectors.network.arrivals import Arrivals
+from headrace.connectors.network.refusal import turned_away
 
 if TYPE_CHECKING:
     from headrace.connectors.mqtt import MqttInput

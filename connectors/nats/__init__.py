@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.families import Input, Output
 from headrace.compiler.edges import AwaitingSink, Source
 from headrace.compiler.errors import BuildRefused
@@ -17,7 +17,7 @@ from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.nats.nats_urls import schemes, servers_in
-from headrace.connectors.tls import FILES, TlsConnection
+from headrace.connectors.network.tls import FILES, TlsConnection
 
 if TYPE_CHECKING:
     from headrace.connectors.nats.connection import Limits, NatsServers

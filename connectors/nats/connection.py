@@ -17,13 +17,13 @@ from math import ceil
 
 from nats import errors
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.connectors.nats.nats_driver import Driver, Message, NoAgreement
 from headrace.connectors.nats.nats_urls import EXPECTED, Server
-from headrace.connectors.portions import portions
-from headrace.connectors.refusal import CONNECT_SECONDS, turned_away
-from headrace.connectors.tls import CERTIFICATE, handshake_fault
+from headrace.connectors.network.portions import portions
+from headrace.connectors.network.refusal import CONNECT_SECONDS, turned_away
+from headrace.connectors.network.tls import CERTIFICATE, handshake_fault
 
 PING_SECONDS = 15
 """How often a quiet server is asked for a sign; one that leaves two questions open is gone."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any, ClassVar
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.errors import BatchFailed, Unreachable
-from headrace.connectors.arrivals import Arrivals
 from headrace.connectors.nats.connection import NatsClient, NatsServers
 from headrace.connectors.nats.nats_driver import Message
+from headrace.connectors.network.arrivals import Arrivals
 
 
 class NatsSource(Source):

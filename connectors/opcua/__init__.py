@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.component.checkcontext import Ground
 from headrace.compiler.component.families import Connection, Input
-from headrace.compiler.component.ground import Ground
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.schema.fields import (
@@ -26,8 +26,8 @@ from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.structures import ListOf, RecordOf
 from headrace.compiler.text.diagnostics import Codes, Fault, shown
+from headrace.connectors.disk.paths import FilePath
 from headrace.connectors.opcua.nodes import FORMS, Node, NodeKey
-from headrace.connectors.paths import FilePath
 
 if TYPE_CHECKING:
     from headrace.connectors.opcua.connection import Limits

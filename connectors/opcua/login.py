@@ -15,9 +15,9 @@ from asyncua.crypto.uacrypto import (  # type: ignore[attr-defined]
 from asyncua.ua.status_codes import code_to_name_doc
 from asyncua.ua.uaerrors import UaStatusCodeError
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
+from headrace.connectors.network.refusal import turned_away
 from headrace.connectors.opcua.security import Server
-from headrace.connectors.refusal import turned_away
 
 POLICIES: dict[str, type[SecurityPolicy]] = {
     "None": security_policies.SecurityPolicyNone,

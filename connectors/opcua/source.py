@@ -6,16 +6,16 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.errors import BuildRefused, Unreachable
+from headrace.connectors.network.refusal import CONNECT_SECONDS, Outage
 from headrace.connectors.opcua.browse import Browse
 from headrace.connectors.opcua.connection import Limits, OpcuaClient
 from headrace.connectors.opcua.login import Login, ended, reason
 from headrace.connectors.opcua.nodes import Node
 from headrace.connectors.opcua.security import Server
 from headrace.connectors.opcua.subscription import Subscription, Watching
-from headrace.connectors.refusal import CONNECT_SECONDS, Outage
 
 PATIENT_SECONDS = 30.0
 """How long connecting, browsing and subscribing may take when no pipeline waits for it to be built."""

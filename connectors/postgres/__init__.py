@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.schema.fields import (
     Boolean,
@@ -22,11 +22,11 @@ from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.structures import ListOf, RecordOf
 from headrace.compiler.text.diagnostics import Fault, Path, shown
-from headrace.connectors.postgres.literals import postgres_cells
+from headrace.connectors.network.tls import TlsConnection
+from headrace.connectors.postgres.arrayliterals import postgres_cells
 from headrace.connectors.postgres.postgres_table import LONGEST, Table, TableIndex
 from headrace.connectors.tables.columns import ColumnName
 from headrace.connectors.tables.output import Key, TableOutput
-from headrace.connectors.tls import TlsConnection
 
 if TYPE_CHECKING:
     from headrace.connectors.postgres.connection import Limits, PostgresServer

@@ -15,12 +15,18 @@ from dataclasses import dataclass, field
 import asyncpg
 from asyncpg import Connection, PostgresError
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.text.diagnostics import Fault, Path
+from headrace.connectors.network.refusal import (
+    CONNECT_SECONDS,
+    Outage,
+    quoted,
+    turned_away,
+    unanswered,
+)
+from headrace.connectors.network.tls import PROBE_SECONDS, handshake_fault
 from headrace.connectors.postgres.sqlstates import is_loss, reason, spoken
-from headrace.connectors.refusal import CONNECT_SECONDS, Outage, quoted, turned_away, unanswered
-from headrace.connectors.tls import PROBE_SECONDS, handshake_fault
 
 _ASKS_FOR_TLS = b"\x00\x00\x00\x08\x04\xd2\x16\x2f"
 """The message of the protocol that is sent before anything else.

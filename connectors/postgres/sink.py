@@ -8,13 +8,13 @@ from contextlib import suppress
 
 from asyncpg import Connection, PostgresError
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BatchFailed, BuildRefused, HeadraceError, Unreachable
+from headrace.connectors.postgres.arrayliterals import literal, of_large
 from headrace.connectors.postgres.column_types import bounds, remarks, unfit
 from headrace.connectors.postgres.connection import PostgresServer
-from headrace.connectors.postgres.literals import literal, of_large
 from headrace.connectors.postgres.postgres_table import Table, Types, create, explain, types_there
 from headrace.connectors.postgres.sqlstates import (
     ends_session,

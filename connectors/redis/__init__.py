@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.families import Input, Output
 from headrace.compiler.edges import AwaitingSink, Source
 from headrace.compiler.errors import BuildRefused
@@ -14,8 +14,8 @@ from headrace.compiler.schema.records import option
 from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.text.diagnostics import Fault, Path
+from headrace.connectors.network.tls import FILES, TlsConnection
 from headrace.connectors.redis.redis_url import URL_FORM, RedisUrl, objection
-from headrace.connectors.tls import FILES, TlsConnection
 
 if TYPE_CHECKING:
     from headrace.connectors.redis.connection import Limits, RedisServer

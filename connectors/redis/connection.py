@@ -24,12 +24,18 @@ from redis.asyncio import Connection, SSLConnection
 from redis.exceptions import InvalidResponse, RedisError, ResponseError
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.edges import Arrival
 from headrace.compiler.errors import Unreachable
+from headrace.connectors.network.refusal import (
+    CONNECT_SECONDS,
+    Outage,
+    quoted,
+    turned_away,
+    unanswered,
+)
+from headrace.connectors.network.tls import PROBE_SECONDS, handshake_fault, tls_fault
 from headrace.connectors.redis.redis_url import RedisUrl
-from headrace.connectors.refusal import CONNECT_SECONDS, Outage, quoted, turned_away, unanswered
-from headrace.connectors.tls import PROBE_SECONDS, handshake_fault, tls_fault
 
 READ_BYTES = 256 * 1024
 """Most that is taken from the connection at once."""

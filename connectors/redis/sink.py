@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import encode_each
-from headrace.connectors.portions import PORTION_MESSAGES, portions
+from headrace.connectors.network.portions import PORTION_MESSAGES, portions
 from headrace.connectors.redis.connection import ErrorReply, RedisClient, RedisServer
 
 

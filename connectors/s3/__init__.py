@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.component.checkcontext import Ground
 from headrace.compiler.component.families import Connection, Output
-from headrace.compiler.component.ground import Ground
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.schema.fields import Boolean, Choice, ConnectionName, Integer, SecretText
@@ -17,10 +17,10 @@ from headrace.compiler.schema.structures import RecordOf
 from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.schema.urls import Address, HttpUrl
 from headrace.compiler.text.diagnostics import Fault
-from headrace.connectors.parts import FORMATS, OTHER_FORMATS, PACKINGS, Rotation
-from headrace.connectors.paths import FilePath
+from headrace.connectors.disk.parts import FORMATS, OTHER_FORMATS, PACKINGS, Rotation
+from headrace.connectors.disk.paths import FilePath
+from headrace.connectors.network.tls import TlsFiles
 from headrace.connectors.s3.objectkeys import Bucket, Partition, Prefix, Region, key_faults
-from headrace.connectors.tls import TlsFiles
 
 if TYPE_CHECKING:
     from headrace.connectors.s3.connection import Account

@@ -29,7 +29,7 @@ from botocore.loaders import Loader
 from yarl import URL
 
 from headrace.compiler.clock import Clock
-from headrace.connectors.refusal import CONNECT_SECONDS
+from headrace.connectors.network.refusal import CONNECT_SECONDS
 from headrace.connectors.s3.s3_answers import REGION, NotOfAStore, Redirected
 
 MIB = 1024 * 1024

@@ -11,7 +11,7 @@ from uuid import uuid4
 from weakref import WeakValueDictionary
 
 from headrace.compiler.errors import HeadraceError
-from headrace.connectors.parts import PACKINGS, PartFormat, number_of, renumbered
+from headrace.connectors.disk.parts import PACKINGS, PartFormat, number_of, renumbered
 
 OVERHEAD = 1024
 """Bytes that a part is counted with for itself: parts of one message each are more than the message."""

@@ -12,8 +12,9 @@ from urllib.parse import SplitResult, urlsplit
 
 from botocore.exceptions import ClientError
 
-from headrace.compiler.component.context import Context
-from headrace.connectors.refusal import CONNECT_SECONDS, Outage, turned_away
+from headrace.compiler.component.buildcontext import Context
+from headrace.connectors.network.refusal import CONNECT_SECONDS, Outage, turned_away
+from headrace.connectors.network.tls import PROBE_SECONDS, handshake_fault, tls_fault
 from headrace.connectors.s3.connection import Account, Limits, client, session
 from headrace.connectors.s3.objectpart import Declined, Part, Taken
 from headrace.connectors.s3.s3_answers import (
@@ -29,7 +30,6 @@ from headrace.connectors.s3.s3_answers import (
     silence,
     tls_error,
 )
-from headrace.connectors.tls import PROBE_SECONDS, handshake_fault, tls_fault
 
 REACH_SECONDS = CONNECT_SECONDS - PROBE_SECONDS
 """Limit for asking for the bucket; what is left of the time is for asking what is wrong."""

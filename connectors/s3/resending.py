@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.connectors.s3.objectpart import Part

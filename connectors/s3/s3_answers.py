@@ -10,7 +10,7 @@ import aiohttp
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
-from headrace.connectors.refusal import quoted, unanswered
+from headrace.connectors.network.refusal import quoted, unanswered
 
 PASSING = frozenset(
     {

@@ -7,10 +7,10 @@ from asyncio import TimerHandle
 from functools import partial
 from typing import TYPE_CHECKING
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink, Rest
-from headrace.connectors.parts import FORMATS, PACKINGS, part_name
+from headrace.connectors.disk.parts import FORMATS, PACKINGS, part_name
 from headrace.connectors.s3.objectkeys import folder_of, partition_of
 from headrace.connectors.s3.objectpart import OpenPart, PartNumbers, PartStore
 from headrace.connectors.s3.unsent import UnsentFolder

@@ -17,8 +17,8 @@ from datetime import datetime
 import msgspec
 
 from headrace.compiler.datadir import DataDir
-from headrace.connectors.folders import NEW_FILE, Folder, write_whole
-from headrace.connectors.parts import PACKINGS
+from headrace.connectors.disk.folders import NEW_FILE, Folder, write_whole
+from headrace.connectors.disk.parts import PACKINGS
 from headrace.connectors.s3.objectkeys import LONGEST_KEY, holds_control
 from headrace.connectors.s3.objectpart import Content, Part
 

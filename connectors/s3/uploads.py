@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.errors import HeadraceError, Unreachable
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.connectors.s3.objectpart import ContentSource, Part, PartNumbers, PartStore, Taken

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from headrace.compiler.lowering import paths
+from headrace.compiler.lowering import dottedpaths
 from headrace.compiler.schema.fields import Boolean, Choice, DottedPath, Text, refused
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.text.diagnostics import Codes, Fault, shown
@@ -146,7 +146,7 @@ class Column(Record):
         policy = self.on_missing or "null"
         if policy == "null" and not is_nullable:
             policy = "error"
-        field = None if self.path is None else paths.DottedPath(self.path)
+        field = None if self.path is None else dottedpaths.DottedPath(self.path)
         return StoredColumn(self.name, self.type, field, is_nullable, policy)
 
 

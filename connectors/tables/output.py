@@ -10,15 +10,15 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.component.checkcontext import Ground
 from headrace.compiler.component.families import Output
 from headrace.compiler.component.fieldflow import FieldUse
-from headrace.compiler.component.ground import Ground
 from headrace.compiler.schema.fields import Boolean, Choice
 from headrace.compiler.schema.records import listed, option
 from headrace.compiler.schema.structures import ListOf, RecordOf
 from headrace.compiler.schema.templates import Fixed
-from headrace.compiler.text.building import FAULTS
+from headrace.compiler.text.composing import FAULTS
 from headrace.compiler.text.diagnostics import Codes, Fault, Path, Severity
 from headrace.compiler.text.suggest import did_you_mean, one_of
 from headrace.connectors.tables.columns import Column, TableName

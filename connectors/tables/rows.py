@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.decimals import Written
 from headrace.compiler.delivery import Batch, JsonValue, parts
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.largejson import SLICE_MESSAGES, LargeList, Turn
 from headrace.compiler.lowering.code import compile_source, subscripts
-from headrace.compiler.lowering.paths import MISSING, DottedPath
+from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath
 from headrace.compiler.schema.records import json_type
 from headrace.compiler.text.diagnostics import shown
 from headrace.connectors.tables.fitting import Bound, Cell, Misfit, Unusual

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.families import Connection, Input, Output, Transform
-from headrace.compiler.config.config import Program, load_program
+from headrace.compiler.config.program import Program, load_program
 from headrace.compiler.schema.fields import (
     AnyJson,
     Boolean,

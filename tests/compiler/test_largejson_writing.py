@@ -18,8 +18,8 @@ from headrace.compiler.largejson import (
     encode_each,
     encode_large,
     encode_large_lines,
+    encoding,
     in_slices,
-    writing,
 )
 from tests.doubles import TickingClock
 from tests.examples import examples
@@ -34,7 +34,7 @@ WAYS = [encode_each, encode_large, encode_large_lines]
 
 
 def test_the_bytes_are_those_of_one_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "ENCODED_AT_ONCE", 3)
+    monkeypatch.setattr(encoding, "ENCODED_AT_ONCE", 3)
 
     @examples(100, database=None)
     @given(st.lists(VALUES, max_size=14), st.booleans())
@@ -70,8 +70,8 @@ async def test_others_have_their_turns_meanwhile(way: Any, monkeypatch: pytest.M
         return encoded
 
     one = 1 if way is encode_each else None
-    monkeypatch.setattr(writing, "encode", counting(encode, lambda each: one or len(each)))
-    monkeypatch.setattr(writing, "encode_lines", counting(encode_lines, len))
+    monkeypatch.setattr(encoding, "encode", counting(encode, lambda each: one or len(each)))
+    monkeypatch.setattr(encoding, "encode_lines", counting(encode_lines, len))
     ticking = asyncio.ensure_future(others())
     await asyncio.sleep(0)
 

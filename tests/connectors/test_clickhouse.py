@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.compiler.component.ground import Ground
+from headrace.compiler.component.checkcontext import Ground
 from headrace.compiler.errors import BuildRefused
 from headrace.connectors.clickhouse import ClickHouseConnection, ClickHouseOutput
 from headrace.connectors.clickhouse.clickhouse_table import Table, narrow

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.compiler.component.ground import Ground
+from headrace.compiler.component.checkcontext import Ground
 from headrace.compiler.errors import BatchFailed, OutsideRoot
 from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.file import FileConnection, FileOutput, FileSink

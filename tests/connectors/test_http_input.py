@@ -15,7 +15,7 @@ from headrace.compiler.largejson import DecodedBatch, decode_large
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.http import HttpInput, Posts
-from headrace.connectors.pipeline import PipelineInput
+from headrace.connectors.pipelineinput import PipelineInput
 from headrace.operators.buffer import Buffer
 from headrace.operators.filter import Filter
 from headrace.operators.splitter import Splitter

@@ -15,7 +15,7 @@ import pytest
 from headrace.compiler.delivery import LARGE_BATCH, Delivery, Window
 from headrace.compiler.edges import Sink
 from headrace.compiler.jsontext import encode, encode_lines
-from headrace.compiler.largejson import ENCODED_AT_ONCE, writing
+from headrace.compiler.largejson import ENCODED_AT_ONCE, encoding
 from headrace.compiler.runtime.outputs import Writer, writer
 from headrace.connectors.file import FileConnection, FileOutput
 from headrace.connectors.http import HttpOutput
@@ -35,8 +35,8 @@ class Turns:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.made = Counter[int]()
         self._turns = 0
-        monkeypatch.setattr(writing, "encode", self._counting(encode))
-        monkeypatch.setattr(writing, "encode_lines", self._counting(encode_lines))
+        monkeypatch.setattr(encoding, "encode", self._counting(encode))
+        monkeypatch.setattr(encoding, "encode_lines", self._counting(encode_lines))
 
     def _counting(self, real: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
         def encoded(batch: Any) -> bytes:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.component.ground import Ground
+from headrace.compiler.component.checkcontext import Ground
 from headrace.compiler.errors import BuildRefused, Refused
 from headrace.compiler.runtime.engine import Engine
 from headrace.connectors.mqtt import MqttConnection, MqttInput, MqttOutput

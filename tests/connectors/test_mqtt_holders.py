@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from headrace.compiler.component.catalogue import scan
-from headrace.compiler.config.config import load_program
+from headrace.compiler.config.program import load_program
 from headrace.compiler.schema.records import dumped
 from headrace.compiler.text.diagnostics import Diagnostic
 from headrace.compiler.text.documents import read

@@ -11,7 +11,7 @@ import pytest
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.envelopes import Merge
-from headrace.compiler.config.config import load_program
+from headrace.compiler.config.program import load_program
 from headrace.compiler.errors import Refused
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.schema.secrets import Secrets

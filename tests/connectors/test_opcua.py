@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.compiler.component.ground import Ground
+from headrace.compiler.component.checkcontext import Ground
 from headrace.compiler.errors import BuildRefused
 from headrace.connectors.opcua import OpcuaConnection, OpcuaInput
 from headrace.connectors.opcua.nodes import FORMS, NodeKey

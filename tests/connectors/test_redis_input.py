@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from headrace.compiler.config.config import load_program
+from headrace.compiler.config.program import load_program
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.text.documents import read
 from headrace.connectors.redis.connection import Limits

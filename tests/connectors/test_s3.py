@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.compiler.component.ground import Ground
+from headrace.compiler.component.checkcontext import Ground
 from headrace.compiler.errors import BuildRefused, UnresolvedSecret
 from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.s3 import S3Connection, S3Output

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from headrace.connectors.parts import PACKINGS
+from headrace.connectors.disk.parts import PACKINGS
 from headrace.connectors.s3.objectpart import BucketNumbers, PartNumbers, bucket_numbers
 from headrace.connectors.s3.sink import S3Sink
 from tests.doubles import StubContext

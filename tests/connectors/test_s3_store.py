@@ -16,7 +16,7 @@ from aiohttp import web
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BuildRefused, HeadraceError, Unreachable
-from headrace.connectors import refusal
+from headrace.connectors.network import refusal
 from headrace.connectors.s3 import S3Connection
 from headrace.connectors.s3.connection import PIECE_BYTES, Limits, flowing
 from headrace.connectors.s3.objectpart import Content, Declined, Part, Taken

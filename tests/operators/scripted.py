@@ -13,7 +13,7 @@ from reactivex.subject import Subject
 
 from headrace.compiler.buckets import Bounds, Bucket
 from headrace.compiler.clock import Clock, run_virtual
-from headrace.compiler.component.ground import Ground
+from headrace.compiler.component.checkcontext import Ground
 from headrace.compiler.component.states import PipelineState
 from headrace.compiler.delivery import Delivery, Window
 from headrace.compiler.text.diagnostics import Fault

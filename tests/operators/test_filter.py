@@ -7,7 +7,7 @@ from reactivex.subject import Subject
 
 from headrace.compiler.component.catalogue import scan
 from headrace.compiler.component.fieldflow import FieldUse, Passing, Shape
-from headrace.compiler.config.config import load_program
+from headrace.compiler.config.program import load_program
 from headrace.compiler.lowering.chain import lower, plainly
 from headrace.compiler.lowering.code import GiveUp, fuse
 from headrace.compiler.text.documents import read

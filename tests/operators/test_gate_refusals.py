@@ -6,7 +6,7 @@ import pytest
 from marshmallow import ValidationError
 
 from headrace.compiler.component.catalogue import Catalogue
-from headrace.compiler.config.config import load_pipeline, load_program
+from headrace.compiler.config.program import load_pipeline, load_program
 from headrace.compiler.schema.records import faults_of
 from headrace.compiler.text.documents import read
 from headrace.operators.buffer import Buffer

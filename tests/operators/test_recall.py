@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from headrace.compiler.buckets import Bounds
-from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import PipelineState
 from headrace.compiler.lowering.chain import lower, plainly
 from headrace.compiler.lowering.code import fuse

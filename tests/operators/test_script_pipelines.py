@@ -12,9 +12,9 @@ from reactivex.subject import Subject
 from headrace.compiler.buckets import Bounds
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.families import Transform
-from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import PipelineState
-from headrace.compiler.config.config import load_program
+from headrace.compiler.config.program import load_program
 from headrace.compiler.delivery import Delivery, Window
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.text.documents import read

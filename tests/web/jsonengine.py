@@ -17,18 +17,18 @@ import msgspec
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.drafts import Site, part_of
 from headrace.compiler.component.families import Input
-from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import BucketDeclaration
-from headrace.compiler.config.config import Program, load_pipeline, load_program
-from headrace.compiler.config.connections import load_connections
+from headrace.compiler.config.connectionsfile import load_connections
 from headrace.compiler.config.dumping import dumped_connections
+from headrace.compiler.config.program import Program, load_pipeline, load_program
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import decode, encode
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.reverting import Target
 from headrace.compiler.text.diagnostics import Diagnostic
 from headrace.compiler.text.documents import Document, read
-from headrace.web.engine import Engine as Interface
+from headrace.web.engineprotocol import Engine as Interface
 from headrace.web.files.targets import format_of
 
 

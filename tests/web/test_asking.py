@@ -11,7 +11,7 @@ import pytest
 
 from headrace.web.asgi import Message
 from headrace.web.asking import Request
-from headrace.web.turns import Turns
+from headrace.web.threadqueue import Turns
 from tests.clients import PATIENCE
 
 

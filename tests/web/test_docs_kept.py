@@ -6,7 +6,7 @@ import shutil
 from contextlib import chdir
 from pathlib import Path
 
-from headrace.web.docs.errors import refusals_of
+from headrace.web.docs.diagnosticspage import refusals_of
 from headrace.web.docs.markdown import fenced
 from headrace.web.docs.transcripts import not_started
 from headrace.web.files.reading import Files, catalogue, load

@@ -13,21 +13,21 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.catalogue import Catalogue
-from headrace.compiler.runtime.connections import Connections
+from headrace.compiler.runtime.connectionregistry import Connections
+from headrace.compiler.runtime.dryrun.threads import Aside, TooMany
 from headrace.compiler.runtime.engine import Engine
-from headrace.compiler.runtime.rehearsal.aside import Aside, TooMany
-from headrace.compiler.runtime.sampling.samples import TooManySamples
+from headrace.compiler.runtime.sampling.sampler import TooManySamples
 from headrace.web.app import Application
 from headrace.web.auth import passwords
 from headrace.web.auth.access import Access, Caller
-from headrace.web.auth.doors import Guarded
+from headrace.web.auth.accountauth import Guarded
 from headrace.web.auth.verified import Verified
 from headrace.web.endpoint import Endpoint
 from headrace.web.endpoints import ENDPOINTS
 from headrace.web.files.reading import Files
 from headrace.web.openapi import described
 from headrace.web.service import Service
-from headrace.web.turns import TooManyBodies, Turns
+from headrace.web.threadqueue import TooManyBodies, Turns
 from tests.clients import PATIENCE
 from tests.web.auth.people import PASSWORDS, Issued, guarded
 from tests.web.cases import POST, declare_machines

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from headrace.compiler.config.config import Program, load_program
+from headrace.compiler.config.program import Program, load_program
 from headrace.compiler.errors import PipelineExists, Refused, UnknownPipeline
 from headrace.compiler.text.documents import read
-from headrace.web.engine import Engine as Interface
+from headrace.web.engineprotocol import Engine as Interface
 from tests.web.jsonengine import AWAITED, LOCAL, JsonEngine, through_json
 
 CONFIG = """\

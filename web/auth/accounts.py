@@ -21,7 +21,7 @@ from typing import Self
 from headrace.compiler.schema.secrets import Secrets
 from headrace.web.auth.access import Access, Caller
 from headrace.web.auth.passwords import MOST_PASSWORD, Verifying, nobodys
-from headrace.web.auth.settings import Account
+from headrace.web.auth.settingsfile import Account
 
 MOST_NAME = 1000
 MOST_KNOWN = 1000

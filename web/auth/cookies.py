@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from headrace.compiler.component.context import Headers
+from headrace.compiler.component.buildcontext import Headers
 from headrace.web.auth.sessions import ID_CHARACTERS
 
 NAME = "headrace_session"

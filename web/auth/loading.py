@@ -25,7 +25,7 @@ from headrace.compiler.text.diagnostics import (
 from headrace.compiler.text.documents import Document
 from headrace.compiler.text.sites import Site
 from headrace.web.auth.passwords import MOST_PASSWORD, hash_faults
-from headrace.web.auth.settings import Account, AuthSettings, ServerSettings
+from headrace.web.auth.settingsfile import Account, AuthSettings, ServerSettings
 
 _WORD = re.compile(r"[A-Za-z_]{1,40}")
 _HASH = "a value with a comma in it, such as a hash, stands in quotes"

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from headrace.compiler.component.context import Headers
+from headrace.compiler.component.buildcontext import Headers
 from headrace.web.auth.access import READING, FromElsewhere
 from headrace.web.auth.cookies import is_over_tls
 

@@ -38,9 +38,9 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.schema.blank import is_blank
 from headrace.web.auth.access import Access
-from headrace.web.auth.keys import Keys
 from headrace.web.auth.keyset import MOST_RSA_BITS, SigningKey
-from headrace.web.auth.settings import JwtAuth
+from headrace.web.auth.settingsfile import JwtAuth
+from headrace.web.auth.signingkeys import Keys
 from headrace.web.auth.verified import TokenRefused, Verified
 
 LEEWAY_SECONDS = 60

@@ -176,7 +176,7 @@ def check(
 @click.argument("file", type=click.Choice(["config", "connections", "settings"]), default="config")
 def schema(file: str) -> None:
     """Print the JSON Schema of a file, for editors: of a config, if nothing else is named."""
-    from headrace.web.commands.editors import printed
+    from headrace.web.commands.printschema import printed
 
     try:
         click.echo(printed(file))

@@ -23,18 +23,18 @@ import uvloop
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.catalogue import Catalogue
-from headrace.compiler.config.config import Program
+from headrace.compiler.config.program import Program
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.errors import HeadraceError, Refused
 from headrace.compiler.runtime.engine import Engine as OneProcess
 from headrace.compiler.text.diagnostics import Diagnostic
 from headrace.web.app import Application
 from headrace.web.auth.access import Doors
-from headrace.web.auth.opening import opened
+from headrace.web.auth.authenticators import opened
 from headrace.web.commands.telling import Telling
-from headrace.web.engine import Engine
+from headrace.web.engineprotocol import Engine
+from headrace.web.files.fileremarks import log_each
 from headrace.web.files.reading import Files, Loaded, catalogue, load
-from headrace.web.files.remarks import log_each
 from headrace.web.process.log import Form, configure, standard_error
 from headrace.web.process.server import Server
 from headrace.web.service import Service

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from headrace.compiler.text.diagnostics import Diagnostic, in_file_order
 from headrace.compiler.text.render import render
 from headrace.web.commands.check import style_for
-from headrace.web.files.remarks import log_each
+from headrace.web.files.fileremarks import log_each
 from headrace.web.process.log import Form, StandardError
 
 log = logging.getLogger("headrace.web")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from headrace.web.docs import api, components, dryruns, errors, transcripts
+from headrace.web.docs import api, components, diagnosticspage, dryruns, transcripts
 from headrace.web.docs.regions import Parts, filled
 from headrace.web.files.reading import catalogue
 
@@ -46,7 +46,7 @@ def generated(docs: Path) -> dict[str, Parts]:
     """Return the generated parts of all pages, by path."""
     return {
         **components.pages(catalogue()),
-        **errors.pages(docs / "errors"),
+        **diagnosticspage.pages(docs / "errors"),
         **transcripts.pages(docs),
         **api.pages(),
         **dryruns.pages(docs),

@@ -7,23 +7,23 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from headrace.compiler import jsontext
-from headrace.compiler.component import pipelines
+from headrace.compiler.component import pipelineconfig
 from headrace.compiler.config.retention import DEFAULT_RETENTION, MOST_RETENTION
 from headrace.compiler.runtime import (
     engine,
     failures,
     feed,
-    history,
     inbox,
     pipeline,
-    records,
+    pipelinehistory,
+    pipelinerecord,
     repeats,
     signatures,
     watch,
 )
 from headrace.compiler.runtime.bucketpages import BucketFigures
 from headrace.compiler.runtime.figures import PipelineFigures
-from headrace.compiler.text import building
+from headrace.compiler.text import composing
 from headrace.web import bodies
 from headrace.web.docs.markdown import code, table
 from headrace.web.docs.regions import Parts
@@ -42,9 +42,9 @@ LIMITS = (
     ("body with a token to sign in with", f"{signin.LARGEST_TOKEN // 1024} KiB"),
     ("any other request body", f"{bodies.LARGEST // 2**20} MiB"),
     ("lists and objects inside each other", str(jsontext.MAX_DEPTH)),
-    ("values in one document: a file, or a body that is no messages", f"{building.VALUES:,}"),
-    ("transforms of a pipeline", str(pipelines.TRANSFORMS)),
-    ("inputs of a pipeline, and outputs", f"{pipelines.ENDS:,} each"),
+    ("values in one document: a file, or a body that is no messages", f"{composing.VALUES:,}"),
+    ("transforms of a pipeline", str(pipelineconfig.TRANSFORMS)),
+    ("inputs of a pipeline, and outputs", f"{pipelineconfig.ENDS:,} each"),
     ("batches in the inbox of a `pipeline` input", str(inbox.CAPACITY)),
     ("outputs coming up before a create answers `starting`", f"{engine.OPENING_SECONDS:g} s"),
     ("a pipeline ending", f"{engine.ENDING_SECONDS + pipeline.LAST_SECONDS:g} s"),
@@ -57,9 +57,9 @@ LIMITS = (
         f"{DEFAULT_RETENTION // 3600} h",
     ),
     ("history goes back at most", f"{MOST_RETENTION // 86400} days"),
-    ("history by five seconds goes back at most", f"{records.FINE_SECONDS // 60} min"),
-    ("counters are read for history", f"every {history.SAMPLE_SECONDS:g} s"),
-    ("history of deleted pipelines, together", f"{history.MOST_ENDED_BYTES // 2**20} MiB"),
+    ("history by five seconds goes back at most", f"{pipelinerecord.FINE_SECONDS // 60} min"),
+    ("counters are read for history", f"every {pipelinehistory.SAMPLE_SECONDS:g} s"),
+    ("history of deleted pipelines, together", f"{pipelinehistory.MOST_ENDED_BYTES // 2**20} MiB"),
     ("distinct failures kept per pipeline", str(signatures.MOST_SIGNATURES)),
     ("a failure's text", f"{failures.MOST_BYTES} bytes"),
     ("messages in a batch event", str(watch.MESSAGES_PER_BATCH)),

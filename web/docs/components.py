@@ -12,7 +12,7 @@ from typing import Any
 
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.families import FAMILIES, Component, Input
-from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import BucketDeclaration
 from headrace.compiler.describe.reference import component_doc, listed_options, prose
 from headrace.compiler.schema import fields, structures, variants

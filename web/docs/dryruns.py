@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from headrace.compiler.jsontext import encode
-from headrace.compiler.runtime.rehearsal import aside, chain
-from headrace.compiler.runtime.rehearsal.aside import Leash
-from headrace.compiler.runtime.rehearsal.chain import Surroundings
-from headrace.compiler.runtime.rehearsal.tap import Limits
+from headrace.compiler.runtime.dryrun import run, threads
+from headrace.compiler.runtime.dryrun.probe import Limits
+from headrace.compiler.runtime.dryrun.run import Surroundings
+from headrace.compiler.runtime.dryrun.threads import Leash
 from headrace.web.docs.markdown import fenced, table
 from headrace.web.docs.regions import Parts
 from headrace.web.files.reading import catalogue
-from headrace.web.resources.dryruns import answers as dryanswers
-from headrace.web.resources.dryruns import requests as dryrequests
+from headrace.web.resources.dryruns import dryrun_answers as dryanswers
+from headrace.web.resources.dryruns import dryrun_requests as dryrequests
 from headrace.web.resources.dryruns.responders import Answered, DryRun, of_chain, of_script
 
 WHEN = datetime(2026, 3, 1, 8, tzinfo=UTC)
@@ -36,14 +36,14 @@ EXAMPLES: dict[str, tuple[str, Answered, dict[str, Any]]] = {
 
 
 LIMITS = (
-    ("messages that a chain is tried with; a script takes all", str(chain.MOST_MESSAGES)),
+    ("messages that a chain is tried with; a script takes all", str(run.MOST_MESSAGES)),
     ("transforms of a chain", str(dryrequests.MOST_TRANSFORMS)),
     (
         "time, from the reading of a request to the writing of its answer",
-        f"{aside.MOST_SECONDS:g} s",
+        f"{threads.MOST_SECONDS:g} s",
     ),
-    ("dry runs at once; others wait for their turn", str(aside.AT_ONCE)),
-    ("dry runs that wait; who comes then is answered 503", str(aside.MOST_WAITING)),
+    ("dry runs at once; others wait for their turn", str(threads.AT_ONCE)),
+    ("dry runs that wait; who comes then is answered 503", str(threads.MOST_WAITING)),
     ("keys of the bucket", f"{Limits.keys:,}"),
     ("keys that come back, the latest first", str(dryanswers.MOST_ENTRIES)),
     ("messages that a stage may hand on", f"{Limits.handed_on:,}"),

@@ -15,8 +15,8 @@ from headrace.compiler.runtime.switching import SWITCHING
 from headrace.compiler.schema.records import listed
 from headrace.compiler.text.decoding import Format
 from headrace.compiler.text.render import render
-from headrace.web.engine import Engine
-from headrace.web.files.layout import LayoutFile, layout_file
+from headrace.web.engineprotocol import Engine
+from headrace.web.files.layoutfile import LayoutFile, layout_file
 from headrace.web.files.reading import Files, Loaded, read_layout
 from headrace.web.files.replacing import Change, TakenMeanwhile, replace
 from headrace.web.files.targets import check_what_stands, format_of, objection_to, targets_of

@@ -10,25 +10,25 @@ from functools import partial
 from pathlib import Path
 
 from headrace.compiler.component.catalogue import Catalogue, scan
+from headrace.compiler.component.checkcontext import Ground
 from headrace.compiler.component.families import Connection
-from headrace.compiler.component.ground import Ground
-from headrace.compiler.config.config import Program, load_program
-from headrace.compiler.config.connections import (
+from headrace.compiler.config.connectionsfile import (
     ConnectionsFile,
     Filed,
     companion,
     load_connections,
     load_secrets,
 )
+from headrace.compiler.config.program import Program, load_program
 from headrace.compiler.schema.secrets import Secrets
 from headrace.compiler.text.decoding import Format
 from headrace.compiler.text.diagnostics import Diagnostic, Severity
 from headrace.compiler.text.documents import Document, Unreadable, read, read_file
 from headrace.compiler.text.meanings import Judge, likeliest
 from headrace.web.auth.loading import load_settings
-from headrace.web.auth.settings import ServerSettings
-from headrace.web.files.layout import LayoutFile, layout_file, load_layout
-from headrace.web.files.places import clash
+from headrace.web.auth.settingsfile import ServerSettings
+from headrace.web.files.fileidentity import clash
+from headrace.web.files.layoutfile import LayoutFile, layout_file, load_layout
 
 PIPED = "<stdin>"
 """What the config is called that comes from standard input."""

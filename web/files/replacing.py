@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headrace.compiler.errors import HeadraceError
-from headrace.web.files.leavings import beside, enter
+from headrace.web.files.leftovers import beside, enter
 
 log = logging.getLogger("headrace.web")
 

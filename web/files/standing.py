@@ -10,7 +10,7 @@ from typing import Any
 
 from headrace.compiler.text.decoding import Format
 from headrace.compiler.text.documents import Unreadable, read_file
-from headrace.web.files.layout import LayoutFile
+from headrace.web.files.layoutfile import LayoutFile
 
 
 def holds_something_else(file: Path, purpose: str) -> bool:

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from headrace.compiler.config.connections import companion
+from headrace.compiler.config.connectionsfile import companion
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.text.decoding import Format
 from headrace.compiler.text.diagnostics import shown
-from headrace.web.files.layout import layout_file
-from headrace.web.files.places import Purposes, taken, written_places
+from headrace.web.files.fileidentity import Purposes, taken, written_places
+from headrace.web.files.layoutfile import layout_file
 from headrace.web.files.reading import Files
 from headrace.web.files.standing import holds_something_else
 

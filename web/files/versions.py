@@ -18,12 +18,12 @@ from typing import Any
 
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.families import Connection
-from headrace.compiler.config.connections import load_connections
+from headrace.compiler.config.connectionsfile import load_connections
 from headrace.compiler.config.dumping import NO_ALIASES, Snapshot, dumped_connections
 from headrace.compiler.text.decoding import Format
 from headrace.compiler.text.documents import Unreadable, read_file
 from headrace.compiler.text.writing import Unwritable, write
-from headrace.web.files.layout import LayoutFile
+from headrace.web.files.layoutfile import LayoutFile
 from headrace.web.files.replacing import Change, NotWritten
 from headrace.web.files.targets import Targets, format_of
 

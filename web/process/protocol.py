@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from headrace.compiler.clock import Clock
 from headrace.web.apierror import api_error
-from headrace.web.process.crowd import LEAVING, Crowd, Guest
+from headrace.web.process.connectionlimit import LEAVING, Crowd, Guest
 from headrace.web.process.framing import refused_framing
 from headrace.web.process.lingering import Lingering
 from headrace.web.resources.events import EVENTS_PATH

@@ -19,7 +19,7 @@ import uvicorn
 
 from headrace.compiler.clock import Clock
 from headrace.web.asgi import Asgi
-from headrace.web.process.crowd import Crowd, room
+from headrace.web.process.connectionlimit import Crowd, room
 from headrace.web.process.protocol import Protocol
 
 REQUEST_SECONDS = 10

@@ -11,9 +11,9 @@ import logging
 import falcon
 import falcon.asgi
 
+from headrace.compiler.component.checkcontext import Ground
 from headrace.compiler.component.families import Connection
-from headrace.compiler.component.ground import Ground
-from headrace.compiler.config.connections import load_connection
+from headrace.compiler.config.connectionsfile import load_connection
 from headrace.compiler.errors import Refused
 from headrace.compiler.jsontext import encode
 from headrace.compiler.text.diagnostics import Diagnostic, in_file_order

@@ -43,7 +43,7 @@ from headrace.compiler.runtime.feed import Event, Lagged, Run
 from headrace.web.asgi import Message, Receive, Send, gone
 from headrace.web.auth.access import Access, caller_of
 from headrace.web.endpoint import Answer, Endpoint, Query
-from headrace.web.engine import Listener
+from headrace.web.engineprotocol import Listener
 from headrace.web.ignoring import fields, words
 from headrace.web.service import Service
 from headrace.web.shapes import Count

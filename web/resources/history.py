@@ -13,8 +13,8 @@ from msgspec import Meta
 
 from headrace.compiler.component.families import Stage
 from headrace.compiler.jsontext import encode
-from headrace.compiler.runtime.history import Past
-from headrace.compiler.runtime.records import WIDTHS, Resolution
+from headrace.compiler.runtime.pipelinehistory import Past
+from headrace.compiler.runtime.pipelinerecord import WIDTHS, Resolution
 from headrace.compiler.runtime.rings import Buckets
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import Answer, Endpoint, Query

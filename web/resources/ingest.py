@@ -17,7 +17,7 @@ from urllib.parse import unquote
 import msgspec
 from msgspec import Meta
 
-from headrace.compiler.component.context import Headers, Origin
+from headrace.compiler.component.buildcontext import Headers, Origin
 from headrace.compiler.errors import UnknownPipeline
 from headrace.compiler.jsontext import NotJson, encode
 from headrace.compiler.runtime.wayin import NoRoom
@@ -27,7 +27,7 @@ from headrace.web.apierror import api_error
 from headrace.web.asgi import Message, Receive, Send, respond, starting, unless_gone
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import FAILURE, Answer, Endpoint, refusals
-from headrace.web.engine import WayIn
+from headrace.web.engineprotocol import WayIn
 from headrace.web.service import Service
 from headrace.web.shapes import Count
 

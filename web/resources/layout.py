@@ -11,7 +11,7 @@ from headrace.web.asking import Request
 from headrace.web.auth.access import Access
 from headrace.web.bodies import record_of
 from headrace.web.endpoint import BODY, Answer, Endpoint, refusals
-from headrace.web.files.layout import LayoutFile
+from headrace.web.files.layoutfile import LayoutFile
 from headrace.web.service import Service
 
 

@@ -11,8 +11,8 @@ import falcon.asgi
 import msgspec
 
 from headrace.compiler.component.families import Connection
-from headrace.compiler.component.pipelines import PipelineConfig
-from headrace.compiler.config.config import load_pipeline
+from headrace.compiler.component.pipelineconfig import PipelineConfig
+from headrace.compiler.config.program import load_pipeline
 from headrace.compiler.errors import Refused
 from headrace.compiler.runtime.figures import PipelineFigures
 from headrace.compiler.runtime.lifecycle import Status

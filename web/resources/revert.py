@@ -19,8 +19,8 @@ from headrace.compiler.runtime.reverting import NotReverted, RevertedInPart, Tar
 from headrace.compiler.text.diagnostics import in_file_order
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import BODY, Answer, Endpoint, refusals
+from headrace.web.files.fileremarks import log_each
 from headrace.web.files.reading import Loaded, load_again
-from headrace.web.files.remarks import log_each
 from headrace.web.service import Service
 from headrace.web.shapes import Count
 

@@ -30,7 +30,7 @@ from headrace.web.asking import Request
 from headrace.web.auth.access import Access
 from headrace.web.bodies import WrongBody, read_json_body, received
 from headrace.web.endpoint import BODY, Answer, Endpoint, refusals
-from headrace.web.resources.dryruns.requests import SHAPE
+from headrace.web.resources.dryruns.dryrun_requests import SHAPE
 from headrace.web.service import Service
 from headrace.web.shapes import Count
 

@@ -21,14 +21,14 @@ from headrace.compiler.schema.records import Record
 from headrace.web import examples
 from headrace.web.asking import Request
 from headrace.web.auth.access import NOBODY, Access, Caller
-from headrace.web.auth.doors import Guarded
+from headrace.web.auth.accountauth import Guarded
+from headrace.web.auth.credentials import LoginRequest, TokenLoginRequest
 from headrace.web.auth.origin import refuse_foreign
-from headrace.web.auth.requests import LoginRequest, TokenLoginRequest
 from headrace.web.auth.verified import TokenRefused, Verified, WrongPassword
 from headrace.web.bodies import MalformedBody, R, record_of
 from headrace.web.endpoint import BODY, Answer, Endpoint, refusals
 from headrace.web.service import Service
-from headrace.web.turns import Turns
+from headrace.web.threadqueue import Turns
 
 MOST_VALUES = 100
 """Of a body here: anybody may post it, and the dearest that others may post takes seconds to read."""

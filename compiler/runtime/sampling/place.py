@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headrace.compiler.edges import Source
-from headrace.compiler.runtime.context import Place, World
+from headrace.compiler.runtime.built import Parts
+from headrace.compiler.runtime.componentcontext import Place, World
 from headrace.compiler.runtime.failures import Failures, cut
-from headrace.compiler.runtime.parts import Parts
 from headrace.compiler.runtime.signatures import Signatures
 
 MOST_KEPT = 10

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from headrace.compiler.component.families import Input
-from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.config.ids import generated_id
 from headrace.compiler.delivery import Batch, Delivery, JsonValue
 from headrace.compiler.edges import Source
@@ -19,10 +19,10 @@ from headrace.compiler.errors import BuildRefused
 from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import are_small
 from headrace.compiler.runtime.ahead import read_ahead
-from headrace.compiler.runtime.context import World
+from headrace.compiler.runtime.built import Parts
+from headrace.compiler.runtime.componentcontext import World
 from headrace.compiler.runtime.drivers import import_drivers
 from headrace.compiler.runtime.inputs import pump_over
-from headrace.compiler.runtime.parts import Parts
 from headrace.compiler.runtime.pump import Pump
 from headrace.compiler.runtime.sampling.place import SamplePlace
 from headrace.compiler.schema.redaction import Hidden

@@ -97,7 +97,7 @@ def test_scanning_the_rooms_loads_no_driver_and_nothing_that_serves():
     )
     program = (
         "import sys\n"
-        "import headrace.compiler.config.config\n"
+        "import headrace.compiler.config.program\n"
         "from headrace.compiler.component.catalogue import scan\n"
         "assert list(scan('headrace.operators', 'headrace.connectors'))\n"
         f"print([name for name in {heavy} if name in sys.modules])"

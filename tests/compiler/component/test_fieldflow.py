@@ -8,7 +8,7 @@ from marshmallow import ValidationError
 from headrace.compiler.component.fieldflow import FieldUse, Passing, Paths, Shape, merged
 from headrace.compiler.component.values import Values
 from headrace.compiler.errors import BatchFailed
-from headrace.compiler.lowering.paths import MISSING, DottedPath
+from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath
 from headrace.operators.filter import Filter
 from headrace.operators.map import Map
 from headrace.operators.reducer import Reducer

@@ -15,7 +15,7 @@ from headrace.compiler.component.states import (
     bounds_of,
     no_state,
 )
-from headrace.compiler.config.config import ProgramShape, load_pipeline, load_program
+from headrace.compiler.config.program import ProgramShape, load_pipeline, load_program
 from headrace.compiler.schema.records import faults_of
 from headrace.compiler.text.documents import read
 from headrace.compiler.text.sites import Site

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from headrace.compiler.component.catalogue import scan
-from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.config.comparing import differing, is_same
-from headrace.compiler.config.config import load_program
+from headrace.compiler.config.program import load_program
 from headrace.compiler.decimals import Written
 from headrace.compiler.text.diagnostics import path_text
 from headrace.compiler.text.documents import read

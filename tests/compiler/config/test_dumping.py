@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from headrace.compiler.component.catalogue import scan
-from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import BucketDeclaration
-from headrace.compiler.config.config import load_pipeline
 from headrace.compiler.config.dumping import Snapshot, dumped_connections
+from headrace.compiler.config.program import load_pipeline
 from headrace.compiler.text.documents import read
 
 KNOWN = scan("headrace.operators", "headrace.connectors")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from headrace.compiler.component.catalogue import scan
-from headrace.compiler.config.config import load_program
+from headrace.compiler.config.program import load_program
 from headrace.compiler.text.documents import read_file
 from tests.compiler.catalogued import plain
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.compiler.config.config import load_program
+from headrace.compiler.config.program import load_program
 from headrace.compiler.describe.editors import config_schema
 from headrace.compiler.jsontext import encode
 from headrace.compiler.text.documents import read, read_file

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.compiler.component.catalogue import scan
-from headrace.compiler.config.config import load_program
+from headrace.compiler.config.program import load_program
 from headrace.compiler.describe.editors import config_schema, connections_schema
 from headrace.compiler.describe.schema import OPENAPI, component_schemas
 from headrace.compiler.jsontext import encode

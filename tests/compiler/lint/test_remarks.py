@@ -3,7 +3,7 @@
 import pytest
 
 from headrace.compiler.component.catalogue import scan
-from headrace.compiler.config.config import load_pipeline, load_program
+from headrace.compiler.config.program import load_pipeline, load_program
 from headrace.compiler.text.documents import read
 from tests.compiler.catalogued import plain, written
 

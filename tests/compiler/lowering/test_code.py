@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headrace.compiler.lowering.code import GiveUp, compile_source, fuse
-from headrace.compiler.lowering.paths import MISSING, DottedPath
+from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath
 
 A, B, AB, AC = DottedPath("a"), DottedPath("b"), DottedPath("a.b"), DottedPath("a.c")
 ABC = DottedPath("a.b.c")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import Unreachable
-from headrace.connectors.arrivals import Arrivals
+from headrace.connectors.network.arrivals import Arrivals
 from tests.stand_ins import (
     pipeline,
     reads,

@@ -7,8 +7,8 @@ import asyncio
 from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.failures import Failures
-from headrace.compiler.runtime.history import History
-from headrace.compiler.runtime.records import Resolution
+from headrace.compiler.runtime.pipelinehistory import History
+from headrace.compiler.runtime.pipelinerecord import Resolution
 
 Row = tuple[int, int, int, int]
 

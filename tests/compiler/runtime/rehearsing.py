@@ -10,9 +10,9 @@ from typing import Any
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.families import Transform
 from headrace.compiler.component.states import PipelineState
-from headrace.compiler.runtime.rehearsal.aside import Leash
-from headrace.compiler.runtime.rehearsal.chain import Rehearsal, Surroundings
-from headrace.compiler.runtime.rehearsal.tap import Limits
+from headrace.compiler.runtime.dryrun.probe import Limits
+from headrace.compiler.runtime.dryrun.run import Rehearsal, Surroundings
+from headrace.compiler.runtime.dryrun.threads import Leash
 from headrace.web.files.reading import catalogue
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)

@@ -10,11 +10,11 @@ from typing import Any
 
 from headrace.compiler.buckets import Bucket
 from headrace.compiler.clock import Clock
-from headrace.compiler.component.context import Context, Step
+from headrace.compiler.component.buildcontext import Context, Step
 from headrace.compiler.component.families import Connection, Input, Output, Transform
-from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import BucketDeclaration
-from headrace.compiler.config.config import Program
+from headrace.compiler.config.program import Program
 from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import Sink, Source
 from headrace.compiler.errors import BuildRefused

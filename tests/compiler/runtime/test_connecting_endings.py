@@ -7,12 +7,12 @@ import asyncio
 import pytest
 
 from headrace.compiler.clock import run_virtual
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.families import Input
 from headrace.compiler.component.inputbuffers import Either, Static, Tumbling
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import Ended, Refused, Unreachable
-from headrace.connectors.arrivals import Arrivals
+from headrace.connectors.network.arrivals import Arrivals
 from headrace.operators.buffer import Buffer
 from tests.compiler.runtime.connected import GONE, Broker, of
 from tests.stand_ins import (

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.envelopes import Wrap
 from headrace.compiler.component.families import Input, Output, Transform
-from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import BucketDeclaration, PipelineState
-from headrace.compiler.config.config import Program
+from headrace.compiler.config.program import Program
 from headrace.compiler.edges import Sink
 from headrace.compiler.errors import Refused
 from headrace.compiler.jsontext import encode
 from headrace.compiler.runtime.engine import Engine
 from headrace.connectors.http import HttpInput
-from headrace.connectors.pipeline import PipelineInput
+from headrace.connectors.pipelineinput import PipelineInput
 from headrace.operators.map import Map
 from headrace.operators.recall import Recall
 from headrace.operators.remember import Remember

@@ -10,7 +10,7 @@ import pytest
 
 from headrace.compiler.clock import run_virtual
 from headrace.compiler.component.catalogue import scan
-from headrace.compiler.config.config import Program
+from headrace.compiler.config.program import Program
 from tests.stand_ins import Kept, Taking, Told, engine, pipeline, reads, with_attribute
 
 CATALOGUE = scan("headrace.operators", "headrace.connectors")

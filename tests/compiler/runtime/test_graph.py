@@ -6,9 +6,9 @@ import pytest
 
 from headrace.compiler.clock import run_virtual
 from headrace.compiler.component.envelopes import Merge
-from headrace.compiler.config.config import Program
+from headrace.compiler.config.program import Program
 from headrace.compiler.errors import Refused
-from headrace.connectors.pipeline import PipelineInput
+from headrace.connectors.pipelineinput import PipelineInput
 from tests.stand_ins import Kept, Slow, Told, batches, engine, pipeline, reads, run, takes
 
 

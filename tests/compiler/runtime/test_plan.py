@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.states import BucketDeclaration
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.runtime.plan import BucketChanges, Emptied, Ending, Names, Plan
 from headrace.compiler.schema.secrets import Secret
 from headrace.connectors.mqtt import MqttConnection
+from headrace.connectors.network.tls import TlsFiles
 from headrace.connectors.opcua import OpcuaConnection
-from headrace.connectors.tls import TlsFiles
 from headrace.operators.buffer import Buffer
 from headrace.operators.script import Script
 from headrace.operators.scriptsources import ScriptFile

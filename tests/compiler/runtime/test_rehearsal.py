@@ -7,8 +7,8 @@ import pytest
 from reactivex import operators as ops
 
 from headrace.compiler.component.families import Transform
-from headrace.compiler.runtime.context import MOST_SAID
-from headrace.compiler.runtime.rehearsal.chain import Surroundings
+from headrace.compiler.runtime.componentcontext import MOST_SAID
+from headrace.compiler.runtime.dryrun.run import Surroundings
 from headrace.compiler.schema.fields import ConnectionName, SecretText
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.secrets import Secret

@@ -9,13 +9,13 @@ import threading
 import pytest
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.runtime.rehearsal.aside import (
+from headrace.compiler.runtime.dryrun.run import Rehearsal, Surroundings
+from headrace.compiler.runtime.dryrun.threads import (
     AT_ONCE,
     Aside,
     TookTooLong,
     TooMany,
 )
-from headrace.compiler.runtime.rehearsal.chain import Rehearsal, Surroundings
 from headrace.compiler.runtime.switching import SWITCH_SECONDS
 from tests.compiler.runtime.rehearsing import NEW_YEAR, transform
 from tests.compiler.runtime.test_rehearsal import builds

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from headrace.compiler.buckets import Bounds
 from headrace.compiler.clock import Clock, run_virtual
-from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import PipelineState
 from headrace.compiler.runtime.engine import Engine
 from tests.compiler.runtime.rehearsing import NEW_YEAR, rehearse, transform

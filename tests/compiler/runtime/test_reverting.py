@@ -6,15 +6,15 @@ import asyncio
 
 import pytest
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.families import Output
-from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.edges import Sink
 from headrace.compiler.errors import BuildRefused, UnknownPipeline
 from headrace.compiler.runtime.reverting import NotReverted
 from headrace.compiler.schema.secrets import Secret, Secrets
 from headrace.connectors.http import HttpInput
-from headrace.connectors.pipeline import PipelineInput
+from headrace.connectors.pipelineinput import PipelineInput
 from headrace.operators.buffer import Buffer
 from tests.compiler.runtime.reverts import Saying, Wire, flow, slowly, staged
 from tests.stand_ins import Kept, Slow, running

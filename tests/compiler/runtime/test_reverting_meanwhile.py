@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.errors import PipelineDeleted, Refused
 from headrace.compiler.runtime.reverting import Ending
-from headrace.connectors.pipeline import PipelineInput
+from headrace.connectors.pipelineinput import PipelineInput
 from headrace.operators.buffer import Buffer
 from tests.compiler.runtime.reverts import Denying, Into, Saying, flow, slowly, staged
 from tests.stand_ins import Kept, NeverUp, Slow, running

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.families import Output
 from headrace.compiler.edges import Sink
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.runtime.reverting import RevertedInPart
 from headrace.compiler.text.diagnostics import Fault
-from headrace.connectors.pipeline import PipelineInput
+from headrace.connectors.pipelineinput import PipelineInput
 from tests.compiler.runtime.reverts import Denying, From, Saying, flow, staged
 from tests.stand_ins import Kept, NeverUp, Slow, Told, running
 from tests.virtual import virtual

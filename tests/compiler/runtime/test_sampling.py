@@ -7,13 +7,13 @@ import logging
 
 import pytest
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.envelopes import Merge, Wrap
 from headrace.compiler.component.families import Input
 from headrace.compiler.component.inputbuffers import Static
 from headrace.compiler.edges import Source
 from headrace.compiler.runtime.sampling import taking
-from headrace.compiler.runtime.sampling.samples import AT_ONCE, CLOSE_SECONDS, TooManySamples
+from headrace.compiler.runtime.sampling.sampler import AT_ONCE, CLOSE_SECONDS, TooManySamples
 from headrace.compiler.runtime.sampling.taking import (
     SHUTTING_DOWN,
     UNBUFFERED,

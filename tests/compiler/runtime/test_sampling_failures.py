@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.families import Input
 from headrace.compiler.component.inputbuffers import Static
 from headrace.compiler.edges import Source

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.families import Input
 from headrace.compiler.edges import Source
 from headrace.compiler.runtime.inbox import CAPACITY
@@ -15,7 +15,7 @@ from headrace.compiler.runtime.sampling import taking
 from headrace.compiler.runtime.sampling.taking import (
     Sample,
 )
-from headrace.connectors.pipeline import PipelineInput
+from headrace.connectors.pipelineinput import PipelineInput
 from tests.stand_ins import (
     Kept,
     Told,

@@ -11,9 +11,9 @@ from urllib.parse import quote
 import pytest
 
 from headrace.compiler.clock import Clock, run_virtual
-from headrace.compiler.component.context import Context
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.families import Input, Output
-from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.edges import Sink, Source
 from headrace.compiler.errors import BatchFailed, BuildRefused, Refused, Unreachable
 from headrace.compiler.runtime.engine import Engine

@@ -9,8 +9,8 @@ import pytest
 
 from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.component.catalogue import scan
-from headrace.compiler.config.config import Program, load_pipeline
-from headrace.compiler.config.connections import load_connections
+from headrace.compiler.config.connectionsfile import load_connections
+from headrace.compiler.config.program import Program, load_pipeline
 from headrace.compiler.edges import InlineSink
 from headrace.compiler.errors import (
     BuildRefused,

@@ -9,12 +9,12 @@ import pytest
 
 from headrace.compiler.buckets import Bounds, Bucket
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.buildcontext import Context, Step
 from headrace.compiler.component.catalogue import Catalogue
-from headrace.compiler.component.context import Context, Step
 from headrace.compiler.component.families import Transform
-from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import BucketDeclaration, PipelineState
-from headrace.compiler.config.config import Program, load_program
+from headrace.compiler.config.program import Program, load_program
 from headrace.compiler.errors import BuildRefused, PipelineExists, Refused
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.schema.fields import BucketName

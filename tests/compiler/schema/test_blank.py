@@ -9,7 +9,7 @@ import unicodedata
 import pytest
 from marshmallow import ValidationError
 
-from headrace.compiler.config.connections import load_connection
+from headrace.compiler.config.connectionsfile import load_connection
 from headrace.compiler.schema.blank import SOMETHING_SEEN, is_blank
 from headrace.compiler.schema.fields import BucketName, ConnectionName, Identifier, Name
 from headrace.compiler.schema.records import faults_of

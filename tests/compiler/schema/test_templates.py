@@ -3,8 +3,8 @@
 import pytest
 
 from headrace.compiler.component.catalogue import scan
-from headrace.compiler.config.config import load_program
-from headrace.compiler.config.connections import load_connections
+from headrace.compiler.config.connectionsfile import load_connections
+from headrace.compiler.config.program import load_program
 from headrace.compiler.schema.templates import PIPELINES, Fixed
 from headrace.compiler.text.documents import read
 from tests.compiler.catalogued import plain

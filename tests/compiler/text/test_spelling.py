@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from headrace.compiler.text.diagnostics import Fault, Spot
 from headrace.compiler.text.documents import Document, read
-from headrace.compiler.text.places import Lines
+from headrace.compiler.text.positions import Lines
 
 CODE = ("a", 0, "code")
 

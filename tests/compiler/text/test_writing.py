@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.compiler.text.building import VALUES
+from headrace.compiler.text.composing import VALUES
 from headrace.compiler.text.decoding import LARGEST
 from headrace.compiler.text.documents import read
 from headrace.compiler.text.writing import Unwritable, write

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from headrace.compiler.config.config import load_program
+from headrace.compiler.config.program import load_program
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import decode_exact
-from headrace.compiler.lowering.paths import DottedPath
+from headrace.compiler.lowering.dottedpaths import DottedPath
 from headrace.connectors.clickhouse.native import native_type
 from headrace.connectors.postgres.postgres_table import KINDS
 from headrace.connectors.tables.cells import CELLS

@@ -11,7 +11,7 @@ import pytest
 
 from headrace.compiler import jsontext
 from headrace.compiler.errors import BatchFailed
-from headrace.compiler.lowering.paths import DottedPath
+from headrace.compiler.lowering.dottedpaths import DottedPath
 from headrace.connectors.tables import cells
 from headrace.connectors.tables.cells import CELLS
 from headrace.connectors.tables.fitting import Bound

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from headrace.compiler import jsontext
 from headrace.compiler.errors import BatchFailed
-from headrace.compiler.lowering.paths import DottedPath
+from headrace.compiler.lowering.dottedpaths import DottedPath
 from headrace.connectors.tables import cells
 from headrace.connectors.tables.cells import CELLS
 from headrace.connectors.tables.rows import Rows, StoredColumn

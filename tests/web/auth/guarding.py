@@ -15,8 +15,8 @@ from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.schema.secrets import Secrets
 from headrace.web.app import Application
 from headrace.web.asgi import Asgi, Message, Receive, Send
-from headrace.web.auth.opening import opened
-from headrace.web.auth.settings import ServerSettings
+from headrace.web.auth.authenticators import opened
+from headrace.web.auth.settingsfile import ServerSettings
 from headrace.web.files.reading import catalogue
 from headrace.web.service import Service
 from tests.web.auth.issuing import AUDIENCE, ISSUER

@@ -10,9 +10,9 @@ import argon2
 
 from headrace.compiler.clock import Clock
 from headrace.web.auth.access import Access
+from headrace.web.auth.accountauth import Guarded
 from headrace.web.auth.accounts import Accounts
 from headrace.web.auth.cookies import NAME, Cookies
-from headrace.web.auth.doors import Guarded
 from headrace.web.auth.sessions import Sessions
 from headrace.web.auth.verified import TokenRefused, Tokens, Verified
 

@@ -16,8 +16,8 @@ from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.app import Application
 from headrace.web.auth.access import Access, Caller, Doors, Open
+from headrace.web.auth.accountauth import Guarded
 from headrace.web.auth.accounts import BasicHeaders
-from headrace.web.auth.doors import Guarded
 from headrace.web.auth.passwords import Crowded
 from headrace.web.auth.verified import Verified
 from headrace.web.endpoint import Endpoint

@@ -14,7 +14,7 @@ from headrace.web.auth import accounts as subject
 from headrace.web.auth.access import Access, Caller
 from headrace.web.auth.accounts import Accounts, BasicHeaders, decoded
 from headrace.web.auth.passwords import MOST_PASSWORD, Crowded
-from headrace.web.auth.settings import Account
+from headrace.web.auth.settingsfile import Account
 from tests.web.auth.people import ADMIN, PASSWORDS, READER, accounts, made
 
 ANN, BOB = Caller(Access.ADMIN, ADMIN), Caller(Access.READ, READER)

@@ -10,7 +10,7 @@ import pytest
 
 from headrace.compiler.text.diagnostics import Severity
 from headrace.web.auth.access import Access
-from headrace.web.auth.settings import BasicAuth, JwtAuth, NoAuth, ServerSettings
+from headrace.web.auth.settingsfile import BasicAuth, JwtAuth, NoAuth, ServerSettings
 from headrace.web.files.reading import Files, load
 from tests.web.auth.loaded import JWT, KNOWN, basic, read
 from tests.web.auth.people import made

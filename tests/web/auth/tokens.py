@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from headrace.compiler.clock import Clock
-from headrace.web.auth.settings import JwtAuth
+from headrace.web.auth.settingsfile import JwtAuth
 from headrace.web.auth.tokens import Verifier, fetched_tokens
 from tests.peer import Peer, peer, replies
 from tests.web.auth.issuing import ISSUER, Signer, claims_of, published

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.compiler.config.config import load_pipeline
+from headrace.compiler.config.program import load_pipeline
 from headrace.compiler.text.documents import read
 from headrace.web.docs.transcripts import checked
 from headrace.web.files.reading import catalogue

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.compiler.config.config import load_program
-from headrace.compiler.config.connections import load_connections
+from headrace.compiler.config.connectionsfile import load_connections
+from headrace.compiler.config.program import load_program
 from headrace.compiler.text.documents import read
 from headrace.web.files.reading import catalogue
 

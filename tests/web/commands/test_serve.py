@@ -14,7 +14,7 @@ import pytest
 
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.errors import Refused
-from headrace.web.auth.doors import Guarded
+from headrace.web.auth.accountauth import Guarded
 from headrace.web.commands import serve
 from headrace.web.commands.telling import Telling
 from headrace.web.files.reading import Files, load

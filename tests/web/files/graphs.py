@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from marshmallow import ValidationError
 
 from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.component.checkcontext import Ground
 from headrace.compiler.component.families import Component, Connection
-from headrace.compiler.component.ground import Ground
-from headrace.compiler.component.pipelines import PipelineConfig
+from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import BucketDeclaration
-from headrace.compiler.config.config import load_pipeline
 from headrace.compiler.config.dumping import Snapshot
+from headrace.compiler.config.program import load_pipeline
 from headrace.compiler.schema import fields
 from headrace.compiler.schema.blank import is_blank
 from headrace.compiler.schema.records import Record

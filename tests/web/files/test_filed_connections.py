@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 from headrace.compiler.component.families import Component
 from headrace.compiler.config.comparing import is_same
-from headrace.compiler.config.connections import load_connection, load_connections
+from headrace.compiler.config.connectionsfile import load_connection, load_connections
 from headrace.compiler.config.dumping import Snapshot
 from headrace.compiler.schema import fields
 from headrace.compiler.schema.redaction import REFERENCE
 from headrace.compiler.schema.secrets import Secrets
 from headrace.compiler.text.diagnostics import Diagnostic, Severity
 from headrace.compiler.text.documents import Document, read
-from headrace.web.files.layout import LayoutFile
+from headrace.web.files.layoutfile import LayoutFile
 from headrace.web.files.reading import Files, load
 from headrace.web.files.replacing import replace
 from headrace.web.files.targets import targets_of

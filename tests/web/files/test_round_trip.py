@@ -13,7 +13,7 @@ from headrace.compiler.component.families import Component
 from headrace.compiler.config.comparing import differing, is_same
 from headrace.compiler.config.dumping import Snapshot
 from headrace.compiler.text.diagnostics import Severity
-from headrace.web.files.layout import LayoutFile
+from headrace.web.files.layoutfile import LayoutFile
 from headrace.web.files.reading import Files, Loaded, load
 from headrace.web.files.replacing import replace
 from headrace.web.files.targets import targets_of

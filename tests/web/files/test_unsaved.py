@@ -72,6 +72,6 @@ async def test_nothing_is_dumped_again_while_nothing_changes(server, monkeypatch
     await server.runs(*({**POST, "id": f"p{number}"} for number in range(20)))
     assert (await server.settings())["unsaved_changes"] is True
     await server.saves("plant.json")
-    monkeypatch.setattr("headrace.compiler.config.config.PipelineConfig.dump", None)
+    monkeypatch.setattr("headrace.compiler.config.program.PipelineConfig.dump", None)
 
     assert (await server.settings())["unsaved_changes"] is False

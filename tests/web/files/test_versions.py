@@ -11,7 +11,7 @@ import pytest
 
 from headrace.compiler.config.dumping import Snapshot
 from headrace.compiler.text.decoding import LARGEST
-from headrace.web.files.layout import LayoutFile
+from headrace.web.files.layoutfile import LayoutFile
 from headrace.web.files.reading import Files, Loaded, load
 from headrace.web.files.replacing import NotWritten, replace, steps
 from headrace.web.files.targets import targets_of

@@ -8,7 +8,7 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.web.asgi import Message, Receive, Send, respond
-from headrace.web.process.crowd import Crowd
+from headrace.web.process.connectionlimit import Crowd
 from headrace.web.process.lingering import MOST_DROPPED, MOST_SECONDS, SILENT_SECONDS
 from headrace.web.process.protocol import MOST_HEAD_BYTES, Protocol
 from tests.virtual import virtual

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from headrace.web.asgi import Asgi, Message, Receive, Send, respond
-from headrace.web.process.crowd import Crowd
+from headrace.web.process.connectionlimit import Crowd
 from headrace.web.process.protocol import LOOKS, MOST_HEAD_BYTES, Protocol
 from tests.web.process.test_server import BODY, HEAD, House, Slow, open_ones, steps, wire_of
 

@@ -13,7 +13,7 @@ from uvicorn.server import ServerState
 
 from headrace.compiler.clock import Clock
 from headrace.web.asgi import Asgi, Message, Receive, Send, respond
-from headrace.web.process.crowd import Crowd, room
+from headrace.web.process.connectionlimit import Crowd, room
 from headrace.web.process.protocol import LOOKS, Protocol
 
 HEAD = b"POST /in HTTP/1.1\r\nHost: x\r\n"

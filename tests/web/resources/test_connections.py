@@ -13,8 +13,8 @@ import jsonschema
 import pytest
 import pytest_asyncio
 
+from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.catalogue import Catalogue
-from headrace.compiler.component.context import Context
 from headrace.compiler.component.families import Connection, Input
 from headrace.compiler.errors import Ended
 from headrace.compiler.schema.fields import ConnectionName, Integer, SecretText, Text

@@ -12,14 +12,14 @@ import jsonschema
 import pytest
 
 from headrace.compiler.buckets import Bounds
-from headrace.compiler.runtime.rehearsal.aside import Leash, TookTooLong
-from headrace.compiler.runtime.rehearsal.chain import Surroundings
-from headrace.web.errors import status_of
+from headrace.compiler.runtime.dryrun.run import Surroundings
+from headrace.compiler.runtime.dryrun.threads import Leash, TookTooLong
 from headrace.web.openapi import described
-from headrace.web.resources.dryruns import answers as dryanswers
-from headrace.web.resources.dryruns.requests import MOST_TRANSFORMS
+from headrace.web.resources.dryruns import dryrun_answers as dryanswers
+from headrace.web.resources.dryruns.dryrun_requests import MOST_TRANSFORMS
 from headrace.web.resources.dryruns.responders import Answered, DryRun, of_chain, of_script
 from headrace.web.service import Service
+from headrace.web.statuses import status_of
 from tests.peer import peer, replies
 from tests.web.declaring import declare
 from tests.web.jsonengine import JsonEngine

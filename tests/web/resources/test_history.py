@@ -13,8 +13,8 @@ from jsonschema import Draft202012Validator
 from headrace.compiler.clock import Clock
 from headrace.compiler.config.retention import DEFAULT_RETENTION
 from headrace.compiler.runtime.engine import Engine
-from headrace.compiler.runtime.history import History
-from headrace.compiler.runtime.records import Record
+from headrace.compiler.runtime.pipelinehistory import History
+from headrace.compiler.runtime.pipelinerecord import Record
 from headrace.compiler.runtime.signatures import MOST_SIGNATURES
 from headrace.web.app import Application
 from headrace.web.service import Service

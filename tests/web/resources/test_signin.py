@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headrace.web.auth.access import Access
-from headrace.web.auth.requests import Given, LoginRequest
+from headrace.web.auth.credentials import Given, LoginRequest
 from headrace.web.auth.verified import Verified
 from headrace.web.service import Service
 from tests.web.auth.people import (
@@ -24,7 +24,7 @@ from tests.web.auth.people import (
     guarded,
     session_of,
 )
-from tests.web.auth.test_doors import NOBODY, House, signed_in
+from tests.web.auth.test_accountauth import NOBODY, House, signed_in
 
 OPEN = {"authentication_required": False, "username": None, "role": None}
 LOGIN = "/api/auth/login"

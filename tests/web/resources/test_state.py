@@ -17,7 +17,7 @@ import pytest
 from headrace.compiler.buckets import Bounds, Bucket
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.catalogue import Catalogue
-from headrace.compiler.config.config import load_program
+from headrace.compiler.config.program import load_program
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.text.documents import read
 from headrace.web.app import Application

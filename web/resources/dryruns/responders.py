@@ -15,14 +15,14 @@ from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.states import PipelineState
 from headrace.compiler.errors import Refused
 from headrace.compiler.jsontext import encode
-from headrace.compiler.runtime.rehearsal.aside import Leash, TookTooLong
-from headrace.compiler.runtime.rehearsal.chain import (
+from headrace.compiler.runtime.dryrun.run import (
     MOST_MESSAGES,
     NAME,
     Failure,
     Rehearsal,
     Surroundings,
 )
+from headrace.compiler.runtime.dryrun.threads import Leash, TookTooLong
 from headrace.compiler.text.diagnostics import Diagnostic, Fault
 from headrace.operators.scripting import ScriptFailed
 from headrace.web import apierror, examples
@@ -30,7 +30,7 @@ from headrace.web.asking import Request
 from headrace.web.auth.access import Access
 from headrace.web.bodies import read_json_body
 from headrace.web.endpoint import BODY, Answer, Endpoint, refusals
-from headrace.web.resources.dryruns.answers import (
+from headrace.web.resources.dryruns.dryrun_answers import (
     DryRunEmitted,
     DryRunFailed,
     DryRunResponse,
@@ -39,7 +39,7 @@ from headrace.web.resources.dryruns.answers import (
     PipelineDryRunRan,
     PipelineDryRunResponse,
 )
-from headrace.web.resources.dryruns.requests import (
+from headrace.web.resources.dryruns.dryrun_requests import (
     Chain,
     DryRunRequest,
     PipelineDryRunRequest,

@@ -1,0 +1,229 @@
+"""What stands beside a config: the connections file, the secrets file, and what names either."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path as FilePath
+from typing import Any, Protocol
+
+from marshmallow import ValidationError
+
+from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.component.checkcontext import Ground
+from headrace.compiler.component.drafts import Part, is_refused, loaded, part_of
+from headrace.compiler.component.families import Connection
+from headrace.compiler.lint.remarks import literal_references
+from headrace.compiler.schema.fields import ConnectionName, Identifier
+from headrace.compiler.schema.records import Record, faults_of, json_type, not_an_object, option
+from headrace.compiler.schema.secrets import Secret, Secrets
+from headrace.compiler.schema.settings import Setting, settings_of
+from headrace.compiler.text.diagnostics import (
+    Codes,
+    Diagnostic,
+    Fault,
+    Severity,
+    in_file_order,
+    shown,
+)
+from headrace.compiler.text.documents import Document
+from headrace.compiler.text.sites import Site
+from headrace.compiler.text.suggest import did_you_mean, nearest, one_of
+
+CODES: Codes = {
+    "unknown-connection": "A component names a connection that is not filed.",
+}
+
+_ANY_GROUND = Ground()
+
+
+class Filed(Protocol):
+    """A connection, or the class of one that has faults of its own."""
+
+    @property
+    def kind(self) -> str:
+        """Its kind; empty if that is unknown."""
+
+
+def companion(config: FilePath, subject: str) -> FilePath:
+    """Return the file beside a config: ``plant.yml`` has ``plant.connections.yaml``."""
+    is_yaml = config.suffix.lower() in (".yaml", ".yml")
+    return config.with_name(f"{config.stem}.{subject}.{'yaml' if is_yaml else 'json'}")
+
+
+def load_connections(
+    document: Document,
+    catalogue: Catalogue,
+    secrets: Secrets | None = None,
+    ground: Ground = _ANY_GROUND,
+) -> tuple[dict[str, Connection] | None, list[Diagnostic]]:
+    """Read the connections by name, and tell all that is wrong with any of them (`ConnectionsFile`)."""
+    return ConnectionsFile(document, catalogue).load(secrets, ground)
+
+
+class ConnectionsFile:
+    """A file of connections, read once: what is filed, and what is wrong with it."""
+
+    def __init__(self, document: Document, catalogue: Catalogue) -> None:
+        self._parts, self._said = _filed(document, catalogue)
+
+    def filed(self) -> dict[str, Filed]:
+        """Return what is filed under each name, also where it has faults: enough to check names."""
+        return {name: part.built or part.component for name, part in self._parts.items()}
+
+    def load(
+        self, secrets: Secrets | None = None, ground: Ground = _ANY_GROUND
+    ) -> tuple[dict[str, Connection] | None, list[Diagnostic]]:
+        """Return the connections by name unless one is refused, and all that is wrong with any of them.
+
+        With ``secrets``, references that nothing answers are warned of.
+        """
+        said = [*self._said]
+        for part in self._parts.values():
+            said += _judged(part, secrets, ground)
+        built = {name: part.built for name, part in self._parts.items()}
+        connections = {name: each for name, each in built.items() if isinstance(each, Connection)}
+        return None if is_refused(said) else connections, in_file_order(said)
+
+
+class Filing(Record):
+    """What a connection is to be filed under."""
+
+    id: str = option(Identifier(), "What components call it.", elsewhere="name")
+
+
+def load_connection(
+    document: Document,
+    catalogue: Catalogue,
+    secrets: Secrets | None = None,
+    ground: Ground = _ANY_GROUND,
+) -> tuple[tuple[str, Connection] | None, list[Diagnostic]]:
+    """Read one connection, its name beside its own keys as ``id``, and tell all that is wrong.
+
+    It is refused with what a file of connections is refused with, and in the same words: what is
+    filed can be saved, and what is saved loads.
+    """
+    site, value = Site(document), document.value
+    if not isinstance(value, dict):
+        return None, [site.diagnose(not_an_object(value, "an object with 'id' and 'type'"))]
+    of_name = {key: inner for key, inner in value.items() if _is_name(key, value)}
+    rest = {key: inner for key, inner in value.items() if key not in of_name}
+    filing, _, faults = loaded(Filing, of_name)
+    part, wrong = part_of(rest, site, "connection", catalogue)
+    said = [*map(site.diagnose, faults), *wrong, *_judged(part, secrets, ground)]
+    if filing is None or not isinstance(part.built, Connection) or is_refused(said):
+        return None, in_file_order(said)
+    return (filing.id, part.built), in_file_order(said)
+
+
+def load_secrets(document: Document) -> tuple[dict[str, str] | None, list[Diagnostic]]:
+    """Read the secrets file, one flat object of strings. No value is ever told."""
+    faults = list(_wrong_secrets(document.value))
+    said = [document.diagnose(fault) for fault in faults]
+    return None if faults else document.value, in_file_order(said)
+
+
+def secret_faults(component: Record, secrets: Secrets) -> Iterator[Fault]:
+    """Yield the references in a component, or in a connection, that nothing answers."""
+    for path, _, value in settings_of(component):
+        if isinstance(value, Secret):
+            yield from (replace(fault, path=path) for fault in secrets.faults(value))
+
+
+def filed_secret_faults(
+    component: Record, connections: Mapping[str, Connection], secrets: Secrets
+) -> Iterator[Fault]:
+    """Yield the references that nothing answers in the connections that a component names."""
+    for path, field, name in settings_of(component):
+        if isinstance(field, ConnectionName) and name in connections:
+            for fault in secret_faults(connections[name], secrets):
+                option = ".".join(map(str, fault.path))
+                message = f"'{option}' of connection '{name}': {fault.message}"
+                yield replace(fault, message=message, path=path)
+
+
+def misnamed(found: Iterable[Setting], connections: Mapping[str, Filed]) -> Iterator[Fault]:
+    """Yield the settings that name a connection which is not filed, or one of another kind."""
+    for path, field, name in found:
+        if isinstance(field, ConnectionName):
+            fault = connection_fault(name, field.connection_kind, connections)
+            if fault is not None:
+                yield replace(fault, path=path)
+
+
+def connection_fault(name: str, wanted: str, connections: Mapping[str, Filed]) -> Fault | None:
+    """Return what is wrong with naming a connection of the ``wanted`` kind, if anything is."""
+    kind = connections[name].kind if name in connections else None
+    if kind in ("", wanted):
+        return None
+    known = sorted(each for each, filed in connections.items() if filed.kind == wanted)
+    return Fault(
+        "unknown-connection",
+        f"there is no {wanted} connection '{name}'"
+        if kind is None
+        else f"'{name}' is a {kind} connection, and a {wanted} connection is needed",
+        found=shown(name),
+        expected=one_of(known) if known else f"a {wanted} connection; none is filed",
+        suggestion=did_you_mean(name, known) if kind is None else None,
+    )
+
+
+def unresolved(found: Iterable[Setting], secrets: Secrets) -> Iterator[Fault]:
+    """Yield the secrets that do not resolve: a warning, unless they never can."""
+    for path, _, value in found:
+        if isinstance(value, Secret):
+            severity = Severity.ERROR if value.is_broken else Severity.WARNING
+            for fault in secrets.faults(value):
+                yield replace(fault, path=path, severity=severity)
+
+
+def _judged(part: Part, secrets: Secrets | None, ground: Ground) -> Iterator[Diagnostic]:
+    """Yield what one connection is refused with or warned of beyond its shape, whoever files it.
+
+    It is judged whole, also while no component names it.
+    """
+    yield from literal_references(part)
+    if part.built is not None:
+        yield from map(part.site.diagnose, part.built.examine(ground))
+    if secrets is not None:
+        yield from map(part.site.diagnose, unresolved(part.settings(), secrets))
+
+
+def _filed(document: Document, catalogue: Catalogue) -> tuple[dict[str, Part], list[Diagnostic]]:
+    site = Site(document)
+    if not isinstance(document.value, dict):
+        return {}, [site.diagnose(not_an_object(document.value))]
+    said: list[Diagnostic] = []
+    parts: dict[str, Part] = {}
+    for name, value in document.value.items():
+        said += map(site.diagnose, _misnaming(name))
+        parts[name], wrong = part_of(value, site.inside(name), "connection", catalogue)
+        said += wrong
+    return parts, said
+
+
+def _is_name(key: str, given: Collection[str]) -> bool:
+    """Return whether a key is the ``id``, or is where that is missing and probably meant to be it."""
+    return key == "id" or ("id" not in given and nearest(key, ["id"]) is not None)
+
+
+def _wrong_secrets(value: Any) -> Iterator[Fault]:
+    if not isinstance(value, dict):
+        yield not_an_object(value)
+        return
+    for name, secret in value.items():
+        if not isinstance(secret, str):
+            found = json_type(secret)
+            message = f"expected a string, found {found}"
+            yield Fault("wrong-type", message, found, "a string", path=(name,))
+
+
+def _misnaming(name: str) -> Iterator[Fault]:
+    """Yield why no connection can be filed under a name: that of a file is the ``id`` of a post."""
+    try:
+        Identifier().read(name)
+    except ValidationError as error:
+        for fault in faults_of(error):
+            message = "the name of a connection must not be blank"
+            said = message if fault.code == "blank" else fault.message
+            yield replace(fault, message=said, path=(name,), on_key=True)

@@ -1,0 +1,228 @@
+"""Configs: pipelines as they are written, whole files of them, and everything wrong with them.
+
+Reading is pure: it resolves no secret, opens nothing and asks nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path as FilePath
+from typing import Any
+
+from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.component.drafts import Draft, draft_of, is_refused, loaded
+from headrace.compiler.component.pipelineconfig import FAMILY_OF, PipelineConfig
+from headrace.compiler.component.states import BucketDeclaration, undeclared
+from headrace.compiler.config.connectionsfile import Filed, companion, misnamed, unresolved
+from headrace.compiler.lint.remarks import remarks
+from headrace.compiler.lint.rules import by_dependency, wrong_between, wrong_within
+from headrace.compiler.schema.fields import AnyJson
+from headrace.compiler.schema.records import Record, is_misspelt, json_type, option
+from headrace.compiler.schema.secrets import Secrets
+from headrace.compiler.schema.structures import ListOf, ObjectOf, RecordOf
+from headrace.compiler.text.composing import FAULTS
+from headrace.compiler.text.diagnostics import (
+    Diagnostic,
+    Fault,
+    in_file_order,
+)
+from headrace.compiler.text.documents import Document
+from headrace.compiler.text.sites import Site
+
+
+class ProgramShape(Record):
+    """A config that is an object."""
+
+    pipelines: tuple[Any, ...] = option(
+        ListOf(AnyJson(), noun="pipeline"),
+        "The pipelines, in any order.",
+        elsewhere="flows jobs pipeline streams",
+    )
+    state: Mapping[str, BucketDeclaration] | None = option(
+        ObjectOf(RecordOf(BucketDeclaration), noun="bucket"),
+        "The buckets that pipelines remember in, by name.",
+        default=None,
+        elsewhere="buckets stores",
+    )
+
+
+@dataclass(frozen=True)
+class Program:
+    """All pipelines of a file, each after those it reads from, and the buckets it declares."""
+
+    pipelines: tuple[PipelineConfig, ...]
+    buckets: Mapping[str, BucketDeclaration] = field(default_factory=dict)
+
+
+def load_program(
+    document: Document,
+    catalogue: Catalogue,
+    *,
+    connections: Mapping[str, Filed] | None = None,
+    secrets: Secrets | None = None,
+    base: FilePath | None = None,
+) -> tuple[Program | None, list[Diagnostic]]:
+    """Read a whole file: a list of pipelines, or an object that has it as ``pipelines``.
+
+    All that is wrong is told at once, in file order, warnings included. The program is there unless
+    one of the diagnostics is an error. Names of connections are judged by ``connections``, and
+    references by ``secrets``, if they are given. ``base`` is the directory of the file.
+    """
+    listed = _listed(document)
+    drafts, wrong = _drafts(listed, catalogue)
+    said = [*listed.said, *wrong, *wrong_between(drafts), *_named(drafts, connections, secrets)]
+    said += _without_bucket(drafts, listed.declared, is_list=isinstance(document.value, list))
+    said += _examined(drafts, base)
+    order = by_dependency(drafts)
+    said += remarks(drafts, order)
+    if is_refused(said):
+        return None, in_file_order(said)
+    pipelines = tuple(_built(drafts[place]) for place in order)
+    return Program(pipelines, listed.buckets), in_file_order(said)
+
+
+def load_pipeline(
+    document: Document,
+    catalogue: Catalogue,
+    *,
+    running: Collection[str] = (),
+    connections: Mapping[str, Filed] | None = None,
+    buckets: Collection[str] | None = None,
+    base: FilePath | None = None,
+) -> tuple[PipelineConfig | None, list[Diagnostic]]:
+    """Read one pipeline that is to run beside those that are ``running``.
+
+    Whether its own id is free is for whoever runs it to say. Names of connections are judged by
+    ``connections``, names of buckets by ``buckets``, if they are given. ``base`` is the directory
+    that files are named from.
+    """
+    draft, said = draft_of(document.value, Site(document), catalogue)
+    said += [*wrong_within(draft), *wrong_between([draft], running), *remarks([draft], [0])]
+    said += [*_named([draft], connections, None), *_without_bucket([draft], buckets)]
+    said += _examined([draft], base)
+    config = None if is_refused(said) else _built(draft)
+    return config, in_file_order(said)
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """What a whole file says: its pipelines as they are written, its buckets, what is wrong there.
+
+    Of a file that is one pipeline ``is_alone`` says that it stands there without its list.
+    ``declared`` are the names of the buckets, also of those with faults; None if nobody can tell.
+    """
+
+    site: Site
+    pipelines: Sequence[Any] = ()
+    buckets: Mapping[str, BucketDeclaration] = field(default_factory=dict)
+    declared: Collection[str] | None = ()
+    said: list[Diagnostic] = field(default_factory=list)
+    is_alone: bool = False
+
+    def sites(self) -> Iterator[tuple[Any, Site]]:
+        """Yield every pipeline with where it is written."""
+        for index, value in enumerate(self.pipelines):
+            yield value, self.site if self.is_alone else self.site.inside(index)
+
+
+def _listed(document: Document) -> _Listed:
+    value, whole = document.value, Site(document)
+    if isinstance(value, list):
+        return _Listed(Site(document, called=("pipelines",)), value)
+    if not isinstance(value, dict):
+        return _Listed(whole, said=[whole.diagnose(_no_config(value))])
+    if _is_pipeline(value):
+        said = [whole.diagnose(_no_config(value))]
+        return _Listed(whole, [value], declared=None, said=said, is_alone=True)
+    _, shape, faults = loaded(ProgramShape, value)
+    return _Listed(
+        whole.inside("pipelines"),
+        shape.get("pipelines", ()),
+        shape.get("state") or {},
+        _declared(value, faults),
+        [whole.diagnose(_with_hint(fault, value, document)) for fault in faults],
+    )
+
+
+def _declared(value: Mapping[str, Any], faults: Sequence[Fault]) -> Collection[str] | None:
+    """Return the names of the buckets that a file declares, rightly or wrongly, if it can be told."""
+    if "state" not in value:
+        return None if is_misspelt("state", faults) else ()
+    return value["state"] if isinstance(value["state"], dict) else None
+
+
+def _with_hint(fault: Fault, value: Mapping[str, Any], document: Document) -> Fault:
+    """Return a fault of the whole file with what to do, where it is laid out as other tools do it."""
+    if fault.path == ("connections",):
+        file = FilePath(document.file or "config.yaml")
+        beside = companion(file, "connections").name
+        return replace(fault, suggestion=f"put them in '{beside}', beside the config")
+    if fault.path == ("pipelines",) and isinstance(value.get("pipelines"), dict):
+        hint = "write a list, each name as the 'id' of its pipeline: [{ id: ..., inputs: [ ... ] }]"
+        return replace(fault, suggestion=hint)
+    return fault
+
+
+def _is_pipeline(value: Mapping[str, Any]) -> bool:
+    """Return whether a file is one pipeline by its keys, also where they are those of other tools."""
+    others = PipelineConfig.other_keys()
+    ends = {"inputs", "outputs"}
+    return "pipelines" not in value and any(others.get(key, key) in ends for key in value)
+
+
+def _no_config(value: Any) -> Fault:
+    expected = "a list of pipelines, or an object that has it as 'pipelines'"
+    found, hint = json_type(value), None
+    if isinstance(value, dict):
+        found = "one pipeline"
+        hint = "put it in a list: in YAML '- ' before its first key and the rest indented, in JSON [ ... ]"
+    return Fault("wrong-type", f"expected {expected}, found {found}", found, expected, hint)
+
+
+def _drafts(listed: _Listed, catalogue: Catalogue) -> tuple[list[Draft], list[Diagnostic]]:
+    drafts, said = [], list[Diagnostic]()
+    for value, site in listed.sites():
+        draft, wrong = draft_of(value, site, catalogue)
+        drafts.append(draft)
+        said += [*wrong, *wrong_within(draft)]
+    return drafts, said
+
+
+def _named(
+    drafts: Iterable[Draft], connections: Mapping[str, Filed] | None, secrets: Secrets | None
+) -> Iterator[Diagnostic]:
+    """Yield what is wrong with what the components name, as far as it can be looked up."""
+    for part in (part for draft in drafts for part in draft.parts()):
+        if connections is not None:
+            yield from map(part.site.diagnose, misnamed(part.settings(), connections))
+        if secrets is not None:
+            yield from map(part.site.diagnose, unresolved(part.settings(), secrets))
+
+
+def _without_bucket(
+    drafts: Iterable[Draft], declared: Collection[str] | None, *, is_list: bool = False
+) -> Iterator[Diagnostic]:
+    """Yield the settings that name a bucket which is not declared, if it is known which are."""
+    if declared is None:
+        return
+    said = (
+        site.diagnose(fault)
+        for draft in drafts
+        for site, setting in draft.settings()
+        for fault in undeclared([setting], declared, is_list=is_list)
+    )
+    yield from islice(said, FAULTS)
+
+
+def _examined(drafts: Iterable[Draft], base: FilePath | None) -> Iterator[Diagnostic]:
+    """Yield what components object to in what surrounds them."""
+    for draft in drafts:
+        yield from draft.examined(base)
+
+
+def _built(draft: Draft) -> PipelineConfig:
+    """Return the config of a draft with which nothing is wrong."""
+    built = {name: tuple(part.built for part in getattr(draft, name)) for name in FAMILY_OF}
+    return PipelineConfig(id=draft.id, state=draft.state, **built).standing(draft.site)

@@ -1,0 +1,271 @@
+"""One component's view of the runtime while it is built, and afterwards when it has to speak.
+
+The protocol it fulfils is `headrace.compiler.component.buildcontext.Context`; its docstrings say what each
+part means.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from headrace.compiler.buckets import Bucket, Buckets
+from headrace.compiler.clock import Clock
+from headrace.compiler.component.buildcontext import (
+    AwaitingStep,
+    Ingress,
+    Operator,
+    PacedStep,
+    PausingStep,
+    Release,
+    Step,
+)
+from headrace.compiler.component.families import Connection, Stage
+from headrace.compiler.component.pipelineconfig import LIST_OF
+from headrace.compiler.component.readings import Reading
+from headrace.compiler.component.states import no_state, undeclared
+from headrace.compiler.config.connectionsfile import filed_secret_faults, misnamed, secret_faults
+from headrace.compiler.datadir import DataDir
+from headrace.compiler.edges import Source
+from headrace.compiler.errors import BuildRefused, HeadraceError
+from headrace.compiler.lowering.lifting import awaiting, divided, pausing, per_batch
+from headrace.compiler.lowering.lines import Pacing, Slices
+from headrace.compiler.runtime.ahead import Readings, read_now
+from headrace.compiler.runtime.built import Hold
+from headrace.compiler.runtime.claims import Claims
+from headrace.compiler.runtime.failures import Failures, cut
+from headrace.compiler.runtime.turns import Turns
+from headrace.compiler.runtime.wayin import LargePosts, WayIn
+from headrace.compiler.schema.records import Record
+from headrace.compiler.schema.redaction import Redaction
+from headrace.compiler.schema.secrets import Secret, Secrets
+from headrace.compiler.schema.settings import settings_of
+from headrace.compiler.text.diagnostics import Diagnostic, Fault
+
+if TYPE_CHECKING:
+    from headrace.compiler.runtime.built import Parts
+
+log = logging.getLogger("headrace.pipeline")
+
+_C = TypeVar("_C", bound=Connection)
+_R = TypeVar("_R")
+
+MOST_SAID = 100
+"""Different texts that one component warns of once: some tell a place in what somebody sent."""
+
+
+class World:
+    """What the engine lends to every component it builds."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        connections: Mapping[str, Connection],
+        secrets: Secrets,
+        data_dir: DataDir | None,
+        base: Path | None,
+        buckets: Buckets,
+        attach: Callable[[str], Source],
+    ) -> None:
+        self.clock = clock
+        self.turns = Turns(clock)
+        self.slices = Slices()
+        self.claims = Claims()
+        self.large_posts = LargePosts()
+        self.connections = connections
+        self.secrets = secrets
+        self.data_dir = data_dir
+        self.base = base
+        self.buckets = buckets
+        self.attach = attach
+        self.readings: Readings = {}
+        """What was read ahead for what is being built."""
+
+    def aside(
+        self,
+        connections: Mapping[str, Connection],
+        buckets: Buckets,
+        attach: Callable[[str], Source],
+    ) -> World:
+        """Return the same world with what is going to be: for pipelines that are built for it."""
+        other = copy(self)
+        other.connections, other.buckets, other.attach = connections, buckets, attach
+        return other
+
+    def missing(self, record: Record) -> list[Fault]:
+        """Return the connections, secrets and buckets that a component names and that are not there.
+
+        Who builds it asks before, and builds nothing that misses something: what a `Place` is asked for
+        is there. They are told with the option that names what is missing.
+        """
+        named = [*settings_of(record)]
+        return [
+            *misnamed(named, self.connections),
+            *secret_faults(record, self.secrets),
+            *filed_secret_faults(record, self.connections, self.secrets),
+            *undeclared(named, self.buckets.names()),
+        ]
+
+    def shown(self, refused: Iterable[Diagnostic]) -> list[Diagnostic]:
+        """Return refusals without secrets: some are in the words of a driver or of a broker."""
+        hide = self.secrets.redact
+        return [
+            replace(each, message=hide(each.message), found=each.found and hide(each.found))
+            for each in refused
+        ]
+
+    def merge(self, other: World) -> None:
+        """Be as the other one from now on: what was going to be has come."""
+        self.connections, self.buckets, self.attach = other.connections, other.buckets, other.attach
+        self.readings = {}
+
+
+class Place:
+    """Where one component stands: a `Context`, and the taker of what it raises."""
+
+    def __init__(
+        self, world: World, parts: Parts, failures: Failures, stage: Stage, index: int
+    ) -> None:
+        self._world = world
+        self._parts = parts
+        self._failures = failures
+        self._stage: Stage = stage
+        self._redaction = Redaction()
+        self._said: set[str] = set()
+        self._claimed: list[str] = []
+        self.pipeline = parts.pipeline
+        self.index = index
+        self.place = f"{LIST_OF[stage]}[{index}]"
+        self.clock = world.clock
+        self.data_dir = world.data_dir
+        self.base = world.base
+        self.state = parts.state
+        self.decoding = parts.decoding
+        self.pacing = Pacing(world.clock, parts.slices)
+
+    def bucket(self, name: str | None = None) -> Bucket:
+        if name is None:
+            if self.state is None:
+                raise BuildRefused(no_state(f"'{self.place}'"))
+            name = self.state.bucket
+        found = self._world.buckets.get(name)
+        assert found is not None  # as `missing` has seen
+        self._parts.dependencies.buckets[name] = found
+        return found
+
+    def connection(self, kind: type[_C], name: str) -> _C:
+        found = self._world.connections[name]
+        assert isinstance(found, kind)  # as `missing` has seen
+        self._parts.dependencies.connections[name] = found
+        return found
+
+    def reads(self, file: str) -> None:
+        self._parts.dependencies.read(file, (self.base or Path()) / file)
+
+    def read(self, reading: Reading[_R]) -> _R:
+        base = self.base or Path()
+        read = self._world.readings.get(reading) or read_now(reading, base)
+        self._parts.dependencies.files.update(read.files)
+        if read.refused is not None:
+            raise BuildRefused(read.refused)
+        made: _R = read.made
+        return made
+
+    def resolve(self, secret: Secret) -> str:
+        secrets = self._world.secrets
+        value = secrets.resolve(secret, self._parts.hidden)
+        self._redaction.learn(secret.template, value, secrets.lookup)
+        return value
+
+    def hide(self, value: str) -> None:
+        self._redaction.hide(value)
+        self._parts.hidden.hide(value)  # for tracebacks, and what libraries log
+
+    def redact(self, text: str) -> str:
+        return self._redaction(text)
+
+    def warn(self, text: str) -> None:
+        log.warning("pipeline '%s' %s: %s", self.pipeline, self.place, self._told(text))
+
+    def note(self, text: str) -> None:
+        log.info("pipeline '%s' %s: %s", self.pipeline, self.place, self._told(text))
+
+    def _told(self, text: str) -> str:
+        """Return what the log is told: cut, or who may post would decide how long it is."""
+        return cut(self.redact(text))  # in this order, or half a secret could be left
+
+    def warn_once(self, text: str) -> None:
+        if text not in self._said and len(self._said) < MOST_SAID:
+            self._said.add(text)
+            self.warn(text)
+
+    def skip(self, text: str) -> None:
+        self._parts.counters.skipped += 1
+        self.warn_once(text)
+
+    def has_warned(self, text: str) -> bool:
+        return text in self._said
+
+    def fail(self, message: str) -> None:
+        component = None if self._stage == "input" else self.index
+        self._failures.report(self._stage, component, self.redact(message))
+
+    def report(self, cause: BaseException) -> None:
+        """Count what the component raised; a fault of ours is logged with its traceback."""
+        if isinstance(cause, HeadraceError | OSError | TimeoutError):
+            self.fail(str(cause) or type(cause).__name__)
+        else:
+            log.debug("pipeline '%s' %s", self.pipeline, self.place, exc_info=cause)
+            self.fail(f"{type(cause).__name__}: {cause}")
+
+    def lift(self, step: Step, paced: PacedStep | None = None) -> Operator:
+        return per_batch(step, self.report, self.pacing, paced)
+
+    def in_parts(self, operator: Operator) -> Operator:
+        return divided(operator, self.report, self.pacing)
+
+    def lift_awaiting(self, step: AwaitingStep) -> Operator:
+        self._parts.awaits = True
+        return awaiting(step, self.report, self.pacing.slices)
+
+    def lift_pausing(self, step: PausingStep) -> Operator:
+        return pausing(step, self.report, self.pacing)
+
+    def admit(self, ingress: Ingress) -> None:
+        self._parts.way_in = WayIn(self.pipeline, ingress, self._world.large_posts)
+
+    def attach(self, upstream: str) -> Source:
+        return self._world.attach(upstream)
+
+    def holds(self, count: Callable[[], int], release: Release | None) -> None:
+        self._parts.holding.append(Hold(count, release))
+
+    def release(self) -> int:
+        released = 0
+        for each in reversed(self._parts.holding):  # a chain is subscribed from its end
+            if each.release is not None and (count := each.count()):
+                released += count
+                each.release()
+        return released
+
+    def held(self) -> int:
+        return self._parts.held
+
+    def claim(self, key: str) -> None:
+        called = f"'{self.pipeline}' {self.place}"
+        self._parts.closing.append(self._world.claims.take(key, self._parts, called))
+        self._claimed.append(key)
+
+    @property
+    def is_taken_over(self) -> bool:
+        """Whether another pipeline is going to have what this component claimed."""
+        claims = self._world.claims
+        return any(claims.is_taken_over(key, self._parts) for key in self._claimed)
+
+    def on_finish(self, action: Callable[[], Awaitable[None]]) -> None:
+        self._parts.closing.append(action)

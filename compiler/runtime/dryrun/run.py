@@ -1,0 +1,305 @@
+"""One dry run: the operators of a chain as they are in production, each behind a tap, on virtual time.
+
+Nothing is fused, because every stage is to be seen. The clock is the chain's own and starts at the
+time it is given; the one bucket is its own; nobody reads or writes anything that runs. What a
+transform does outside (a post to a server) it does here as well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from headrace.compiler.buckets import Bounds, Bucket, Buckets, Values
+from headrace.compiler.clock import Clock, run_virtual
+from headrace.compiler.component.buildcontext import Operator
+from headrace.compiler.component.families import Connection, Transform
+from headrace.compiler.component.states import PipelineState
+from headrace.compiler.delivery import Batch, Delivery, Window
+from headrace.compiler.edges import Source
+from headrace.compiler.errors import BuildRefused
+from headrace.compiler.lint.rules import missing_upstream
+from headrace.compiler.lowering.chain import Refusals, plainly
+from headrace.compiler.runtime.built import Parts
+from headrace.compiler.runtime.componentcontext import World
+from headrace.compiler.runtime.dryrun.probe import Acting, Limits, Lost, Tap
+from headrace.compiler.runtime.dryrun.stage import Seat
+from headrace.compiler.runtime.dryrun.steprun import Lot
+from headrace.compiler.runtime.dryrun.threads import MOST_SECONDS, Interrupted, Leash
+from headrace.compiler.schema.redaction import Hidden
+from headrace.compiler.schema.secrets import Secrets
+from headrace.compiler.text.diagnostics import Fault
+
+if TYPE_CHECKING:
+    from reactivex import Observable
+    from reactivex.abc import DisposableBase, ObserverBase, SchedulerBase
+
+NAME = "dry-run"
+"""What the pipeline is called."""
+MOST_MESSAGES = 200
+"""Messages that go in."""
+
+_PATIENCE = 10 * MOST_SECONDS
+"""How long virtual time stands still for a peer: longer than there is time for."""
+_TICK = 1e-6
+"""The least that the clock tells apart. Waiting for it lets everything happen that can happen now."""
+
+Phase = Literal["build", "apply"]
+
+_LIMITS = Limits()
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a chain may look at, and does not change."""
+
+    connections: Mapping[str, Connection] = field(default_factory=dict)
+    secrets: Secrets = field(default_factory=Secrets)
+    base: Path | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What ended a dry run, as a running pipeline would report it, and the stage that it ended at."""
+
+    at: int
+    phase: Phase
+    message: str
+    cause: BaseException | None = None
+
+
+class Rehearsal:
+    """A dry run and what came of it. Used once, and in one thread."""
+
+    def __init__(
+        self,
+        transforms: Sequence[Transform],
+        surroundings: Surroundings,
+        *,
+        state: PipelineState | None = None,
+        seeds: Mapping[str, Values] | None = None,
+        is_traced: bool = False,
+        limits: Limits = _LIMITS,
+    ) -> None:
+        self.refusals: list[tuple[int, Fault]] = []
+        """Which transforms cannot be built, and why: then nothing has run."""
+        self.failure: Failure | None = None
+        self.seats: list[Seat] = []
+        self.bucket: Bucket | None = None
+        self._transforms = transforms
+        self._surroundings = surroundings
+        self._state = state
+        self._seeds = seeds or {}
+        self._is_traced = is_traced
+        self._limits = limits
+        self._is_building = True
+        self._at = 0
+        self._operators: list[Operator] = []
+        self._window = Window(1)
+        self._leash = Leash()
+        self._broken: Exception | None = None
+
+    def perform(
+        self,
+        messages: Batch,
+        leash: Leash,
+        *,
+        started_at: datetime,
+        advance_seconds: float = 0,
+    ) -> None:
+        """Build the chain, hand the messages in as one batch, then let so much time pass.
+
+        Whatever its author did wrong is a `failure`, and so is a pull of the leash.
+        """
+        self._leash = leash
+        try:
+            run_virtual(
+                partial(self._play, messages, advance_seconds),
+                started_at=started_at,
+                patience=_PATIENCE,
+            )
+        except (asyncio.CancelledError, Interrupted):
+            if self._broken is not None:
+                raise self._broken from None
+            self.failure = self._failed() or self._late()
+        else:
+            self.failure = self._failed()
+
+    @property
+    def completed(self) -> Sequence[Seat]:
+        """The stages up to the one that it ended at."""
+        return self.seats if self.failure is None else self.seats[: self.failure.at]
+
+    def left(self) -> list[tuple[int, Lost]]:
+        """Return which message of the request has gone how far and why no further, in their order.
+
+        Only of a chain that is traced, and of messages of which nothing has come through.
+        """
+        stages = self.completed
+        if not stages:
+            return []
+        out = stages[-1].tap.handed_on
+        arrived = {index for lot in out for origins in lot.origins for index in origins}
+        lost = dict.fromkeys(
+            (index, each)
+            for seat in stages
+            for each in (*seat.tap.lost, *seat.tap.held())
+            for index in each.origins
+            if index not in arrived
+        )
+        return sorted(lost, key=lambda told: (told[0], told[1].at))
+
+    async def _play(self, messages: Batch, advance_seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(_unless_interrupted)
+        task = asyncio.current_task()
+        assert task is not None
+        self._leash.hold(task)
+        hidden = Hidden(self._surroundings.secrets.redact)
+        clock, parts = Clock(loop), Parts(NAME, self._state, hidden=hidden)
+        try:
+            self._build(self._world(clock), parts)
+            if not self.refusals:
+                with self._subscribed(clock, task):
+                    await self._run(messages, advance_seconds, clock)
+        finally:
+            try:
+                for close in parts.closing:
+                    await close()
+            finally:
+                hidden.let_go()
+
+    def _world(self, clock: Clock) -> World:
+        buckets = Buckets(clock, warn=lambda text: None)  # one of those that run may have that name
+        if self._state is not None:
+            buckets.declare({self._state.bucket: Bounds(self._limits.keys)})
+            self.bucket = buckets.get(self._state.bucket)
+            assert self.bucket is not None
+            self.bucket.merge(self._seeds)
+        return World(
+            clock=clock,
+            connections=self._surroundings.connections,
+            secrets=self._surroundings.secrets,
+            data_dir=None,
+            base=self._surroundings.base,
+            buckets=buckets,
+            attach=_nobody,
+        )
+
+    def _build(self, world: World, parts: Parts) -> None:
+        """Make every operator, or tell why which of them cannot be made."""
+        acting = Acting()
+        for index, transform in enumerate(self._transforms):
+            seat = Seat(
+                transform, index, world, parts, acting, self._limits, is_traced=self._is_traced
+            )
+            self.seats.append(seat)
+            missing = world.missing(transform)
+            refused: Refusals = []
+            if not missing:
+                self._operators += plainly([(transform, seat)], refused)
+            faults = [*missing, *(cause.fault for _, cause in refused)]
+            self.refusals += [(index, fault) for fault in faults]
+        self._is_building = False
+
+    @contextmanager
+    def _subscribed(self, clock: Clock, task: asyncio.Task[Any]) -> Iterator[None]:
+        """Have the stages connected, each to the one before it."""
+
+        def broke(cause: Exception) -> None:
+            self._broken = cause
+            task.cancel()
+
+        subscriptions = []
+        for index, (seat, operator) in enumerate(zip(self.seats, self._operators, strict=True)):
+            tap = seat.tap
+            tap.onward = partial(self._drive, index + 1)
+            chain = operator(_entrance(tap))
+            subscriptions.append(chain.subscribe(tap.leave, broke, scheduler=clock.scheduler))
+        try:
+            yield
+        finally:
+            for each in subscriptions:
+                each.dispose()
+
+    async def _run(self, messages: Batch, advance_seconds: float, clock: Clock) -> None:
+        if messages:
+            self._window.take()
+            origins = [(index,) for index in range(len(messages))] if self._is_traced else ()
+            self._drive(0, Delivery(messages, self._window), Lot(messages, origins))
+        await self._settled(clock)
+        if advance_seconds and self._failed() is None:
+            await clock.sleep(advance_seconds)
+            await self._settled(clock)
+
+    async def _settled(self, clock: Clock) -> None:
+        """Wait until every batch has left the chain or is held, and nothing else happens by now."""
+        while True:
+            await self._window.room()
+            await clock.sleep(_TICK)
+            if not self._window.used:
+                return
+
+    def _drive(self, index: int, delivery: Delivery, lot: Lot) -> None:
+        """Take a batch through the rest of the chain, what a stage makes of it in the order it is made.
+
+        As deep as the chain is, this stands on the stack once for each stage that holds messages.
+        """
+        ahead = [(index, delivery, lot)]
+        while ahead:
+            at, delivery, lot = ahead.pop()
+            if at == len(self.seats):
+                delivery.done()
+                continue
+            self._at = at
+            if self._leash.is_pulled:
+                raise Interrupted
+            made = self.seats[at].tap.take(delivery, lot)
+            ahead += [(at + 1, *each) for each in reversed(made)]
+
+    def _failed(self) -> Failure | None:
+        """Return the failure of the first stage that has one."""
+        for seat in self.seats:
+            if seat.failure is not None:
+                return Failure(seat.index, "apply", seat.failure, seat.cause)
+        return None
+
+    def _late(self) -> Failure:
+        """Return the failure of not being over in time: of the stage that was at work, if one was."""
+        told = f"not over after {self._leash.seconds:g} seconds, which is all that a dry run gets"
+        if self._is_building:
+            return Failure(max(len(self.seats) - 1, 0), "build", told)
+        taps = [seat.tap for seat in self.seats]
+        at_work = [index for index, tap in enumerate(taps) if tap.is_working]
+        waiting = [index for index, tap in enumerate(taps) if tap.waiting]
+        return Failure([*at_work, *waiting, self._at][0], "apply", told)
+
+
+def _entrance(tap: Tap) -> Observable[Delivery]:
+    """Return what the operator of a stage subscribes to."""
+    from reactivex import Observable
+    from reactivex.disposable import Disposable
+
+    def subscribe(
+        observer: ObserverBase[Delivery], scheduler: SchedulerBase | None = None
+    ) -> DisposableBase:
+        tap.enter = observer.on_next
+        return Disposable()
+
+    return Observable(subscribe)
+
+
+def _nobody(upstream: str) -> Source:
+    raise BuildRefused(missing_upstream(upstream, ()))
+
+
+def _unless_interrupted(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Pass over what was interrupted: that it ended so is no news."""
+    if not isinstance(context.get("exception"), Interrupted):
+        loop.default_exception_handler(context)

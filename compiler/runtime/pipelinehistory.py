@@ -1,0 +1,151 @@
+"""History: what every pipeline counted when, and how it failed, for as long as was asked for.
+
+One timer reads the counters of all pipelines, every five seconds, in the middle of five seconds of the
+wall clock: a timer that is late by less than half of that still counts in the same bucket. What was
+counted since the last reading lands in the bucket of the reading. Passing messages costs nothing.
+
+A record belongs to an id. A pipeline that ends is read once more, and its record stands still: it is
+answered until its last activity is older than history goes back, and goes on when a pipeline is
+created under the id again. Memory only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.config.retention import DEFAULT_RETENTION
+from headrace.compiler.runtime.counters import Counters
+from headrace.compiler.runtime.failures import Failures
+from headrace.compiler.runtime.pipelinerecord import WIDTHS, Record, Resolution
+from headrace.compiler.runtime.rings import Buckets, Counts
+from headrace.compiler.runtime.signatures import Signature, Signatures
+
+SAMPLE_SECONDS = 5.0
+MOST_ENDED_BYTES = 64 * 1024 * 1024
+"""What the records of pipelines that no longer run may take together; the one that ended first goes."""
+
+
+class Past(msgspec.Struct, frozen=True):
+    """What is told of an id: its buckets, its failures, the last seen first."""
+
+    buckets: Buckets
+    failures: Sequence[Signature]
+    dropped_signatures: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Life:
+    """One pipeline under an id, and what had been read of its counters."""
+
+    id: str
+    counters: Counters
+    failures: Failures
+    record: Record
+    read: Counts = (0, 0, 0)
+
+
+class History:
+    """The records of all pipelines, by id. With a retention of 0 nothing is recorded."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        retention_seconds: int = DEFAULT_RETENTION,
+        most_ended_bytes: int = MOST_ENDED_BYTES,
+    ) -> None:
+        self._clock = clock
+        self._most_ended_bytes = most_ended_bytes
+        self._seconds = retention_seconds
+        self._records: dict[str, Record] = {}
+        self._lives: dict[Life, None] = {}
+        self._ended: dict[str, int] = {}  # records that stand still, with their bytes
+        self._timer: asyncio.TimerHandle | None = None
+
+    def signatures(self) -> Signatures:
+        """Return the table that a pipeline fails into before it runs."""
+        return Signatures(self._clock, self._seconds)
+
+    def begin(self, id: str, counters: Counters, failures: Failures) -> Life | None:
+        """Record a pipeline from now on, and what failed while it came up: its first reading."""
+        if not self._seconds:
+            return None
+        record = self._records.get(id)
+        if record is None:
+            record = self._records[id] = Record(id, self._clock, self._seconds)
+        record.lives += 1
+        record.signatures.absorb(failures.table)
+        failures.table = record.signatures
+        life = Life(id, counters, failures, record)
+        self._lives[life] = None
+        self._read(life, self._clock.seconds())
+        self._ended.pop(id, None)
+        if self._timer is None:
+            self._wait()
+        return life
+
+    def end(self, life: Life) -> None:
+        """Read a pipeline for the last time; its record stands still unless another has the id."""
+        if life in self._lives:
+            self._read(life, self._clock.seconds())
+            del self._lives[life]
+            life.record.lives -= 1
+            if not life.record.lives:
+                self._ended[life.id] = life.record.size
+
+    def sample(self) -> None:
+        """Read the counters of every pipeline."""
+        now = self._clock.seconds()
+        for life in self._lives:
+            self._read(life, now)
+        self._forget(now)
+
+    def past(self, id: str, resolution: Resolution) -> Past:
+        """Return what is known of an id, which may be nothing."""
+        record = self._records.get(id)
+        if record is None:
+            return Past(Buckets(WIDTHS[resolution]), [])
+        signatures = record.signatures
+        return Past(record.buckets(resolution), signatures.latest(), signatures.dropped)
+
+    def close(self) -> None:
+        """Read no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _read(self, life: Life, now: float) -> None:
+        before, counters = life.read, life.counters
+        life.read = counters.inbound, counters.outbound, life.failures.total
+        inbound, outbound, errors = life.read
+        life.record.add(now, (inbound - before[0], outbound - before[1], errors - before[2]))
+
+    def _forget(self, now: float) -> None:
+        """Drop the records of pipelines that are gone: the old ones, and the first of too many."""
+        oldest = now - self._seconds
+        old = [id for id in self._ended if self._records[id].was_active_at < oldest]
+        for id in old:
+            self._drop(id)
+        bytes = sum(self._ended.values())
+        while bytes > self._most_ended_bytes:
+            bytes -= self._drop(next(iter(self._ended)))
+
+    def _drop(self, id: str) -> int:
+        del self._records[id]
+        return self._ended.pop(id)
+
+    def _wait(self) -> None:
+        """Wait for the middle of the next five seconds."""
+        middle = SAMPLE_SECONDS / 2
+        self._timer = self._clock.call_later(
+            SAMPLE_SECONDS - (self._clock.seconds() - middle) % SAMPLE_SECONDS, self._due
+        )
+
+    def _due(self) -> None:
+        self._timer = None
+        self.sample()
+        if self._records:
+            self._wait()

@@ -1,0 +1,39 @@
+"""Reading what another pipeline hands on."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.component.families import Input
+from headrace.compiler.edges import Source
+from headrace.compiler.schema.fields import PipelineId
+from headrace.compiler.schema.records import option
+
+
+class PipelineInput(Input, kind="pipeline", listed=5, elsewhere="inproc upstream"):
+    """Read another pipeline's output.
+
+    The upstream must already run. Up to 100 of its batches wait here; when they do, the upstream
+    waits, and nothing is dropped. When the upstream is deleted, nothing arrives any more; when it
+    is created again under its id, reading goes on.
+
+    Metadata that the upstream attached stays: a `merge` envelope of the same name adds what is new
+    to it.
+    """
+
+    attaches: ClassVar = {"upstream": "Id of the pipeline the batch came from."}
+
+    upstream: str = option(
+        PipelineId(),
+        "Id of the pipeline to read.",
+        elsewhere="from id name pipeline pipeline_id source",
+    )
+
+    def source(self, ctx: Context) -> Source:
+        """Attach to the upstream."""
+        return ctx.attach(self.upstream)
+
+    def is_batching(self) -> bool:
+        """Return True: batches arrive as the upstream made them."""
+        return True

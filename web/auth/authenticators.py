@@ -1,0 +1,37 @@
+"""The doors of a server, from its settings."""
+
+from __future__ import annotations
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.schema.secrets import Secrets
+from headrace.web.auth.access import Doors, Open
+from headrace.web.auth.accountauth import Guarded
+from headrace.web.auth.accounts import Accounts
+from headrace.web.auth.cookies import Cookies
+from headrace.web.auth.sessions import Sessions
+from headrace.web.auth.settingsfile import JwtAuth, NoAuth, ServerSettings
+from headrace.web.auth.verified import Tokens
+
+
+async def opened(settings: ServerSettings, secrets: Secrets, clock: Clock) -> Doors:
+    """Return the doors that settings ask for; they were found to be right.
+
+    Raises:
+        HeadraceError: the keys of the identity provider are not to be had.
+    """
+    if isinstance(settings.auth, NoAuth):
+        return Open()
+    tokens = await _tokens(settings.auth, clock) if isinstance(settings.auth, JwtAuth) else None
+    return Guarded(
+        clock,
+        Accounts.of(settings.auth.accounts, secrets),
+        Sessions(clock, settings.session.idle_secs),
+        tokens=tokens,
+        cookies=Cookies(settings.session.same_site),
+    )
+
+
+async def _tokens(auth: JwtAuth, clock: Clock) -> Tokens:
+    from headrace.web.auth.tokens import fetched_tokens  # which no other server needs
+
+    return await fetched_tokens(auth, clock)

@@ -1,0 +1,139 @@
+"""The running graph, as the web room knows it.
+
+By this interface only, so that another one can stand behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Coroutine,
+    Mapping,
+    Sequence,
+)
+from pathlib import Path
+from typing import Any, Protocol
+
+from headrace.compiler.component.buildcontext import Origin
+from headrace.compiler.component.families import Input
+from headrace.compiler.component.pipelineconfig import PipelineConfig
+from headrace.compiler.component.states import BucketDeclaration
+from headrace.compiler.config.program import Program
+from headrace.compiler.runtime.bucketpages import BucketFigures, BucketPage
+from headrace.compiler.runtime.connectionregistry import Connections
+from headrace.compiler.runtime.feed import Lagged, Run
+from headrace.compiler.runtime.figures import PipelineFigures
+from headrace.compiler.runtime.pipelinehistory import Past
+from headrace.compiler.runtime.pipelinerecord import Resolution
+from headrace.compiler.runtime.plan import Plan
+from headrace.compiler.runtime.reverting import Target
+from headrace.compiler.runtime.sampling.taking import Sample, Unbuilt, Unread
+from headrace.compiler.schema.secrets import Secrets
+
+
+class Listener(Protocol):
+    """One reader of the live events."""
+
+    def __aiter__(self) -> AsyncIterator[Run | Lagged]:
+        """Yield events until it is closed, here or by the engine."""
+
+    def close(self) -> None:
+        """Leave."""
+
+
+class WayIn(Protocol):
+    """What takes the posts of one pipeline. It is asked with every post, so of this process."""
+
+    wants_origin: bool
+    """Whether it looks at where a post came from."""
+
+    def admits(self, headers: Callable[[str], str | None]) -> bool:
+        """Return whether the credential of the input is satisfied; ``headers`` looks one up."""
+
+    def take(
+        self, body: bytes | bytearray, origin: Origin | None
+    ) -> int | Coroutine[Any, Any, int]:
+        """Queue the messages of a post and return how many there were; what takes long is awaited.
+
+        Raises:
+            NotJson: the body is none.
+            NoRoom: nothing was taken; it may be sent again.
+        """
+
+
+class Engine(Protocol):
+    """The running graph."""
+
+    connections: Connections
+    """The filed connections, by name."""
+    declarations: Mapping[str, BucketDeclaration]
+    """The declarations of the buckets, as the config has them."""
+    secrets: Secrets
+    """What answers references."""
+
+    @property
+    def base(self) -> Path | None:
+        """The directory that files of a config are named from; None without a config file."""
+
+    @property
+    def data_dir(self) -> Path | None:
+        """The root of all files that are written; None if there are none."""
+
+    def move(self, base: Path) -> None:
+        """Have files named from another directory, by what is built from now on."""
+
+    async def load(self, program: Program) -> None:
+        """Have all pipelines of a file run, or none, and its buckets and no others; or raise `Refused`."""
+
+    async def compile(self, config: PipelineConfig) -> PipelineFigures:
+        """Build one pipeline and run it, or raise `Refused`."""
+
+    async def dispose(self, pipeline: str) -> None:
+        """End one pipeline, or raise `UnknownPipeline`."""
+
+    async def plan(self, target: Target) -> Plan:
+        """Return what a revert to ``target`` would do."""
+
+    async def revert(self, target: Target) -> Plan:
+        """Have ``target`` run, and return what changed; or raise `NotReverted`, and change nothing."""
+
+    def names(self) -> Collection[str]:
+        """Return the ids that are taken, also by what may still be refused."""
+
+    async def pipelines(self) -> Sequence[PipelineFigures]:
+        """Return what runs now, in the order it was created."""
+
+    async def past(self, pipeline: str, resolution: Resolution) -> Past:
+        """Return what a pipeline did, of an id that nobody knows: nothing."""
+
+    async def buckets(self) -> Sequence[BucketFigures]:
+        """Return the declared buckets, in the order of their names."""
+
+    async def bucket(self, name: str, most: int, most_bytes: int) -> BucketPage | None:
+        """Return what was written last to a bucket, None if none of that name is declared.
+
+        So many entries at most, and none after the one whose text exceeds so many bytes with those before.
+        """
+
+    async def sample(self, input: Input, most: int, seconds: float) -> Sample | Unbuilt | Unread:
+        """Read up to so many messages of an input within so many seconds, or raise `TooManySamples`."""
+
+    def configs(self) -> Mapping[str, PipelineConfig]:
+        """Return the configs of what runs by id, without what may still be refused."""
+
+    async def files(self) -> Collection[Path]:
+        """Return the files that what runs was built from."""
+
+    def way_in(self, pipeline: str) -> WayIn | None:
+        """Return the way in of a pipeline, None where it has none, or raise `UnknownPipeline`."""
+
+    def observe(self) -> Listener:
+        """Return a new reader of the live events."""
+
+    def hush(self) -> None:
+        """End every event stream, and every sample."""
+
+    async def close(self) -> None:
+        """End everything, upstream first, within one grace for all."""

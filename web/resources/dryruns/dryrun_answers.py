@@ -1,0 +1,223 @@
+"""What a dry run answers: as much of what happened as an answer can hold.
+
+Of a stage the first messages are shown, and of everything together so many bytes; where something
+was left out, a note says so. Messages can share what they are made of, so that a small chain makes
+what is too large for any answer: nothing is written out before it has been weighed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, groupby, islice
+from operator import itemgetter
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from headrace.compiler.buckets import Bucket
+from headrace.compiler.delivery import Batch, JsonValue
+from headrace.compiler.runtime.dryrun.run import Phase, Rehearsal
+from headrace.compiler.runtime.dryrun.stage import Seat
+from headrace.compiler.runtime.dryrun.steprun import Indices, Lot
+from headrace.web.apierror import Diagnostic
+from headrace.web.shapes import Count, JsonObject
+
+MOST_SHOWN = 1000
+"""Messages of one stage."""
+MOST_BYTES = 8 * 1024 * 1024
+"""Bytes of all messages and values, about."""
+MOST_ENTRIES = 200
+"""Entries of the bucket."""
+MOST_REASONS = 100
+"""Reasons why one message came to nothing: each of the many that a script made of it can have its own."""
+
+
+Batches = list[list[JsonValue]]
+Origins = Annotated[
+    Sequence[Sequence[Sequence[Count]]],
+    Meta(description="Per batch and message, the messages of the request that it came from."),
+]
+Entries = Annotated[
+    Mapping[str, JsonObject],
+    Meta(description="Key to values by name, at most 200 keys, the latest first."),
+]
+Warnings = Annotated[list[str], Meta(description="What a running pipeline would log.")]
+Notes = Annotated[list[str], Meta(description="What is not as one might think.")]
+DryRunStage = Annotated[Literal["compile", "runtime"], Meta(title="DryRunStage")]
+
+
+class DryRunEmitted(msgspec.Struct, tag_field="outcome", tag="emitted"):
+    """What a script emitted."""
+
+    batches: Batches
+    warnings: Annotated[list[str], Meta(description="Different texts, in order.")]
+    state: Entries
+    notes: Notes
+
+
+class DryRunFailed(msgspec.Struct, tag_field="outcome", tag="failed"):
+    """Why a script does not compile, or has failed."""
+
+    stage: DryRunStage
+    message: str
+    line: Count | None
+    column: Count | None
+
+
+DryRunResponse = Annotated[DryRunEmitted | DryRunFailed, Meta(title="DryRunResponse")]
+
+
+class PipelineDryRunStage(msgspec.Struct):
+    """What one transform handed on."""
+
+    index: Count
+    kind: str
+    batches: Annotated[Batches, Meta(description="Handed on because messages came.")]
+    on_flush: Annotated[Batches, Meta(description="Let go of later, and what others made of that.")]
+    origins: Origins | UnsetType = UNSET
+    on_flush_origins: Origins | UnsetType = UNSET
+
+
+class LeftMessage(msgspec.Struct):
+    """A message that has gone no further than a transform, and why."""
+
+    message: Count
+    at: Count
+    kind: str
+    why: str
+
+
+class PipelineDryRunRan(msgspec.Struct, tag_field="outcome", tag="ran"):
+    """What each transform of a chain handed on."""
+
+    stages: list[PipelineDryRunStage]
+    buckets: Entries
+    warnings: Warnings
+    notes: Notes
+    left: list[LeftMessage] | UnsetType = UNSET
+
+
+class PipelineDryRunFailed(msgspec.Struct, tag_field="outcome", tag="failed"):
+    """Which transform of a chain cannot be built, or has failed, and why."""
+
+    at: Annotated[Count, Meta(description="Index of the transform.")]
+    kind: str
+    phase: Phase
+    message: str
+    diagnostics: list[Diagnostic]
+    stages: list[PipelineDryRunStage]
+    warnings: Warnings
+    notes: Notes
+    left: list[LeftMessage] | UnsetType = UNSET
+
+
+PipelineDryRunResponse = Annotated[
+    PipelineDryRunRan | PipelineDryRunFailed, Meta(title="PipelineDryRunResponse")
+]
+
+
+class Excerpt:
+    """As much of a dry run as its answer has room for, and notes on what has none."""
+
+    def __init__(self, notes: Iterable[str] = ()) -> None:
+        self.notes = [*notes]
+        self._bytes = MOST_BYTES
+
+    def stages(self, seats: Iterable[Seat], *, is_traced: bool) -> list[PipelineDryRunStage]:
+        """Return what each stage handed on: because messages came, and by itself."""
+        return [self._stage(seat, is_traced) for seat in seats]
+
+    def batches(self, seat: Seat) -> list[Batch]:
+        """Return what one stage handed on."""
+        return [batch for _, batch, _ in self._shown(seat)]
+
+    def entries(self, bucket: Bucket | None) -> dict[str, Mapping[str, JsonValue]]:
+        """Return what a bucket holds, the latest first."""
+        if bucket is None:
+            return {}
+        shown: dict[str, Mapping[str, JsonValue]] = {
+            key: values
+            for key, values, _ in bucket.newest(MOST_ENTRIES)
+            if self._has_room((key, values))
+        }
+        if (rest := len(bucket) - len(shown)) > 0:
+            self.notes.append(f"bucket '{bucket.name}': {rest:,} more keys are not shown")
+        return shown
+
+    def left(self, rehearsal: Rehearsal) -> list[LeftMessage]:
+        """Return which message of the request has gone no further than which stage, and why."""
+        lost = rehearsal.left()
+        some = chain.from_iterable(
+            islice(of_one, MOST_REASONS) for _, of_one in groupby(lost, key=itemgetter(0))
+        )
+        told = [
+            LeftMessage(index, *_named(rehearsal.seats[each.at]), each.why)
+            for index, each in some
+            if self._has_room(each.why)
+        ]
+        if rest := len(lost) - len(told):
+            self.notes.append(f"'left': {rest:,} more reasons are not shown")
+        return told
+
+    def _stage(self, seat: Seat, is_traced: bool) -> PipelineDryRunStage:
+        shown = self._shown(seat)
+        come, flushed = (
+            [each for each in shown if each[0].is_flush is way] for way in (False, True)
+        )
+        stage = PipelineDryRunStage(
+            *_named(seat), [batch for _, batch, _ in come], [batch for _, batch, _ in flushed]
+        )
+        if is_traced:
+            stage.origins = [of for *_, of in come]
+            stage.on_flush_origins = [of for *_, of in flushed]
+        return stage
+
+    def _shown(self, seat: Seat) -> list[tuple[Lot, Batch, Sequence[Indices]]]:
+        """Return the lots of a stage, each with as much of it as is shown."""
+        shown, left = list[tuple[Lot, Batch, Sequence[Indices]]](), MOST_SHOWN
+        for lot in seat.tap.handed_on:
+            count = self._fitting(lot, left)
+            left -= count
+            if count:
+                shown.append((lot, lot.batch[:count], lot.origins[:count]))
+            if count < len(lot.batch):
+                break
+        total = sum(len(lot.batch) for lot in seat.tap.handed_on)
+        if rest := total - (MOST_SHOWN - left):
+            self.notes.append(f"{seat.place}: {rest:,} more messages are not shown")
+        return shown
+
+    def _fitting(self, lot: Lot, most: int) -> int:
+        """Return how many of a lot's messages are shown."""
+        for count, message in enumerate(lot.batch[:most]):
+            if not self._has_room((message, lot.origins[count : count + 1])):
+                return count
+        return min(len(lot.batch), most)
+
+    def _has_room(self, value: Any) -> bool:
+        """Take what a value needs. Once something is too large, there is no room for anything."""
+        self._bytes -= weight(value, self._bytes)
+        return self._bytes > 0
+
+
+def weight(value: JsonValue, most: int) -> int:
+    """Return about how many bytes a value is as JSON; beyond ``most`` it is not looked at further."""
+    ahead, total = [value], 0
+    while ahead and total < most:
+        value = ahead.pop()
+        if isinstance(value, str):
+            total += len(value) + 3
+        elif isinstance(value, dict):
+            total += sum(map(len, value)) + 4 * len(value) + 2
+            ahead += value.values()
+        elif isinstance(value, list | tuple):
+            total += 2
+            ahead += value
+        else:
+            total += 3 + (value.bit_length() // 3 if isinstance(value, int) else 8)
+    return total
+
+
+def _named(seat: Seat) -> tuple[int, str]:
+    return seat.index, seat.tap.transform.kind

@@ -1,0 +1,228 @@
+"""What a dry run is asked: the two request bodies, read and told all that is wrong with them.
+
+What is wrong with the request itself (it is no JSON, a key is unknown, a number is a string) refuses
+it. What its author did wrong with a transform of the right shape is what a dry run is there to tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from headrace.compiler.buckets import Values
+from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.component.checkcontext import Ground
+from headrace.compiler.component.drafts import Part, is_refused, loaded, part_of
+from headrace.compiler.component.families import Transform
+from headrace.compiler.component.states import PipelineState, undeclared
+from headrace.compiler.config.connectionsfile import misnamed
+from headrace.compiler.delivery import JsonValue
+from headrace.compiler.jsontext import decode
+from headrace.compiler.runtime.dryrun.run import Surroundings
+from headrace.compiler.schema.fields import AnyJson, Boolean, Number, Text
+from headrace.compiler.schema.records import Record, option
+from headrace.compiler.schema.structures import AnyObject, ComponentOf, ListOf, ObjectOf, RecordOf
+from headrace.compiler.text.diagnostics import Diagnostic, Fault, in_file_order
+from headrace.compiler.text.documents import Document
+from headrace.compiler.text.sites import Site
+from headrace.operators.script import Script
+from headrace.web.bodies import WrongBody, document_of
+
+MOST_TRANSFORMS = 100
+"""Transforms of one dry run."""
+MOST_SECONDS = 10**9
+"""How far time may be moved: thirty years."""
+
+_ONE = "the bucket that 'state' names: a dry run has no other"
+SHAPE = {"wrong-type", "missing-key", "unknown-key", "unknown-kind", "not-a-choice"}
+"""Codes of what is wrong with the shape of a component, and not with what it would do."""
+
+
+class Entries(ObjectOf):
+    """What a bucket holds: values by name under each key, of which one may be empty."""
+
+    names = Text()
+
+    def __init__(self) -> None:
+        super().__init__(AnyObject(), noun="entry", null_is_absent=True)
+
+    @property
+    def expects(self) -> str:
+        """An object of objects."""
+        return "an object that has an object of values under each key"
+
+
+class PipelineDryRunRequest(Record):
+    """A chain of transforms, and what it is tried with."""
+
+    messages: tuple[JsonValue, ...] = option(
+        ListOf(AnyJson(), noun="message"),
+        "What goes in, as one batch. The first 200 are used.",
+    )
+    transforms: tuple[Any, ...] = option(
+        ListOf(ComponentOf("transform")), "The chain; at most 100.", default=()
+    )
+    state: PipelineState | None = option(
+        RecordOf(PipelineState),
+        "As on a pipeline. The bucket is the dry run's own, whatever runs.",
+        default=None,
+    )
+    buckets: Mapping[str, Values] | None = option(
+        Entries(),
+        "What that bucket holds at the start: values by name, under each key.",
+        default=None,
+    )
+    advance_seconds: float = option(
+        Number(min=0, max=MOST_SECONDS),
+        "How far time is moved on when the messages are through.",
+        default=0,
+        additive=True,
+    )
+    attribution: bool = option(
+        Boolean(), "Whether to tell which message came from which.", default=False, additive=True
+    )
+
+
+def _of_script(name: str) -> Any:
+    """Return an option that the `script` transform has."""
+    known = Script.options()[name]
+    if known.required:
+        return option(known.field, known.doc)
+    return option(known.field, known.doc, default=known.default)
+
+
+class DryRunRequest(Record):
+    """A script, and what it is tried with."""
+
+    source: Any = _of_script("source")
+    messages: tuple[JsonValue, ...] = option(
+        ListOf(AnyJson(), noun="message"),
+        "What it is run on, as one batch; without any it is only compiled.",
+        default=(),
+    )
+    scope: str = _of_script("scope")
+    max_operations: int | None = _of_script("max_operations")
+    state: Mapping[str, Values] | None = option(
+        Entries(),
+        "What its bucket holds at the start: values by name, under each key.",
+        default=None,
+    )
+
+    @property
+    def script(self) -> Script:
+        """The transform that it tries."""
+        return Script(source=self.source, scope=self.scope, max_operations=self.max_operations)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The chain of a request, as far as it could be read."""
+
+    asked: PipelineDryRunRequest
+    site: Site
+    parts: Sequence[Part]
+    objections: Sequence[tuple[int, Diagnostic]]
+    """What is wrong with which transform, in their order."""
+    remarks: Sequence[Diagnostic]
+
+    @property
+    def transforms(self) -> list[Transform]:
+        """The transforms, if there are no objections."""
+        return [part.built for part in self.parts if isinstance(part.built, Transform)]
+
+    def diagnosed(self, index: int, fault: Fault) -> Diagnostic:
+        """Return a fault that a transform was found to have later."""
+        return self.site.inside("transforms", index).diagnose(fault)
+
+
+def read_chain(body: bytes, catalogue: Catalogue, surroundings: Surroundings) -> Chain:
+    """Read the request of a pipeline dry run.
+
+    Raises:
+        MalformedBody: it is not JSON.
+        WrongBody: with all that is wrong with its shape.
+    """
+    document, wrong = _document_of(body)
+    site = Site(document)
+    asked, values, faults = loaded(PipelineDryRunRequest, document.value)
+    listed = values.get("transforms", ())
+    if len(listed) > MOST_TRANSFORMS:
+        faults, listed = [*faults, _too_many(len(listed))], ()
+    parts, said = [], list[tuple[int, Diagnostic]]()
+    for index, each in enumerate(listed):
+        part, found = part_of(each, site.inside("transforms", index), "transform", catalogue)
+        parts.append(part)
+        said += [(index, one) for one in found]
+    wrong = [*wrong, *map(site.diagnose, faults), *(one for _, one in said if one.code in SHAPE)]
+    if asked is None or wrong:
+        raise _refused([*wrong, *(one for _, one in said)])
+    said += _surrounded(parts, asked, surroundings)
+    objections = [(index, one) for index, one in said if is_refused([one])]
+    return Chain(
+        asked,
+        site,
+        parts,
+        sorted(objections, key=lambda told: told[0]),
+        [one for _, one in said if not is_refused([one])],
+    )
+
+
+def read_script(body: bytes) -> tuple[DryRunRequest, Site]:
+    """Read the request of a script dry run, and where the script is told in it.
+
+    Raises:
+        MalformedBody: it is not JSON.
+        WrongBody: with all that is wrong with its shape.
+    """
+    document, wrong = _document_of(body)
+    site = Site(document)
+    asked, _, faults = loaded(DryRunRequest, document.value)
+    wrong = [*wrong, *map(site.diagnose, faults)]
+    if asked is None or wrong:
+        raise _refused(wrong)
+    return asked, site
+
+
+def _document_of(body: bytes) -> tuple[Document, list[Diagnostic]]:
+    """Return the document of a body. In a message the last of several equal keys counts, as in ingest."""
+    document, twice = document_of(body)
+    wrong = [one for one in twice if not one.path.startswith("messages[")]
+    if len(wrong) < len(twice):
+        value = {**document.value, "messages": decode(body)["messages"]}
+        document = replace(document, value=value)
+    return document, wrong
+
+
+def refusal(site: Site, fault: Fault) -> WrongBody:
+    """Return the refusal of a request for a fault that shows only when it is looked at closely."""
+    return _refused([site.diagnose(fault)])
+
+
+def _refused(wrong: Sequence[Diagnostic]) -> WrongBody:
+    told = dict.fromkeys(in_file_order(wrong))
+    return WrongBody([*told], "the dry run could not be read")
+
+
+def _surrounded(
+    parts: Sequence[Part], asked: PipelineDryRunRequest, surroundings: Surroundings
+) -> Iterator[tuple[int, Diagnostic]]:
+    """Yield what is wrong between a transform and what surrounds it: connections, state, files."""
+    buckets = [] if asked.state is None else [asked.state.bucket]
+    ground = Ground(surroundings.base, has_state=asked.state is not None)
+    for index, part in enumerate(parts):
+        faults = [
+            *misnamed(part.settings(), surroundings.connections),
+            *(replace(fault, expected=_ONE) for fault in undeclared(part.settings(), buckets)),
+            *(part.built.examine(ground) if part.built is not None else ()),
+        ]
+        yield from ((index, part.site.diagnose(fault)) for fault in faults)
+
+
+def _too_many(count: int) -> Fault:
+    return Fault(
+        "out-of-range",
+        f"{count:,} transforms are more than a dry run takes",
+        expected=f"at most {MOST_TRANSFORMS}",
+        path=("transforms",),
+    )
