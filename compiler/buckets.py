@@ -34,7 +34,7 @@ WHOLE = ""
 Values = Mapping[str, JsonValue]
 """What is remembered under one key: name to value."""
 
-Told = Callable[[], None]
+OnWrite = Callable[[], None]
 """Somebody who wants to know of writes."""
 
 SPARE = 100
@@ -96,7 +96,7 @@ class Bucket:
         name: str,
         bounds: Bounds,
         clock: Clock,
-        telling: Telling | None = None,
+        telling: Watchers | None = None,
         warn: Callable[[str], None] = log.warning,
     ) -> None:
         self.name = name
@@ -107,8 +107,8 @@ class Bucket:
         # A whole number may be larger than every double; this one is as long as for ever.
         self._idle = math.inf if bounds.idle_seconds is None else min(bounds.idle_seconds, 2**63)
         self._clock = clock
-        self._watchers: dict[str, dict[object, Told]] = {}
-        self._telling = telling or Telling()
+        self._watchers: dict[str, dict[object, OnWrite]] = {}
+        self._telling = telling or Watchers()
         self._warn = warn
 
     def __len__(self) -> int:
@@ -198,7 +198,7 @@ class Bucket:
         write: Callable[[Mapping[str, Any]], None] = namespace["write"]
         return write
 
-    def watch(self, key: str, told: Told) -> Callable[[], None]:
+    def watch(self, key: str, told: OnWrite) -> Callable[[], None]:
         """Have ``told`` called after every write under ``key``; return what ends that."""
         watching = self._watchers.setdefault(key, {})
         watcher = object()
@@ -289,7 +289,7 @@ class Bucket:
             self._telling.add(partial(self._tell_one, key, watching, each) for each in watching)
         self._telling.run()
 
-    def _tell_one(self, key: str, watching: Mapping[object, Told], watcher: object) -> None:
+    def _tell_one(self, key: str, watching: Mapping[object, OnWrite], watcher: object) -> None:
         told = watching.get(watcher)
         if told is None:  # it left while another one was told
             return
@@ -299,17 +299,17 @@ class Bucket:
             log.exception("bucket '%s': a reader of '%s' broke", self.name, key)
 
 
-class Telling:
+class Watchers:
     """Tells watchers one after the other, also those of what a watcher writes while it is told.
 
     So a row of gates, each of which opens the next one, is no deeper on the stack than a single one.
     """
 
     def __init__(self) -> None:
-        self._waiting: deque[Told] = deque()
+        self._waiting: deque[OnWrite] = deque()
         self._is_running = False
 
-    def add(self, each: Iterable[Told]) -> None:
+    def add(self, each: Iterable[OnWrite]) -> None:
         """Have them told after those that wait already."""
         self._waiting += each
 
@@ -330,7 +330,7 @@ class Buckets:
 
     def __init__(self, clock: Clock, warn: Callable[[str], None] = log.warning) -> None:
         self._clock = clock
-        self._telling = Telling()
+        self._telling = Watchers()
         self._warn = warn
         self._buckets: dict[str, Bucket] = {}
 

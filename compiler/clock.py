@@ -2,7 +2,7 @@
 
 **The clock is the event loop's clock.** In production the wall time is taken once and carried on by
 the monotonic clock, so that a corrected system time neither shortens a window nor repeats a second.
-In tests, dry runs and rehearsals the loop is a `VirtualLoop`: instead of waiting it moves its time
+In tests and dry runs the loop is a `VirtualLoop`: instead of waiting it moves its time
 to the next timer, and all that waits on the loop moves with it: `asyncio.sleep`,
 `asyncio.wait_for`, the Rx scheduler.
 """

@@ -7,7 +7,7 @@ reading, and that is the whole of back-pressure.
 **Custody** is owed to the broker. It is closed when the last batch that carries any part of the
 arrival has been written, so a buffer that holds messages holds their custody as well.
 
-Both are debts: something with `close()`. A debt that several deliveries owe together is `Shared`; one
+Both are debts: something with `close()`. A debt that several deliveries owe together is `SharedDebt`; one
 that settles several others is `Several`. Most deliveries owe one window and nobody else, so the
 window itself is their flow and nothing is allocated for it.
 """
@@ -114,7 +114,7 @@ class Flow:
         return (self._window,)
 
 
-class Shared:
+class SharedDebt:
     """One debt owed by several: settled when all of them have closed their part."""
 
     __slots__ = ("debt", "parts")
@@ -190,20 +190,20 @@ class Delivery:
     def share(self, parts: int) -> None:
         """Let ``parts`` holders each call `done` once; the debts are settled by the last."""
         if parts != 1:
-            self.flow = Shared(self.flow, parts)
+            self.flow = SharedDebt(self.flow, parts)
             if self.custody is not None:
-                self.custody = Shared(self.custody, parts)
+                self.custody = SharedDebt(self.custody, parts)
 
     def open(self) -> None:
         """Begin to hand out parts: it stays owed until they, and it itself, are done."""
-        self.flow = Shared(self.flow, 1)
+        self.flow = SharedDebt(self.flow, 1)
         if self.custody is not None:
-            self.custody = Shared(self.custody, 1)
+            self.custody = SharedDebt(self.custody, 1)
 
     def part(self, batch: Batch) -> Delivery:
         """Return a delivery of what was made of a part of it; after `open`, while it is not done."""
         for debt in (self.flow, self.custody):
-            if isinstance(debt, Shared):
+            if isinstance(debt, SharedDebt):
                 debt.parts += 1
         return Delivery(batch, self.flow, self.custody)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from yarl import URL
 
     from headrace.compiler.clock import Clock
-    from headrace.compiler.schema.urls import Address
+    from headrace.compiler.schema.urls import ParsedUrl
 
 REDIRECTS = 10
 EXCERPT_BYTES = 300
@@ -43,7 +43,7 @@ class HttpClient:
 
     def __init__(
         self,
-        address: Address,
+        address: ParsedUrl,
         *,
         clock: Clock,
         hide: Callable[[str], None],

@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.component.checkcontext import Ground
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Connection, Output
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.delivery import Batch, is_large
@@ -45,10 +45,10 @@ class FileConnection(Connection, kind="file", listed=5, elsewhere="directory fol
         elsewhere="base dir directory folder path",
     )
 
-    def examine(self, ground: Ground) -> Iterator[Fault]:
+    def examine(self, context: CheckContext) -> Iterator[Fault]:
         """Tell of a root outside of the directory that files are written in."""
-        if ground.data_dir is not None:
-            yield from _outside(self.root, os.path.realpath(ground.data_dir))
+        if context.data_dir is not None:
+            yield from _outside(self.root, os.path.realpath(context.data_dir))
 
 
 def _outside(root: str, base: str) -> Iterator[Fault]:
@@ -137,7 +137,7 @@ class FileOutput(Output, kind="file", listed=2, elsewhere="local_file"):
         return Folder(data_dir, tuple(Path(target).relative_to(base).parts))
 
 
-class Part:
+class OpenFile:
     """One file being written: a batch is in it whole, or not at all.
 
     What ends the format is written with each batch and overwritten by the next, so the file is
@@ -214,7 +214,7 @@ class FileSink(AwaitingSink):
         self._folder = folder
         self._ctx = ctx
         self._sequence = 0
-        self._part: Part | None = None
+        self._part: OpenFile | None = None
         self._timer: TimerHandle | None = None
         self._closing: set[Future[None]] = set()
 
@@ -254,19 +254,19 @@ class FileSink(AwaitingSink):
         if self._closing:
             await asyncio.wait(self._closing)
 
-    def _open(self) -> Part:
+    def _open(self) -> OpenFile:
         """Open the next part, under the next number that is free; its time runs from now."""
         self._part = self._create()
         self._timer = self._rotation.timer(self._ctx.clock, self._close)
         return self._part
 
-    def _create(self) -> Part:
+    def _create(self) -> OpenFile:
         opened, folder = self._ctx.clock.now(), self._folder.open()
         try:
             for sequence in count(self._sequence + 1):
                 name = part_name(opened, sequence, self._form.extension)
                 with suppress(FileExistsError):
-                    part = Part(folder, name, self._form)
+                    part = OpenFile(folder, name, self._form)
                     self._sequence = sequence
                     return part
         except OSError:

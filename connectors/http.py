@@ -24,7 +24,7 @@ from headrace.compiler.schema.fields import Choice, Integer, Name, Number, Secre
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.templates import Fixed
-from headrace.compiler.schema.urls import Address, HttpUrl
+from headrace.compiler.schema.urls import HttpUrl, ParsedUrl
 from headrace.compiler.schema.variants import Tagged, VariantOf
 from headrace.compiler.text.diagnostics import Fault, shown
 from headrace.compiler.wakeup import WakeUp
@@ -214,7 +214,7 @@ class HttpInput(
         posts = Posts(
             self.capacity,
             self.max_queued_bytes,
-            _door(self.auth, ctx),
+            _admits(self.auth, ctx),
             ctx.decoding,
             wants_origin=self.envelope is not None,
         )
@@ -226,11 +226,11 @@ class HttpInput(
         return True
 
 
-Door = Callable[[Callable[[str], str | None]], bool]
+Admits = Callable[[Callable[[str], str | None]], bool]
 """Says whether somebody may post; is given what looks a header up."""
 
 
-def _door(auth: Auth | None, ctx: Context) -> Door:
+def _admits(auth: Auth | None, ctx: Context) -> Admits:
     """Return what checks the credential. It takes as long for a wrong one as for a missing one."""
     if auth is None:
         return lambda headers: True
@@ -262,12 +262,12 @@ class Posts(Source):
         self,
         capacity: int,
         most_bytes: int | None,
-        door: Door,
+        admits: Admits,
         decoding: Decoding,
         *,
         wants_origin: bool,
     ) -> None:
-        self.admits = door
+        self.admits = admits
         self.decoding = decoding
         self.wants_origin = wants_origin
         self._room = capacity
@@ -373,7 +373,7 @@ class HttpOutput(Output, kind="http", listed=10, elsewhere="http_client post res
 
     drivers = ("aiohttp",)
 
-    url: Address = option(
+    url: ParsedUrl = option(
         HttpUrl(fixed=Fixed()),
         "Where to send: an absolute http or https url.",
         elsewhere="address endpoint uri",

@@ -46,7 +46,7 @@ class StdoutOutput(Output, kind="stdout", listed=1, elsewhere="console log print
 class StdoutSink(AwaitingSink):
     """Prints the batches of one pipeline."""
 
-    def __init__(self, pipeline: str, clock: Clock, lines: Lines) -> None:
+    def __init__(self, pipeline: str, clock: Clock, lines: LineWriter) -> None:
         self._pipeline, self._clock, self._lines = pipeline, clock, lines
 
     def begin(self, batch: Batch) -> Rest | None:
@@ -99,15 +99,15 @@ def _failed(cause: OSError) -> BatchFailed:
 
 
 @cache
-def standard_output() -> Lines:
+def standard_output() -> LineWriter:
     """Return the one writer of this process's standard output."""
     if sys.__stdout__ is None:  # closed by whoever started us; the number may be another file's now
-        return Lines(-1)
+        return LineWriter(-1)
     sys.__stdout__.flush()  # what was printed before comes first
-    return Lines(sys.__stdout__.fileno())
+    return LineWriter(sys.__stdout__.fileno())
 
 
-class Lines:
+class LineWriter:
     """Writes lines whole and in order, for everybody who prints, and never holds up the loop.
 
     A write to a pipe, a socket or a terminal that nobody reads does not return. So what is taken

@@ -54,7 +54,7 @@ DISTINCT = Slot("set()", "{slot}.add({key})")
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class AggregateFunction:
     """One way to make one value of many.
 
     ``result`` is an expression over the slots, in their order; in it ``{fold}`` is the fold itself.
@@ -173,18 +173,20 @@ def deviation(values: Sequence[Any]) -> float:
 # Infinity minus itself is no number, and so not zero.
 _FINITE = "if {0} - {0} == 0 else None"
 
-FUNCTIONS: Mapping[str, Function] = {
-    "sum": Function(total, Takes.NUMBERS, (TOTAL,), "{0} " + _FINITE, needs_value=True),
-    "avg": Function(mean, Takes.NUMBERS, (TOTAL, COUNT), "{0} / {1} " + _FINITE, needs_value=True),
-    "min": Function(ordered(min), Takes.ORDERED, (LEAST,), "{0}"),
-    "max": Function(ordered(max), Takes.ORDERED, (GREATEST,), "{0}"),
-    "count": Function(len, Takes.ANYTHING, (COUNT,), "{0}"),
-    "count_distinct": Function(distinct, Takes.ANYTHING, (DISTINCT,), "len({0})"),
-    "first": Function(first, Takes.ANYTHING, (FIRST,), "{0}"),
-    "last": Function(last, Takes.ANYTHING, (LAST,), "{0}"),
-    "collect": Function(list, Takes.ANYTHING, (VALUES,), "{0}"),
-    "median": Function(median, Takes.ANYTHING, (VALUES,), "{fold}({0})"),
-    "stddev": Function(deviation, Takes.ANYTHING, (VALUES,), "{fold}({0})"),
+FUNCTIONS: Mapping[str, AggregateFunction] = {
+    "sum": AggregateFunction(total, Takes.NUMBERS, (TOTAL,), "{0} " + _FINITE, needs_value=True),
+    "avg": AggregateFunction(
+        mean, Takes.NUMBERS, (TOTAL, COUNT), "{0} / {1} " + _FINITE, needs_value=True
+    ),
+    "min": AggregateFunction(ordered(min), Takes.ORDERED, (LEAST,), "{0}"),
+    "max": AggregateFunction(ordered(max), Takes.ORDERED, (GREATEST,), "{0}"),
+    "count": AggregateFunction(len, Takes.ANYTHING, (COUNT,), "{0}"),
+    "count_distinct": AggregateFunction(distinct, Takes.ANYTHING, (DISTINCT,), "len({0})"),
+    "first": AggregateFunction(first, Takes.ANYTHING, (FIRST,), "{0}"),
+    "last": AggregateFunction(last, Takes.ANYTHING, (LAST,), "{0}"),
+    "collect": AggregateFunction(list, Takes.ANYTHING, (VALUES,), "{0}"),
+    "median": AggregateFunction(median, Takes.ANYTHING, (VALUES,), "{fold}({0})"),
+    "stddev": AggregateFunction(deviation, Takes.ANYTHING, (VALUES,), "{fold}({0})"),
 }
 """By the name a config gives them, in the order of the reference."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from headrace.compiler.component.buildcontext import Context, Operator
-from headrace.compiler.component.checkcontext import Ground
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Transform
 from headrace.compiler.component.fieldflow import FieldUse, Passing
 from headrace.compiler.component.holders import Holder
@@ -94,9 +94,9 @@ class Buffer(Transform, kind="buffer", listed=1, elsewhere="batch batcher hold w
                 path=("max_messages",),
             )
 
-    def examine(self, ground: Ground) -> Iterator[Fault]:
+    def examine(self, context: CheckContext) -> Iterator[Fault]:
         """Refuse a gate that nobody gives a bucket."""
-        for fault in self.until.examine(ground) if self.until is not None else ():
+        for fault in self.until.examine(context) if self.until is not None else ():
             yield replace(fault, path=("until", *fault.path))
 
     def field_use(self) -> FieldUse:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, ClassVar
 
-from headrace.compiler.component.values import Values
+from headrace.compiler.component.values import ValueRange
 from headrace.compiler.decimals import NUMBERS
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.lowering.dottedpaths import DottedPath as Path
-from headrace.compiler.schema.fields import Choice, DottedPath, Number, Text
+from headrace.compiler.schema.fields import Choice, MessageField, Number, Text
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.variants import Tagged
 
@@ -27,7 +27,7 @@ _SIGNS = {"greater_than": ">", "less_than": "<", "equal_to": "=="}
 class Numeric(Record):
     """Compares a number. A boolean is none."""
 
-    field: str = option(DottedPath(), "Field to look at.", elsewhere="column key path source")
+    field: str = option(MessageField(), "Field to look at.", elsewhere="column key path source")
     operator: str = option(
         Choice(
             "greater_than",
@@ -47,13 +47,13 @@ class Numeric(Record):
     wanted: ClassVar = "a number"
 
     @property
-    def matching(self) -> Values:
+    def matching(self) -> ValueRange:
         """The numbers that match."""
         if self.operator == "greater_than":
-            return Values(above=self.value)
+            return ValueRange(above=self.value)
         if self.operator == "less_than":
-            return Values(below=self.value)
-        return Values(equal=self.value)
+            return ValueRange(below=self.value)
+        return ValueRange(equal=self.value)
 
     def matches(self, found: JsonValue) -> bool | None:
         """Return whether a value matches; None when it is no number."""
@@ -86,7 +86,7 @@ class Numeric(Record):
 class String(Record):
     """Compares a string, case-sensitive. The empty string is contained in every string."""
 
-    field: str = option(DottedPath(), "Field to look at.", elsewhere="column key path source")
+    field: str = option(MessageField(), "Field to look at.", elsewhere="column key path source")
     operator: str = option(
         Choice(
             "equal_to",
@@ -104,10 +104,10 @@ class String(Record):
     wanted: ClassVar = "a string"
 
     @property
-    def matching(self) -> Values:
+    def matching(self) -> ValueRange:
         """The strings that match."""
         is_whole = self.operator == "equal_to"
-        return Values(equal=self.value) if is_whole else Values(containing=self.value)
+        return ValueRange(equal=self.value) if is_whole else ValueRange(containing=self.value)
 
     def matches(self, found: JsonValue) -> bool | None:
         """Return whether a value matches; None when it is no string."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from headrace.compiler.buckets import WHOLE, Bucket
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.component.checkcontext import Ground
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.states import no_state
 from headrace.compiler.schema.fields import BucketName, Text
 from headrace.compiler.schema.records import Record, option
@@ -40,9 +40,9 @@ class Gate(Record):
         default=None,
     )
 
-    def examine(self, ground: Ground) -> Iterator[Fault]:
+    def examine(self, context: CheckContext) -> Iterator[Fault]:
         """Refuse a gate of which nobody says which bucket it looks at."""
-        if self.bucket is None and not ground.has_state:
+        if self.bucket is None and not context.has_state:
             expected = "'bucket' in 'until', or 'state' on the pipeline"
             yield replace(no_state("'until'"), expected=expected)
 

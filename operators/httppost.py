@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from headrace.compiler.component.buildcontext import Context, Operator
-from headrace.compiler.component.checkcontext import Ground
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Transform
 from headrace.compiler.delivery import Batch, JsonValue, is_large
 from headrace.compiler.errors import BatchFailed
@@ -16,7 +16,7 @@ from headrace.compiler.largejson import encode_large
 from headrace.compiler.schema.fields import Choice
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.templates import Fixed
-from headrace.compiler.schema.urls import Address, HttpUrl
+from headrace.compiler.schema.urls import HttpUrl, ParsedUrl
 from headrace.compiler.text.diagnostics import Codes, Fault, Severity
 
 CODES: Codes = {
@@ -49,7 +49,7 @@ class HttpTransform(
     is_gathering: ClassVar[bool] = True
     acts: ClassVar[str] = "posts every batch that reaches it to its url"
 
-    url: Address = option(
+    url: ParsedUrl = option(
         HttpUrl(fixed=Fixed(PIPELINES)),
         "Where to post: an absolute http or https url.",
         elsewhere="address endpoint uri",
@@ -60,7 +60,7 @@ class HttpTransform(
         elsewhere="http_method method",
     )
 
-    def examine(self, ground: Ground) -> Iterator[Fault]:
+    def examine(self, context: CheckContext) -> Iterator[Fault]:
         """Remark on a verb that is not the one that every request has."""
         if self.verb != "POST":
             yield Fault(

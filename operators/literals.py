@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.compiler.delivery import JsonValue
-from headrace.compiler.schema.fields import Boolean, DottedPath, Number, Text
+from headrace.compiler.schema.fields import Boolean, MessageField, Number, Text
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.variants import Tagged
 
@@ -60,7 +60,7 @@ class Operand(_FieldOrConstant, Tagged):
 class FieldOperand(Operand, tag="field", elsewhere="column path"):
     """The number in a field."""
 
-    field: str = option(DottedPath(), "Field that holds the number.", elsewhere="column path")
+    field: str = option(MessageField(), "Field that holds the number.", elsewhere="column path")
 
 
 class ValueOperand(Operand, tag="value", elsewhere="constant literal number"):
@@ -76,7 +76,7 @@ class Part(_FieldOrConstant, Tagged):
 class FieldPart(Part, tag="field", elsewhere="column path"):
     """A field: a string as it is, a number or boolean as JSON writes it."""
 
-    field: str = option(DottedPath(), "Field that holds the part.", elsewhere="column path")
+    field: str = option(MessageField(), "Field that holds the part.", elsewhere="column path")
 
 
 class ValuePart(Part, tag="value", elsewhere="constant literal string text"):

@@ -25,7 +25,7 @@ CODES: Codes = {
     "scalar-in-the-way": "A path leads through a value that cannot be an object.",
 }
 
-Kept = tuple[DottedPath, str, str]
+WrittenField = tuple[DottedPath, str, str]
 """What a mapping wrote, as source: where, the name of the value, when ('' for always)."""
 
 
@@ -175,7 +175,7 @@ class Map(
 
     def generate(self, code: Code, ctx: Context) -> None:
         """Write every mapping; whatever fails is left to the plain form."""
-        kept: list[Kept] = []
+        kept: list[WrittenField] = []
         for mapping, is_seen in zip(self.mappings, self._seen(), strict=True):
             if isinstance(mapping, Writing):
                 kept.append(self._write(mapping, code, ctx, is_seen=is_seen))
@@ -185,7 +185,7 @@ class Map(
         if self.keep == "mapped":
             _replace(kept, code)
 
-    def _write(self, mapping: Writing, code: Code, ctx: Context, *, is_seen: bool) -> Kept:
+    def _write(self, mapping: Writing, code: Code, ctx: Context, *, is_seen: bool) -> WrittenField:
         """Write one mapping as source."""
         target, fallback = DottedPath(mapping.target), mapping.fallback
         is_lenient = fallback is not None or self.on_missing != "error"
@@ -224,7 +224,7 @@ class Map(
         return seen[::-1]
 
 
-def _replace(kept: Sequence[Kept], code: Code) -> None:
+def _replace(kept: Sequence[WrittenField], code: Code) -> None:
     """Put an object with all that was written in the place of the message."""
     values = {target.segments: value for target, value, _ in kept}
     is_nested = any(each[:end] in values for each in values for end in range(1, len(each)))

@@ -20,7 +20,7 @@ from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import Decoding
 from headrace.compiler.lowering.dottedpaths import MISSING, Missing
 from headrace.compiler.lowering.dottedpaths import DottedPath as Path
-from headrace.compiler.schema.fields import Choice, DottedPath
+from headrace.compiler.schema.fields import Choice, MessageField
 from headrace.compiler.schema.records import json_type, option
 from headrace.compiler.schema.structures import ListOf
 from headrace.compiler.schema.variants import Tagged, VariantOf
@@ -187,9 +187,9 @@ class Writing(Mapping):
 class Copy(Writing, tag="copy", elsewhere="alias field get move rename select"):
     """Copies a field."""
 
-    from_: str = option(DottedPath(), "Field to copy.", elsewhere="field key path source")
+    from_: str = option(MessageField(), "Field to copy.", elsewhere="field key path source")
     as_: str | None = option(
-        DottedPath(),
+        MessageField(),
         "Field to write; the last segment of `from` when absent.",
         default=None,
         elsewhere="alias into name output target to",
@@ -224,7 +224,9 @@ class Constant(Writing, tag="constant", elsewhere="add assign literal set text v
 
     value_: Literal = option(VariantOf(Literal), "What to write.")
     as_: str = option(
-        DottedPath(), "Field to write.", elsewhere="alias field into key name output path target to"
+        MessageField(),
+        "Field to write.",
+        elsewhere="alias field into key name output path target to",
     )
 
     def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
@@ -240,11 +242,13 @@ class Coalesce(Writing, tag="coalesce", elsewhere="fallback first first_of"):
     """Writes the first of several fields that is there."""
 
     from_: tuple[str, ...] = option(
-        ListOf(DottedPath(), at_least=2),
+        ListOf(MessageField(), at_least=2),
         "Fields to try, in order.",
         elsewhere="field fields of sources",
     )
-    as_: str = option(DottedPath(), "Field to write.", elsewhere="alias into name output target to")
+    as_: str = option(
+        MessageField(), "Field to write.", elsewhere="alias into name output target to"
+    )
     default: Literal | None = option(
         VariantOf(Literal), "Written when none of the fields is there.", default=None
     )
@@ -270,14 +274,14 @@ class Coalesce(Writing, tag="coalesce", elsewhere="fallback first first_of"):
 class Cast(Writing, tag="cast", elsewhere="convert parse to_type"):
     """Converts a field; a value that will not convert fails the batch."""
 
-    from_: str = option(DottedPath(), "Field to convert.", elsewhere="field key path source")
+    from_: str = option(MessageField(), "Field to convert.", elsewhere="field key path source")
     to: str = option(
         Choice(*CASTS, elsewhere=OTHER_NAMES),
         "Type to convert to.",
         elsewhere="as_type into_type kind",
     )
     as_: str | None = option(
-        DottedPath(),
+        MessageField(),
         "Field to write; the last segment of `from` when absent.",
         default=None,
         elsewhere="alias into name output target",
@@ -333,7 +337,9 @@ class Concat(Writing, tag="concat", elsewhere="format interpolate join template"
         "What to join, in order.",
         elsewhere="fields from values",
     )
-    as_: str = option(DottedPath(), "Field to write.", elsewhere="alias into name output target to")
+    as_: str = option(
+        MessageField(), "Field to write.", elsewhere="alias into name output target to"
+    )
 
     @property
     def sources(self) -> Sequence[str]:
@@ -423,7 +429,9 @@ class Arithmetic(
         elsewhere="op operation",
     )
     right: Operand = option(VariantOf(Operand), "The right side.", elsewhere="b")
-    as_: str = option(DottedPath(), "Field to write.", elsewhere="alias into name output target to")
+    as_: str = option(
+        MessageField(), "Field to write.", elsewhere="alias into name output target to"
+    )
 
     def rules(self) -> Iterator[Fault]:
         """Refuse a zero divisor that can be seen."""
@@ -520,7 +528,7 @@ class Drop(Mapping, tag="drop", elsewhere="del delete exclude remove unset"):
     """Removes fields. What is not there is no error; objects that become empty stay."""
 
     from_: tuple[str, ...] = option(
-        ListOf(DottedPath(), at_least=1),
+        ListOf(MessageField(), at_least=1),
         "Fields to remove.",
         elsewhere="field fields keys path paths",
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from headrace.compiler.buckets import WHOLE, Bucket
 from headrace.compiler.component.buildcontext import Context, Step
-from headrace.compiler.component.checkcontext import Ground
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import PerMessage
 from headrace.compiler.component.fieldflow import FieldUse, Passing
 from headrace.compiler.component.states import no_state
@@ -73,9 +73,9 @@ class Recall(PerMessage, kind="recall", listed=7, elsewhere="enrich get load loo
                     path=("recall", index),
                 )
 
-    def examine(self, ground: Ground) -> Iterator[Fault]:
+    def examine(self, context: CheckContext) -> Iterator[Fault]:
         """Refuse to recall where there is no bucket."""
-        if not ground.has_state:
+        if not context.has_state:
             yield no_state("'recall'")
 
     def field_use(self) -> FieldUse:

@@ -14,12 +14,12 @@ from headrace.compiler.errors import BatchFailed
 from headrace.compiler.largejson import LargeList
 from headrace.compiler.lowering.dottedpaths import MISSING
 from headrace.compiler.lowering.dottedpaths import DottedPath as At
-from headrace.compiler.schema.fields import Choice, DottedPath, Name
+from headrace.compiler.schema.fields import Choice, MessageField, Name
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import ListOf, RecordOf
 from headrace.compiler.text.diagnostics import Codes, Fault, Severity
 from headrace.operators.accumulation import accumulate
-from headrace.operators.aggregations import FUNCTIONS, OTHER_NAMES, Function, exact
+from headrace.operators.aggregations import FUNCTIONS, OTHER_NAMES, AggregateFunction, exact
 
 if TYPE_CHECKING:
     from headrace.compiler.lowering.code import Code
@@ -51,7 +51,7 @@ class Aggregation(Record):
         elsewhere="alias into name output target to",
     )
     field: str | None = option(
-        DottedPath(),
+        MessageField(),
         "Field whose values are taken. Only `count` can do without: then it counts messages, "
         "and with it those that carry the field.",
         default=None,
@@ -69,7 +69,7 @@ class Aggregation(Record):
             )
 
     @property
-    def known(self) -> Function:
+    def known(self) -> AggregateFunction:
         """The function itself."""
         return FUNCTIONS[self.function]
 
@@ -115,7 +115,7 @@ class Reducer(
         elsewhere="aggregates fields functions metrics select values",
     )
     group_by: tuple[str, ...] = option(
-        ListOf(DottedPath()),
+        ListOf(MessageField()),
         "Fields whose values make a group.",
         default=(),
         elsewhere="by group key keys partition_by",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from headrace.compiler.buckets import Bucket
 from headrace.compiler.component.buildcontext import Context, PacedStep, Step
-from headrace.compiler.component.checkcontext import Ground
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.dryrun import Origins
 from headrace.compiler.component.families import Fusible
 from headrace.compiler.component.fieldflow import FieldUse
@@ -18,7 +18,7 @@ from headrace.compiler.largejson import LargeList
 from headrace.compiler.lowering.code import GiveUp, subscripts
 from headrace.compiler.lowering.dottedpaths import MISSING
 from headrace.compiler.lowering.dottedpaths import DottedPath as Path
-from headrace.compiler.schema.fields import DottedPath, Name
+from headrace.compiler.schema.fields import MessageField, Name
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import ListOf, RecordOf
 from headrace.compiler.schema.variants import VariantOf
@@ -29,8 +29,8 @@ from headrace.operators.statekey import MessageKey
 if TYPE_CHECKING:
     from headrace.compiler.lowering.code import Code
 
-Values = dict[str, JsonValue]
-Writes = dict[str, Values]
+Assigned = dict[str, JsonValue]
+Writes = dict[str, Assigned]
 """What a batch writes: key to name to value."""
 
 NOT_AN_OBJECT = "remembered nothing of a message that is not an object"
@@ -40,7 +40,7 @@ class Remembered(Record):
     """One value to keep."""
 
     field: str = option(
-        DottedPath(),
+        MessageField(),
         "Field to keep the value of, null included. Where it is missing nothing is.",
         elsewhere="column from key path source",
     )
@@ -94,9 +94,9 @@ class Remember(Fusible, kind="remember", listed=6, elsewhere="cache put save sto
                     path=("remember", index, "as"),
                 )
 
-    def examine(self, ground: Ground) -> Iterator[Fault]:
+    def examine(self, context: CheckContext) -> Iterator[Fault]:
         """Refuse to remember where there is no bucket."""
-        if not ground.has_state:
+        if not context.has_state:
             yield no_state("'remember'")
 
     def field_use(self) -> FieldUse:
@@ -134,7 +134,7 @@ class Remember(Fusible, kind="remember", listed=6, elsewhere="cache put save sto
 
         def remembered(batch: Batch) -> Iterator[Batch | None]:
             is_sliced = is_large(batch)
-            turns: list[tuple[str, Values]] = LargeList() if is_sliced else []
+            turns: list[tuple[str, Assigned]] = LargeList() if is_sliced else []
             for part in parts(batch):
                 turns += writes(part)
                 yield None
@@ -156,7 +156,7 @@ class Remember(Fusible, kind="remember", listed=6, elsewhere="cache put save sto
         else:
             bucket.merge(self._in_order(gathered))
 
-    def _ordered(self, found: Values) -> Values:
+    def _ordered(self, found: Assigned) -> Assigned:
         """Return names in the order of the config."""
         return {each.as_: found[each.as_] for each in self.remember if each.as_ in found}
 
@@ -247,17 +247,17 @@ class Remember(Fusible, kind="remember", listed=6, elsewhere="cache put save sto
 
 
 def _merging(
-    bucket: Bucket, found: Callable[[Any], Values], kept: dict[str, Any]
+    bucket: Bucket, found: Callable[[Any], Assigned], kept: dict[str, Any]
 ) -> Iterator[None]:
     """Write what is kept of a large batch, last key first, in slices."""
-    turns: list[tuple[str, Values]] = LargeList()
+    turns: list[tuple[str, Assigned]] = LargeList()
     for part in parts(reversed(kept.items())):
         turns += [(under, found(each)) for under, each in part]
         yield
     yield from bucket.merging(turns)
 
 
-def _all_of(paths: Mapping[str, Path], message: JsonValue) -> Values:
+def _all_of(paths: Mapping[str, Path], message: JsonValue) -> Assigned:
     """Return what is kept of a message that has all of it.
 
     Raises:

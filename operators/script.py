@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from headrace.compiler.component.buildcontext import Context, Operator
-from headrace.compiler.component.checkcontext import Ground
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Transform
 from headrace.compiler.component.states import no_state
 from headrace.compiler.delivery import JsonValue
@@ -15,10 +15,10 @@ from headrace.compiler.schema.fields import Choice, Integer
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.variants import VariantOf
 from headrace.compiler.text.diagnostics import Codes, Fault, Severity, Spot
-from headrace.compiler.text.positions import Lines
+from headrace.compiler.text.positions import LineIndex
 from headrace.operators.scripthints import of_silence
 from headrace.operators.scripthost import STATEFUL, ScriptHost
-from headrace.operators.scripting import Program, compiled
+from headrace.operators.scripting import CompiledScript, compiled
 from headrace.operators.scriptnames import Unknown, defines, unknown
 from headrace.operators.scriptsources import ScriptFiles, ScriptSource
 
@@ -70,19 +70,21 @@ class Script(
         elsewhere="mode per",
     )
 
-    def examine(self, ground: Ground) -> Iterator[Fault]:
+    def examine(self, context: CheckContext) -> Iterator[Fault]:
         """Compile the script, and remark on one that cannot do what it seems to be for."""
-        files = ScriptFiles(ground.base)
+        files = ScriptFiles(context.base)
         try:
             program = self._compiled(files, ScriptHost(self.source.name))
         except BuildRefused as refused:
             yield refused.fault
             return
-        for fault in self._remarks(program, files, ground):
+        for fault in self._remarks(program, files, context):
             path = ("source", self.source.key)
             yield replace(fault, path=path, severity=Severity.WARNING)
 
-    def _remarks(self, program: Program, files: ScriptFiles, ground: Ground) -> Iterator[Fault]:
+    def _remarks(
+        self, program: CompiledScript, files: ScriptFiles, context: CheckContext
+    ) -> Iterator[Fault]:
         texts = self.source.texts(files)
         strange = [*unknown(program.calls, [*texts.values()])]
         for each in strange:
@@ -93,7 +95,7 @@ class Script(
             yield Fault("no-emit", message, suggestion=hint)
         for name in STATEFUL:
             is_own = any(defines(text, name) for text in texts.values())
-            if name in program.calls and not (ground.has_state or is_own):
+            if name in program.calls and not (context.has_state or is_own):
                 yield no_state(f"'{name}'")
 
     def operator(self, ctx: Context) -> Operator:
@@ -118,7 +120,7 @@ class Script(
             f"the script did not call 'emit' for {'it' if self.takes_each_alone else 'its batch'}"
         )
 
-    def _compiled(self, files: ScriptFiles, host: ScriptHost) -> Program:
+    def _compiled(self, files: ScriptFiles, host: ScriptHost) -> CompiledScript:
         return compiled(
             self.source,
             files,
@@ -136,5 +138,5 @@ def _unknown(function: Unknown, texts: Mapping[str | None, str]) -> Fault:
         f"there is no function '{function.name}'",
         found=function.name,
         suggestion=None if function.meant is None else f"did you mean '{function.meant}'?",
-        spot=Spot(*Lines(text).at(function.at), file, text),
+        spot=Spot(*LineIndex(text).at(function.at), file, text),
     )

@@ -19,7 +19,7 @@ from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import encode
 from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath
 from headrace.compiler.runtime.failures import cut
-from headrace.operators.scriptnotes import SECONDS, Notes
+from headrace.operators.scriptnotes import SECONDS, ScriptLog
 from headrace.operators.scriptsources import EXTENSION
 
 MOST_WARNINGS = 16
@@ -41,7 +41,7 @@ STATEFUL = ("recall", "remember")
 
 log = logging.getLogger("headrace.script")
 
-Function = Callable[..., Any]
+HostFunction = Callable[..., Any]
 
 
 class CallRefused(HeadraceError):
@@ -106,7 +106,7 @@ class ScriptHost:
             lines = "one more line was" if left_out == 1 else f"{left_out:,} more lines were"
             write(logging.INFO, name, f"{lines} printed within {SECONDS} seconds, and left out")
 
-        notes = Notes(ctx.clock, tell)
+        notes = ScriptLog(ctx.clock, tell)
 
         def note(level: int, where: str, text: str) -> None:
             if log.isEnabledFor(level) and (level != logging.INFO or notes.admits()):
@@ -119,7 +119,7 @@ class ScriptHost:
         self._bucket = bucket
         self._is_compiled = True
 
-    def functions(self) -> Mapping[str, tuple[int, Function]]:
+    def functions(self) -> Mapping[str, tuple[int, HostFunction]]:
         """Return name, number of arguments, function."""
         return {
             "field": (2, field),

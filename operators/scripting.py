@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import BatchFailed, BuildRefused
 from headrace.compiler.text.diagnostics import Codes, Fault, Spot
-from headrace.compiler.text.positions import Lines
+from headrace.compiler.text.positions import LineIndex
 from headrace.operators.scripthints import Halt
 from headrace.operators.scripthost import ScriptHost
-from headrace.operators.scriptnames import Names
+from headrace.operators.scriptnames import ScriptNames
 from headrace.operators.scriptsources import (
     EXTENSION,
     LARGEST,
@@ -128,7 +128,7 @@ class ScriptFailed(BatchFailed):
 class PausedScript:
     """A run that is not over."""
 
-    def __init__(self, paused: rhai.Paused, program: Program) -> None:
+    def __init__(self, paused: rhai.Paused, program: CompiledScript) -> None:
         self._paused = paused
         self._program = program
 
@@ -154,7 +154,7 @@ class PausedScript:
         self._program.let_go()
 
 
-class Program:
+class CompiledScript:
     """A script that is compiled, for one transform."""
 
     def __init__(
@@ -233,7 +233,7 @@ def compiled(
     *,
     is_whole: bool,
     max_operations: int | None,
-) -> Program:
+) -> CompiledScript:
     """Compile a script and what it imports.
 
     Raises:
@@ -250,9 +250,9 @@ def compiled(
             raise engine.ImportRefused(str(cause)) from cause
 
     @cache
-    def names(module: str | None) -> Names:
+    def names(module: str | None) -> ScriptNames:
         path = None if module is None else module + EXTENSION
-        return Names.of(text if path is None else files.texts[path], files.texts)
+        return ScriptNames.of(text if path is None else files.texts[path], files.texts)
 
     @lru_cache(MOST_REWORDED)
     def reword(message: str, module: str | None) -> str:
@@ -276,7 +276,7 @@ def compiled(
     except engine.ScriptError as error:
         fault = _refusal(error, source, text, files, _said(error, bounds, reword), is_whole)
         raise BuildRefused(fault) from error
-    return Program(
+    return CompiledScript(
         script,
         engine.ScriptError,
         host,
@@ -317,7 +317,7 @@ def _refusal(
     )
     if error.line is None or error.column is None:
         return fault
-    lines, end = Lines(text), len(text.rstrip())
+    lines, end = LineIndex(text), len(text.rstrip())
     at = min(lines.offset(error.line, error.column), end)  # an end is shown where the text ends
     line, column = lines.at(at)
     halt = Halt(error.message, text, at, VARIABLES[is_whole])

@@ -59,7 +59,7 @@ _IMPORT = re.compile(r"\bimport\s+[\"`]([^\"`\n]{1,200})[\"`]\s+as\s+([A-Za-z_]\
 
 
 @dataclass(frozen=True)
-class Names:
+class ScriptNames:
     """What is written in one text of a script.
 
     - ``functions``: its own, each with the number of parameters.
@@ -72,7 +72,7 @@ class Names:
     closures: frozenset[str]
 
     @classmethod
-    def of(cls, text: str, modules: Mapping[str, str]) -> Names:
+    def of(cls, text: str, modules: Mapping[str, str]) -> ScriptNames:
         """Return the names in a text; ``modules`` are the texts of files by path."""
         imported = {
             f"{alias}::{name}"

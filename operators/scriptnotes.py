@@ -16,7 +16,7 @@ MOST_NOTES = 200
 SECONDS = 60
 
 
-class Notes:
+class ScriptLog:
     """The lines of one script; ``tell`` is given the number of those that were left out, a time at once."""
 
     def __init__(self, clock: Clock, tell: Callable[[int], None]) -> None:

@@ -14,10 +14,10 @@ from headrace.compiler.errors import BuildRefused
 from headrace.compiler.schema.fields import Name, ScriptText, refused
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.variants import Tagged
-from headrace.compiler.text.composing import Malformed
+from headrace.compiler.text.composing import MalformedDocument
 from headrace.compiler.text.decoding import check, check_size, decoded
 from headrace.compiler.text.diagnostics import Fault, Spot, shown
-from headrace.compiler.text.positions import Lines
+from headrace.compiler.text.positions import LineIndex
 
 LARGEST = 2**20
 """How many bytes a script may have, and each module it imports."""
@@ -144,8 +144,8 @@ class ScriptFiles:
         try:
             check_size(octets)  # which also sees what is wide
             check(text, "json", octets)
-        except Malformed as cause:
-            line, column = Lines(text).at(cause.offset)
+        except MalformedDocument as cause:
+            line, column = LineIndex(text).at(cause.offset)
             spot = Spot(line, column, path, text)
             message = f"'{path}': {cause.fault.message}"
             raise BuildRefused(replace(cause.fault, message=message, spot=spot)) from cause

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from headrace.operators.scriptnames import ELSEWHERE, LENT, Names
+from headrace.operators.scriptnames import ELSEWHERE, LENT, ScriptNames
 
 KINDS = {
     "()": "()",
@@ -41,7 +41,7 @@ LONGEST = 2048
 of a message, 256 KiB of it, and a pattern with two quotations takes time that grows with its square."""
 
 
-def reworded(message: str, names: Names) -> str:
+def reworded(message: str, names: ScriptNames) -> str:
     """Return what the engine says of a script with these names, with what helps to mend it."""
     if len(message) > LONGEST:
         return message
@@ -59,7 +59,7 @@ def _with(said: str, hint: str | None) -> str:
     return said if hint is None else f"{said}: {hint}"
 
 
-def _not_found(found: re.Match[str], names: Names) -> str:
+def _not_found(found: re.Match[str], names: ScriptNames) -> str:
     """Say that no function takes such arguments, or that there is none."""
     name, kinds = found[1], [_kind(each) for each in found[2].split(", ") if each]
     if not re.match(r"\w", name):
@@ -81,7 +81,7 @@ def _of_operands(name: str, kinds: Sequence[str]) -> str | None:
     return None
 
 
-def _of_call(name: str, kinds: Sequence[str], names: Names) -> str | None:
+def _of_call(name: str, kinds: Sequence[str], names: ScriptNames) -> str | None:
     if name in names.closures:
         return f"a function in a variable is called with {name}.call()"
     if (meant := names.meant(name)) is not None:
@@ -93,7 +93,7 @@ def _of_call(name: str, kinds: Sequence[str], names: Names) -> str | None:
     return None
 
 
-def _no_property(found: re.Match[str], names: Names) -> str:
+def _no_property(found: re.Match[str], names: ScriptNames) -> str:
     """Say that a value has not that property."""
     name, kind = found[1], _kind(found[2])
     said = f"{kind} has no property '{name}'"
@@ -104,21 +104,21 @@ def _no_property(found: re.Match[str], names: Names) -> str:
     return _with(said, None if meant is None else f"did you mean '{meant}()'?")
 
 
-def _not_writable(found: re.Match[str], names: Names) -> str:
+def _not_writable(found: re.Match[str], names: ScriptNames) -> str:
     """Say that a value has no properties that could be written."""
     kind = _kind(found[2])
     said = f"{kind} has no property '{found[1]}' to write"
     return _with(said, f"{NOTHING}; make it a map first, #{{}}" if kind == "()" else None)
 
 
-def _not_indexed(found: re.Match[str], names: Names) -> str:
+def _not_indexed(found: re.Match[str], names: ScriptNames) -> str:
     """Say that a value has no elements."""
     kind = _kind(found[1])
     said = f"{kind} has no element for {_kind(found[2])} in brackets"
     return _with(said, NOTHING if kind == "()" else None)
 
 
-def _other_kind(found: re.Match[str], names: Names) -> str:
+def _other_kind(found: re.Match[str], names: ScriptNames) -> str:
     """Say which type is wanted."""
     kind, wanted = _kind(found[1]), _kind(found[2])
     said = f"expected {wanted}, found {kind}"
@@ -127,7 +127,7 @@ def _other_kind(found: re.Match[str], names: Names) -> str:
     return _with(said, "compare it, as in x > 0" if wanted == "a bool" else None)
 
 
-def _no_variable(found: re.Match[str], names: Names) -> str:
+def _no_variable(found: re.Match[str], names: ScriptNames) -> str:
     name, sign, constant = found[1].rpartition("::")
     if sign:
         return (
@@ -146,7 +146,7 @@ def _counted(arguments: int) -> str:
     return f"{arguments or 'no'} argument{'' if arguments == 1 else 's'}"
 
 
-_SAID: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str], Names], str]]] = tuple(
+_SAID: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str], ScriptNames], str]]] = tuple(
     (re.compile(pattern, re.DOTALL), said)
     for pattern, said in (
         (r"Function not found: (\S+) \((.*)\)", _not_found),

@@ -31,7 +31,7 @@ from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.jsontext import Decoding
 from headrace.compiler.lowering.lifting import awaiting, divided, pausing, per_batch
-from headrace.compiler.lowering.lines import Pacing, Slices
+from headrace.compiler.lowering.lines import Pacing, SliceShare
 from headrace.compiler.schema.records import Record, faults_of
 from headrace.compiler.schema.redaction import Redaction
 from headrace.compiler.schema.secrets import Secret, Secrets
@@ -106,8 +106,8 @@ class StubContext:
     def pacing(self) -> Pacing:
         """How large batches take turns. Without a loop nobody sends one."""
         with suppress(RuntimeError):
-            return Pacing(self.clock, Slices())
-        return Pacing(cast(Clock, None), Slices())
+            return Pacing(self.clock, SliceShare())
+        return Pacing(cast(Clock, None), SliceShare())
 
     def bucket(self, name: str | None = None) -> Bucket:
         if name is None:

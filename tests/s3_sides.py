@@ -15,7 +15,13 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import Unreachable
 from headrace.connectors.s3 import S3Connection, S3Output
-from headrace.connectors.s3.objectpart import BucketNumbers, Declined, Part, PartNumbers, Taken
+from headrace.connectors.s3.objectpart import (
+    BucketNumbers,
+    Declined,
+    ObjectPart,
+    PartNumbers,
+    Taken,
+)
 from headrace.connectors.s3.sink import S3Sink
 from tests.clients import HOST, PATIENCE
 from tests.doubles import StubContext
@@ -115,7 +121,7 @@ class Shop:
         self.taken: set[str] = set()
         self.refused: set[str] = set()
         self.broken: set[str] = set()
-        self.parts: list[Part] = []
+        self.parts: list[ObjectPart] = []
         self.times: list[float] = []
         self.tried: list[tuple[float, str]] = []
         self.under_way = self.most_under_way = 0
@@ -124,7 +130,7 @@ class Shop:
     async def open(self, prefix: str) -> None:
         self.prefix, self.is_open = prefix, True
 
-    async def send(self, part: Part) -> None:
+    async def send(self, part: ObjectPart) -> None:
         self.tried.append((self._clock.monotonic(), part.key))
         self.under_way += 1
         self.most_under_way = max(self.most_under_way, self.under_way)

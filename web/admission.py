@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.web.auth.access import Caller, Doors, Forbidden, NotSignedIn, TurnedAway, let_in
+from headrace.web.auth.access import (
+    Authenticator,
+    Caller,
+    Forbidden,
+    NotSignedIn,
+    TurnedAway,
+    let_in,
+)
 from headrace.web.endpoint import Endpoint
 
 
-async def admitted(endpoint: Endpoint, doors: Doors, scope: dict[str, Any]) -> None:
+async def admitted(endpoint: Endpoint, authenticator: Authenticator, scope: dict[str, Any]) -> None:
     """Let whoever sent a request through to an endpoint; `caller_of` then tells who it is.
 
     Raises:
         NotSignedIn: the table asks for somebody who is signed in.
         Forbidden: the table asks for more than they may.
-        TurnedAway: see `Doors`.
+        TurnedAway: see `Authenticator`.
     """
     if endpoint.access and not endpoint.takes_anybody:
         try:
-            caller = await doors.caller(scope)
+            caller = await authenticator.caller(scope)
         except TurnedAway as cause:
             raise cause.during(endpoint.operation) from cause
         let_in(scope, caller)

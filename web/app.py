@@ -21,7 +21,7 @@ from headrace.compiler.jsontext import encode
 from headrace.web import statuses
 from headrace.web.admission import admitted
 from headrace.web.apierror import api_error
-from headrace.web.asgi import Asgi, Message, Receive, Send, respond
+from headrace.web.asgi import Asgi, AsgiMessage, Receive, Send, respond
 from headrace.web.asking import Request
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import Endpoint
@@ -42,11 +42,11 @@ class Application:
             if not isinstance(endpoint.access, Access):
                 raise TypeError(f"{endpoint.operation} has no access level: anybody could call it")
         service.describe = cache(partial(_description, service.catalogue, table))
-        self._doors = service.doors
+        self._doors = service.authenticator
         self._routed = _routed(service, table)
         self._ahead = [_ahead(service, endpoint) for endpoint in table if endpoint.ahead]
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiMessage, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] == "http":
             if scope["http_version"] not in _SPOKEN:
@@ -127,14 +127,14 @@ def _responder(service: Service, endpoint: Endpoint, fixed: Mapping[str, str]) -
         if names := _ignored(endpoint, req.scope):
             resp.set_header(HEADER, names)
         if endpoint.access:
-            await admitted(endpoint, service.doors, req.scope)
+            await admitted(endpoint, service.authenticator, req.scope)
         decoded = {name: unquote(value) for name, value in captured.items()}
         await respond(service, req, resp, **fixed, **decoded)
 
     return on_method
 
 
-def _ignored(endpoint: Endpoint, scope: Message) -> str | None:
+def _ignored(endpoint: Endpoint, scope: AsgiMessage) -> str | None:
     """Return what a request asks for that its endpoint does not know; None: nothing."""
     query: bytes = scope["query_string"]
     return ignored(query, {each.name: each.words for each in endpoint.query}) if query else None

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-Message = dict[str, Any]
+AsgiMessage = dict[str, Any]
 """A scope, something received or something sent."""
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
+Receive = Callable[[], Awaitable[AsgiMessage]]
+Send = Callable[[AsgiMessage], Awaitable[None]]
 Asgi = Callable[..., Awaitable[None]]
 """An application: scope, receive, send; for an endpoint also what its path captures, as bytes."""
 
@@ -40,7 +40,7 @@ async def unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T | Non
         leaving.cancel()
 
 
-def starting(status: int, length: int, *headers: tuple[bytes, bytes]) -> Message:
+def starting(status: int, length: int, *headers: tuple[bytes, bytes]) -> AsgiMessage:
     """Return the message that starts a JSON answer of so many bytes."""
     described = [(b"content-type", b"application/json"), (b"content-length", b"%d" % length)]
     return {"type": "http.response.start", "status": status, "headers": [*described, *headers]}

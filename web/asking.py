@@ -13,7 +13,7 @@ import falcon
 import falcon.asgi
 
 from headrace.web.asgi import Receive, unless_gone
-from headrace.web.threadqueue import Turns
+from headrace.web.threadqueue import ThreadQueue
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -33,7 +33,7 @@ class Request(falcon.asgi.Request):
         return await unless_gone(self._from_server, work)
 
     async def in_turn(
-        self, turns: Turns, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+        self, turns: ThreadQueue, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Return what ``work`` makes of the body, in a thread, when it is its turn.
 
@@ -41,7 +41,7 @@ class Request(falcon.asgi.Request):
 
         Raises:
             falcon.HTTPBadRequest: the client has left, and the turn is somebody else's.
-            TooManyBodies: see `Turns`.
+            TooManyBodies: see `ThreadQueue`.
         """
         outcome = await self.unless_gone(_boxed(turns.take(work, *args, **kwargs)))
         if outcome is None:

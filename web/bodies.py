@@ -17,7 +17,7 @@ from headrace.compiler.text.diagnostics import Diagnostic, in_file_order, printa
 from headrace.compiler.text.documents import Document, Unreadable, read
 from headrace.compiler.text.sites import Site
 from headrace.web.asking import Request
-from headrace.web.threadqueue import Turns
+from headrace.web.threadqueue import ThreadQueue
 
 LARGEST = 2 * 1024 * 1024
 """Bytes of a body, but for ingest and signing in; beyond it the request is refused, read no further."""
@@ -54,7 +54,7 @@ async def record_of(
     req: Request,
     record: type[R],
     outcome: str,
-    turns: Turns,
+    turns: ThreadQueue,
     most_values: int = VALUES,
     most: int = LARGEST,
 ) -> R:
@@ -64,7 +64,7 @@ async def record_of(
 
     Raises:
         falcon.HTTPError: see `read_json_body` and `Request.in_turn`.
-        TooManyBodies: see `Turns`.
+        TooManyBodies: see `ThreadQueue`.
         MalformedBody: it is not JSON, or has more values.
         Refused: with all that is wrong with it, and the ``outcome``.
     """

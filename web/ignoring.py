@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from urllib.parse import quote, unquote_plus
 
-from headrace.web.asgi import Message, Send
+from headrace.web.asgi import AsgiMessage, Send
 
 HEADER = "X-Headrace-Ignored"
 MOST_NAMES = 20
@@ -72,7 +72,7 @@ def words(value: str) -> Iterator[str]:
 def naming(send: Send, names: str) -> Send:
     """Return a ``send`` that adds the header to an answer."""
 
-    async def sent(message: Message) -> None:
+    async def sent(message: AsgiMessage) -> None:
         if message["type"] == "http.response.start":
             headers = [*message["headers"], (HEADER.lower().encode(), names.encode())]
             message = {**message, "headers": headers}

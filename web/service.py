@@ -8,13 +8,13 @@ from functools import cached_property
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.catalogue import Catalogue
-from headrace.compiler.runtime.dryrun.threads import Aside
-from headrace.web.auth.access import Doors, Open
+from headrace.compiler.runtime.dryrun.threads import LimitedThreads
+from headrace.web.auth.access import Authenticator, OpenAccess
 from headrace.web.engineprotocol import Engine
-from headrace.web.files.filing import Filing
+from headrace.web.files.filing import SavedFiles
 from headrace.web.files.reading import Files
-from headrace.web.sharing import Shared
-from headrace.web.threadqueue import MOST_LOGINS, Turns
+from headrace.web.sharing import SharedWork
+from headrace.web.threadqueue import MOST_LOGINS, ThreadQueue
 
 
 @dataclass
@@ -24,15 +24,15 @@ class Service:
     engine: Engine
     catalogue: Catalogue
     clock: Clock
-    doors: Doors = field(default_factory=Open)
+    authenticator: Authenticator = field(default_factory=OpenAccess)
     """Who is let in as whom."""
     is_ready: bool = False
     """Whether requests are wanted: from when the server accepts them until it shuts down."""
-    reading: Turns = field(default_factory=Turns)
+    reading: ThreadQueue = field(default_factory=ThreadQueue)
     """In which configs are read, and other bodies that are not for everybody."""
-    logins: Turns = field(default_factory=lambda: Turns(MOST_LOGINS))
+    logins: ThreadQueue = field(default_factory=lambda: ThreadQueue(MOST_LOGINS))
     """In which the bodies of logins are read: anybody may post them, and nobody else waits."""
-    plans: Shared[bytes] = field(default_factory=Shared)
+    plans: SharedWork[bytes] = field(default_factory=SharedWork)
     """Where plans of a revert are worked out, each for all who ask for one."""
     describe: Callable[[], bytes] = bytes
     """Gives the description of the served routes; who serves them knows it."""
@@ -40,9 +40,9 @@ class Service:
     """What it was started from."""
 
     def __post_init__(self, files: Files | None) -> None:
-        self.filing = Filing(self.engine, files or Files())
+        self.filing = SavedFiles(self.engine, files or Files())
 
     @cached_property
-    def dry_runs(self) -> Aside:
+    def dry_runs(self) -> LimitedThreads:
         """Where dry runs are done."""
-        return Aside(self.clock)
+        return LimitedThreads(self.clock)

@@ -53,7 +53,7 @@ class DescribedAs:
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Millis = Annotated[Count, msgspec.Meta(description="Milliseconds since 1970.")]
 JsonObject = Annotated[Mapping[str, Any], DescribedAs(AnyObject.__name__)]
-Text = Annotated[str, msgspec.Meta(title="Text")]
+PlainText = Annotated[str, msgspec.Meta(title="Text")]
 
 
 class Shapes:

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Shared(Generic[T]):
+class SharedWork(Generic[T]):
     """Works an answer out once for all who ask meanwhile, one after the other and never two at a time.
 
     Who asks while one is worked out gets the next: it is about what there was after the question. So two

@@ -28,7 +28,7 @@ class TooManyBodies(HeadraceError):
         super().__init__(f"{waiting} bodies wait to be read already: try again later")
 
 
-class Turns:
+class ThreadQueue:
     """Does work in a thread, one piece after the other, in the order in which they come.
 
     ``most_waiting`` may wait for their turn.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class CheckContext:
     """What a component stands on: known before anything is built, and the same when it is built.
 
     - ``base``: the directory that files are named from, that of the config; None without a config

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from marshmallow import ValidationError
 
 from headrace.compiler.component.catalogue import Catalogue
-from headrace.compiler.component.checkcontext import Ground
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import FAMILIES, Component
 from headrace.compiler.component.pipelineconfig import FAMILY_OF, PipelineConfig
 from headrace.compiler.component.states import PipelineState
@@ -35,7 +35,7 @@ _R = TypeVar("_R", bound=Record)
 
 
 @dataclass(frozen=True)
-class Part:
+class DraftComponent:
     """One component, as far as it could be read.
 
     ``component`` is its class, or `Component` itself if its `type` is unknown; ``values`` are the
@@ -64,9 +64,9 @@ class Draft:
 
     site: Site
     id: str | None
-    inputs: tuple[Part, ...]
-    transforms: tuple[Part, ...]
-    outputs: tuple[Part, ...]
+    inputs: tuple[DraftComponent, ...]
+    transforms: tuple[DraftComponent, ...]
+    outputs: tuple[DraftComponent, ...]
     state: PipelineState | None = None
     state_values: Mapping[str, Any] = field(default_factory=dict)
     """The options of its state that are right, by wire name."""
@@ -82,12 +82,12 @@ class Draft:
 
     def examined(self, base: FilePath | None) -> Iterator[Diagnostic]:
         """Yield what its components object to in what surrounds them."""
-        ground = Ground(base, self.has_state)
+        context = CheckContext(base, self.has_state)
         for part in self.parts():
             if part.built is not None:
-                yield from map(part.site.diagnose, part.built.examine(ground))
+                yield from map(part.site.diagnose, part.built.examine(context))
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[DraftComponent]:
         """Yield all its components."""
         for name in FAMILY_OF:
             yield from getattr(self, name)
@@ -124,16 +124,16 @@ def _state(value: Any, shape: Mapping[str, Any], faults: Iterable[Fault]) -> dic
 
 def part_of(
     value: Any, site: Site, family: str, catalogue: Catalogue
-) -> tuple[Part, list[Diagnostic]]:
+) -> tuple[DraftComponent, list[Diagnostic]]:
     """Read one component of a family, and tell all that is wrong with it."""
     try:
         component = variant_named(value, catalogue.family(family))
     except ValidationError as error:
         said = [site.diagnose(_at_home(fault, value, catalogue)) for fault in faults_of(error)]
-        return Part(site, Component, {}, None), said
+        return DraftComponent(site, Component, {}, None), said
     built, values, faults = loaded(component, untagged(value))
     said = [site.diagnose(_of_connection(fault, component, catalogue)) for fault in faults]
-    return Part(site, component, values, built), said
+    return DraftComponent(site, component, values, built), said
 
 
 def is_refused(said: Iterable[Diagnostic]) -> bool:

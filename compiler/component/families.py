@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from headrace.compiler.component.buildcontext import Context, Operator, PacedStep, Step
-from headrace.compiler.component.checkcontext import Ground
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.dryrun import DryRunHooks
 from headrace.compiler.component.envelopes import Envelope
 from headrace.compiler.component.fieldflow import Demand, FieldUse, Passing
@@ -62,7 +62,7 @@ class Component(Record):
         """Return the config object, `type` first."""
         return {"type": self.kind, **super().dump(masked=masked)}
 
-    def examine(self, ground: Ground) -> Iterator[Fault]:
+    def examine(self, context: CheckContext) -> Iterator[Fault]:
         """Yield what cannot work, or is odd, where the component stands. Asked before it is built."""
         return iter(())
 
@@ -132,7 +132,7 @@ class Input(Component, family="input"):
         """Build what the pump reads. May refuse; opens nothing yet."""
         raise NotImplementedError
 
-    def glimpse(self, ctx: Context) -> tuple[Source, Sequence[str]]:
+    def sample_source(self, ctx: Context) -> tuple[Source, Sequence[str]]:
         """Build what a sample reads, and tell what it does differently.
 
         It reads what a pipeline would, and leaves no trace: nobody else misses a message, and the other

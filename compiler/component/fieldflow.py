@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from headrace.compiler.component.values import Values
+from headrace.compiler.component.values import ValueRange
 from headrace.compiler.text.diagnostics import Path
 
 _DEEPEST = 32
@@ -237,7 +237,7 @@ class Passing:
     fields: Shape = _ANYTHING
     largest: int | None = None
     cut_by: str | None = None
-    values: Mapping[str, tuple[tuple[str, Values], ...]] = field(default_factory=dict)
+    values: Mapping[str, tuple[tuple[str, ValueRange], ...]] = field(default_factory=dict)
     stopped: str | None = None
     by: str = ""
     key: str | None = None
@@ -265,7 +265,7 @@ class Passing:
         settled = Paths(use.writes | use.removes | use.keys | use.drops_without)
         return {path: who for path, who in self.nulls.items() if path not in settled}
 
-    def _values(self, use: FieldUse) -> Mapping[str, tuple[tuple[str, Values], ...]]:
+    def _values(self, use: FieldUse) -> Mapping[str, tuple[tuple[str, ValueRange], ...]]:
         if not use.keeps or not self.values:
             return {}
         touched = Paths(use.writes | use.removes | use.keys)
@@ -297,7 +297,7 @@ class Passing:
         cut_by = self.by if largest == 1 and self.largest != 1 else self.cut_by
         return replace(self, largest=largest, cut_by=cut_by if largest == 1 else None)
 
-    def where(self, path: str, values: Values) -> Passing:
+    def where(self, path: str, values: ValueRange) -> Passing:
         """Return the same with only the messages that have such a value there."""
         for by, others in self.values.get(path, ()):
             if values.excludes(others):

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from headrace.compiler.buckets import Bounds
-from headrace.compiler.schema.fields import BucketName, DottedPath, Integer
+from headrace.compiler.schema.fields import BucketName, Integer, MessageField
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.settings import Setting
 from headrace.compiler.text.diagnostics import Codes, Fault, shown
@@ -47,7 +47,7 @@ class PipelineState(Record):
         BucketName(), "A bucket that the config declares under `state`.", elsewhere="name"
     )
     key: str | None = option(
-        DottedPath(),
+        MessageField(),
         "Field whose value a message is filed under; left out, what is remembered concerns the "
         "bucket as a whole.",
         default=None,

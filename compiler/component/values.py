@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class ValueRange:
     """Numbers above, below or at a number; or strings that are, or contain, a string."""
 
     above: float | None = None
@@ -14,7 +14,7 @@ class Values:
     equal: float | str | None = None
     containing: str | None = None
 
-    def excludes(self, others: Values) -> bool:
+    def excludes(self, others: ValueRange) -> bool:
         """Return whether it is certain that no value is among these and among the others."""
         if self._are_strings != others._are_strings:
             return True
@@ -24,7 +24,7 @@ class Values:
     def _are_strings(self) -> bool:
         return self.containing is not None or isinstance(self.equal, str)
 
-    def _lie_apart(self, others: Values) -> bool:
+    def _lie_apart(self, others: ValueRange) -> bool:
         """Compare in one direction. Numbers exactly: as doubles they can only be nearer."""
         if isinstance(self.equal, str):
             if isinstance(others.equal, str):

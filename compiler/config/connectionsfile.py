@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from marshmallow import ValidationError
 
 from headrace.compiler.component.catalogue import Catalogue
-from headrace.compiler.component.checkcontext import Ground
-from headrace.compiler.component.drafts import Part, is_refused, loaded, part_of
+from headrace.compiler.component.checkcontext import CheckContext
+from headrace.compiler.component.drafts import DraftComponent, is_refused, loaded, part_of
 from headrace.compiler.component.families import Connection
 from headrace.compiler.lint.remarks import literal_references
 from headrace.compiler.schema.fields import ConnectionName, Identifier
@@ -34,7 +34,7 @@ CODES: Codes = {
     "unknown-connection": "A component names a connection that is not filed.",
 }
 
-_ANY_GROUND = Ground()
+_ANY_GROUND = CheckContext()
 
 
 class Filed(Protocol):
@@ -55,10 +55,10 @@ def load_connections(
     document: Document,
     catalogue: Catalogue,
     secrets: Secrets | None = None,
-    ground: Ground = _ANY_GROUND,
+    context: CheckContext = _ANY_GROUND,
 ) -> tuple[dict[str, Connection] | None, list[Diagnostic]]:
     """Read the connections by name, and tell all that is wrong with any of them (`ConnectionsFile`)."""
-    return ConnectionsFile(document, catalogue).load(secrets, ground)
+    return ConnectionsFile(document, catalogue).load(secrets, context)
 
 
 class ConnectionsFile:
@@ -72,7 +72,7 @@ class ConnectionsFile:
         return {name: part.built or part.component for name, part in self._parts.items()}
 
     def load(
-        self, secrets: Secrets | None = None, ground: Ground = _ANY_GROUND
+        self, secrets: Secrets | None = None, context: CheckContext = _ANY_GROUND
     ) -> tuple[dict[str, Connection] | None, list[Diagnostic]]:
         """Return the connections by name unless one is refused, and all that is wrong with any of them.
 
@@ -80,7 +80,7 @@ class ConnectionsFile:
         """
         said = [*self._said]
         for part in self._parts.values():
-            said += _judged(part, secrets, ground)
+            said += _judged(part, secrets, context)
         built = {name: part.built for name, part in self._parts.items()}
         connections = {name: each for name, each in built.items() if isinstance(each, Connection)}
         return None if is_refused(said) else connections, in_file_order(said)
@@ -96,7 +96,7 @@ def load_connection(
     document: Document,
     catalogue: Catalogue,
     secrets: Secrets | None = None,
-    ground: Ground = _ANY_GROUND,
+    context: CheckContext = _ANY_GROUND,
 ) -> tuple[tuple[str, Connection] | None, list[Diagnostic]]:
     """Read one connection, its name beside its own keys as ``id``, and tell all that is wrong.
 
@@ -110,7 +110,7 @@ def load_connection(
     rest = {key: inner for key, inner in value.items() if key not in of_name}
     filing, _, faults = loaded(Filing, of_name)
     part, wrong = part_of(rest, site, "connection", catalogue)
-    said = [*map(site.diagnose, faults), *wrong, *_judged(part, secrets, ground)]
+    said = [*map(site.diagnose, faults), *wrong, *_judged(part, secrets, context)]
     if filing is None or not isinstance(part.built, Connection) or is_refused(said):
         return None, in_file_order(said)
     return (filing.id, part.built), in_file_order(said)
@@ -177,24 +177,28 @@ def unresolved(found: Iterable[Setting], secrets: Secrets) -> Iterator[Fault]:
                 yield replace(fault, path=path, severity=severity)
 
 
-def _judged(part: Part, secrets: Secrets | None, ground: Ground) -> Iterator[Diagnostic]:
+def _judged(
+    part: DraftComponent, secrets: Secrets | None, context: CheckContext
+) -> Iterator[Diagnostic]:
     """Yield what one connection is refused with or warned of beyond its shape, whoever files it.
 
     It is judged whole, also while no component names it.
     """
     yield from literal_references(part)
     if part.built is not None:
-        yield from map(part.site.diagnose, part.built.examine(ground))
+        yield from map(part.site.diagnose, part.built.examine(context))
     if secrets is not None:
         yield from map(part.site.diagnose, unresolved(part.settings(), secrets))
 
 
-def _filed(document: Document, catalogue: Catalogue) -> tuple[dict[str, Part], list[Diagnostic]]:
+def _filed(
+    document: Document, catalogue: Catalogue
+) -> tuple[dict[str, DraftComponent], list[Diagnostic]]:
     site = Site(document)
     if not isinstance(document.value, dict):
         return {}, [site.diagnose(not_an_object(document.value))]
     said: list[Diagnostic] = []
-    parts: dict[str, Part] = {}
+    parts: dict[str, DraftComponent] = {}
     for name, value in document.value.items():
         said += map(site.diagnose, _misnaming(name))
         parts[name], wrong = part_of(value, site.inside(name), "connection", catalogue)

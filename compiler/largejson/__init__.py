@@ -17,7 +17,7 @@ from headrace.compiler.largejson.encoding import (
     ENCODED_AT_ONCE,
     SLICE_MESSAGES,
     TURN_SECONDS,
-    Turn,
+    WritingTurn,
     encode_each,
     encode_large,
     encode_large_lines,
@@ -25,13 +25,13 @@ from headrace.compiler.largejson.encoding import (
 )
 from headrace.compiler.largejson.growing import Growing
 from headrace.compiler.largejson.letting_go import DecodedBatch, LargeList
-from headrace.compiler.largejson.longnumbers import Text
+from headrace.compiler.largejson.longnumbers import JsonBytes
 
 LARGE = 256 * 1024
 """Bytes of a text from which on it is decoded in slices: what is shorter takes some milliseconds."""
 
 
-async def decode_large(text: Text, decoding: Decoding) -> DecodedBatch:
+async def decode_large(text: JsonBytes, decoding: Decoding) -> DecodedBatch:
     """Return the messages of a large text: the items of a list, or the one that it is.
 
     It takes some three times as long as at once, and others have their turn after each slice. A text that
@@ -58,7 +58,7 @@ __all__ = [
     "TURN_SECONDS",
     "DecodedBatch",
     "LargeList",
-    "Turn",
+    "WritingTurn",
     "are_small",
     "beginning",
     "decode_large",

@@ -13,7 +13,7 @@ from collections.abc import Generator, Iterator
 from typing import Literal, NamedTuple
 
 from headrace.compiler.jsontext import MAX_DEPTH, NotJson
-from headrace.compiler.largejson.longnumbers import Text, shortened
+from headrace.compiler.largejson.longnumbers import JsonBytes, shortened
 
 SLICE = 32 * 1024
 """Bytes of text that are decoded at once: of the costliest, nested lists, about two milliseconds."""
@@ -52,7 +52,7 @@ _OPENING = frozenset(b"[{")
 _TRUNCATED = NotJson("Input data was truncated")
 
 
-class Step(NamedTuple):
+class Cut(NamedTuple):
     """What is done with a part of the text, in the order of the text.
 
     - ``items``: whole items of the innermost container; a comma before them if others came before.
@@ -84,8 +84,8 @@ class Cutting:
     what is wrong with the text if nothing before it is.
     """
 
-    def __init__(self, text: Text, *, keeps_digits: bool = False) -> None:
-        self.steps: list[Step] = []
+    def __init__(self, text: JsonBytes, *, keeps_digits: bool = False) -> None:
+        self.steps: list[Cut] = []
         self.lifted: list[Lifted] = []
         self.containers = 0
         self.fault: NotJson | None = None
@@ -154,7 +154,7 @@ class Cutting:
         elif end == at:
             end = min(at + 1, len(text))
         yield from self._nothing_behind(end)
-        self.steps.append(Step("scalar", at, end))
+        self.steps.append(Cut("scalar", at, end))
 
     def _nothing_behind(self, at: int) -> Generator[None, None, None]:
         at = yield from self._blanks(at)
@@ -227,7 +227,7 @@ class Cutting:
         return end
 
     def _step(self, does: Literal["items", "begin", "end", "rest"], stop: int) -> None:
-        self.steps.append(Step(does, self._anchor, stop))
+        self.steps.append(Cut(does, self._anchor, stop))
         if does == "begin":
             self._anchor = stop + 1
             self._built += 1
@@ -287,6 +287,6 @@ def _stop(number: tuple[int, int]) -> int:
     return number[1]
 
 
-def _end(pattern: re.Pattern[bytes], text: Text, start: int, stop: int) -> int:
+def _end(pattern: re.Pattern[bytes], text: JsonBytes, start: int, stop: int) -> int:
     """Return where a pattern ends that matches anywhere, if only nothing."""
     return pattern.match(text, start, stop).end()  # type: ignore[union-attr]

@@ -26,7 +26,7 @@ T = TypeVar("T")
 M = TypeVar("M")
 
 
-class Turn:
+class WritingTurn:
     """The time until others have theirs. All who have one share it: each may be one of many outputs."""
 
     __slots__ = ("__weakref__", "_clock", "_ends")
@@ -52,12 +52,12 @@ class Turn:
             self._begin()
 
 
-_TURNS: WeakSet[Turn] = WeakSet()
+_TURNS: WeakSet[WritingTurn] = WeakSet()
 
 
 async def in_slices(items: list[T], work: Callable[[list[T]], M], clock: Clock) -> list[M]:
     """Return what ``work`` makes of each slice, in order. Raises what it does."""
-    made, turn = [], Turn(clock)
+    made, turn = [], WritingTurn(clock)
     for some in parts(items, SLICE_MESSAGES):
         made.append(work(some))
         await turn.end()
@@ -92,7 +92,7 @@ async def _joined(
     between, again, end = around
     pieces: list[bytes] = []
     texts: list[bytes] = []
-    turn = Turn(clock)
+    turn = WritingTurn(clock)
     for some in parts(batch, ENCODED_AT_ONCE):
         texts += between, written(some)
         between = again
@@ -108,7 +108,7 @@ async def _joined(
 async def encode_each(batch: Batch, clock: Clock) -> list[bytes]:
     """Return what `encode` makes of each message. Raises what it does."""
     made: list[bytes] = LargeList()
-    turn = Turn(clock)
+    turn = WritingTurn(clock)
     for some in parts(batch, ENCODED_AT_ONCE):
         made += map(encode, some)
         await turn.end()

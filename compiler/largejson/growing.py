@@ -10,9 +10,9 @@ from typing import Any
 
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.jsontext import NotJson
-from headrace.compiler.largejson.cutting import SLICE, Cutting, Step
+from headrace.compiler.largejson.cutting import SLICE, Cut, Cutting
 from headrace.compiler.largejson.letting_go import Built, DecodedBatch
-from headrace.compiler.largejson.longnumbers import Text
+from headrace.compiler.largejson.longnumbers import JsonBytes
 
 _LEAD = re.compile(rb"[ \t\r\n]*+(,?)")
 _BLANK = re.compile(rb"[ \t\r\n]*+")
@@ -26,13 +26,15 @@ _LONGEST_ESCAPE = 12
 _PLACE = re.compile(r" \(byte (\d+)\)")
 _BRACKETS = {list: (b"[", b"]"), dict: (b"{", b"}")}
 
-Decode = Callable[[Text], JsonValue]
+Decode = Callable[[JsonBytes], JsonValue]
 
 
 class Growing:
     """Takes the steps of a text, and puts its messages into ``batch``."""
 
-    def __init__(self, text: Text, cutting: Cutting, decode: Decode, batch: DecodedBatch) -> None:
+    def __init__(
+        self, text: JsonBytes, cutting: Cutting, decode: Decode, batch: DecodedBatch
+    ) -> None:
         self._text = text
         self._steps = cutting.steps
         self._lifted = cutting.lifted
@@ -75,12 +77,12 @@ class Growing:
             yield
         return "".join(pieces)
 
-    def _scalar(self, step: Step) -> None:
+    def _scalar(self, step: Cut) -> None:
         value = self._decoded(self._piece(step.start, step.stop), step.start)
         self._batch.append(self._put_back(value))
         self._batch.slices.append(1)
 
-    def _begin(self, step: Step) -> None:
+    def _begin(self, step: Cut) -> None:
         """Begin a list or an object, behind the items before it."""
         made: Any = [] if self._text[step.stop] == ord("[") else {}
         if self._open:
@@ -96,7 +98,7 @@ class Growing:
         if made is not self._batch:
             self._batch.built.append(self._open[-1])
 
-    def _attach(self, step: Step, made: Any) -> None:
+    def _attach(self, step: Cut, made: Any) -> None:
         # A string in place of what begins: so the comma and the key before it have to be there.
         items = self._items_of(step, b'"%b"' % self._name.encode())
         if type(items) is dict:
@@ -106,10 +108,10 @@ class Growing:
             items[-1] = made
         self._add(items)
 
-    def _items(self, step: Step) -> None:
+    def _items(self, step: Cut) -> None:
         self._add(self._items_of(step))
 
-    def _end(self, step: Step) -> None:
+    def _end(self, step: Cut) -> None:
         """End the innermost container."""
         if _BLANK.fullmatch(self._piece(step.start, step.stop)) is None:
             self._add(self._items_of(step))
@@ -118,7 +120,7 @@ class Growing:
         if self._text[step.stop] != closing[0]:
             raise _malformed(f"expected ',' or '{closing.decode()}'", step.stop)
 
-    def _rest(self, step: Step) -> None:
+    def _rest(self, step: Cut) -> None:
         """Find what is wrong with the end of a text, unless that is a string of any length."""
         if step.stop - step.start <= 2 * SLICE:
             self._items_of(step, is_over=False)
@@ -132,7 +134,7 @@ class Growing:
         slices.append(len(items))
         self._is_begun[-1] = True
 
-    def _items_of(self, step: Step, more: bytes = b"", *, is_over: bool = True) -> Any:
+    def _items_of(self, step: Cut, more: bytes = b"", *, is_over: bool = True) -> Any:
         """Return the items of a step, decoded as a container of their own."""
         piece = self._piece(step.start, step.stop)
         skipped = 0

@@ -27,10 +27,10 @@ _EXPONENT = 20
 _DIGITS = re.compile(rb"[0-9]*+")
 _ZEROS = re.compile(rb"0*+")
 
-Text = bytes | bytearray
+JsonBytes = bytes | bytearray
 
 
-def shortened(text: Text, start: int) -> Generator[None, None, tuple[int, bytes]]:
+def shortened(text: JsonBytes, start: int) -> Generator[None, None, tuple[int, bytes]]:
     """Return where a number ends, and a short text of the same double. Yields now and then.
 
     What stands behind it is not looked at.
@@ -72,7 +72,7 @@ def shortened(text: Text, start: int) -> Generator[None, None, tuple[int, bytes]
     return end, repr(number).encode()
 
 
-def _exponent(text: Text, at: int) -> Generator[None, None, tuple[int, int]]:
+def _exponent(text: JsonBytes, at: int) -> Generator[None, None, tuple[int, int]]:
     """Return where an exponent ends, and its value: of a very large one, some very large one."""
     sign = text[at : at + 1]
     begin = at + (sign in (b"+", b"-"))
@@ -84,7 +84,7 @@ def _exponent(text: Text, at: int) -> Generator[None, None, tuple[int, int]]:
     return end, -value if sign == b"-" else value
 
 
-def _end(pattern: re.Pattern[bytes], text: Text, at: int) -> Generator[None, None, int]:
+def _end(pattern: re.Pattern[bytes], text: JsonBytes, at: int) -> Generator[None, None, int]:
     """Return where the characters of a pattern end that begin at ``at``."""
     while (end := pattern.match(text, at, at + STRIDE).end()) - at == STRIDE:  # type: ignore[union-attr]
         at = end

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from headrace.compiler.component.drafts import Draft, Part
+from headrace.compiler.component.drafts import Draft, DraftComponent
 from headrace.compiler.component.envelopes import SHARED_METADATA
 from headrace.compiler.component.families import Input, Transform
 from headrace.compiler.component.fieldflow import FieldUse, Passing, Shape, Who, merged
@@ -50,7 +50,7 @@ def remarks(drafts: Sequence[Draft], order: Sequence[int]) -> Iterator[Diagnosti
             ends.setdefault(draft.id, chain.end)
 
 
-def literal_references(part: Part) -> Iterator[Diagnostic]:
+def literal_references(part: DraftComponent) -> Iterator[Diagnostic]:
     """Yield the settings of a component that look as if something else were put in their place."""
     return map(part.site.diagnose, taken_literally(part.settings()))
 
@@ -116,7 +116,7 @@ def _starved(draft: Draft) -> Iterator[Diagnostic]:
             yield from islice((part.site.diagnose(each) for each in found if each is not None), 1)
 
 
-def _holders(input: Input, transforms: Iterable[Part]) -> Iterator[Holder]:
+def _holders(input: Input, transforms: Iterable[DraftComponent]) -> Iterator[Holder]:
     """Yield what holds messages that an input hands on, as many as came in.
 
     Who may do anything may also make many messages of one, and what a buffer behind it has gathered
@@ -156,7 +156,7 @@ class _Chain:
         for part in draft.outputs:
             yield from self._on(part, passing)
 
-    def _on(self, part: Part, passing: Passing) -> Iterator[Diagnostic]:
+    def _on(self, part: DraftComponent, passing: Passing) -> Iterator[Diagnostic]:
         """Yield what can be said about one component, and only once that nothing comes so far."""
         if passing.stopped is None:
             yield from _missing_fields(part, passing)
@@ -167,7 +167,7 @@ class _Chain:
             self._is_told = True
             yield _never_reached(part, passing.stopped)
 
-    def _arriving(self, part: Part) -> Passing:
+    def _arriving(self, part: DraftComponent) -> Passing:
         """Return what is known of the batches of one input."""
         if not isinstance(part.built, Input):
             return Passing()
@@ -202,7 +202,7 @@ def _of_others(ends: Mapping[str, Passing], read: Sequence[str], who: str) -> Pa
     )
 
 
-def _behind(part: Part, passing: Passing) -> Passing:
+def _behind(part: DraftComponent, passing: Passing) -> Passing:
     """Return what is known after a transform: nothing, if it could not be read."""
     if passing.stopped is not None:
         return passing
@@ -211,7 +211,7 @@ def _behind(part: Part, passing: Passing) -> Passing:
     return part.built.passes(passing.seen_by(str(part)))
 
 
-def _missing_fields(part: Part, passing: Passing) -> Iterator[Diagnostic]:
+def _missing_fields(part: DraftComponent, passing: Passing) -> Iterator[Diagnostic]:
     """Yield what a component reads and cannot find."""
     use = part.built.field_use() if part.built is not None else FieldUse.unknown()
     key = [passing.key] if use.by_key and passing.key is not None else []
@@ -226,7 +226,7 @@ def _missing_fields(part: Part, passing: Passing) -> Iterator[Diagnostic]:
         yield replace(diagnostic, line=place and place[0], column=place and place[1])
 
 
-def _spelt(part: Part, fields: Collection[str]) -> Mapping[str, Path]:
+def _spelt(part: DraftComponent, fields: Collection[str]) -> Mapping[str, Path]:
     """Return where in a component each of some fields is named first."""
     spelt: dict[str, Path] = {}
     for path, _, value in part.settings() if fields else ():
@@ -247,7 +247,7 @@ def _not_handed_on(path: str, who: Who, known: Sequence[str]) -> Fault:
     )
 
 
-def _fails_on_null(part: Part, passing: Passing) -> Iterator[Diagnostic]:
+def _fails_on_null(part: DraftComponent, passing: Passing) -> Iterator[Diagnostic]:
     """Yield the fields that an earlier component may write as null, and that must not be null here."""
     if not isinstance(part.built, Transform) or not passing.nulls:
         return
@@ -265,6 +265,6 @@ def _fails_on_null(part: Part, passing: Passing) -> Iterator[Diagnostic]:
         yield part.site.diagnose(fault)
 
 
-def _never_reached(part: Part, why: str) -> Diagnostic:
+def _never_reached(part: DraftComponent, why: str) -> Diagnostic:
     fault = Fault("never-reached", f"no message ever comes here: {why}", severity=Severity.WARNING)
     return part.site.diagnose(fault)

@@ -12,7 +12,7 @@ from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 from itertools import islice
 
-from headrace.compiler.component.drafts import Draft, Part
+from headrace.compiler.component.drafts import Draft, DraftComponent
 from headrace.compiler.component.families import Input
 from headrace.compiler.schema.settings import upstreams
 from headrace.compiler.text.composing import FAULTS
@@ -63,7 +63,7 @@ def by_dependency(drafts: Sequence[Draft]) -> list[int]:
 
 
 def _second_inputs(draft: Draft) -> Iterator[Diagnostic]:
-    first: dict[type, Part] = {}
+    first: dict[type, DraftComponent] = {}
     for part in draft.inputs:
         if not issubclass(part.component, Input) or not part.component.is_only:
             continue
@@ -79,8 +79,8 @@ def _second_inputs(draft: Draft) -> Iterator[Diagnostic]:
         yield part.site.diagnose(fault)
 
 
-def _claimed_twice(parts: Iterable[Part]) -> Iterator[Diagnostic]:
-    first: dict[str, Part] = {}
+def _claimed_twice(parts: Iterable[DraftComponent]) -> Iterator[Diagnostic]:
+    first: dict[str, DraftComponent] = {}
     for part in parts:
         for claim in part.built.claims() if part.built is not None else ():
             if first.setdefault(claim, part) is not part:
@@ -88,7 +88,7 @@ def _claimed_twice(parts: Iterable[Part]) -> Iterator[Diagnostic]:
                 yield part.site.diagnose(Fault("duplicate", message))
 
 
-def _nothing_to_acknowledge(part: Part) -> Iterator[Diagnostic]:
+def _nothing_to_acknowledge(part: DraftComponent) -> Iterator[Diagnostic]:
     wants = part.values.get("ack") == "on_delivery"
     if wants and issubclass(part.component, Input) and not part.component.acknowledges:
         why = part.component.unacknowledged

@@ -10,25 +10,25 @@ from headrace.compiler.component.families import Component, Input
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.delivery import Delivery
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.lowering.chain import Place, Refusals, lower
-from headrace.compiler.lowering.merging import Counters, Watch, entering
+from headrace.compiler.lowering.chain import RefusedTransforms, TransformContext, lower
+from headrace.compiler.lowering.merging import PassCounters, PassWatch, entering
 
 
 class Assembling(Protocol):
     """What a chain is assembled in: it lends the components what they need, and takes their refusals."""
 
     @property
-    def counters(self) -> Counters:
+    def counters(self) -> PassCounters:
         """What the pipeline counts."""
 
     @property
-    def watch(self) -> Watch:
+    def watch(self) -> PassWatch:
         """Who is shown its passes."""
 
     def is_sound(self, component: Component, family: str, index: int) -> bool:
         """Return whether all that a component names is there; refuse it otherwise."""
 
-    def place(self, family: str, index: int) -> Place:
+    def place(self, family: str, index: int) -> TransformContext:
         """Return the context of a component."""
 
     def arriving(self, component: Input, index: int) -> Observable[Delivery]:
@@ -48,7 +48,7 @@ def assemble(config: PipelineConfig, context: Assembling) -> Observable[Delivery
     Nothing runs before it is subscribed, to one observer. If anything was refused it is not to be used:
     the rest is built nevertheless, to hear all of it.
     """
-    refusals: Refusals = []
+    refusals: RefusedTransforms = []
     stages = [
         (transform, context.place("transforms", index))
         for index, transform in enumerate(config.transforms)

@@ -13,14 +13,14 @@ from typing import Protocol, TypeVar
 from headrace.compiler.component.buildcontext import Context, Operator
 from headrace.compiler.component.families import Fusible, PerBatch, PerMessage, Transform
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.lowering.code import TooLong, fuse
+from headrace.compiler.lowering.code import FunctionTooLong, fuse
 from headrace.compiler.lowering.lifting import fused, optimistic
 from headrace.compiler.lowering.lines import Pacing
 
 _T = TypeVar("_T")
 
 
-class Place(Context, Protocol):
+class TransformContext(Context, Protocol):
     """A context that also takes what its component raised."""
 
     pacing: Pacing
@@ -30,12 +30,12 @@ class Place(Context, Protocol):
         """Count it, log it, tell whoever listens."""
 
 
-Stage = tuple[Transform, Place]
-Refusals = list[tuple[int, BuildRefused]]
+PlacedTransform = tuple[Transform, TransformContext]
+RefusedTransforms = list[tuple[int, BuildRefused]]
 """Which transforms cannot be built, by index; the rest is built nevertheless, to hear all of it."""
 
 
-def lower(stages: Sequence[Stage], refusals: Refusals) -> list[Operator]:
+def lower(stages: Sequence[PlacedTransform], refusals: RefusedTransforms) -> list[Operator]:
     """Return the operators of a chain, neighbours that can be one loop fused.
 
     Whatever cannot be built is added to ``refusals``; the chain is not to be used then.
@@ -47,12 +47,12 @@ def lower(stages: Sequence[Stage], refusals: Refusals) -> list[Operator]:
     ]
 
 
-def _runs(stages: Sequence[Stage]) -> Iterator[list[Stage]]:
+def _runs(stages: Sequence[PlacedTransform]) -> Iterator[list[PlacedTransform]]:
     """Yield what becomes one operator each: a fused run ends behind what gathers messages.
 
     What is not pure is alone: a loop that starts again would see what it has done itself.
     """
-    run: list[Stage] = []
+    run: list[PlacedTransform] = []
     for stage in stages:
         if run and not isinstance(stage[0], PerMessage | PerBatch):
             yield run
@@ -65,12 +65,12 @@ def _runs(stages: Sequence[Stage]) -> Iterator[list[Stage]]:
         yield run
 
 
-def plainly(stages: Sequence[Stage], refusals: Refusals) -> list[Operator]:
+def plainly(stages: Sequence[PlacedTransform], refusals: RefusedTransforms) -> list[Operator]:
     """Return the operators of a chain, one per transform and nothing fused."""
     return list(_each(stages, lambda transform, ctx: transform.operator(ctx), refusals))
 
 
-def _fuse(run: Sequence[Stage], refusals: Refusals) -> list[Operator]:
+def _fuse(run: Sequence[PlacedTransform], refusals: RefusedTransforms) -> list[Operator]:
     """Return one operator for a run; several where that would be too much source."""
     plain = list(_each(run, lambda transform, ctx: (transform.step(ctx), ctx.report), refusals))
     if refusals:
@@ -82,7 +82,7 @@ def _fuse(run: Sequence[Stage], refusals: Refusals) -> list[Operator]:
     ]
     try:
         loop, paced = fuse(sources, _named(run))
-    except TooLong:
+    except FunctionTooLong:
         if len(run) == 1:
             return plainly(run, refusals)
         half = len(run) // 2
@@ -96,7 +96,9 @@ def _fuse(run: Sequence[Stage], refusals: Refusals) -> list[Operator]:
 
 
 def _each(
-    stages: Sequence[Stage], make: Callable[[Transform, Place], _T], refusals: Refusals
+    stages: Sequence[PlacedTransform],
+    make: Callable[[Transform, TransformContext], _T],
+    refusals: RefusedTransforms,
 ) -> Iterator[_T]:
     for transform, ctx in stages:
         try:
@@ -105,7 +107,7 @@ def _each(
             refusals.append((ctx.index, cause))
 
 
-def _named(run: Sequence[Stage]) -> str:
+def _named(run: Sequence[PlacedTransform]) -> str:
     """Return what a traceback calls the loop: the pipeline and the places it was made from."""
     first, last = run[0][1], run[-1][1]
     places = first.place

@@ -57,7 +57,7 @@ _MESSAGE, _OUT, _PART, _LARGE = "m", "out", "part", "results"
 _INDENT, _NAME = "    ", "fused"
 
 
-class TooLong(Exception):
+class FunctionTooLong(Exception):
     """What is to be generated is more than is compiled as one function."""
 
 
@@ -329,7 +329,7 @@ class Code:
 
     def _emit(self, *lines: str) -> None:
         if len(self._lines) + len(lines) > MOST_LINES:
-            raise TooLong
+            raise FunctionTooLong
         self._lines += [_INDENT * self._depth + line for line in lines]
 
     def _flush(self) -> None:
@@ -409,7 +409,7 @@ def fuse(sources: Sequence[Callable[[Code], None]], place: str) -> Fused:
     try:
         loop: Callable[[Batch], Batch] = compile_source(_NAME, source, constants, place)
     except (RecursionError, MemoryError) as cause:  # an expression of thousands of operators
-        raise TooLong from cause
+        raise FunctionTooLong from cause
 
     @cache
     def compiled() -> PacedStep:

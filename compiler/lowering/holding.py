@@ -20,7 +20,7 @@ from headrace.compiler.delivery import (
     Debt,
     Delivery,
     JsonValue,
-    Shared,
+    SharedDebt,
     Window,
     together,
 )
@@ -138,10 +138,10 @@ class _Segment:
     def divide(self, size: int) -> Debt | None:
         """Let ``size`` messages go while the rest stays; return the part of the custody they take along."""
         self.count -= size
-        if isinstance(self.custody, Shared):
+        if isinstance(self.custody, SharedDebt):
             self.custody.parts += 1
         elif self.custody is not None:
-            self.custody = Shared(self.custody, 2)
+            self.custody = SharedDebt(self.custody, 2)
         return self.custody
 
 
@@ -192,7 +192,7 @@ class Deadline:
 
 LetGo = Callable[[Holding], Iterable[Delivery]]
 """Says what leaves now. It is asked for the next one when the last one is through the chain."""
-Watch = Callable[[Callable[[], None]], Callable[[], None]]
+OnChange = Callable[[Callable[[], None]], Callable[[], None]]
 """Has something called whenever more may leave though nothing arrives; returns what ends that."""
 
 
@@ -291,7 +291,7 @@ class Gathering:
 
 
 def holding(
-    let_go: LetGo, seconds: float | None, ctx: Context, watch: Watch | None = None
+    let_go: LetGo, seconds: float | None, ctx: Context, watch: OnChange | None = None
 ) -> Operator:
     """Return the operator that holds deliveries.
 

@@ -26,7 +26,7 @@ from headrace.compiler.lowering.lines import (
     Pacing,
     PausingLine,
     Report,
-    Slices,
+    SliceShare,
     hand_on,
     in_line,
 )
@@ -141,7 +141,7 @@ def _straight(delivery: Delivery, emit: Emit) -> None:
     emit(delivery)
 
 
-def awaiting(step: AwaitingStep, report: Report, slices: Slices | None = None) -> Operator:
+def awaiting(step: AwaitingStep, report: Report, slices: SliceShare | None = None) -> Operator:
     """Return the operator that awaits ``step`` for one batch at a time, in order.
 
     What waits before it is bounded by the windows of the inputs. Completion is handed on after the last

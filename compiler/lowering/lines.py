@@ -47,7 +47,7 @@ SHORTEST_SECONDS = 0.0001
 """What a batch that has just come is worked on at least, however many are paused: most need no more."""
 
 
-class Slices:
+class SliceShare:
     """How many steps go on after a pause: those of one pipeline, and with ``all`` everybody's.
 
     Those that go on have one slice in each turn of the loop, whatever their number: a request waits
@@ -56,7 +56,7 @@ class Slices:
 
     __slots__ = ("_all", "_last", "lines", "paused")
 
-    def __init__(self, all: Slices | None = None) -> None:
+    def __init__(self, all: SliceShare | None = None) -> None:
         self._all = all
         self._last: asyncio.Future[None] | None = None
         self.paused = 0
@@ -105,7 +105,7 @@ class Pacing:
     """What a step needs that takes turns: the clock, and who else has a slice."""
 
     clock: Clock
-    slices: Slices
+    slices: SliceShare
     large: int = LARGE_BATCH
     """Messages of a batch above which it takes turns."""
 
@@ -204,7 +204,7 @@ class AwaitingLine(Line):
         self,
         step: AwaitingStep,
         report: Report,
-        slices: Slices | None,
+        slices: SliceShare | None,
         observer: ObserverBase[Delivery],
     ) -> None:
         super().__init__(report, observer)

@@ -17,14 +17,14 @@ from headrace.compiler.delivery import Batch, Delivery
 from headrace.compiler.lowering.outlet import OnNext, Outlet
 
 
-class Counters(Protocol):
+class PassCounters(Protocol):
     """What is counted on every pass."""
 
     inbound: int
     outbound: int
 
 
-class Watch(Protocol):
+class PassWatch(Protocol):
     """Who is shown one pass in a while. The path asks two attributes, and nothing else."""
 
     is_due: bool
@@ -43,7 +43,7 @@ class Watch(Protocol):
 
 
 def entering(
-    inputs: Sequence[Observable[Delivery]], counters: Counters, watch: Watch
+    inputs: Sequence[Observable[Delivery]], counters: PassCounters, watch: PassWatch
 ) -> Observable[Delivery]:
     """Return what all ``inputs`` deliver; it completes when the last of them has."""
 
@@ -78,7 +78,7 @@ def entering(
     return Observable(subscribe)
 
 
-def leaving(outlet: Outlet, counters: Counters, watch: Watch) -> OnNext:
+def leaving(outlet: Outlet, counters: PassCounters, watch: PassWatch) -> OnNext:
     """Return what observes a chain: what leaves it goes to ``outlet``."""
 
     def on_next(delivery: Delivery) -> None:

@@ -11,9 +11,9 @@ from headrace.compiler.component.pipelineconfig import FAMILY_OF, PipelineConfig
 from headrace.compiler.delivery import Delivery
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.lowering.assembling import assemble
-from headrace.compiler.lowering.merging import Watch
-from headrace.compiler.runtime.built import Parts
-from headrace.compiler.runtime.componentcontext import Place, World
+from headrace.compiler.lowering.merging import PassWatch
+from headrace.compiler.runtime.built import BuiltComponents
+from headrace.compiler.runtime.componentcontext import ComponentContext, World
 from headrace.compiler.runtime.failures import Failures
 from headrace.compiler.runtime.inputs import input_buffer, pump_over
 from headrace.compiler.runtime.outputs import Writer, writer
@@ -27,11 +27,11 @@ class Builder:
     def __init__(
         self,
         config: PipelineConfig,
-        parts: Parts,
+        parts: BuiltComponents,
         world: World,
         failures: Failures,
         broke: Callable[[Exception], None],
-        watch: Watch,
+        watch: PassWatch,
     ) -> None:
         self.counters, self.watch = parts.counters, watch
         self._config = config
@@ -67,9 +67,9 @@ class Builder:
         """Take why a component cannot be built."""
         self.refused.append(self._config.diagnose(cause.fault, (family, index)))
 
-    def place(self, family: str, index: int) -> Place:
+    def place(self, family: str, index: int) -> ComponentContext:
         """Return the context of a component."""
-        return Place(self._world, self._parts, self._failures, FAMILY_OF[family], index)
+        return ComponentContext(self._world, self._parts, self._failures, FAMILY_OF[family], index)
 
     def arriving(self, component: Input, index: int) -> Observable[Delivery]:
         """Return what an input delivers, through its own buffer."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from headrace.compiler.component.buildcontext import Release
 from headrace.compiler.jsontext import Decoding
-from headrace.compiler.lowering.lines import Slices
+from headrace.compiler.lowering.lines import SliceShare
 from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.dependencies import Dependencies
 from headrace.compiler.runtime.outputs import Writer
@@ -32,7 +32,7 @@ class Hold:
 
 
 @dataclass(slots=True)
-class Parts:
+class BuiltComponents:
     """The built components of one pipeline: cold, and owing nothing to anybody yet."""
 
     pipeline: str
@@ -44,7 +44,7 @@ class Parts:
     chain: Observable[Delivery] | None = None
     awaits: bool = False
     """Whether a transform waits for somebody: then batches leave after their pass."""
-    slices: Slices = field(default_factory=Slices)
+    slices: SliceShare = field(default_factory=SliceShare)
     """Its transforms that go on after a pause."""
     writers: list[Writer] = field(default_factory=list)
     way_in: WayIn | None = None

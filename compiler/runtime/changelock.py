@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 
-class Gate:
+class ChangeLock:
     """Open, unless somebody has it closed. One at a time does; the next one waits."""
 
     def __init__(self) -> None:

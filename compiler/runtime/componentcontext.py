@@ -33,7 +33,7 @@ from headrace.compiler.datadir import DataDir
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused, HeadraceError
 from headrace.compiler.lowering.lifting import awaiting, divided, pausing, per_batch
-from headrace.compiler.lowering.lines import Pacing, Slices
+from headrace.compiler.lowering.lines import Pacing, SliceShare
 from headrace.compiler.runtime.ahead import Readings, read_now
 from headrace.compiler.runtime.built import Hold
 from headrace.compiler.runtime.claims import Claims
@@ -47,7 +47,7 @@ from headrace.compiler.schema.settings import settings_of
 from headrace.compiler.text.diagnostics import Diagnostic, Fault
 
 if TYPE_CHECKING:
-    from headrace.compiler.runtime.built import Parts
+    from headrace.compiler.runtime.built import BuiltComponents
 
 log = logging.getLogger("headrace.pipeline")
 
@@ -74,7 +74,7 @@ class World:
     ) -> None:
         self.clock = clock
         self.turns = Turns(clock)
-        self.slices = Slices()
+        self.slices = SliceShare()
         self.claims = Claims()
         self.large_posts = LargePosts()
         self.connections = connections
@@ -100,8 +100,8 @@ class World:
     def missing(self, record: Record) -> list[Fault]:
         """Return the connections, secrets and buckets that a component names and that are not there.
 
-        Who builds it asks before, and builds nothing that misses something: what a `Place` is asked for
-        is there. They are told with the option that names what is missing.
+        Who builds it asks before, and builds nothing that misses something: what the context of a component
+        is asked for is there. They are told with the option that names what is missing.
         """
         named = [*settings_of(record)]
         return [
@@ -125,11 +125,11 @@ class World:
         self.readings = {}
 
 
-class Place:
+class ComponentContext:
     """Where one component stands: a `Context`, and the taker of what it raises."""
 
     def __init__(
-        self, world: World, parts: Parts, failures: Failures, stage: Stage, index: int
+        self, world: World, parts: BuiltComponents, failures: Failures, stage: Stage, index: int
     ) -> None:
         self._world = world
         self._parts = parts

@@ -29,7 +29,7 @@ from headrace.compiler.errors import (
 from headrace.compiler.runtime import bucketpages
 from headrace.compiler.runtime.ahead import read_ahead
 from headrace.compiler.runtime.bucketpages import BucketFigures, BucketPage, page_of
-from headrace.compiler.runtime.changelock import Gate
+from headrace.compiler.runtime.changelock import ChangeLock
 from headrace.compiler.runtime.componentcontext import World
 from headrace.compiler.runtime.connectionregistry import Connections
 from headrace.compiler.runtime.drivers import import_drivers
@@ -41,7 +41,7 @@ from headrace.compiler.runtime.pipeline import Pipeline
 from headrace.compiler.runtime.pipelinehistory import History, Past
 from headrace.compiler.runtime.pipelinerecord import Resolution
 from headrace.compiler.runtime.plan import Plan
-from headrace.compiler.runtime.reverting import Ending, Reverting, Target
+from headrace.compiler.runtime.reverting import Reverting, ShuttingDown, Target
 from headrace.compiler.runtime.sampling.sampler import Samples
 from headrace.compiler.runtime.sampling.taking import Sample, Unbuilt, Unread
 from headrace.compiler.runtime.wanted import naming, rings
@@ -74,7 +74,7 @@ class Engine:
     ) -> None:
         self.clock = clock
         self.graph = Graph()
-        self._gate = Gate()
+        self._gate = ChangeLock()
         self._reverting: Reverting | None = None
         self._is_closed = False
         self._pipelines = self.graph.pipelines
@@ -209,7 +209,7 @@ class Engine:
     async def _revert(self, target: Target) -> Plan:
         async with self._gate.closed():
             if self._is_closed:
-                raise Ending
+                raise ShuttingDown
             reverting = self._reverting = self._revert_to(target)
 
             def install() -> None:

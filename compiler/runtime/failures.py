@@ -17,7 +17,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.component.families import Stage
 from headrace.compiler.component.pipelineconfig import LIST_OF
 from headrace.compiler.runtime.repeats import Repeats
-from headrace.compiler.runtime.signatures import Place, Signature, Signatures
+from headrace.compiler.runtime.signatures import ComponentKey, Signature, Signatures
 
 MOST_BYTES = 2048
 LOG_PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
@@ -72,7 +72,7 @@ class Failures:
         """How many failures there were."""
         return sum(self.by_stage.values())
 
-    def _log(self, place: Place, count: int, *, is_more: bool) -> None:
+    def _log(self, place: ComponentKey, count: int, *, is_more: bool) -> None:
         stage, component, message = place
         where = LIST_OF[stage] + ("" if component is None else f"[{component}]")
         said = f"{count:,} more: {message}" if is_more else message

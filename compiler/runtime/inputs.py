@@ -12,8 +12,8 @@ from headrace.compiler.component.inputbuffers import InputBuffer
 from headrace.compiler.delivery import Delivery
 from headrace.compiler.edges import Source
 from headrace.compiler.lowering.holding import Holding, holding
-from headrace.compiler.runtime.built import Parts
-from headrace.compiler.runtime.componentcontext import Place, World
+from headrace.compiler.runtime.built import BuiltComponents
+from headrace.compiler.runtime.componentcontext import ComponentContext, World
 from headrace.compiler.runtime.pump import Pump
 from headrace.compiler.runtime.unpacking import Enclose, Unpacking
 
@@ -21,8 +21,8 @@ from headrace.compiler.runtime.unpacking import Enclose, Unpacking
 def pump_over(
     source: Source,
     component: Input,
-    place: Place,
-    parts: Parts,
+    place: ComponentContext,
+    parts: BuiltComponents,
     world: World,
     broke: Callable[[Exception], None],
     *,
@@ -49,7 +49,9 @@ def pump_over(
     )
 
 
-def enclosing(component: Input, source: Source, place: Place, clock: Clock) -> Enclose | None:
+def enclosing(
+    component: Input, source: Source, place: ComponentContext, clock: Clock
+) -> Enclose | None:
     """Return what puts the envelope of an input on, or None where there is none.
 
     ``received_at`` is when a message arrived here: an input buffer behind this does not change it.

@@ -8,9 +8,9 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.component.families import Stage
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.runtime.backoff import Backoff
-from headrace.compiler.runtime.built import Parts
+from headrace.compiler.runtime.built import BuiltComponents
 
-Refusal = tuple[Stage, int, BuildRefused]
+RefusedComponent = tuple[Stage, int, BuildRefused]
 """Which component was turned down, and why."""
 
 
@@ -18,17 +18,17 @@ class Opening:
     """Opens the components of one pipeline. Who does not answer is no refusal: an input is tried for ever,
     a sink by `bring_up`."""
 
-    def __init__(self, parts: Parts, clock: Clock) -> None:
+    def __init__(self, parts: BuiltComponents, clock: Clock) -> None:
         self._parts = parts
         self._clock = clock
-        self._task: asyncio.Task[list[Refusal]] | None = None
+        self._task: asyncio.Task[list[RefusedComponent]] | None = None
 
     @property
     def is_complete(self) -> bool:
         """Whether every sink is up."""
         return all(each.is_started for each in self._parts.writers)
 
-    async def open(self, seconds: float, *, is_awaited: bool) -> list[Refusal]:
+    async def open(self, seconds: float, *, is_awaited: bool) -> list[RefusedComponent]:
         """Connect the inputs and start the sinks, within ``seconds``; return who was turned down.
 
         ``is_awaited``: somebody waits for the outcome, so sinks are tried as long as there is time. It
@@ -41,7 +41,7 @@ class Opening:
             await self.cancel()
         return [] if self._task.cancelled() else self._task.result()
 
-    async def bring_up(self) -> list[Refusal]:
+    async def bring_up(self) -> list[RefusedComponent]:
         """Start the sinks that are not up until they are, or one is turned down; return which."""
         backoff = Backoff()
         while not self.is_complete:
@@ -60,7 +60,7 @@ class Opening:
         """Let go of the brokers of all inputs."""
         await asyncio.gather(*(pump.finish() for pump in self._parts.pumps))
 
-    async def _open(self, seconds: float, *, is_awaited: bool) -> list[Refusal]:
+    async def _open(self, seconds: float, *, is_awaited: bool) -> list[RefusedComponent]:
         connecting, starting = await asyncio.gather(
             self._connect(seconds), self._start(seconds, is_awaited=is_awaited)
         )
@@ -68,7 +68,7 @@ class Opening:
             await self.disconnect()
         return [*connecting, *starting]
 
-    async def _connect(self, seconds: float) -> list[Refusal]:
+    async def _connect(self, seconds: float) -> list[RefusedComponent]:
         tasks = [asyncio.ensure_future(pump.open()) for pump in self._parts.pumps]
         if not tasks:
             return []
@@ -84,7 +84,7 @@ class Opening:
             if isinstance(cause, BuildRefused)
         ]
 
-    async def _start(self, seconds: float, *, is_awaited: bool) -> list[Refusal]:
+    async def _start(self, seconds: float, *, is_awaited: bool) -> list[RefusedComponent]:
         clock, backoff = self._clock, Backoff()
         ends = clock.monotonic() + seconds
         refused = await self._start_sinks(seconds)
@@ -96,7 +96,7 @@ class Opening:
             refused = await self._start_sinks(ends - clock.monotonic())
         return refused
 
-    async def _start_sinks(self, seconds: float | None = None) -> list[Refusal]:
+    async def _start_sinks(self, seconds: float | None = None) -> list[RefusedComponent]:
         waiting = {
             asyncio.ensure_future(each.start()): (index, each)
             for index, each in enumerate(self._parts.writers)
@@ -109,7 +109,7 @@ class Opening:
         finally:
             for task in waiting:
                 task.cancel()
-        refused: list[Refusal] = []
+        refused: list[RefusedComponent] = []
         for task, (index, writer) in waiting.items():
             cause = task.exception() if task in done else None
             if isinstance(cause, BuildRefused):

@@ -15,16 +15,16 @@ from reactivex.disposable import CompositeDisposable, Disposable
 
 from headrace.compiler.component.pipelineconfig import LIST_OF, PipelineConfig
 from headrace.compiler.jsontext import encode
-from headrace.compiler.lowering.lines import Slices
+from headrace.compiler.lowering.lines import SliceShare
 from headrace.compiler.lowering.merging import leaving
 from headrace.compiler.lowering.outlet import Outlet
 from headrace.compiler.runtime.building import Builder
-from headrace.compiler.runtime.built import Parts
+from headrace.compiler.runtime.built import BuiltComponents
 from headrace.compiler.runtime.componentcontext import World
 from headrace.compiler.runtime.failures import Failures
 from headrace.compiler.runtime.feed import Feed
 from headrace.compiler.runtime.lifecycle import Lifecycle, Phase, Status
-from headrace.compiler.runtime.opening import Opening, Refusal
+from headrace.compiler.runtime.opening import Opening, RefusedComponent
 from headrace.compiler.runtime.pipelinehistory import History, Life
 from headrace.compiler.runtime.watch import Watch
 from headrace.compiler.schema.redaction import Hidden
@@ -55,7 +55,9 @@ class Pipeline:
         self.lost = 0
         """Messages that outputs had not written when its time to end was over, one for each output."""
         hidden = Hidden(world.secrets.redact)
-        self.parts = Parts(id, config.state, slices=Slices(world.slices), hidden=hidden)
+        self.parts = BuiltComponents(
+            id, config.state, slices=SliceShare(world.slices), hidden=hidden
+        )
         self.counters = self.parts.counters
         self._world = world
         self._feed = feed
@@ -66,7 +68,7 @@ class Pipeline:
         self.failures = Failures(id, world.clock, self._watch.failed, history.signatures())
         self._lifecycle = Lifecycle()
         self._opening = Opening(self.parts, world.clock)
-        self._refusals: list[Refusal] = []
+        self._refusals: list[RefusedComponent] = []
         self._bringing_up: asyncio.Task[None] | None = None
         self._subscription: DisposableBase = Disposable()
         self._finishing: asyncio.Task[None] | None = None
@@ -142,7 +144,7 @@ class Pipeline:
             self._recorded = self._history.begin(self.id, self.counters, self.failures)
             self._turned_down(self._refusals)
 
-    def _turned_down(self, refused: list[Refusal]) -> None:
+    def _turned_down(self, refused: list[RefusedComponent]) -> None:
         """The other side says no, too late to refuse anything: there are the failures to tell."""
         for stage, index, cause in refused:
             opened = self.parts.pumps if stage == "input" else self.parts.writers

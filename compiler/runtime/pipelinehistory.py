@@ -21,8 +21,8 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.config.retention import DEFAULT_RETENTION
 from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.failures import Failures
-from headrace.compiler.runtime.pipelinerecord import WIDTHS, Record, Resolution
-from headrace.compiler.runtime.rings import Buckets, Counts
+from headrace.compiler.runtime.pipelinerecord import WIDTHS, PipelineRecord, Resolution
+from headrace.compiler.runtime.rings import Counts, TimeBuckets
 from headrace.compiler.runtime.signatures import Signature, Signatures
 
 SAMPLE_SECONDS = 5.0
@@ -33,7 +33,7 @@ MOST_ENDED_BYTES = 64 * 1024 * 1024
 class Past(msgspec.Struct, frozen=True):
     """What is told of an id: its buckets, its failures, the last seen first."""
 
-    buckets: Buckets
+    buckets: TimeBuckets
     failures: Sequence[Signature]
     dropped_signatures: int = 0
 
@@ -45,7 +45,7 @@ class Life:
     id: str
     counters: Counters
     failures: Failures
-    record: Record
+    record: PipelineRecord
     read: Counts = (0, 0, 0)
 
 
@@ -61,7 +61,7 @@ class History:
         self._clock = clock
         self._most_ended_bytes = most_ended_bytes
         self._seconds = retention_seconds
-        self._records: dict[str, Record] = {}
+        self._records: dict[str, PipelineRecord] = {}
         self._lives: dict[Life, None] = {}
         self._ended: dict[str, int] = {}  # records that stand still, with their bytes
         self._timer: asyncio.TimerHandle | None = None
@@ -76,7 +76,7 @@ class History:
             return None
         record = self._records.get(id)
         if record is None:
-            record = self._records[id] = Record(id, self._clock, self._seconds)
+            record = self._records[id] = PipelineRecord(id, self._clock, self._seconds)
         record.lives += 1
         record.signatures.absorb(failures.table)
         failures.table = record.signatures
@@ -108,7 +108,7 @@ class History:
         """Return what is known of an id, which may be nothing."""
         record = self._records.get(id)
         if record is None:
-            return Past(Buckets(WIDTHS[resolution]), [])
+            return Past(TimeBuckets(WIDTHS[resolution]), [])
         signatures = record.signatures
         return Past(record.buckets(resolution), signatures.latest(), signatures.dropped)
 

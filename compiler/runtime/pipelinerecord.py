@@ -6,7 +6,7 @@ from math import ceil
 from typing import Literal
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.runtime.rings import Buckets, Counts, Ring
+from headrace.compiler.runtime.rings import Counts, Ring, TimeBuckets
 from headrace.compiler.runtime.signatures import Signatures
 
 Resolution = Literal["coarse", "fine"]
@@ -20,7 +20,7 @@ _FIXED = 2048
 """Bytes that a record takes when nothing is in it, roughly."""
 
 
-class Record:
+class PipelineRecord:
     """The past of one id. It goes on when a pipeline is created again under it."""
 
     __slots__ = ("_at", "_id", "_rings", "_seconds", "lives", "signatures", "was_active_at")
@@ -50,10 +50,10 @@ class Record:
             for ring in self._rings.values():
                 ring.add(at, counts)
 
-    def buckets(self, resolution: Resolution) -> Buckets:
+    def buckets(self, resolution: Resolution) -> TimeBuckets:
         """Return what was counted when, up to the last time that anything was added."""
         ring = self._rings.get(resolution)
-        return ring.until(self._at) if ring else Buckets(WIDTHS[resolution])
+        return ring.until(self._at) if ring else TimeBuckets(WIDTHS[resolution])
 
     @property
     def size(self) -> int:

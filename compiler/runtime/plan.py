@@ -21,7 +21,7 @@ MOST_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class PlannedStop:
     """A pipeline that is stopped: why, if it comes again, and what it has.
 
     Buffers let the messages they hold go early; those and the batches in flight go through first.
@@ -34,7 +34,7 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class NewNames:
     """What is filed under a new name, otherwise, and no more."""
 
     added: tuple[str, ...]
@@ -66,9 +66,9 @@ class Plan:
 
     kept: tuple[str, ...]
     added: tuple[str, ...]
-    changed: tuple[Ending, ...]
-    removed: tuple[Ending, ...]
-    connections: Names
+    changed: tuple[PlannedStop, ...]
+    removed: tuple[PlannedStop, ...]
+    connections: NewNames
     buckets: BucketChanges
     lost: int = 0
     """Messages that had not left the outputs in time, when it was done."""
@@ -216,12 +216,12 @@ def plan_of(
     )
 
 
-def _ending(pipeline: Pipeline, why: tuple[str, ...] = ()) -> Ending:
-    return Ending(pipeline.id, pipeline.held, pipeline.in_flight, why)
+def _ending(pipeline: Pipeline, why: tuple[str, ...] = ()) -> PlannedStop:
+    return PlannedStop(pipeline.id, pipeline.held, pipeline.in_flight, why)
 
 
-def _names(before: Mapping[str, Connection], after: Mapping[str, Connection]) -> Names:
-    return Names(
+def _names(before: Mapping[str, Connection], after: Mapping[str, Connection]) -> NewNames:
+    return NewNames(
         added=tuple(sorted(after.keys() - before.keys())),
         changed=tuple(
             sorted(

@@ -45,7 +45,7 @@ SUSPENDED_SECONDS = 0.00005
 """A read that took longer than this has let others run; one that did not took a microsecond."""
 
 
-class Place(Protocol):
+class InputContext(Protocol):
     """Where an input stands: what it says is said under its name."""
 
     clock: Clock
@@ -68,7 +68,7 @@ class Pump:
         self,
         source: Source,
         unpacking: Unpacking,
-        place: Place,
+        place: InputContext,
         turns: Turns,
         broke: Callable[[Exception], None],
         *,

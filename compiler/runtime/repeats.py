@@ -16,7 +16,7 @@ from typing import Protocol
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.families import Stage
-from headrace.compiler.runtime.signatures import Place
+from headrace.compiler.runtime.signatures import ComponentKey
 
 MOST_TEXTS = 8
 """Different messages of one component that are told of in a while."""
@@ -26,7 +26,7 @@ OTHERS = "failures with other texts"
 class Tell(Protocol):
     """Takes a failure that is told of; ``more`` are so many since it was told of last."""
 
-    def __call__(self, place: Place, count: int, *, is_more: bool) -> None:
+    def __call__(self, place: ComponentKey, count: int, *, is_more: bool) -> None:
         """Tell of it."""
 
 
@@ -42,7 +42,7 @@ class Repeats:
         self._clock = clock
         self._pauses = pauses
         self._tell = tell
-        self._untold: dict[Place, int] = {}
+        self._untold: dict[ComponentKey, int] = {}
         """How often each failure came since it was told of."""
         self._texts: Counter[tuple[Stage, int | None]] = Counter()
         self._step = 0
@@ -94,7 +94,7 @@ class Repeats:
                 self._texts[place[:2]] += 1
             self._tell(place, count, is_more=True)
 
-    def _counted(self) -> dict[Place, int]:
+    def _counted(self) -> dict[ComponentKey, int]:
         return {place: count for place, count in self._untold.items() if count}
 
     def _begin(self, now: float, step: int) -> None:

@@ -46,7 +46,7 @@ class RevertedInPart(Refused):
     """Some pipelines of the file were turned down as they were opened: they are `failed`."""
 
 
-class Ending(HeadraceError):
+class ShuttingDown(HeadraceError):
     """The server is shutting down; nothing was changed."""
 
     def __init__(self) -> None:
@@ -152,7 +152,7 @@ class Reverting:
             if refused:
                 raise NotReverted(self._world.shown(refused), "nothing was changed")
             if self._is_cancelled:
-                raise Ending
+                raise ShuttingDown
         except BaseException:
             await asyncio.gather(*(each.stop(0) for each in made.values()))
             raise

@@ -17,7 +17,7 @@ Counts = tuple[int, int, int]
 _KINDS = 3
 
 
-class Buckets(msgspec.Struct, frozen=True):
+class TimeBuckets(msgspec.Struct, frozen=True):
     """Buckets in a row, oldest first. Units: seconds since 1970, seconds."""
 
     width: int
@@ -55,13 +55,13 @@ class Ring:
                 self._counts = array("Q", self._counts)
                 self._counts[kind] += count
 
-    def until(self, at: float) -> Buckets:
+    def until(self, at: float) -> TimeBuckets:
         """Return the buckets up to the one of a moment, which need not be over."""
         number = int(at // self.width)
         first = max(self._first, number - self.size + 1)
         counts = self._counts[_KINDS * (first - self._first) :]
         counts.frombytes(bytes((_KINDS * (number - first + 1) - len(counts)) * counts.itemsize))
-        return Buckets(self.width, first * self.width, counts.tolist())
+        return TimeBuckets(self.width, first * self.width, counts.tolist())
 
     @property
     def bytes(self) -> int:

@@ -14,7 +14,7 @@ import msgspec
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.families import Stage
 
-Place = tuple[Stage, int | None, str]
+ComponentKey = tuple[Stage, int | None, str]
 
 MOST_SIGNATURES = 64
 
@@ -46,7 +46,7 @@ class Signature(msgspec.Struct, frozen=True):
         return Signature(*self.place, self.first_seen, now, self.count + 1)
 
     @property
-    def place(self) -> Place:
+    def place(self) -> ComponentKey:
         """What it is known by."""
         return self.stage, self.component, self.message
 
@@ -59,7 +59,7 @@ class Signatures:
     def __init__(self, clock: Clock, seconds: int) -> None:
         self._clock = clock
         self._seconds = seconds
-        self._known: dict[Place, Signature] = {}
+        self._known: dict[ComponentKey, Signature] = {}
         self.dropped = 0
         """How many made room for others."""
 

@@ -21,7 +21,7 @@ from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.failures import MOST_BYTES, cut
 from headrace.compiler.runtime.feed import Event, Feed
 from headrace.compiler.runtime.repeats import Repeats
-from headrace.compiler.runtime.signatures import Place
+from headrace.compiler.runtime.signatures import ComponentKey
 
 MESSAGES_PER_BATCH = 100
 QUIET_SECONDS = 0.1
@@ -126,7 +126,7 @@ class Watch:
         if self._feed.is_heard:
             self._failed.add(stage, component, message)
 
-    def _tell(self, place: Place, count: int, *, is_more: bool) -> None:
+    def _tell(self, place: ComponentKey, count: int, *, is_more: bool) -> None:
         stage, component, message = place
 
         def publish() -> Iterator[None]:

@@ -19,7 +19,7 @@ from headrace.compiler.largejson import LARGE, SLICE, decode_large
 MOST_WAITING = 64 * 1024 * 1024
 """Bytes of large bodies that are decoded or wait for it; beyond it a post is not taken."""
 
-Body = bytes | bytearray
+PostBody = bytes | bytearray
 
 
 class NoRoom(HeadraceError):
@@ -51,7 +51,7 @@ class WayIn:
         self._pipeline = pipeline
         self._large = large
 
-    def take(self, body: Body, origin: Origin | None) -> int | Coroutine[Any, Any, int]:
+    def take(self, body: PostBody, origin: Origin | None) -> int | Coroutine[Any, Any, int]:
         """Queue the messages of a post and return how many there were; what takes long is awaited.
 
         An array is one batch, anything else one message.
@@ -71,7 +71,7 @@ class WayIn:
             raise self._full(size)
         return len(batch)
 
-    async def _in_slices(self, body: Body, origin: Origin | None) -> int:
+    async def _in_slices(self, body: PostBody, origin: Origin | None) -> int:
         """Decode a large body, when it is its turn, unless it would not be taken anyway."""
         size, large = len(body), self._large
         if not self.ingress.has_room_for(size):
@@ -92,7 +92,7 @@ class WayIn:
         return NoRoom(f"pipeline '{self._pipeline}': {why}, nothing was taken")
 
 
-def _at_once(body: Body, decoding: Decoding) -> Batch | None:
+def _at_once(body: PostBody, decoding: Decoding) -> Batch | None:
     """Return the messages of a body that is not large; None where it takes long all the same.
 
     A text of 100 KB that nests deeper than messages do takes some ten milliseconds, and so do numbers

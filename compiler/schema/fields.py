@@ -311,7 +311,7 @@ class Identifier(Text):
         return text
 
 
-class DottedPath(Name):
+class MessageField(Name):
     """The place of a field in a message: a literal key, or keys joined by dots."""
 
     field_type = "message_field"

@@ -27,7 +27,7 @@ _BEGINNING = re.compile(r"https?://", re.IGNORECASE)
 _NOT_IN_A_URL = re.compile(r"[\x00-\x20\x7f]")
 
 
-class Address:
+class ParsedUrl:
     """An absolute http or https url; its text and its repr are without the user info."""
 
     __slots__ = ("location", "password", "text", "user")
@@ -49,7 +49,7 @@ class Address:
         return f"Address({self.location!r})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Address) and other.text == self.text
+        return isinstance(other, ParsedUrl) and other.text == self.text
 
     def __hash__(self) -> int:
         return hash(self.text)
@@ -76,7 +76,7 @@ class HttpUrl(Text):
         fault = Fault("wrong-type", f"expected {self.expects}, found {found}", found, self.expects)
         return ValidationError([fault])
 
-    def read(self, value: Any) -> Address:
+    def read(self, value: Any) -> ParsedUrl:
         """Take a url that can be requested."""
         text = super().read(value).strip()
         if objection := _objection(text):
@@ -86,7 +86,7 @@ class HttpUrl(Text):
             raise refused(
                 "not-a-url", message, found=text if found else None, expected=self.expects
             )
-        return Address(text)
+        return ParsedUrl(text)
 
 
 def _objection(text: str) -> str | None:

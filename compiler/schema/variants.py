@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar
 
 from marshmallow import ValidationError
 
-from headrace.compiler.schema.fields import DottedPath, Name, Strict, Text, refused
+from headrace.compiler.schema.fields import MessageField, Name, Strict, Text, refused
 from headrace.compiler.schema.records import Option, Record, faults_of, not_an_object
 from headrace.compiler.text.diagnostics import Codes, Fault, printable, shown, spelled
 from headrace.compiler.text.suggest import Others, did_you_mean, nearest, others
@@ -221,7 +221,7 @@ def _made(tag: str, variant: type[Record], value: Any) -> str | None:
 
 def _told(value: Any, known: Option) -> str:
     """Return a value as a suggestion repeats it: never one that may be a credential."""
-    is_plain = not isinstance(value, str) or type(known.field) in (Text, Name, DottedPath)
+    is_plain = not isinstance(value, str) or type(known.field) in (Text, Name, MessageField)
     return spelled(value) if is_plain else "..."
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from headrace.compiler.text.diagnostics import Codes, Fault, Path, printable, shown
 from headrace.compiler.text.mending import Edits
-from headrace.compiler.text.positions import Lines, Place
+from headrace.compiler.text.positions import LineIndex, Position
 
 CODES: Codes = {
     "alias": "A YAML alias names nothing that stands above it, or the value it is part of.",
@@ -40,7 +40,7 @@ FAULTS = 100
 """How many faults of its values a document is told at once."""
 
 
-class Malformed(Exception):
+class MalformedDocument(Exception):
     """The text cannot be read on: the fault, and the offset where it shows.
 
     ``mends`` are ways to put the text right, where whoever wrote it can only have meant one of them:
@@ -57,7 +57,7 @@ class _Node:
     """A value, where it stands, how many values it is made of and how deeply they are nested."""
 
     value: Any
-    place: Place
+    place: Position
     size: int = 1
     height: int = 0
 
@@ -79,12 +79,12 @@ class Building:
     What is wrong with one value or key is noted in ``faults`` with its offset, and reading goes on
     with null in its place, so that a document tells all of its faults at once. What is wrong
     with the text around values is ``overlooked``: they all stand there as they are meant. What
-    leaves the rest without meaning raises `Malformed`.
+    leaves the rest without meaning raises `MalformedDocument`.
     """
 
-    lines: Lines
+    lines: LineIndex
     value: Any = None
-    place: Place = field(default_factory=lambda: Place(0))
+    place: Position = field(default_factory=lambda: Position(0))
     faults: list[tuple[Fault, int]] = field(default_factory=list)
     overlooked: list[tuple[Fault, int]] = field(default_factory=list)
     most: int = VALUES
@@ -100,7 +100,7 @@ class Building:
         return bool(self._open)
 
     @property
-    def innermost(self) -> Place:
+    def innermost(self) -> Position:
         """Where the list or object starts that is open now."""
         return self._open[-1].place
 
@@ -136,7 +136,7 @@ class Building:
         """Take the key of the next value. Of two values under one key the first one stays."""
         inner = self._open[-1]
         if anchor is not None:
-            self._anchors[anchor] = _Node(name, Place(offset))
+            self._anchors[anchor] = _Node(name, Position(offset))
         inner.key, inner.key_offset = name, offset
         if name in inner.value and len(self.faults) < FAULTS:
             self.refuse(self._twice(name, inner.place), offset)
@@ -146,7 +146,7 @@ class Building:
         if isinstance(value, Fault):
             self.refuse(value, offset)
             value = None
-        place = Place(offset)
+        place = Position(offset)
         self._add(value, place, 1, 0)
         if anchor is not None:
             self._anchors[anchor] = _Node(value, place)
@@ -156,12 +156,12 @@ class Building:
     ) -> None:
         """Take the beginning of an object or a list."""
         if len(self._open) == DEPTH:
-            raise Malformed(_TOO_DEEP, offset)
+            raise MalformedDocument(_TOO_DEEP, offset)
         if anchor is not None:
             # From here to its end the name means the value that contains the alias.
             self._anchors.pop(anchor, None)
         inside: Any = {} if isinstance(value, dict) else []
-        self._open.append(_Open(value, Place(offset, inside=inside), anchor=anchor))
+        self._open.append(_Open(value, Position(offset, inside=inside), anchor=anchor))
 
     def end(self) -> None:
         """Take the end of what was begun last."""
@@ -177,16 +177,16 @@ class Building:
             return self.scalar(self._unknown(name), offset)
         self._aliased += node.size
         if self._aliased > ALIASED:
-            raise Malformed(_TOO_MANY, offset)
+            raise MalformedDocument(_TOO_MANY, offset)
         if len(self._open) + node.height > DEPTH:
-            raise Malformed(_TOO_DEEP, offset)
-        place = Place(offset, inside=node.place.inside, spelt=node.place.offset)
+            raise MalformedDocument(_TOO_DEEP, offset)
+        place = Position(offset, inside=node.place.inside, spelt=node.place.offset)
         self._add(node.value, place, node.size, node.height)
 
-    def _add(self, value: Any, place: Place, size: int, height: int) -> None:
+    def _add(self, value: Any, place: Position, size: int, height: int) -> None:
         self._values += 1
         if self._values > self.most:
-            raise Malformed(_too_large(self.most), place.offset)
+            raise MalformedDocument(_too_large(self.most), place.offset)
         if not self._open:
             self.value, self.place = value, place
             return
@@ -208,7 +208,7 @@ class Building:
         steps = (o.key if isinstance(o.value, dict) else len(o.value) for o in self._open)
         return tuple(step for step in steps if step is not None)
 
-    def _twice(self, name: str, place: Place) -> Fault:
+    def _twice(self, name: str, place: Position) -> Fault:
         first = place.member(name) or place
         line, column = self.lines.at(first.offset if first.key is None else first.key)
         return Fault(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from headrace.compiler.text.composing import Malformed
+from headrace.compiler.text.composing import MalformedDocument
 from headrace.compiler.text.diagnostics import Codes, Fault
 
 CODES: Codes = {
@@ -41,23 +41,23 @@ def decoded(text: bytes | str) -> str:
 def check(text: str, format: Format, whole: bytes | str = "") -> None:
     """Refuse what no document is written in; ``whole`` is what the text was decoded from.
 
-    Raises: `Malformed` at the first such character.
+    Raises: `MalformedDocument` at the first such character.
     """
     if refused := _REFUSED[format].search(text):
-        raise Malformed(_fault(text, refused.start(), _marked(whole)), refused.start())
+        raise MalformedDocument(_fault(text, refused.start(), _marked(whole)), refused.start())
     if not text.strip(" \t\r\n"):
-        raise Malformed(Fault("empty-document", "the document is empty"), 0)
+        raise MalformedDocument(Fault("empty-document", "the document is empty"), 0)
 
 
 def check_size(text: bytes | str) -> None:
     """Refuse a text that is too large, or wide, before anything is done to it.
 
-    Raises: `Malformed` at its start.
+    Raises: `MalformedDocument` at its start.
     """
     if len(text) > LARGEST:
-        raise Malformed(_TOO_LARGE, 0)
+        raise MalformedDocument(_TOO_LARGE, 0)
     if isinstance(text, bytes) and _WIDE.match(text):
-        raise Malformed(_UTF_16, 0)
+        raise MalformedDocument(_UTF_16, 0)
 
 
 def _marked(text: bytes | str) -> int:

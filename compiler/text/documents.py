@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from headrace.compiler.text.composing import VALUES, Building, Malformed
+from headrace.compiler.text.composing import VALUES, Building, MalformedDocument
 from headrace.compiler.text.decoding import LARGEST, Format, check, check_size, decoded
 from headrace.compiler.text.diagnostics import (
     Diagnostic,
@@ -25,7 +25,7 @@ from headrace.compiler.text.diagnostics import (
 )
 from headrace.compiler.text.jsonsource import read_json
 from headrace.compiler.text.mending import Edits, MendedLines, mended
-from headrace.compiler.text.positions import Lines, Place
+from headrace.compiler.text.positions import LineIndex, Position
 from headrace.compiler.text.spelling import spelt_at
 
 _MOST_GOES = 30
@@ -69,8 +69,8 @@ class Document:
     file: str | None
     text: str = field(repr=False)
     value: Any
-    _place: Place = field(repr=False)
-    _lines: Lines = field(repr=False)
+    _place: Position = field(repr=False)
+    _lines: LineIndex = field(repr=False)
     _read: str = field(repr=False)
     """The text that places count in: another one if it had to be mended."""
 
@@ -95,10 +95,10 @@ class Document:
             return self.position(path, fault.on_key)
         place, string = found
         start = place.offset if place.spelt is None else place.spelt
-        index = Lines(string).offset(spot.line, spot.column)
+        index = LineIndex(string).offset(spot.line, spot.column)
         return self._lines.at(spelt_at(self._read, start, string, index))
 
-    def _find(self, path: Path) -> tuple[Place, str] | None:
+    def _find(self, path: Path) -> tuple[Position, str] | None:
         """Return a string and its place; None if there is none at that path."""
         place, value = self._place, self.value
         for step in path:
@@ -162,7 +162,7 @@ class _Reading:
     goes: int = 0
     """How often it was read again."""
 
-    def of(self, text: str, lines: Lines) -> list[_Read]:
+    def of(self, text: str, lines: LineIndex) -> list[_Read]:
         """Read the text, or one that was mended; what cannot be read is mended further.
 
         It is read in several ways where each of them may be meant.
@@ -170,7 +170,7 @@ class _Reading:
         building = Building(lines, most=self.most_values)
         try:
             _reader(self.format)(text, building)
-        except Malformed as cause:
+        except MalformedDocument as cause:
             said = [_diagnosed(cause, lines, self.file)]
             further = self._mended(text, lines, cause) or [_Read(self._told(building))]
             return [replace(each, told=[*said, *each.told], is_malformed=True) for each in further]
@@ -184,7 +184,7 @@ class _Reading:
             )
         ]
 
-    def _mended(self, text: str, lines: Lines, cause: Malformed) -> list[_Read]:
+    def _mended(self, text: str, lines: LineIndex, cause: MalformedDocument) -> list[_Read]:
         """Return what is read when a text is put right, once for each thing that it then says."""
         found = list[_Read]()
         for way, edits in enumerate(cause.mends):
@@ -195,7 +195,7 @@ class _Reading:
             found += [each for each in nearest if not any(_is_same(each, other) for other in found)]
         return found if len(found) == 1 else [each for each in found if each.document is not None]
 
-    def _again(self, text: str, lines: Lines, edits: Edits) -> list[_Read] | None:
+    def _again(self, text: str, lines: LineIndex, edits: Edits) -> list[_Read] | None:
         self.goes += 1
         if self.goes > max(_FEWEST_GOES, min(_MOST_GOES, _READ_AGAIN // len(text))):
             return None
@@ -216,13 +216,13 @@ def read(
 
     Raises: `Unreadable` with everything that is wrong with it, as far as it could be read.
     """
-    characters, lines = "", Lines("")
+    characters, lines = "", LineIndex("")
     try:
         check_size(text)
         characters = decoded(text)
-        lines = Lines(characters)
+        lines = LineIndex(characters)
         check(characters, format, text)
-    except Malformed as cause:
+    except MalformedDocument as cause:
         told = [_diagnosed(cause, lines, file)]
         raise Unreadable(told, characters) from cause
     readings = _Reading(format, file, characters, most_values).of(characters, lines)
@@ -291,7 +291,7 @@ def _reader(format: Format) -> Callable[[str, Building], None]:
     return read_yaml
 
 
-def _diagnosed(cause: Malformed, lines: Lines, file: str | None) -> Diagnostic:
+def _diagnosed(cause: MalformedDocument, lines: LineIndex, file: str | None) -> Diagnostic:
     return diagnosed(cause.fault, file, lines.at(cause.offset), cause.fault.path)
 
 

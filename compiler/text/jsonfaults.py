@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from headrace.compiler.text.composing import Building, Malformed
+from headrace.compiler.text.composing import Building, MalformedDocument
 from headrace.compiler.text.diagnostics import Codes, Fault, printable
 from headrace.compiler.text.suggest import did_you_mean
 
@@ -23,12 +23,12 @@ _STRING = re.compile(STRING_SO_FAR)
 _WORD = re.compile(r"""[^\s,:\[\]{}"']{1,40}""")
 
 
-def no_value(text: str, at: int, building: Building) -> Malformed:
+def no_value(text: str, at: int, building: Building) -> MalformedDocument:
     """Something else stands where a value has to be."""
     return _stray(text, at, building) or _word(text, at, "a value")
 
 
-def no_key(text: str, at: int, building: Building) -> Malformed:
+def no_key(text: str, at: int, building: Building) -> MalformedDocument:
     """Something else stands where a key and its colon have to be."""
     if fault := _stray(text, at, building):
         return fault
@@ -39,7 +39,7 @@ def no_key(text: str, at: int, building: Building) -> Malformed:
     return _word(text, at, "a key")
 
 
-def no_comma(text: str, at: int, building: Building) -> Malformed:
+def no_comma(text: str, at: int, building: Building) -> MalformedDocument:
     """Something else stands where a comma or the end of a list or an object has to be."""
     if fault := _stray(text, at, building):
         return fault
@@ -57,12 +57,12 @@ def comma_too_many(closing: str) -> Fault:
     return Fault("malformed-json", f"a comma before '{closing}' is not JSON: remove it")
 
 
-def after_the_end(at: int) -> Malformed:
+def after_the_end(at: int) -> MalformedDocument:
     """Something follows the value that is the whole document."""
     return _malformed("text after the end of the document", at)
 
 
-def _stray(text: str, at: int, building: Building) -> Malformed | None:
+def _stray(text: str, at: int, building: Building) -> MalformedDocument | None:
     """What is wrong wherever it stands: the end, a comment, a single quote, a broken string."""
     if at == len(text):
         return _cut_short(building)
@@ -76,13 +76,13 @@ def _stray(text: str, at: int, building: Building) -> Malformed | None:
     return _broken_string(text, at, string.end())
 
 
-def _cut_short(building: Building) -> Malformed:
+def _cut_short(building: Building) -> MalformedDocument:
     what, closing = ("object", "}") if building.in_object else ("list", "]")
     message = f"the {what} that starts here does not end"
     return _malformed(message, building.innermost.offset, expected=f"'{closing}'")
 
 
-def _broken_string(text: str, at: int, end: int) -> Malformed:
+def _broken_string(text: str, at: int, end: int) -> MalformedDocument:
     if end == len(text):
         return _malformed("the string that starts here does not end", at, expected="'\"'")
     if text[end] == "\\":
@@ -94,7 +94,7 @@ def _broken_string(text: str, at: int, end: int) -> Malformed:
     )
 
 
-def _word(text: str, at: int, expected: str) -> Malformed:
+def _word(text: str, at: int, expected: str) -> MalformedDocument:
     word = _WORD.match(text, at)
     if word is None:
         message = f"{_quoted(text[at])} cannot stand here"
@@ -120,5 +120,5 @@ def _malformed(
     found: str | None = None,
     expected: str | None = None,
     suggestion: str | None = None,
-) -> Malformed:
-    return Malformed(Fault("malformed-json", message, found, expected, suggestion), at)
+) -> MalformedDocument:
+    return MalformedDocument(Fault("malformed-json", message, found, expected, suggestion), at)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from headrace.compiler.text.positions import Lines
+from headrace.compiler.text.positions import LineIndex
 
 _MOST_REFERENCES = 100
 """Of references on one line these are looked at: each looks for where its text begins."""
@@ -44,10 +44,10 @@ def mended(text: str, edits: Edits) -> str:
     return "".join([*pieces, text[done:]])
 
 
-class MendedLines(Lines):
+class MendedLines(LineIndex):
     """Lines of a mended text: an offset in it has the place of the same character in the one before."""
 
-    def __init__(self, text: str, edits: Edits, before: Lines) -> None:
+    def __init__(self, text: str, edits: Edits, before: LineIndex) -> None:
         super().__init__(text)
         self._edits, self._before = edits, before
         self._begins: list[int] = []

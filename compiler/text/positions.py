@@ -16,7 +16,7 @@ def lines_of(text: str) -> list[str]:
     return _BREAK.split(text)
 
 
-class Lines:
+class LineIndex:
     """Turns an offset in a text into a line and a column, both counted from 1, and back.
 
     Lines are looked for when somebody asks, and no further than that takes: most texts have nothing
@@ -60,7 +60,7 @@ class Lines:
 
 
 @dataclass(slots=True)
-class Place:
+class Position:
     """The offset of a value, that of its key in the object it is in, and what is inside.
 
     ``spelt`` is where the value is written out, if it stands here under a name only (an alias).
@@ -68,10 +68,10 @@ class Place:
 
     offset: int
     key: int | None = None
-    inside: dict[str, Place] | list[Place] | None = None
+    inside: dict[str, Position] | list[Position] | None = None
     spelt: int | None = None
 
-    def member(self, step: str | int) -> Place | None:
+    def member(self, step: str | int) -> Position | None:
         """Return the place of one member, or nothing if there is no such member."""
         if isinstance(self.inside, dict):
             return self.inside.get(step) if isinstance(step, str) else None
@@ -79,7 +79,7 @@ class Place:
             return None
         return self.inside[step] if 0 <= step < len(self.inside) else None
 
-    def members(self) -> Iterator[tuple[Place, Place]]:
+    def members(self) -> Iterator[tuple[Position, Position]]:
         """Yield each place inside, also further in, after the one around it; of aliases nothing."""
         waiting = [self]
         while waiting:

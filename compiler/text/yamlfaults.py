@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import yaml
 
-from headrace.compiler.text.composing import Building, Malformed
+from headrace.compiler.text.composing import Building, MalformedDocument
 from headrace.compiler.text.diagnostics import Codes, Fault, printable
 from headrace.compiler.text.mending import (
     Edits,
@@ -79,19 +79,21 @@ SECOND_DOCUMENT = Fault(
 )
 
 
-def malformed(error: yaml.MarkedYAMLError, text: str, building: Building) -> Malformed:
+def malformed(error: yaml.MarkedYAMLError, text: str, building: Building) -> MalformedDocument:
     """Return what libyaml found, in words for whoever wrote the text."""
     problem = str(error.problem)
     here = error.problem_mark.index if error.problem_mark else len(text)
     start = error.context_mark.index if error.context_mark else here
     if text.startswith("\t", here):
         fault = Fault("tab", "a tab cannot indent YAML: use spaces")
-        return Malformed(fault, here, with_blanks_for_tabs(text, here))
+        return MalformedDocument(fault, here, with_blanks_for_tabs(text, here))
     if problem in (*_INSIDE, _NO_START) and (found := reference_at(text, here)):
         reference, edits = found
         message = f"inside {{ }} and [ ] a text with {reference} has to be in quotes"
         hint = f'write "{reference}", if a text is taken here'
-        return Malformed(Fault("malformed-yaml", message, suggestion=hint), edits[0].at, [edits])
+        return MalformedDocument(
+            Fault("malformed-yaml", message, suggestion=hint), edits[0].at, [edits]
+        )
     if problem == _NO_START:
         sign = printable(text[here : here + 1])
         message = f"'{sign}' cannot start a value: put the value in quotes"
@@ -117,16 +119,16 @@ def _ends_inside(building: Building, text: str, here: int) -> bool:
     return building.is_open and not text[here:].strip() and text[building.innermost.offset] in "[{"
 
 
-def not_a_key(what: str, at: int) -> Malformed:
+def not_a_key(what: str, at: int) -> MalformedDocument:
     """A list, an object or an alias stands where a key has to be."""
-    return Malformed(
+    return MalformedDocument(
         Fault("key-not-text", f"{what} cannot be a key", found=what, expected="a string"), at
     )
 
 
-def nothing() -> Malformed:
+def nothing() -> MalformedDocument:
     """The text consists of blanks and comments."""
-    return Malformed(Fault("empty-document", "the document is empty"), 0)
+    return MalformedDocument(Fault("empty-document", "the document is empty"), 0)
 
 
 def _quoted(building: Building, text: str, at: int) -> list[Edits]:
@@ -138,5 +140,5 @@ def _quoted(building: Building, text: str, at: int) -> list[Edits]:
     return [] if edits is None else [edits]
 
 
-def _malformed(message: str, at: int, mends: Sequence[Edits] = ()) -> Malformed:
-    return Malformed(Fault("malformed-yaml", message), at, mends)
+def _malformed(message: str, at: int, mends: Sequence[Edits] = ()) -> MalformedDocument:
+    return MalformedDocument(Fault("malformed-yaml", message), at, mends)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.component.checkcontext import Ground
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Connection
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BuildRefused
@@ -21,9 +21,9 @@ from headrace.compiler.schema.fields import (
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.structures import ListOf, RecordOf
-from headrace.compiler.schema.urls import Address, HttpUrl
+from headrace.compiler.schema.urls import HttpUrl, ParsedUrl
 from headrace.compiler.text.diagnostics import Fault, Path
-from headrace.connectors.clickhouse.clickhouse_table import RECEIVED_AT, Table
+from headrace.connectors.clickhouse.clickhouse_table import RECEIVED_AT, ClickHouseTable
 from headrace.connectors.disk.paths import FilePath
 from headrace.connectors.network.tls import TlsFiles
 from headrace.connectors.tables.cells import CELLS, date, decimal, timestamp
@@ -47,7 +47,7 @@ class ClickHouseConnection(Connection, kind="clickhouse", listed=4):
     proxy is taken from the environment.
     """
 
-    url: Address = option(
+    url: ParsedUrl = option(
         HttpUrl(), "Base url of its HTTP interface.", elsewhere="address endpoint host server"
     )
     database: str = option(Identifier(), "Database; it has to exist.", elsewhere="db dbname")
@@ -97,9 +97,9 @@ class ClickHouseConnection(Connection, kind="clickhouse", listed=4):
         if _NOT_IN_A_HEADER.search(self.user):
             yield _not_sent("user", ("user",))
 
-    def examine(self, ground: Ground) -> Iterator[Fault]:
+    def examine(self, context: CheckContext) -> Iterator[Fault]:
         """Tell of a server that would be sent the password in the clear."""
-        yield from super().examine(ground)
+        yield from super().examine(context)
         yield from self._in_the_clear(("url",))
 
     def _in_the_clear(self, path: Path) -> Iterator[Fault]:
@@ -240,7 +240,7 @@ class ClickHouseOutput(TableOutput, kind="clickhouse", listed=7):
         return ClickHouseSink(
             connection.server(ctx, limits),
             connection.database,
-            Table(database, name, self.stored_columns(), self.order_by),
+            ClickHouseTable(database, name, self.stored_columns(), self.order_by),
             self.rows(ctx, _CELLS),
             ctx,
             creates=self.create_table,

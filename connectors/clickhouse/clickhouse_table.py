@@ -46,7 +46,7 @@ _FINER = re.compile(r"DateTime64\([4-9]\b.*")
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ClickHouseTable:
     """The table of an output. ``order_by`` is its sorting key; empty: by the time of arrival.
 
     Its database is empty where that of the connection is meant.
@@ -99,7 +99,7 @@ def described(answer: bytes) -> dict[str, tuple[str, str]]:
     return {row[0]: (row[1], row[2]) for row in rows}
 
 
-def unfit(table: Table, found: Mapping[str, tuple[str, str]]) -> BuildRefused | None:
+def unfit(table: ClickHouseTable, found: Mapping[str, tuple[str, str]]) -> BuildRefused | None:
     """Return why a table that is there cannot take our rows, for its first column that cannot."""
     for index, column in enumerate(table.columns):
         path: Path = ("table",) if column is PAYLOAD else ("columns", index, "name")
@@ -124,12 +124,12 @@ def bare(type_name: str) -> str:
     return type_name
 
 
-def has_other_types(table: Table, found: Mapping[str, tuple[str, str]]) -> bool:
+def has_other_types(table: ClickHouseTable, found: Mapping[str, tuple[str, str]]) -> bool:
     """Return whether the server has something to convert, beside what may be NULL."""
     return any(bare(found[each.name][0]) != PACKERS[each.type][0] for each in table.columns)
 
 
-def narrow(table: Table, found: Mapping[str, tuple[str, str]]) -> Iterator[str]:
+def narrow(table: ClickHouseTable, found: Mapping[str, tuple[str, str]]) -> Iterator[str]:
     """Yield what to warn of: columns that may change a value."""
     for column in table.columns:
         there = bare(found[column.name][0])
@@ -140,7 +140,7 @@ def narrow(table: Table, found: Mapping[str, tuple[str, str]]) -> Iterator[str]:
             )
 
 
-def finer(table: Table, found: Mapping[str, tuple[str, str]]) -> frozenset[str]:
+def finer(table: ClickHouseTable, found: Mapping[str, tuple[str, str]]) -> frozenset[str]:
     """Return the timestamps of which the table keeps more than milliseconds."""
     return frozenset(
         each.name

@@ -29,7 +29,7 @@ from yarl import URL
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.errors import BuildRefused, Unreachable
-from headrace.compiler.schema.urls import Address
+from headrace.compiler.schema.urls import ParsedUrl
 from headrace.connectors.clickhouse.error_codes import CODE_HEADER, answer
 from headrace.connectors.network.refusal import (
     CONNECT_SECONDS,
@@ -59,7 +59,7 @@ class Limits:
     """What is read of an error: the server quotes rows in it, of whatever length."""
 
 
-class Lost(Unreachable):
+class ConnectionLost(Unreachable):
     """The connection broke after something was sent: nobody knows whether the server has it."""
 
 
@@ -68,7 +68,7 @@ class ClickHouseServer:
 
     def __init__(
         self,
-        address: Address,
+        address: ParsedUrl,
         user: str,
         password: str,
         tls: ssl.SSLContext | None,
@@ -105,7 +105,7 @@ class ClickHouseServer:
         Raises:
             Answer: it says no.
             BuildRefused: TLS as configured cannot work, or somebody else answers.
-            Unreachable: it does not answer; `Lost` if it may have run the statement all the same.
+            Unreachable: it does not answer; `ConnectionLost` if it may have run the statement all the same.
         """
         session, seconds = self._session or self._opened(), seconds or self.limits.answer_seconds
         url = URL(self._url).with_query({"query": statement, **parameters})
@@ -187,7 +187,7 @@ class ClickHouseServer:
             return turned_away(fault)
         if isinstance(cause, ClientResponseError):
             return self.stranger()
-        return Lost(str(self._outage.of("closed the connection")))
+        return ConnectionLost(str(self._outage.of("closed the connection")))
 
     async def _plaintext_fault(self) -> str | None:
         """Return that the server speaks TLS, if it does: then it hangs up on whoever does not."""

@@ -72,7 +72,7 @@ _COLUMN = re.compile(r"\b(?:[Cc]olumn|key|name:) [`'\"]?(\w+)\b")
 
 
 @dataclass(eq=False)
-class Answer(Exception):
+class ErrorAnswer(Exception):
     """An answer that is no success: its HTTP status, and what ClickHouse says if it says anything."""
 
     status: int
@@ -113,15 +113,15 @@ class Answer(Exception):
         return next((each for each in _COLUMN.findall(self.sentence) if each in columns), None)
 
 
-def answer(status: int, code: str | None, body: str) -> Answer:
+def answer(status: int, code: str | None, body: str) -> ErrorAnswer:
     """Return what an answer says; ``code`` is that of its header."""
     found = _CODE.search(body)
     number = code if code is not None and code.isdecimal() else found[1] if found else None
     if number is None or len(number) > _MOST_DIGITS:
-        return Answer(status, None, "", "")
+        return ErrorAnswer(status, None, "", "")
     name = _NAME.search(body[-_MOST_READ:])
     sentence = _SENTENCE.search(body)  # the first line of it: then come rows, or advice
     said = sentence[1][:_MOST_READ] if sentence else ""
     while (less := _NOISE.sub("", said)) != said:
         said = less
-    return Answer(status, int(number), name[1] if name else "", said.strip().rstrip(".:"))
+    return ErrorAnswer(status, int(number), name[1] if name else "", said.strip().rstrip(".:"))

@@ -11,24 +11,24 @@ from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
-from headrace.compiler.largejson import Turn
+from headrace.compiler.largejson import WritingTurn
 from headrace.compiler.text.diagnostics import Fault, Path
 from headrace.connectors.clickhouse.clickhouse_table import (
-    Table,
+    ClickHouseTable,
     described,
     finer,
     has_other_types,
     narrow,
     unfit,
 )
-from headrace.connectors.clickhouse.connection import ClickHouseServer, Lost
+from headrace.connectors.clickhouse.connection import ClickHouseServer, ConnectionLost
 from headrace.connectors.clickhouse.error_codes import (
     ACCESS_DENIED,
     NOT_CONVERTED,
     NOT_LET_IN,
     UNKNOWN_DATABASE,
     UNKNOWN_TABLE,
-    Answer,
+    ErrorAnswer,
 )
 from headrace.connectors.clickhouse.native import Blocks
 from headrace.connectors.tables.output import PAYLOAD
@@ -52,7 +52,7 @@ class ClickHouseSink(AwaitingSink):
         self,
         server: ClickHouseServer,
         database: str,
-        table: Table,
+        table: ClickHouseTable,
         rows: Rows,
         ctx: Context,
         *,
@@ -64,7 +64,7 @@ class ClickHouseSink(AwaitingSink):
         self._creates, self._has_tokens = creates, has_tokens
         self._parameters = {"database": table.database or database, **ALWAYS, **settings}
         self._insertion, self._blocks = table.insertion, Blocks(table.columns)
-        self._tokens = Tokens()
+        self._tokens = DeduplicationTokens()
         self._told: set[str] = set()
 
     async def start(self) -> None:
@@ -90,7 +90,7 @@ class ClickHouseSink(AwaitingSink):
             return
         try:
             await self._insert(block)
-        except Answer as said:
+        except ErrorAnswer as said:
             raise self._failure(said) from None
         except BuildRefused as refused:  # since it was built: not for every batch anew
             raise Unreachable(str(refused)) from None
@@ -118,7 +118,7 @@ class ClickHouseSink(AwaitingSink):
             parameters = {**parameters, "insert_deduplication_token": token}
         try:
             await self._sent(block, parameters)
-        except Lost:
+        except ConnectionLost:
             if not self._has_tokens:
                 raise
             await self._sent(block, parameters)
@@ -131,7 +131,7 @@ class ClickHouseSink(AwaitingSink):
         """Run a statement of the start; refuse the output with what the server says against it."""
         try:
             answered = await self._server.ask(statement, self._parameters)
-        except Answer as said:
+        except ErrorAnswer as said:
             raise self._refusal(said, path) from None
         if expected is not None and answered != expected:
             raise self._server.stranger()
@@ -146,7 +146,7 @@ class ClickHouseSink(AwaitingSink):
         statement = f"DESCRIBE TABLE {self._table.quoted} FORMAT JSONCompactEachRow"
         try:
             answered = await self._server.ask(statement, self._parameters)
-        except Answer as said:
+        except ErrorAnswer as said:
             if said.code == ACCESS_DENIED:
                 return
             raise self._refusal(said, ("table",)) from None
@@ -171,11 +171,11 @@ class ClickHouseSink(AwaitingSink):
         nothing = self._blocks.block([[] for _ in self._table.columns])
         try:
             await self._server.ask(self._insertion, self._parameters, nothing)
-        except Answer as said:
+        except ErrorAnswer as said:
             if said.code in NOT_CONVERTED:
                 raise self._refusal(said, self._place(said)) from None
 
-    def _place(self, said: Answer) -> Path:
+    def _place(self, said: ErrorAnswer) -> Path:
         """Return where the type stands of the column that an answer is about."""
         names = self._table.names
         named = said.column(names)
@@ -183,7 +183,7 @@ class ClickHouseSink(AwaitingSink):
             return ("table",)
         return ("columns", names.index(named), "type")
 
-    def _refusal(self, said: Answer, path: Path) -> Exception:
+    def _refusal(self, said: ErrorAnswer, path: Path) -> Exception:
         """Return what to raise for a no while the output is started."""
         where, words = self._server.where, self._server.quoted(said.words)
         if said.is_passing:
@@ -199,7 +199,7 @@ class ClickHouseSink(AwaitingSink):
             remedy = "the right to create it, or 'create_table: false'" if may_not else None
         return BuildRefused(Fault("turned-away", message, expected=remedy, path=path))
 
-    def _failure(self, said: Answer) -> Exception:
+    def _failure(self, said: ErrorAnswer) -> Exception:
         """Return what to raise for a batch that is refused, in words that are the same each time."""
         signature = said.signature(self._table.names)
         text = f"{self._server.where} says {signature}"
@@ -211,7 +211,7 @@ class ClickHouseSink(AwaitingSink):
         return BatchFailed(text)
 
 
-class Tokens:
+class DeduplicationTokens:
     """What the server knows a batch by, if it is sent twice.
 
     The same content is sent again on purpose as well, so a token is that of one delivery: its place
@@ -228,7 +228,7 @@ class Tokens:
 
     async def of_long(self, block: bytes, clock: Clock) -> str:
         """The same, in turns with others."""
-        digest, turn = blake2b(digest_size=16), Turn(clock)
+        digest, turn = blake2b(digest_size=16), WritingTurn(clock)
         for start in range(0, len(block), HASHED_BYTES):
             digest.update(memoryview(block)[start : start + HASHED_BYTES])
             await turn.end()

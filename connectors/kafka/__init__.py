@@ -14,9 +14,9 @@ from headrace.compiler.errors import BuildRefused
 from headrace.compiler.schema.fields import (
     Choice,
     ConnectionName,
-    DottedPath,
     Identifier,
     Integer,
+    MessageField,
     Name,
     SecretText,
     refused,
@@ -200,7 +200,7 @@ class KafkaInput(Input, kind="kafka", listed=3, elsewhere="kafka_consumer kafka_
             max_batch=self.max_batch,
         )
 
-    def glimpse(self, ctx: Context) -> tuple[Source, Sequence[str]]:
+    def sample_source(self, ctx: Context) -> tuple[Source, Sequence[str]]:
         """Build what reads the topic under a group of its own that nobody ever joins."""
         group = f"headrace-{ctx.pipeline}"
         source = KafkaSample(
@@ -235,7 +235,7 @@ class KafkaOutput(Output, kind="kafka", listed=4, elsewhere="kafka_franz kafka_p
     connection: str = option(ConnectionName("kafka"), "Connection to write to.")
     topic: str = option(TopicName(fixed=TOPIC), "Topic to write to.", elsewhere="topics")
     key: str | None = option(
-        DottedPath(),
+        MessageField(),
         "Field that holds a record's key: a string as it is, anything else as JSON text. Without the"
         " field, or with null in it, a record has no key.",
         default=None,
@@ -243,7 +243,7 @@ class KafkaOutput(Output, kind="kafka", listed=4, elsewhere="kafka_franz kafka_p
         elsewhere="key_field message_key partition_key",
     )
     headers: dict[str, str] | None = option(
-        ObjectOf(DottedPath(), noun="dotted path", null_is_absent=True),
+        ObjectOf(MessageField(), noun="dotted path", null_is_absent=True),
         "Headers of a record, by name: the field that holds the value, written as a key is. Without"
         " the field, or with null in it, a record does not have the header.",
         default=None,

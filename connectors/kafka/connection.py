@@ -19,7 +19,7 @@ from headrace.connectors.kafka.addresses import Broker, spelt
 from headrace.connectors.kafka.metadata import (
     TOPIC_SECONDS,
     Metadata,
-    Missing,
+    NotThere,
     advertised,
     coordinator,
     metadata_of,
@@ -144,7 +144,7 @@ class Cluster:
         broker, metadata = await self._ask(topic, seconds)
         with self._ctx.clock.outside():
             if not {*metadata.leaders.values()} <= metadata.brokers.keys():
-                raise Missing(f"a partition of '{topic}' has no leader")
+                raise NotThere(f"a partition of '{topic}' has no leader")
             needed = {*metadata.places}
             try:
                 if group is not None:
@@ -153,7 +153,7 @@ class Cluster:
                 for each in sorted(needed - {broker}):
                     await self._probe(each, seconds)
             except (BuildRefused, Unreachable) as cause:
-                raise Missing(str(cause)) from cause
+                raise NotThere(str(cause)) from cause
 
     async def _ask(self, topic: str, seconds: float) -> tuple[Broker, Metadata]:
         return await self._first(self._ask_one(each, topic, seconds) for each in self._addresses)
@@ -192,7 +192,7 @@ class Cluster:
         """See that a broker is where the brokers say."""
         try:
             await self._talk(advertised(broker), seconds, _nothing)
-        except Missing:
+        except NotThere:
             raise
         except Unreachable as cause:
             raise Unreachable(f"{cause}; {ADVERTISED}") from cause
@@ -279,7 +279,7 @@ async def _nothing(connection: Any) -> None:
 def _reason(causes: Collection[BaseException | None]) -> BaseException:
     """Return the one reason of all brokers; that one says no counts for more than silence."""
     found = [cause for cause in causes if cause is not None]
-    for kind in (BuildRefused, Missing):
+    for kind in (BuildRefused, NotThere):
         for cause in found:
             if isinstance(cause, kind):
                 return cause

@@ -11,7 +11,7 @@ from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.connectors.kafka.connection import Cluster
-from headrace.connectors.kafka.metadata import Missing
+from headrace.connectors.kafka.metadata import NotThere
 
 LOOK_SECONDS = 1.0
 """How long a batch waits before the brokers are asked; how long they may take to say."""
@@ -64,7 +64,7 @@ class HealthCheck:
         """Return what is wrong, as the brokers say; None when that may be over in a moment."""
         try:
             await self._cluster.examine(self._topic, self._group, LOOK_SECONDS)
-        except Missing as cause:
+        except NotThere as cause:
             now = self._ctx.clock.monotonic()
             if self._missing_since is None:
                 self._missing_since = now

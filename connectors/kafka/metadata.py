@@ -18,11 +18,11 @@ ASK_SECONDS = 0.1
 """How often a broker is asked for that topic."""
 
 
-class Missing(Unreachable):
+class NotThere(Unreachable):
     """The brokers answer, and something is not there. It may come by itself."""
 
 
-class NoTopic(Missing):
+class NoTopic(NotThere):
     """The brokers know no topic of that name, and make none."""
 
 
@@ -79,7 +79,7 @@ async def metadata_of(
         if clock.monotonic() > ends:
             if code is None or error is not NoError:
                 raise NoTopic(f"{where} has no topic '{topic}', and makes none")
-            raise Missing(f"{where}, asked for the topic '{topic}', {metadata.lacks}")
+            raise NotThere(f"{where}, asked for the topic '{topic}', {metadata.lacks}")
         await clock.sleep(ASK_SECONDS)
 
 
@@ -107,7 +107,7 @@ async def coordinator(connection: Any, group: str) -> Broker:
     answer = await connection.send(FindCoordinatorRequest(group, 0))
     error = for_code(answer.error_code)
     if error is not NoError:
-        raise Missing(f"no broker looks after the group '{group}': {error.message}")
+        raise NotThere(f"no broker looks after the group '{group}': {error.message}")
     return answer.host, answer.port
 
 
@@ -119,5 +119,5 @@ def advertised(broker: Broker) -> Broker:
     """
     host, port = broker
     if not is_address(host, port):
-        raise Missing(f"the brokers advertise {shown(host)}, {port}, which is no address")
+        raise NotThere(f"the brokers advertise {shown(host)}, {port}, which is no address")
     return broker

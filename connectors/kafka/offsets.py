@@ -14,14 +14,14 @@ from typing import Protocol
 from headrace.compiler.wakeup import WakeUp
 
 
-class Record(Protocol):
+class ConsumedRecord(Protocol):
     """What is known of where a record was."""
 
     partition: int
     offset: int
 
 
-class Line:
+class PartitionOffsets:
     """One partition, as long as it is ours."""
 
     __slots__ = ("_finished", "committed", "done", "next")
@@ -32,7 +32,7 @@ class Line:
         self.committed: int | None = None
         self._finished: dict[int, int] = {}  # first offset to the one after the last
 
-    def hand_out(self, records: Sequence[Record], end: int) -> None:
+    def hand_out(self, records: Sequence[ConsumedRecord], end: int) -> None:
         """Take note of records in the order of their offsets; up to ``end`` there is nothing else."""
         if not records:
             self.finish(self.next, end)
@@ -59,7 +59,7 @@ class Offsets:
     """The partitions of a topic that are ours."""
 
     def __init__(self) -> None:
-        self._lines: dict[int, Line] = {}
+        self._lines: dict[int, PartitionOffsets] = {}
         self._settled = WakeUp()
 
     def assign(self, positions: Mapping[int, int]) -> None:
@@ -67,22 +67,24 @@ class Offsets:
         for partition, position in positions.items():
             line = self._lines.get(partition)
             if line is None or line.done > position:
-                self._lines[partition] = Line(position)
+                self._lines[partition] = PartitionOffsets(position)
 
     def revoke(self) -> None:
         """Forget all partitions: whoever has them now begins at what is committed."""
         self._lines.clear()
         self._settled.wake()
 
-    def hand_out(self, partition: int, records: Sequence[Record], start: int, end: int) -> None:
+    def hand_out(
+        self, partition: int, records: Sequence[ConsumedRecord], start: int, end: int
+    ) -> None:
         """Take note of what was fetched from ``start`` to before ``end``, and holds ``records``."""
         line = self._lines.get(partition)
         # One that begins earlier than what it has given already has lost its end, and filled it anew.
         if line is None or start < line.next:
-            line = self._lines[partition] = Line(start)
+            line = self._lines[partition] = PartitionOffsets(start)
         line.hand_out(records, end)
 
-    def finish(self, records: Sequence[Record]) -> None:
+    def finish(self, records: Sequence[ConsumedRecord]) -> None:
         """Take note that a batch is finished: neighbours of what was handed out."""
         first, last = records[0], records[-1]
         is_one_range = last.offset - first.offset + 1 == len(records)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
-Record = tuple[bytes | None, bytes, list[tuple[str, bytes]] | None, int]
+ProducedRecord = tuple[bytes | None, bytes, list[tuple[str, bytes]] | None, int]
 """Key, value, headers, and when it was made, in milliseconds."""
 
 TURNS = 3
@@ -61,10 +61,10 @@ class RecordBatch:
     def __init__(self, builder: Any) -> None:
         self.builder = builder
         # Two lists, not one of pairs: millions of those would wait here for the search for cycles.
-        self.records: list[Record] = []
+        self.records: list[ProducedRecord] = []
         self.of: list[Pending] = []
 
-    def append(self, record: Record, pending: Pending) -> bool:
+    def append(self, record: ProducedRecord, pending: Pending) -> bool:
         """Add a record; False when there is no room for it. There always is for the first."""
         key, value, headers, millis = record
         if self.builder.append(timestamp=millis, key=key, value=value, headers=headers) is None:
@@ -90,14 +90,16 @@ class Partition:
         self.sending: asyncio.Task[None] | None = None
         """Runs while something is under way."""
 
-    def put(self, record: Record, pending: Pending) -> None:
+    def put(self, record: ProducedRecord, pending: Pending) -> None:
         """Send a record, with what else goes there."""
         if not self._waiting or not self._waiting[-1].append(record, pending):
             self._waiting.append(self._record_batch((record,), (pending,)))
         if self.sending is None:
             self.sending = asyncio.ensure_future(self._send_all())
 
-    def _record_batch(self, records: Sequence[Record], of: Sequence[Pending]) -> RecordBatch:
+    def _record_batch(
+        self, records: Sequence[ProducedRecord], of: Sequence[Pending]
+    ) -> RecordBatch:
         made = RecordBatch(self._producer.create_batch())
         for record, pending in zip(records, of, strict=True):
             made.append(record, pending)
@@ -140,7 +142,7 @@ class Partition:
             some.settle(None)
 
 
-class Topic:
+class TopicPartitions:
     """The partitions of a topic, as the brokers tell of them from time to time."""
 
     def __init__(self, producer: Any, name: str) -> None:
@@ -169,7 +171,7 @@ class Topic:
         number = self._all[0]
         return number if len(self._all) == 1 else self._partition_of(None, self._all, self._led)
 
-    def put(self, records: Iterable[Record], pending: Pending, anywhere: int) -> None:
+    def put(self, records: Iterable[ProducedRecord], pending: Pending, anywhere: int) -> None:
         """Send records: those with a key where every client sends them, the others to ``anywhere``."""
         partitions = self._partitions
         for record in records:

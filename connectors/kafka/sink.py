@@ -13,11 +13,16 @@ from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import Batch, JsonValue, is_large, parts
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
-from headrace.compiler.largejson import ENCODED_AT_ONCE, SLICE_MESSAGES, LargeList, Turn
+from headrace.compiler.largejson import ENCODED_AT_ONCE, SLICE_MESSAGES, LargeList, WritingTurn
 from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath
 from headrace.connectors.kafka.connection import Cluster, said, stop
 from headrace.connectors.kafka.healthcheck import LOOK_SECONDS, HealthCheck
-from headrace.connectors.kafka.partitions import Pending, Record, Topic, is_refusal
+from headrace.connectors.kafka.partitions import (
+    Pending,
+    ProducedRecord,
+    TopicPartitions,
+    is_refusal,
+)
 
 REQUEST_BYTES = 1 << 17
 """Bytes of the records that are sent to a partition together; a larger record goes alone."""
@@ -50,7 +55,7 @@ class KafkaSink(AwaitingSink):
         self._acks = ACKS[acks]
         self._health = HealthCheck(cluster, topic, ctx)
         self._producer: Any = None
-        self._topic: Topic | None = None
+        self._topic: TopicPartitions | None = None
         self._has_ended = False
         self._under_way: dict[Pending, None] = {}
         self._watching: asyncio.Task[None] | None = None
@@ -83,7 +88,7 @@ class KafkaSink(AwaitingSink):
                 what = f"writing to '{self._name}' could not begin: {said(cause)}"
                 raise Unreachable(what) from cause
             raise
-        self._topic = Topic(producer, self._name)
+        self._topic = TopicPartitions(producer, self._name)
 
     async def finish(self) -> None:
         """Close. Whatever is not confirmed by now was given up."""
@@ -139,8 +144,8 @@ class KafkaSink(AwaitingSink):
 
     async def _send(self, batch: Batch, pending: Pending) -> None:
         """Do for a batch of any size, at any time, what `begin` does for one that is not large."""
-        records: list[Record] = LargeList()
-        turn = Turn(self._ctx.clock)
+        records: list[ProducedRecord] = LargeList()
+        turn = WritingTurn(self._ctx.clock)
         for some in parts(batch, ENCODED_AT_ONCE):
             records += self._records(some)
             await turn.end()
@@ -152,7 +157,7 @@ class KafkaSink(AwaitingSink):
             topic.put(some, pending, anywhere)
             await turn.end()
 
-    async def _writable(self) -> Topic:
+    async def _writable(self) -> TopicPartitions:
         """Return the topic when there is a producer that works, and it knows partitions.
 
         Raises:
@@ -180,7 +185,7 @@ class KafkaSink(AwaitingSink):
             self._watching = asyncio.ensure_future(self._watch())
         return pending
 
-    def _records(self, batch: Batch) -> list[Record]:
+    def _records(self, batch: Batch) -> list[ProducedRecord]:
         millis = self._ctx.clock.millis()
         return [(*self._frame(message), millis) for message in batch]
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.component.checkcontext import Ground
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Input, Output
 from headrace.compiler.component.holders import Holder
 from headrace.compiler.edges import AwaitingSink, Source
@@ -26,7 +26,7 @@ from headrace.compiler.schema.records import option
 from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.text.diagnostics import Codes, Fault, Severity, shown
-from headrace.connectors.mqtt.broker_access import Access
+from headrace.connectors.mqtt.broker_access import BrokerAccess
 from headrace.connectors.mqtt.connection import LIMITS, QOS, Limits
 from headrace.connectors.mqtt.packets import PACKET_IDS
 from headrace.connectors.mqtt.sample import MqttSample
@@ -58,7 +58,7 @@ INNOCENT = {ord("+"): "*", ord("#"): "**"}
 nothing, to a client that has one in its id."""
 
 
-class Topic(Name):
+class MqttTopicName(Name):
     """The name of a topic: what messages are published to."""
 
     @property
@@ -92,7 +92,7 @@ class Topic(Name):
         )
 
 
-class TopicFilter(Topic):
+class TopicFilter(MqttTopicName):
     """A topic, or a pattern of topics; a shared one begins with ``$share/<group>/``."""
 
     @property
@@ -134,9 +134,9 @@ class MqttConnection(TlsConnection, kind="mqtt", listed=7):
         SecretText(), "Password of the user.", default=None, elsewhere="pass"
     )
 
-    def examine(self, ground: Ground) -> Iterator[Fault]:
+    def examine(self, context: CheckContext) -> Iterator[Fault]:
         """Tell of half a credential."""
-        yield from super().examine(ground)
+        yield from super().examine(context)
         yield from self._halves(at="username" if self.password is None else "password")
 
     def _halves(self, at: str) -> Iterator[Fault]:
@@ -152,7 +152,7 @@ class MqttConnection(TlsConnection, kind="mqtt", listed=7):
                 path=(at,),
             )
 
-    def access(self, ctx: Context) -> Access:
+    def access(self, ctx: Context) -> BrokerAccess:
         """Return how to get in, with the secrets resolved.
 
         Raises:
@@ -160,7 +160,7 @@ class MqttConnection(TlsConnection, kind="mqtt", listed=7):
         """
         for fault in self._halves(at="connection"):
             raise BuildRefused(fault)
-        return Access(
+        return BrokerAccess(
             self.host,
             self.port,
             username=None if self.username is None else ctx.resolve(self.username),
@@ -175,7 +175,7 @@ def _unshared(topic: str) -> str:
     return topic.split("/", 2)[2] if topic.startswith("$share/") else topic
 
 
-def _identified(ctx: Context, access: Access, topic: str, suffix: str = "") -> str:
+def _identified(ctx: Context, access: BrokerAccess, topic: str, suffix: str = "") -> str:
     """Return the client id, which is ours alone: a broker cuts off whoever had it before."""
     pipeline = _FORBIDDEN.sub("_", ctx.pipeline)
     identifier = f"headrace-{pipeline}-{topic}{suffix}".translate(INNOCENT)
@@ -272,7 +272,7 @@ class MqttInput(Input, kind="mqtt", listed=6):
         access = ctx.connection(MqttConnection, self.connection).access(ctx)
         return MqttSource(self, access, _identified(ctx, access, self.topic), ctx, limits)
 
-    def glimpse(self, ctx: Context) -> tuple[Source, Sequence[str]]:
+    def sample_source(self, ctx: Context) -> tuple[Source, Sequence[str]]:
         """Build what subscribes as a client of its own, and shares with nobody."""
         plain = replace(self, topic=_unshared(self.topic), ack="on_receipt")
         access = ctx.connection(MqttConnection, self.connection).access(ctx)
@@ -299,7 +299,7 @@ class MqttOutput(Output, kind="mqtt", listed=8):
     """
 
     connection: str = option(ConnectionName("mqtt"), "Connection to publish to.")
-    topic: str = option(Topic(fixed=Fixed()), "Topic to publish to.", elsewhere="topics")
+    topic: str = option(MqttTopicName(fixed=Fixed()), "Topic to publish to.", elsewhere="topics")
     qos: str = option(
         Choice(*QOS, elsewhere=OTHER_QOS), "Quality of service.", default="at_most_once"
     )

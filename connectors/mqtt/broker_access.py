@@ -38,7 +38,7 @@ HUNG_UP = (errno.ECONNRESET, errno.ECONNABORTED, errno.EPIPE)
 
 
 @dataclass
-class Access:
+class BrokerAccess:
     """How one component gets into a broker: what a connection says, its secrets resolved."""
 
     host: str

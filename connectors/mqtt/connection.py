@@ -20,7 +20,7 @@ from headrace.connectors.mqtt.broker_access import (
     REFUSALS,
     SILENT,
     TOO_LONG,
-    Access,
+    BrokerAccess,
 )
 
 QOS = ("at_most_once", "at_least_once", "exactly_once")
@@ -55,7 +55,7 @@ class Limits:
 
 LIMITS = Limits()
 
-Handler = Callable[[int, memoryview], None]
+PacketHandler = Callable[[int, memoryview], None]
 """Takes a packet: the flags of its first byte, and its body."""
 
 
@@ -68,7 +68,7 @@ class Client(asyncio.Protocol):
 
     def __init__(
         self,
-        access: Access,
+        access: BrokerAccess,
         identifier: str,
         *,
         is_clean: bool = True,
@@ -86,13 +86,13 @@ class Client(asyncio.Protocol):
         self._over: asyncio.Future[None] = self._loop.create_future()
         self._why, self._opened_at = CLOSED, 0.0
         self._packets = packets.Packets()
-        self._handlers: dict[int, Handler] = {packets.CONNACK: self._connected}
+        self._handlers: dict[int, PacketHandler] = {packets.CONNACK: self._connected}
         self._unsent: list[bytes] = []
         self._room: asyncio.Future[None] | None = None
         self._has_heard, self._silent, self._unheard = True, 0, 0
         self._timer: asyncio.TimerHandle | None = None
 
-    def handlers(self) -> dict[int, Handler]:
+    def handlers(self) -> dict[int, PacketHandler]:
         """Return what is done with packets of each kind once the broker has let us in."""
         return {packets.PINGRESP: lambda flags, body: None}
 
@@ -139,7 +139,7 @@ class Client(asyncio.Protocol):
         """Learn whether the broker lets us in."""
         code = packets.number(body) & 255
         if len(body) != 2 or (code and code not in REFUSALS):
-            raise packets.Malformed
+            raise packets.MalformedPacket
         self._handlers = self.handlers()
         if not self._let_in.done():
             if code:
@@ -268,15 +268,15 @@ class Client(asyncio.Protocol):
             while not self.is_paused and (packet := self._packets.next()) is not None:
                 first, body = packet
                 if (handler := self._handlers.get(first >> 4)) is None:
-                    raise packets.Malformed
+                    raise packets.MalformedPacket
                 handler(first & 15, body)
                 if monotonic() > ends:
                     self._pause_reading()
                     self._loop.call_soon(self._read_on)
                     return
-        except packets.Malformed:
+        except packets.MalformedPacket:
             self._lose(NONSENSE)
-        except packets.TooLong:
+        except packets.PacketTooLong:
             self._lose(TOO_LONG)
         if self._over.done() and not self.is_paused:
             self._lose(CLOSED)

@@ -27,11 +27,11 @@ LONG = 1 << 16
 """Bytes of a packet that is put together as it comes."""
 
 
-class Malformed(Exception):
+class MalformedPacket(Exception):
     """What came is not MQTT 3.1.1."""
 
 
-class TooLong(Exception):
+class PacketTooLong(Exception):
     """A packet is announced that is longer than `LONGEST`."""
 
 
@@ -79,7 +79,7 @@ def _text(text: bytes) -> bytes:
 def number(body: memoryview, at: int = 0) -> int:
     """Return the number of two bytes that stands there: a packet id, or a length."""
     if len(body) < at + 2:
-        raise Malformed
+        raise MalformedPacket
     return body[at] << 8 | body[at + 1]
 
 
@@ -92,7 +92,7 @@ def published(flags: int, body: memoryview) -> tuple[bytes, int, int, bytes, boo
         packet = number(body, start)
         start += 2
     if qos == 3 or start > len(body):
-        raise Malformed
+        raise MalformedPacket
     return bytes(body[start:]), packet, qos, topic, bool(flags & 1)
 
 
@@ -144,9 +144,9 @@ class Packets:
             if byte < 128:
                 break
         else:
-            raise Malformed
+            raise MalformedPacket
         if length > LONGEST:
-            raise TooLong
+            raise PacketTooLong
         end = start + length
         if end <= len(data):
             self._at = end

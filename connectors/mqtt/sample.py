@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.compiler.edges import Arrival
-from headrace.connectors.mqtt.source import MqttSource, Origin, Subscriber
+from headrace.connectors.mqtt.source import MqttSource, Receipt, Subscriber
 
 STALL_SECONDS = 0.25
 """How long nothing comes from a broker that waits for a word about what it has sent."""
@@ -18,7 +18,7 @@ class MqttSample(MqttSource):
     acknowledged then is a copy that was made for this session: nobody else gets or loses any.
     """
 
-    _owed: Sequence[Origin] = ()
+    _owed: Sequence[Receipt] = ()
 
     async def next(self, client: Subscriber) -> Sequence[Arrival]:
         """Return what has come, and have the broker go on where it waits for us."""

@@ -13,11 +13,11 @@ from headrace.compiler.delivery import Batch, is_large, parts
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.jsontext import encode
-from headrace.compiler.largejson import SLICE_MESSAGES, Turn, encode_each
+from headrace.compiler.largejson import SLICE_MESSAGES, WritingTurn, encode_each
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.connectors.mqtt import packets
-from headrace.connectors.mqtt.broker_access import CLOSED, Access
-from headrace.connectors.mqtt.connection import LIMITS, QOS, Client, Handler, Limits
+from headrace.connectors.mqtt.broker_access import CLOSED, BrokerAccess
+from headrace.connectors.mqtt.connection import LIMITS, QOS, Client, Limits, PacketHandler
 
 if TYPE_CHECKING:
     from headrace.connectors.mqtt import MqttOutput
@@ -38,7 +38,7 @@ class Publisher(Client):
         self._waiting: deque[bytes] = deque()
         self._confirmation: asyncio.Future[None] | None = None
 
-    def handlers(self) -> dict[int, Handler]:
+    def handlers(self) -> dict[int, PacketHandler]:
         """Return what is done with what is answered to who publishes."""
         return super().handlers() | {
             packets.PUBACK: self._confirmed,
@@ -100,7 +100,7 @@ class MqttSink(AwaitingSink):
     def __init__(
         self,
         config: MqttOutput,
-        access: Access,
+        access: BrokerAccess,
         identifier: str,
         ctx: Context,
         limits: Limits = LIMITS,
@@ -183,7 +183,7 @@ class MqttSink(AwaitingSink):
         if len(payloads) <= self._limits.at_once:
             client.publish(payloads)
             return
-        turn = Turn(self._ctx.clock)
+        turn = WritingTurn(self._ctx.clock)
         for some in parts(payloads, SLICE_MESSAGES):
             await client.drained()
             if client.is_lost:

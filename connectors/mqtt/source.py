@@ -11,8 +11,8 @@ from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.errors import Unreachable
 from headrace.connectors.mqtt import packets
-from headrace.connectors.mqtt.broker_access import LIMIT_SECONDS, SLOW, Access
-from headrace.connectors.mqtt.connection import LIMITS, QOS, Client, Handler, Limits
+from headrace.connectors.mqtt.broker_access import LIMIT_SECONDS, SLOW, BrokerAccess
+from headrace.connectors.mqtt.connection import LIMITS, QOS, Client, Limits, PacketHandler
 from headrace.connectors.mqtt.starvation import Starvation
 from headrace.connectors.network.arrivals import Arrivals
 from headrace.connectors.network.refusal import turned_away
@@ -54,7 +54,7 @@ def starved(in_flight: int) -> str:
 FLOODED = "lost a message: the broker sent too many before it confirmed the subscription"
 
 
-Origin = tuple["Subscriber", int, int, bytes, bool]
+Receipt = tuple["Subscriber", int, int, bytes, bool]
 """The connection that a message came over, its packet id, QoS and topic, and whether it was retained."""
 
 
@@ -66,7 +66,7 @@ class Subscriber(Client):
     """
 
     def __init__(
-        self, *arguments: Any, receive: Callable[[bytes, Origin], None], **options: Any
+        self, *arguments: Any, receive: Callable[[bytes, Receipt], None], **options: Any
     ) -> None:
         super().__init__(*arguments, **options)
         self._receive = receive
@@ -74,7 +74,7 @@ class Subscriber(Client):
         self._order: deque[int] = deque()
         self._finished: dict[int, int] = {}
 
-    def handlers(self) -> dict[int, Handler]:
+    def handlers(self) -> dict[int, PacketHandler]:
         """Return what is done with what is sent to who subscribes."""
         return super().handlers() | {
             packets.SUBACK: self._subscribed,
@@ -138,7 +138,7 @@ class Subscriber(Client):
     def _subscribed(self, _: int, body: memoryview) -> None:
         """Learn what became of the subscription, which is always one topic."""
         if len(body) != 3:
-            raise packets.Malformed
+            raise packets.MalformedPacket
         if not self._granted.done():
             self._granted.set_result(body[2])
 
@@ -162,7 +162,7 @@ class MqttSource(Source):
     def __init__(
         self,
         config: MqttInput,
-        access: Access,
+        access: BrokerAccess,
         identifier: str,
         ctx: Context,
         limits: Limits = LIMITS,
@@ -200,7 +200,7 @@ class MqttSource(Source):
     def _client(self) -> Subscriber:
         arrivals = self._arrivals
 
-        def receive(payload: bytes, origin: Origin) -> None:
+        def receive(payload: bytes, origin: Receipt) -> None:
             if not arrivals.put((payload, origin)):
                 self._ctx.fail(FLOODED)
             self._bytes += len(payload)
@@ -259,14 +259,14 @@ class MqttSource(Source):
             self._has_let_go = True
             self._ctx.note(LET_GO)
 
-    def acknowledge(self, origins: Sequence[Origin]) -> None:
+    def acknowledge(self, origins: Sequence[Receipt]) -> None:
         """Acknowledge those that are acknowledged at all."""
         for client, packet, qos, _, _ in origins:
             if qos:
                 client.acknowledge(packet, qos)
         self._starvation.acknowledged()
 
-    def describe(self, origin: Origin) -> dict[str, Any]:
+    def describe(self, origin: Receipt) -> dict[str, Any]:
         """Return what an envelope shows of a message."""
         _, _, qos, topic, retain = origin
         return {

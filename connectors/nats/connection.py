@@ -19,8 +19,8 @@ from nats import errors
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
-from headrace.connectors.nats.nats_driver import Driver, Message, NoAgreement
-from headrace.connectors.nats.nats_urls import EXPECTED, Server
+from headrace.connectors.nats.nats_driver import Driver, NatsMessage, NoAgreement
+from headrace.connectors.nats.nats_urls import EXPECTED, NatsServer
 from headrace.connectors.network.portions import portions
 from headrace.connectors.network.refusal import CONNECT_SECONDS, turned_away
 from headrace.connectors.network.tls import CERTIFICATE, handshake_fault
@@ -58,7 +58,7 @@ class NatsClient:
     """A connection that tells when it is over, and whose confirmations can be relied on."""
 
     def __init__(
-        self, server: Server, ctx: Context, limits: Limits, news: Callable[[NatsClient], None]
+        self, server: NatsServer, ctx: Context, limits: Limits, news: Callable[[NatsClient], None]
     ) -> None:
         """Take whom to tell that it `is_over`, or that something was `denied`."""
         self.server = server
@@ -124,7 +124,7 @@ class NatsClient:
             raise ConnectionResetError
         driver.agree()
 
-    async def listen(self, subject: str, take: Callable[[Message], None]) -> None:
+    async def listen(self, subject: str, take: Callable[[NatsMessage], None]) -> None:
         """Have every message handed to ``take`` that is published once this has returned.
 
         Raises:
@@ -217,7 +217,11 @@ class NatsServers:
     """The servers of a connection; the first that takes us is connected to."""
 
     def __init__(
-        self, servers: Sequence[Server], tls: ssl.SSLContext | None, ctx: Context, limits: Limits
+        self,
+        servers: Sequence[NatsServer],
+        tls: ssl.SSLContext | None,
+        ctx: Context,
+        limits: Limits,
     ) -> None:
         self.where = ", ".join(server.where for server in servers)
         self.limits = limits

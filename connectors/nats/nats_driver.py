@@ -10,13 +10,13 @@ from typing import NamedTuple
 from nats import errors
 from nats.aio.client import Client
 
-from headrace.connectors.nats.nats_urls import Server
+from headrace.connectors.nats.nats_urls import NatsServer
 
 TURN_MESSAGES = 256
 """How many messages are taken in before everybody else on the loop has a turn."""
 
 
-class Message(NamedTuple):
+class NatsMessage(NamedTuple):
     """What arrived, as it stood on the wire."""
 
     data: bytes
@@ -32,10 +32,10 @@ class NoAgreement(errors.Error):
 class Driver(Client):
     """One connection, which agrees on TLS before anything is said, and hands its messages on."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: NatsServer) -> None:
         super().__init__()
         self.server = server
-        self.take: Callable[[Message], None] = lambda _: None
+        self.take: Callable[[NatsMessage], None] = lambda _: None
         self.has_begun_tls = False
         self._until_turn = TURN_MESSAGES
 
@@ -77,7 +77,7 @@ class Driver(Client):
         a subject that is not UTF-8, and anybody may publish to one; and by way of its queue and a task
         a message takes half as long again.
         """
-        self.take(Message(data, subject, reply, headers))
+        self.take(NatsMessage(data, subject, reply, headers))
         self._until_turn -= 1
         if not self._until_turn:
             self._until_turn = TURN_MESSAGES

@@ -16,7 +16,7 @@ _NOT_IN_A_HOST = re.compile(r"[\x00-\x20\x7f\"#%/<>?\\^`{|}]")
 
 
 @dataclass(frozen=True)
-class Server:
+class NatsServer:
     """One server, and the credentials to present there. A token excludes the other two."""
 
     host: str
@@ -39,7 +39,7 @@ def schemes(urls: str) -> Iterator[str]:
         yield scheme.lower() if is_given else "nats"
 
 
-def servers_in(urls: str, *, tls: bool) -> list[Server] | Fault:
+def servers_in(urls: str, *, tls: bool) -> list[NatsServer] | Fault:
     """Return the servers that comma separated urls name; or what is wrong, without quoting them.
 
     ``tls`` has all of them use TLS; otherwise those with the scheme ``tls://`` do.
@@ -56,7 +56,7 @@ def servers_in(urls: str, *, tls: bool) -> list[Server] | Fault:
     return found
 
 
-def _server(url: str, tls: bool) -> Server | str:
+def _server(url: str, tls: bool) -> NatsServer | str:
     """Return the server of one url, or what is wrong with that."""
     [scheme] = schemes(url)
     if scheme not in ("nats", "tls"):
@@ -71,7 +71,7 @@ def _server(url: str, tls: bool) -> Server | str:
     if objection := _objection(parts):
         return objection
     user, has_password, password = credentials.partition(":")
-    return Server(
+    return NatsServer(
         host=host or "",
         port=PORT if port is None else port,
         tls=tls or scheme == "tls",

@@ -9,7 +9,7 @@ from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.errors import BatchFailed, Unreachable
 from headrace.connectors.nats.connection import NatsClient, NatsServers
-from headrace.connectors.nats.nats_driver import Message
+from headrace.connectors.nats.nats_driver import NatsMessage
 from headrace.connectors.network.arrivals import Arrivals
 
 
@@ -43,7 +43,7 @@ class NatsSource(Source):
             self._arrivals = None
             await client.end()
 
-    def describe(self, origin: Message) -> dict[str, Any]:
+    def describe(self, origin: NatsMessage) -> dict[str, Any]:
         """Return what an envelope shows of a message."""
         return {
             "connection": self._connection,
@@ -82,7 +82,7 @@ class NatsSource(Source):
             raise
         return client
 
-    def _taking(self, arrivals: Arrivals) -> Callable[[Message], None]:
+    def _taking(self, arrivals: Arrivals) -> Callable[[NatsMessage], None]:
         """Return what takes a message, or counts it as dropped."""
         limits, put, fail = self._servers.limits, arrivals.put, self._ctx.fail
         dropped = (
@@ -91,7 +91,7 @@ class NatsSource(Source):
         )
         self._bytes = 0
 
-        def take(message: Message) -> None:
+        def take(message: NatsMessage) -> None:
             size = len(message.data)
             if self._is_stopping:
                 return

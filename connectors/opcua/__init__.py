@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.component.checkcontext import Ground
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Connection, Input
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
@@ -31,7 +31,7 @@ from headrace.connectors.opcua.nodes import FORMS, Node, NodeKey
 
 if TYPE_CHECKING:
     from headrace.connectors.opcua.connection import Limits
-    from headrace.connectors.opcua.security import Security, Server
+    from headrace.connectors.opcua.security import OpcuaServer, Security
 
 CODES: Codes = {
     "not-a-node": "A node id is not written as OPC UA servers write them.",
@@ -162,7 +162,7 @@ class OpcuaConnection(Connection, kind="opcua", listed=9, elsewhere="opc opc_ua"
                     "'certificate' and 'private_key' beside it",
                 )
 
-    def examine(self, ground: Ground) -> Iterator[Fault]:
+    def examine(self, context: CheckContext) -> Iterator[Fault]:
         """Tell of half a credential."""
         yield from self._halves(at="username" if self.password is None else "password")
 
@@ -176,13 +176,13 @@ class OpcuaConnection(Connection, kind="opcua", listed=9, elsewhere="opc opc_ua"
         message = f"the connection has a '{given}' and no '{missing}'"
         yield _conflict(at, message, "both of them, or neither")
 
-    def server(self, ctx: Context) -> Server:
+    def server(self, ctx: Context) -> OpcuaServer:
         """Return the server, with the secrets resolved and the files read.
 
         Raises:
             BuildRefused: a secret does not resolve, a file is unusable, or half a credential is given.
         """
-        from headrace.connectors.opcua.security import Server, pinned
+        from headrace.connectors.opcua.security import OpcuaServer, pinned
 
         for fault in self._halves(at="connection"):
             raise BuildRefused(fault)
@@ -199,7 +199,7 @@ class OpcuaConnection(Connection, kind="opcua", listed=9, elsewhere="opc opc_ua"
                 f"the certificate of {where} is not verified: name it as 'server_certificate' in the"
                 " connection, so that nobody else can pass for it"
             )
-        return Server(
+        return OpcuaServer(
             url,
             where,
             username=None if self.username is None else ctx.resolve(self.username),

@@ -17,7 +17,7 @@ from asyncua.ua.uaerrors import UaStatusCodeError
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.connectors.network.refusal import turned_away
-from headrace.connectors.opcua.security import Server
+from headrace.connectors.opcua.security import OpcuaServer
 
 POLICIES: dict[str, type[SecurityPolicy]] = {
     "None": security_policies.SecurityPolicyNone,
@@ -55,7 +55,7 @@ class SubscriptionEnded(Exception):
 class Login:
     """What is to be agreed on with a server, for one component."""
 
-    def __init__(self, server: Server, ctx: Context) -> None:
+    def __init__(self, server: OpcuaServer, ctx: Context) -> None:
         self.server, self.where, self.ctx = server, server.where, ctx
 
     @property

@@ -29,7 +29,7 @@ class Security:
 
 
 @dataclass(frozen=True)
-class Server:
+class OpcuaServer:
     """A server, and what we show it."""
 
     url: str = field(repr=False)

@@ -14,7 +14,7 @@ from headrace.connectors.opcua.browse import Browse
 from headrace.connectors.opcua.connection import Limits, OpcuaClient
 from headrace.connectors.opcua.login import Login, ended, reason
 from headrace.connectors.opcua.nodes import Node
-from headrace.connectors.opcua.security import Server
+from headrace.connectors.opcua.security import OpcuaServer
 from headrace.connectors.opcua.subscription import Subscription, Watching
 
 PATIENT_SECONDS = 30.0
@@ -33,7 +33,7 @@ DROPPED = (
     f" {MOST_WAITING:,} that wait the oldest makes room for the newest"
 )
 
-Change = dict[str, Any]
+DataChange = dict[str, Any]
 """A message of this input."""
 
 
@@ -42,14 +42,14 @@ class Changes:
 
     def __init__(self, drop: Callable[[str], None]) -> None:
         self._drop = drop
-        self._waiting = list[Change]()
+        self._waiting = list[DataChange]()
         self._news = asyncio.Event()
         self._cause: Exception | None = None
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def put(self, changes: Sequence[Change]) -> None:
+    def put(self, changes: Sequence[DataChange]) -> None:
         """Add changes, unless it is broken off: what would still come is of a connection that is over."""
         if self._cause is not None:
             return
@@ -69,7 +69,7 @@ class Changes:
         """Have a waiting `take` return, with nothing if there is nothing."""
         self._news.set()
 
-    async def take(self) -> list[Change]:
+    async def take(self) -> list[DataChange]:
         """Return the oldest changes, as soon as there are any."""
         if not self._waiting and self._cause is None:
             self._news.clear()
@@ -89,7 +89,7 @@ class OpcuaSource(Source):
 
     def __init__(
         self,
-        server: Server,
+        server: OpcuaServer,
         watching: Watching,
         connection: str,
         max_batch: int,
@@ -197,7 +197,7 @@ class OpcuaSource(Source):
             return None
         return None
 
-    def _batches(self, changes: Sequence[Change]) -> list[Arrival]:
+    def _batches(self, changes: Sequence[DataChange]) -> list[Arrival]:
         most = self.max_batch
         return [
             (list(changes[start : start + most]), None) for start in range(0, len(changes), most)
@@ -221,7 +221,7 @@ class OpcuaSource(Source):
         return -(-waiting // self.max_batch)
 
 
-def _without_value(nodes: Iterable[Node], status: str) -> Iterable[Change]:
+def _without_value(nodes: Iterable[Node], status: str) -> Iterable[DataChange]:
     return (
         {
             "node": node.text,

@@ -24,7 +24,7 @@ from headrace.compiler.schema.structures import ListOf, RecordOf
 from headrace.compiler.text.diagnostics import Fault, Path, shown
 from headrace.connectors.network.tls import TlsConnection
 from headrace.connectors.postgres.arrayliterals import postgres_cells
-from headrace.connectors.postgres.postgres_table import LONGEST, Table, TableIndex
+from headrace.connectors.postgres.postgres_table import LONGEST, PostgresTable, TableIndex
 from headrace.connectors.tables.columns import ColumnName
 from headrace.connectors.tables.output import Key, TableOutput
 
@@ -234,9 +234,9 @@ class PostgresOutput(
             connections=self.pool,
         )
 
-    def _wanted(self) -> Table:
+    def _wanted(self) -> PostgresTable:
         """Return the table as it is to be found."""
-        return Table(
+        return PostgresTable(
             self.table,
             self.stored_columns(),
             self.primary_key,

@@ -21,7 +21,7 @@ from headrace.compiler.largejson import in_slices
 from headrace.connectors.tables import cells
 from headrace.connectors.tables.fitting import Cell, shapes
 
-Literal = Callable[[list[object]], str]
+ArrayLiteral = Callable[[list[object]], str]
 
 _DIGITS_AS_ZERO = str.maketrans(dict.fromkeys("123456789", "0"))
 _TOO_FINE = ".0000000"
@@ -30,7 +30,7 @@ _TOO_FAR = re.compile(r"[+-](1[6-9]|2[0-9]):")
 """The server knows no offset of 16 hours and more."""
 
 
-def literal(type: str) -> Literal:
+def literal(type: str) -> ArrayLiteral:
     """Return what writes the array of a column of a type.
 
     JSON as text has its control characters escaped, so that, encoded once more, it has no escapes but
@@ -57,7 +57,7 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-async def of_large(write: Literal, values: list[object], clock: Clock) -> str:
+async def of_large(write: ArrayLiteral, values: list[object], clock: Clock) -> str:
     """Return what ``write`` does of a long column. Others have their turns meanwhile."""
     pieces = await in_slices(values, lambda some: write(some)[1:-1], clock)
     return f"{{{','.join(pieces)}}}"

@@ -18,7 +18,7 @@ from typing import Any
 
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.text.diagnostics import Fault, Path
-from headrace.connectors.postgres.postgres_table import Table, Types
+from headrace.connectors.postgres.postgres_table import PostgresTable, Types
 from headrace.connectors.tables.fitting import Bound
 from headrace.connectors.tables.output import PAYLOAD
 
@@ -115,7 +115,7 @@ LOSSES = (
 )
 
 
-def unfit(table: Table, types: Types) -> BuildRefused | None:
+def unfit(table: PostgresTable, types: Types) -> BuildRefused | None:
     """Return why a table cannot take our rows as they are, for its first column that cannot."""
     for index, column in enumerate(table.columns):
         for loss in LOSSES:
@@ -130,7 +130,7 @@ def unfit(table: Table, types: Types) -> BuildRefused | None:
     return None
 
 
-def bounds(table: Table, types: Types) -> dict[str, Bound]:
+def bounds(table: PostgresTable, types: Types) -> dict[str, Bound]:
     """Return what columns ask of their values, by their names."""
     made = {}
     for column in table.columns:
@@ -140,7 +140,7 @@ def bounds(table: Table, types: Types) -> dict[str, Bound]:
     return made
 
 
-def remarks(table: Table, types: Types) -> Iterator[str]:
+def remarks(table: PostgresTable, types: Types) -> Iterator[str]:
     """Yield what to warn of: columns that may change a value."""
     for column in table.columns:
         there = types[column.name].type

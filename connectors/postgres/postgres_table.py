@@ -87,7 +87,7 @@ class TableIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PostgresTable:
     """A table as an output is to find it.
 
     ``on_conflict`` is ``error``, ``ignore`` or ``update``.
@@ -189,7 +189,7 @@ def _listed(names: Iterator[str] | Sequence[str]) -> str:
     return ", ".join(map(quoted, names))
 
 
-async def create(connection: Connection, table: Table, seconds: float) -> None:
+async def create(connection: Connection, table: PostgresTable, seconds: float) -> None:
     """Create what is missing of a table and its indexes within so many seconds, all of it or nothing.
 
     What is there is not asked to be created if it is not: that takes rights, and locks out writers.
@@ -217,7 +217,7 @@ async def create(connection: Connection, table: Table, seconds: float) -> None:
     await _check_indexes(connection, table)
 
 
-async def types_there(connection: Connection, table: Table) -> Types:
+async def types_there(connection: Connection, table: PostgresTable) -> Types:
     """Return the types of all columns that the table has. Raises what the driver does."""
     rows = await connection.fetch(TYPES, table.quoted)
     return {name: Declared(called, type) for name, called, type in rows}
@@ -231,7 +231,7 @@ async def explain(connection: Connection, insertion: str, columns: int) -> None:
     await connection.execute(f"EXPLAIN {insertion}", *["{}"] * columns)
 
 
-async def _missing(connection: Connection, table: Table) -> list[str]:
+async def _missing(connection: Connection, table: PostgresTable) -> list[str]:
     """Return the statements that create what is missing."""
     if not await connection.fetchval(IS_THERE, table.quoted):
         return [table.creation(), *table.index_creations().values()]
@@ -239,7 +239,7 @@ async def _missing(connection: Connection, table: Table) -> list[str]:
     return [each for name, each in table.index_creations().items() if name not in there]
 
 
-async def _check_indexes(connection: Connection, table: Table) -> None:
+async def _check_indexes(connection: Connection, table: PostgresTable) -> None:
     """Refuse an index that something else keeps from being created: the server says nothing."""
     there = await _indexes(connection, table) if table.indexes else set()
     for place, (name, _) in enumerate(table.named_indexes()):
@@ -250,5 +250,5 @@ async def _check_indexes(connection: Connection, table: Table) -> None:
             )
 
 
-async def _indexes(connection: Connection, table: Table) -> set[str]:
+async def _indexes(connection: Connection, table: PostgresTable) -> set[str]:
     return {each[0] for each in await connection.fetch(INDEXES, table.quoted)}

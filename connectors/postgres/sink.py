@@ -15,7 +15,13 @@ from headrace.compiler.errors import BatchFailed, BuildRefused, HeadraceError, U
 from headrace.connectors.postgres.arrayliterals import literal, of_large
 from headrace.connectors.postgres.column_types import bounds, remarks, unfit
 from headrace.connectors.postgres.connection import PostgresServer
-from headrace.connectors.postgres.postgres_table import Table, Types, create, explain, types_there
+from headrace.connectors.postgres.postgres_table import (
+    PostgresTable,
+    Types,
+    create,
+    explain,
+    types_there,
+)
 from headrace.connectors.postgres.sqlstates import (
     ends_session,
     is_loss,
@@ -35,7 +41,7 @@ class PostgresSink(AwaitingSink):
 
     def __init__(
         self,
-        table: Table,
+        table: PostgresTable,
         rows: Rows,
         server: PostgresServer,
         ctx: Context,
@@ -104,7 +110,7 @@ class Inserter:
         self._told: set[str] = set()
         self._leaving: set[asyncio.Task[None]] = set()
 
-    async def set_up(self, table: Table, *, creates: bool) -> Types:
+    async def set_up(self, table: PostgresTable, *, creates: bool) -> Types:
         """Connect and have the table ready; return its types. Raises as `Sink.start` does."""
         try:
             with self._ctx.clock.outside():

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.component.checkcontext import Ground
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Connection, Output
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BuildRefused
@@ -15,15 +15,21 @@ from headrace.compiler.schema.records import option
 from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.structures import RecordOf
 from headrace.compiler.schema.templates import Fixed
-from headrace.compiler.schema.urls import Address, HttpUrl
+from headrace.compiler.schema.urls import HttpUrl, ParsedUrl
 from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.disk.parts import FORMATS, OTHER_FORMATS, PACKINGS, Rotation
 from headrace.connectors.disk.paths import FilePath
 from headrace.connectors.network.tls import TlsFiles
-from headrace.connectors.s3.objectkeys import Bucket, Partition, Prefix, Region, key_faults
+from headrace.connectors.s3.objectkeys import (
+    PartitionPrefix,
+    Prefix,
+    Region,
+    S3BucketName,
+    key_faults,
+)
 
 if TYPE_CHECKING:
-    from headrace.connectors.s3.connection import Account
+    from headrace.connectors.s3.connection import StoreAccount
 
 MIB = 1024 * 1024
 LEAST_READ = 64 * MIB
@@ -39,7 +45,7 @@ class S3Connection(Connection, kind="s3", listed=6, elsewhere="aws_s3 minio"):
     """
 
     bucket: str = option(
-        Bucket(), "Name of the bucket, which has to exist.", elsewhere="bucket_name name"
+        S3BucketName(), "Name of the bucket, which has to exist.", elsewhere="bucket_name name"
     )
     access_key_id: Secret = option(
         SecretText(), "Id of the access key.", elsewhere="access_key aws_access_key_id key_id"
@@ -52,7 +58,7 @@ class S3Connection(Connection, kind="s3", listed=6, elsewhere="aws_s3 minio"):
     region: str = option(
         Region(), "Region of the bucket.", default="us-east-1", elsewhere="aws_region"
     )
-    endpoint: Address | None = option(
+    endpoint: ParsedUrl | None = option(
         HttpUrl(),
         "Url of another store, in whose paths the bucket is named; absent, that of AWS in the region.",
         default=None,
@@ -98,9 +104,9 @@ class S3Connection(Connection, kind="s3", listed=6, elsewhere="aws_s3 minio"):
                 path=("ca_file",),
             )
 
-    def examine(self, ground: Ground) -> Iterator[Fault]:
+    def examine(self, context: CheckContext) -> Iterator[Fault]:
         """Tell of an endpoint that nobody has allowed."""
-        yield from super().examine(ground)
+        yield from super().examine(context)
         yield from self._unallowed(at="endpoint")
 
     def _unallowed(self, at: str) -> Iterator[Fault]:
@@ -118,18 +124,18 @@ class S3Connection(Connection, kind="s3", listed=6, elsewhere="aws_s3 minio"):
         if not self.is_plain:
             yield TlsFiles(self.ca_file)
 
-    def account(self, ctx: Context) -> Account:
+    def account(self, ctx: Context) -> StoreAccount:
         """Return who asks, and where, with the secrets resolved.
 
         Raises:
             BuildRefused: a key does not resolve, or to nothing, a file is unusable, or the endpoint is
                 not allowed.
         """
-        from headrace.connectors.s3.connection import Account  # beside the driver
+        from headrace.connectors.s3.connection import StoreAccount  # beside the driver
 
         for fault in self._unallowed(at="connection"):
             raise BuildRefused(fault)
-        return Account(
+        return StoreAccount(
             bucket=self.bucket,
             region=self.region,
             endpoint=None if self.endpoint is None else self.endpoint.text.rstrip("/"),
@@ -196,7 +202,7 @@ class S3Output(Output, kind="s3", listed=3, elsewhere="aws_s3 minio"):
         additive=True,
     )
     partition: str | None = option(
-        Partition(),
+        PartitionPrefix(),
         "Steps between the prefix and the name, for the UTC time at which a part is opened, such as"
         " `year=%Y/month=%m/day=%d`; the others are `%j`, `%H` and `%M`.",
         default=None,

@@ -40,7 +40,7 @@ MODELS = ("service-2", "endpoint-rule-set-1")
 
 
 @dataclass(frozen=True)
-class Account:
+class StoreAccount:
     """A bucket, and the key to it."""
 
     bucket: str
@@ -94,7 +94,7 @@ def session() -> AioSession:
     return made
 
 
-def client(made: AioSession, account: Account, clock: Clock, limits: Limits) -> Any:
+def client(made: AioSession, account: StoreAccount, clock: Clock, limits: Limits) -> Any:
     """Return the context of a client: it never tries again by itself, and follows nobody."""
     is_told = account.endpoint is not None
     config = AioConfig(

@@ -35,7 +35,7 @@ DIRECTIVES = {
 """What a partition may be made of: numbers of a fixed width, so that names sort as time does."""
 
 
-class Bucket(Name):
+class S3BucketName(Name):
     """The name of a bucket."""
 
     @property
@@ -93,7 +93,7 @@ class Prefix(Text):
         return text
 
 
-class Partition(Prefix):
+class PartitionPrefix(Prefix):
     """The same with directives for the time at which a part was opened; not empty."""
 
     @property

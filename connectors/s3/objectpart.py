@@ -41,12 +41,12 @@ class OpenPart:
         self._body.write(rows)
         self.messages += messages
 
-    def closed(self) -> Part:
+    def closed(self) -> ObjectPart:
         """Return it as it is to be uploaded."""
         self._body.write(self._form.end)
         packing = PACKINGS.get(self._packing)
         body = self._body.getvalue()
-        return Part(
+        return ObjectPart(
             key=self._key,
             media_type=(packing or self._form).media_type,
             messages=self.messages,
@@ -74,14 +74,14 @@ class ContentSource(Protocol):
     def place(self) -> str:
         """What it is called, in words for the log."""
 
-    def content(self, part: Part) -> Content:
+    def content(self, part: ObjectPart) -> Content:
         """Return it. Takes its time.
 
         Raises:
             OSError, ValueError: it is not there any more.
         """
 
-    def sent(self, part: Part) -> None:
+    def sent(self, part: ObjectPart) -> None:
         """Note that it is needed no more."""
 
     def close(self) -> None:
@@ -89,7 +89,7 @@ class ContentSource(Protocol):
 
 
 @dataclass(eq=False, slots=True)
-class Part:
+class ObjectPart:
     """An object to be."""
 
     key: str
@@ -150,7 +150,7 @@ class PartStore(Protocol):
             Unreachable: it does not answer, or not now.
         """
 
-    async def send(self, part: Part) -> None:
+    async def send(self, part: ObjectPart) -> None:
         """Put a part under its key. One that is there already is not put there again.
 
         Raises:

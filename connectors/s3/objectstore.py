@@ -15,8 +15,8 @@ from botocore.exceptions import ClientError
 from headrace.compiler.component.buildcontext import Context
 from headrace.connectors.network.refusal import CONNECT_SECONDS, Outage, turned_away
 from headrace.connectors.network.tls import PROBE_SECONDS, handshake_fault, tls_fault
-from headrace.connectors.s3.connection import Account, Limits, client, session
-from headrace.connectors.s3.objectpart import Declined, Part, Taken
+from headrace.connectors.s3.connection import Limits, StoreAccount, client, session
+from headrace.connectors.s3.objectpart import Declined, ObjectPart, Taken
 from headrace.connectors.s3.s3_answers import (
     DENIED,
     NO_STORE,
@@ -25,8 +25,8 @@ from headrace.connectors.s3.s3_answers import (
     TAKEN,
     UNANSWERED,
     UNKNOWN_CONDITION,
-    ErrorAnswer,
     Redirected,
+    StoreError,
     silence,
     tls_error,
 )
@@ -41,7 +41,7 @@ TOKEN = "headrace-part"
 class S3Store:
     """The bucket that a connection names, as one output meets it."""
 
-    def __init__(self, account: Account, ctx: Context, limits: Limits | None = None) -> None:
+    def __init__(self, account: StoreAccount, ctx: Context, limits: Limits | None = None) -> None:
         self._account, self._ctx, self._clock = account, ctx, ctx.clock
         self._limits = limits or Limits()
         self._exit = AsyncExitStack()
@@ -69,7 +69,7 @@ class S3Store:
             raise
         self._outage.over()
 
-    async def send(self, part: Part) -> None:
+    async def send(self, part: ObjectPart) -> None:
         """Put a part under its key. One that is there already is not put there again.
 
         Raises:
@@ -112,7 +112,7 @@ class S3Store:
                         Bucket=self._bucket, Prefix=prefix, MaxKeys=1
                     )
         except ClientError as cause:
-            await self._judge(ErrorAnswer(cause))
+            await self._judge(StoreError(cause))
         except UNANSWERED as cause:
             raise await self._not_reached(cause) from None
         else:
@@ -126,7 +126,7 @@ class S3Store:
         if self._account.endpoint is None and REGION in headers:
             self._check_region(headers[REGION])
 
-    async def _judge(self, answer: ErrorAnswer) -> None:
+    async def _judge(self, answer: StoreError) -> None:
         """Raise what a store means that does not list the bucket."""
         said = answer.words(self._ctx.redact)
         if answer.is_passing:
@@ -176,11 +176,11 @@ class S3Store:
         with self._clock.outside():
             return await tls_fault(host.hostname or "", host.port or 80, None, self._clock)
 
-    async def _put(self, part: Part) -> None:
+    async def _put(self, part: ObjectPart) -> None:
         try:
             await self._put_anyhow(part)
         except ClientError as cause:
-            answer = ErrorAnswer(cause)
+            answer = StoreError(cause)
             if answer.code in UNKNOWN_CONDITION and self._condition:
                 self._looks_first, self._condition = True, {}
                 await self._put(part)
@@ -189,7 +189,7 @@ class S3Store:
             elif not await self._has(part):
                 raise Taken from None
 
-    async def _put_anyhow(self, part: Part) -> None:
+    async def _put_anyhow(self, part: ObjectPart) -> None:
         assert part.content is not None
         body = part.content.body
         if len(body) > self._limits.whole_bytes:
@@ -198,7 +198,7 @@ class S3Store:
             call = self._client.put_object
             await self._asked(call, part, body, **self._told(part), **self._condition)
 
-    async def _has(self, part: Part) -> bool:
+    async def _has(self, part: ObjectPart) -> bool:
         """Return whether the part is there; a key that may not look learns nothing.
 
         Raises:
@@ -208,19 +208,19 @@ class S3Store:
             raise Taken
         return found is not None
 
-    async def _token(self, part: Part) -> str | None:
+    async def _token(self, part: ObjectPart) -> str | None:
         """Return by what the object under the key is known, maybe nothing; None if it cannot be seen."""
         try:
             found = await self._asked(self._client.head_object, part)
         except ClientError as cause:
-            answer = ErrorAnswer(cause)
+            answer = StoreError(cause)
             # To a look nobody says why it is refused; to an upload a store does.
             if answer.status in (400, 404) or answer.code in DENIED:
                 return None
             raise
         return str(found.get("Metadata", {}).get(TOKEN, ""))
 
-    async def _check_ours(self, part: Part) -> None:
+    async def _check_ours(self, part: ObjectPart) -> None:
         """Look again: where the condition is ignored, another server may have been as fast.
 
         Raises:
@@ -229,7 +229,7 @@ class S3Store:
         if await self._token(part) not in (None, "", part.token):
             raise Taken
 
-    async def _put_in_pieces(self, part: Part, body: bytes) -> None:
+    async def _put_in_pieces(self, part: ObjectPart, body: bytes) -> None:
         call = self._client.create_multipart_upload
         made = await self._asked(call, part, **self._told(part))
         part.upload = part.key, made["UploadId"]
@@ -248,7 +248,7 @@ class S3Store:
             raise
         part.upload = None
 
-    async def _pieces(self, part: Part, body: bytes, upload: str) -> list[dict[str, Any]]:
+    async def _pieces(self, part: ObjectPart, body: bytes, upload: str) -> list[dict[str, Any]]:
         """Upload the pieces, a few at a time; return what completes them."""
         size, room = self._limits.piece_bytes, asyncio.Semaphore(self._limits.pieces_at_once)
 
@@ -273,7 +273,7 @@ class S3Store:
             raise failed.exceptions[0] from None
         return [task.result() for task in tasks]
 
-    async def _give_up(self, part: Part, seconds: float) -> None:
+    async def _give_up(self, part: ObjectPart, seconds: float) -> None:
         """Have the store forget the pieces of an upload that was not completed."""
         if part.upload is None:
             return
@@ -284,7 +284,7 @@ class S3Store:
                     Bucket=self._bucket, Key=key, UploadId=upload
                 )
         except ClientError as cause:
-            answer = ErrorAnswer(cause)
+            answer = StoreError(cause)
             if answer.code in DENIED:
                 self._ctx.warn_once(
                     "this key may not give uploads up: what is there of those that failed stays in the"
@@ -294,14 +294,14 @@ class S3Store:
                 raise
         part.upload = None
 
-    def _told(self, part: Part) -> dict[str, Any]:
+    def _told(self, part: ObjectPart) -> dict[str, Any]:
         """Return what is told of an object."""
         return {"ContentType": part.media_type, "Metadata": {TOKEN: part.token}}
 
     async def _asked(
         self,
         call: Callable[..., Awaitable[dict[str, Any]]],
-        part: Part,
+        part: ObjectPart,
         body: bytes | None = None,
         **options: Any,
     ) -> dict[str, Any]:
@@ -320,7 +320,7 @@ class S3Store:
         try:
             yield
         except ClientError as cause:
-            answer = ErrorAnswer(cause)
+            answer = StoreError(cause)
             said = answer.words(self._ctx.redact, key)
             if answer.is_of_this_request:
                 raise Declined(f"{self._where} {said}") from None

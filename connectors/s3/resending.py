@@ -12,7 +12,7 @@ from itertools import count
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.runtime.backoff import Backoff
-from headrace.connectors.s3.objectpart import Part
+from headrace.connectors.s3.objectpart import ObjectPart
 
 AT_ONCE = 4
 """Parts that are sent at a time: a store may take its time to refuse one."""
@@ -28,7 +28,7 @@ class Retry:
 
     due: float
     number: int
-    part: Part = field(compare=False)
+    part: ObjectPart = field(compare=False)
     is_refused: bool = field(compare=False)
     backoff: Backoff = field(compare=False, default_factory=Backoff)
 
@@ -38,8 +38,8 @@ class RetryQueue:
 
     def __init__(
         self,
-        send: Callable[[Part], Awaitable[None]],
-        failed: Callable[[Part, Exception], None],
+        send: Callable[[ObjectPart], Awaitable[None]],
+        failed: Callable[[ObjectPart, Exception], None],
         ctx: Context,
     ) -> None:
         """Take what sends a part, and what tells that it was not taken."""
@@ -57,7 +57,7 @@ class RetryQueue:
         """Return what sends, as long as there is something to send."""
         return [*self._trying, *([] if self._work is None else [self._work])]
 
-    def add(self, part: Part, *, is_refused: bool) -> None:
+    def add(self, part: ObjectPart, *, is_refused: bool) -> None:
         """Have a part sent: after a while if it was refused just now, and else at once."""
         retry = Retry(self._ctx.clock.monotonic(), next(self._numbers), part, is_refused)
         if is_refused:

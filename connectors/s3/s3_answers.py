@@ -52,7 +52,7 @@ REGION = "x-amz-bucket-region"
 """The header that tells where a bucket is."""
 
 
-class ErrorAnswer:
+class StoreError:
     """An error that a store answers with."""
 
     def __init__(self, cause: ClientError) -> None:

@@ -20,7 +20,7 @@ from headrace.compiler.datadir import DataDir
 from headrace.connectors.disk.folders import NEW_FILE, Folder, write_whole
 from headrace.connectors.disk.parts import PACKINGS
 from headrace.connectors.s3.objectkeys import LONGEST_KEY, holds_control
-from headrace.connectors.s3.objectpart import Content, Part
+from headrace.connectors.s3.objectpart import Content, ObjectPart
 
 FOLDER = "s3-unsent"
 """The directory below ``--data-dir``."""
@@ -73,7 +73,7 @@ class UnsentFolder:
         steps = (FOLDER, f"{bucket}-{hashlib.sha256(said).hexdigest()[:16]}")
         self._folder = Folder(data_dir, steps)
 
-    def keep(self, parts: Sequence[Part], now: datetime) -> UnsentFile:
+    def keep(self, parts: Sequence[ObjectPart], now: datetime) -> UnsentFile:
         """Put parts on the disk, all of them or none; for a thread.
 
         Raises:
@@ -95,12 +95,12 @@ class UnsentFolder:
                 raise
         return UnsentFile(self._folder, name, file)
 
-    def parts(self) -> tuple[list[Part], list[str]]:
+    def parts(self) -> tuple[list[ObjectPart], list[str]]:
         """Return what lies there and nobody else is sending, the oldest first; for a thread.
 
         And why some of it cannot be sent, in words.
         """
-        found: list[Part] = []
+        found: list[ObjectPart] = []
         wrong: list[str] = []
         try:
             with _opened(self._folder, is_made=False) as folder:
@@ -120,7 +120,7 @@ class UnsentFolder:
         """Where it is, below ``--data-dir``."""
         return "/".join(self._folder.steps)
 
-    def _found(self, folder: int, name: str) -> list[Part]:
+    def _found(self, folder: int, name: str) -> list[ObjectPart]:
         if not stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             raise Unsendable("it is no file")
         kept = UnsentFile(self._folder, name, os.open(name, READ_AND_MARK, dir_fd=folder))
@@ -157,7 +157,7 @@ class UnsentFile:
             return False
         return True
 
-    def parts(self, most: int) -> list[Part]:
+    def parts(self, most: int) -> list[ObjectPart]:
         """Return its parts; their bytes, no more than so many each, stay there until they are wanted.
 
         Raises:
@@ -182,8 +182,8 @@ class UnsentFile:
             self.remove()
         return [self._part(told) for _, _, told in self._places.values()]
 
-    def _part(self, told: PartHeader) -> Part:
-        return Part(
+    def _part(self, told: PartHeader) -> ObjectPart:
+        return ObjectPart(
             key=told.key,
             media_type=told.media_type,
             messages=told.messages,
@@ -194,12 +194,12 @@ class UnsentFile:
             source=self,
         )
 
-    def content(self, part: Part) -> Content:
+    def content(self, part: ObjectPart) -> Content:
         """Return the bytes of a part; for a thread."""
         _, start, told = self._places[part.token]
         return Content(_read(self._file, told.size, start), told.packing)
 
-    def sent(self, part: Part) -> None:
+    def sent(self, part: ObjectPart) -> None:
         """Note that a part is in the store; with the last of them the file goes."""
         offset, _, _ = self._places.pop(part.token)
         with suppress(OSError):  # it is found in the store, then
@@ -229,7 +229,7 @@ def _opened(folder: Folder, *, is_made: bool = True) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _write(file: int, parts: Sequence[Part]) -> None:
+def _write(file: int, parts: Sequence[ObjectPart]) -> None:
     offset = 0
     for part in parts:
         assert part.content is not None

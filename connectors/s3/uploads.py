@@ -10,7 +10,13 @@ from contextlib import suppress
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.errors import HeadraceError, Unreachable
 from headrace.compiler.runtime.backoff import Backoff
-from headrace.connectors.s3.objectpart import ContentSource, Part, PartNumbers, PartStore, Taken
+from headrace.connectors.s3.objectpart import (
+    ContentSource,
+    ObjectPart,
+    PartNumbers,
+    PartStore,
+    Taken,
+)
 from headrace.connectors.s3.resending import RetryQueue
 from headrace.connectors.s3.unsent import UnsentFile, UnsentFolder, reason
 
@@ -46,8 +52,8 @@ class UploadQueue:
     ) -> None:
         """Take where to keep what is left at the end, and the numbers for parts that need another."""
         self._store, self._folder, self._numbers, self._ctx = store, folder, numbers, ctx
-        self._unsent: dict[Part, None] = {}
-        self._queue: deque[Part] = deque()
+        self._unsent: dict[ObjectPart, None] = {}
+        self._queue: deque[ObjectPart] = deque()
         self._retries = RetryQueue(self._send_one, self._tell, ctx)
         self._sources: set[ContentSource] = set()
         self._work: asyncio.Task[None] | None = None
@@ -68,7 +74,7 @@ class UploadQueue:
         """Whether some are, of those that are not set aside."""
         return self._work is not None
 
-    def add(self, part: Part) -> None:
+    def add(self, part: ObjectPart) -> None:
         """Have a part sent after all others."""
         self._unsent[part] = None
         self._queue.append(part)
@@ -109,15 +115,15 @@ class UploadQueue:
             self._work = None
             self._is_less()  # or will not be, by this
 
-    def _next(self) -> list[Part]:
+    def _next(self) -> list[ObjectPart]:
         """Take the parts to send at a time from the queue: while the store takes nothing, one."""
         number = 1 if self._is_failing else min(AT_ONCE, len(self._queue))
         return [self._queue.popleft() for _ in range(number)]
 
-    async def _send(self, parts: Sequence[Part]) -> Unreachable | None:
+    async def _send(self, parts: Sequence[ObjectPart]) -> Unreachable | None:
         """Send some parts; return why the store takes nothing, if that is so."""
         said = await asyncio.gather(*map(self._send_one, parts), return_exceptions=True)
-        out: list[Part] = []
+        out: list[ObjectPart] = []
         for part, cause in zip(parts, said, strict=True):
             if isinstance(cause, Unreachable):
                 out.append(part)
@@ -129,14 +135,14 @@ class UploadQueue:
         self._put_back(out, is_first=1 < len(out) == len(parts))
         return next((cause for cause in said if isinstance(cause, Unreachable)), None)
 
-    def _put_back(self, parts: Sequence[Part], *, is_first: bool) -> None:
+    def _put_back(self, parts: Sequence[ObjectPart], *, is_first: bool) -> None:
         """Have parts tried again: after others, if it may be for one of them that the store says no."""
         if is_first:
             self._queue.extendleft(reversed(parts))
         else:
             self._queue.extend(parts)
 
-    async def _send_one(self, part: Part) -> None:
+    async def _send_one(self, part: ObjectPart) -> None:
         try:
             if await self._is_prepared(part):
                 await self._put(part)
@@ -144,7 +150,7 @@ class UploadQueue:
         finally:
             part.put_back()
 
-    async def _put(self, part: Part) -> None:
+    async def _put(self, part: ObjectPart) -> None:
         while True:
             try:
                 await self._store.send(part)
@@ -156,7 +162,7 @@ class UploadQueue:
                 )
                 part.key = self._numbers.passed_on(part.key)
 
-    async def _is_prepared(self, part: Part) -> bool:
+    async def _is_prepared(self, part: ObjectPart) -> bool:
         """Have the content as it is uploaded; return whether it is there."""
         if part.source is None:
             await self._compressed(part)
@@ -170,7 +176,7 @@ class UploadQueue:
             return False
         return True
 
-    async def _compressed(self, part: Part) -> None:
+    async def _compressed(self, part: ObjectPart) -> None:
         """Wait until a part in memory is compressed; begin anew if the last try has failed."""
         if part.compressing is None and not part.is_ready:
             self._begin_to_compress(part)
@@ -178,17 +184,17 @@ class UploadQueue:
         if compressing is not None:
             await compressing
 
-    def _begin_to_compress(self, part: Part) -> None:
+    def _begin_to_compress(self, part: ObjectPart) -> None:
         part.compressing = asyncio.ensure_future(self._compress(part))
 
-    async def _compress(self, part: Part) -> None:
+    async def _compress(self, part: ObjectPart) -> None:
         """Compress a part in memory, and count it anew."""
         before = part.size
         await asyncio.to_thread(part.prepare)
         self.held += part.size - before
         self._is_less()
 
-    def _remove(self, part: Part) -> None:
+    def _remove(self, part: ObjectPart) -> None:
         """Forget a part that is in the store."""
         del self._unsent[part]
         if part.source is None:
@@ -208,7 +214,7 @@ class UploadQueue:
             self._backoff.reset()
             self._ctx.note("written to again")
 
-    def _tell(self, part: Part, cause: Exception) -> None:
+    def _tell(self, part: ObjectPart, cause: Exception) -> None:
         """Report why a part was not taken."""
         is_told = isinstance(cause, HeadraceError | OSError)
         told = str(cause) if is_told else f"{type(cause).__name__}: {cause}".rstrip(": ")
@@ -290,7 +296,7 @@ class UploadQueue:
             source.close()
         self._unsent.clear()
 
-    def _tell_end(self, parts: Sequence[Part], kept: Keeping) -> None:
+    def _tell_end(self, parts: Sequence[ObjectPart], kept: Keeping) -> None:
         """Tell as warnings, of which the log shows every one; of failures it shows some."""
         lost, why = _in_memory(parts), "with --data-dir they would be kept"
         if kept is not None and (cause := kept.exception()) is not None:
@@ -312,12 +318,12 @@ class UploadQueue:
             )
 
 
-def _in_memory(parts: Iterable[Part]) -> list[Part]:
+def _in_memory(parts: Iterable[ObjectPart]) -> list[ObjectPart]:
     """Return the parts that are nowhere else."""
     return [part for part in parts if part.source is None]
 
 
-def _amount(parts: Sequence[Part]) -> str:
+def _amount(parts: Sequence[ObjectPart]) -> str:
     """Return how much some parts are, in words."""
     messages = sum(part.messages for part in parts)
     size = sum(part.length for part in parts)

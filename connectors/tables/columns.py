@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from headrace.compiler.lowering import dottedpaths
-from headrace.compiler.schema.fields import Boolean, Choice, DottedPath, Text, refused
+from headrace.compiler.schema.fields import Boolean, Choice, MessageField, Text, refused
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.text.diagnostics import Codes, Fault, shown
 from headrace.connectors.tables.cells import CELLS
@@ -84,7 +84,7 @@ class Column(Record):
         "Type of the column. Values are checked, never converted.",
     )
     field: str | None = option(
-        DottedPath(),
+        MessageField(),
         "Field it is taken from; without it, the name.",
         default=None,
         elsewhere="from path source",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.component.checkcontext import Ground
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Output
 from headrace.compiler.component.fieldflow import FieldUse
 from headrace.compiler.schema.fields import Boolean, Choice
@@ -84,9 +84,9 @@ class TableOutput(Output):
         yield from super().rules()
         yield from islice(self._wrong(), FAULTS)
 
-    def examine(self, ground: Ground) -> Iterator[Fault]:
+    def examine(self, context: CheckContext) -> Iterator[Fault]:
         """Remark on keys that do nothing."""
-        yield from super().examine(ground)
+        yield from super().examine(context)
         if said := self._unapplied_said():
             option = next(self.unapplied()).path[:1]
             yield Fault("not-applied", said, path=option, on_key=True, severity=Severity.WARNING)

@@ -23,7 +23,7 @@ from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.decimals import Written
 from headrace.compiler.delivery import Batch, JsonValue, parts
 from headrace.compiler.errors import BatchFailed
-from headrace.compiler.largejson import SLICE_MESSAGES, LargeList, Turn
+from headrace.compiler.largejson import SLICE_MESSAGES, LargeList, WritingTurn
 from headrace.compiler.lowering.code import compile_source, subscripts
 from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath
 from headrace.compiler.schema.records import json_type
@@ -103,7 +103,7 @@ class Rows:
     async def of_large(self, batch: Batch) -> list[list[Any]]:
         """Return a large batch as columns. The same, but others have their turns meanwhile."""
         columns: list[list[Any]] = [LargeList() for _ in self._plain]
-        turn = Turn(self._ctx.clock)
+        turn = WritingTurn(self._ctx.clock)
         for some in parts(batch, SLICE_MESSAGES):
             for column, cells in zip(columns, self(some), strict=True):
                 column += cells

@@ -13,8 +13,8 @@ from headrace.compiler.schema.fields import (
     Boolean,
     Choice,
     ConnectionName,
-    DottedPath,
     Integer,
+    MessageField,
     Number,
     PipelineId,
     SecretText,
@@ -84,7 +84,7 @@ class Mesh(Record):
 class Sieve(Transform, kind="sieve", listed=1):
     """Holds back."""
 
-    field: str = option(DottedPath(), "Which field.")
+    field: str = option(MessageField(), "Which field.")
     mesh: Mesh | None = option(RecordOf(Mesh), "How fine.", default=None)
     meshes: tuple[Mesh, ...] = option(ListOf(RecordOf(Mesh)), "One after the other.", default=())
     keep: str = option(

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.compiler.component.checkcontext import Ground
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.errors import BuildRefused
 from headrace.connectors.clickhouse import ClickHouseConnection, ClickHouseOutput
-from headrace.connectors.clickhouse.clickhouse_table import Table, narrow
+from headrace.connectors.clickhouse.clickhouse_table import ClickHouseTable, narrow
 from headrace.connectors.clickhouse.native import Blocks, varint
-from headrace.connectors.clickhouse.sink import Tokens
+from headrace.connectors.clickhouse.sink import DeduplicationTokens
 from headrace.connectors.tables.rows import StoredColumn
 from tests.clickhouse_sides import connection, context, output
 from tests.doubles import StubContext, TickingClock, refusals
@@ -78,10 +78,10 @@ async def test_a_password_goes_in_the_clear_only_if_that_is_allowed():
     fault = refused.value.fault
     assert (fault.message, fault.path) == (said, ("connection",))
     assert fault.expected == "an https:// url, or 'allow_http: true'"
-    [filed] = connection(HERE, allow_http=False).examine(Ground())
+    [filed] = connection(HERE, allow_http=False).examine(CheckContext())
     assert (filed.message, filed.path) == (said, ("url",))
-    assert [*connection(HERE).examine(Ground())] == []
-    assert [*ClickHouseConnection.load(FILED).examine(Ground())] == []
+    assert [*connection(HERE).examine(CheckContext())] == []
+    assert [*ClickHouseConnection.load(FILED).examine(CheckContext())] == []
 
 
 async def test_a_password_that_cannot_be_sent_refuses_the_output():
@@ -154,10 +154,10 @@ def test_settings_are_sent_as_the_server_writes_them():
     }
 
 
-def table(it: ClickHouseOutput) -> Table:
+def table(it: ClickHouseOutput) -> ClickHouseTable:
     """Return the table of an output."""
     database, _, name = it.table.rpartition(".")
-    return Table(database, name, it.stored_columns(), it.order_by)
+    return ClickHouseTable(database, name, it.stored_columns(), it.order_by)
 
 
 MACHINE = {"name": "machine", "type": "text"}
@@ -273,7 +273,7 @@ def test_a_decimal_is_whole_billionths(number):
 
 
 def test_a_token_is_that_of_one_delivery():
-    mine, others = Tokens(), Tokens()
+    mine, others = DeduplicationTokens(), DeduplicationTokens()
     first, second, other = mine.next(b"a"), mine.next(b"a"), others.next(b"a")
 
     assert len({first, second, other, mine.next(b"b")}) == 4
@@ -292,5 +292,8 @@ async def test_the_block_and_the_token_of_many_rows_are_those_of_one_go():
     block = await made.of_large(rows, TickingClock())
 
     assert block == made.block(rows)
-    tokens = [Tokens().next(block), await Tokens().of_long(block, TickingClock())]
+    tokens = [
+        DeduplicationTokens().next(block),
+        await DeduplicationTokens().of_long(block, TickingClock()),
+    ]
     assert len({each.partition("-")[0] for each in tokens}) == 1

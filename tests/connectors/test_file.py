@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.compiler.component.checkcontext import Ground
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.errors import BatchFailed, OutsideRoot
 from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.file import FileConnection, FileOutput, FileSink
@@ -555,9 +555,9 @@ def test_a_relative_root_outside_is_told_with_the_spelling_that_would_do(
     tmp_path, monkeypatch, root, meant
 ):
     monkeypatch.chdir(tmp_path)
-    ground = Ground(data_dir=Path("data"))
+    context = CheckContext(data_dir=Path("data"))
 
-    [fault] = FileConnection(root=root).examine(ground)
+    [fault] = FileConnection(root=root).examine(context)
 
     top, base = os.path.realpath(root), tmp_path / "data"
     assert fault == Fault(
@@ -568,15 +568,15 @@ def test_a_relative_root_outside_is_told_with_the_spelling_that_would_do(
         suggestion=f"write '{meant}': a relative root starts at the working directory",
         path=("root",),
     )
-    assert [*FileConnection(root=meant).examine(ground)] == []
-    assert [*FileConnection(root=root).examine(Ground())] == []
+    assert [*FileConnection(root=meant).examine(context)] == []
+    assert [*FileConnection(root=root).examine(CheckContext())] == []
 
 
 def test_a_data_directory_elsewhere_is_spelt_in_full(tmp_path, monkeypatch):
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
 
-    [fault] = FileConnection(root="archive").examine(Ground(data_dir=tmp_path / "data"))
+    [fault] = FileConnection(root="archive").examine(CheckContext(data_dir=tmp_path / "data"))
 
     assert f"write '{tmp_path / 'data' / 'archive'}'" in str(fault.suggestion)
 

@@ -19,7 +19,7 @@ from headrace.compiler.largejson import ENCODED_AT_ONCE, encoding
 from headrace.compiler.runtime.outputs import Writer, writer
 from headrace.connectors.file import FileConnection, FileOutput
 from headrace.connectors.http import HttpOutput
-from headrace.connectors.stdout import Lines, StdoutSink
+from headrace.connectors.stdout import LineWriter, StdoutSink
 from tests.doubles import StubContext, TickingClock
 from tests.peer import peer
 from tests.virtual import virtual
@@ -118,7 +118,7 @@ async def test_a_large_batch_is_part_of_an_array(tmp_path: Path, turns: Turns) -
 @virtual
 async def test_a_large_batch_is_one_line_of_standard_output(turns: Turns) -> None:
     descriptor = os.memfd_create("stdout")
-    sink = StdoutSink("p1", context().clock, Lines(descriptor))
+    sink = StdoutSink("p1", context().clock, LineWriter(descriptor))
     counting = asyncio.ensure_future(turns.count())
 
     assert await written(sink, SMALL, LARGE, SMALL) == []

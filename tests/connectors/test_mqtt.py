@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.component.checkcontext import Ground
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.errors import BuildRefused, Refused
 from headrace.compiler.runtime.engine import Engine
 from headrace.connectors.mqtt import MqttConnection, MqttInput, MqttOutput
@@ -117,7 +117,7 @@ def test_on_delivery_needs_a_qos_that_is_acknowledged(options):
 def test_half_a_credential_is_told_without_building(given, missing):
     half = MqttConnection.load({"host": "broker", given: "${HALF}"})
 
-    (fault,) = half.examine(Ground())
+    (fault,) = half.examine(CheckContext())
 
     assert fault.message == f"the connection has a '{given}' and no '{missing}'"
     assert fault.path == (given,)
@@ -125,7 +125,7 @@ def test_half_a_credential_is_told_without_building(given, missing):
 
 @pytest.mark.parametrize("credential", [{}, {"username": "me", "password": "s3cret"}])
 def test_a_whole_credential_is_fine_and_so_is_none(credential):
-    assert list(MqttConnection.load({"host": "broker", **credential}).examine(Ground())) == []
+    assert list(MqttConnection.load({"host": "broker", **credential}).examine(CheckContext())) == []
 
 
 @pytest.mark.parametrize(("given", "missing"), [("username", "password"), ("password", "username")])

@@ -10,7 +10,7 @@ from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.nats import NatsConnection
 from headrace.connectors.nats.connection import Limits
-from headrace.connectors.nats.nats_urls import Server, servers_in
+from headrace.connectors.nats.nats_urls import NatsServer, servers_in
 from tests.connected import subscribed
 from tests.doubles import StubContext, refusals
 from tests.nats_sides import context, listening, sink, source
@@ -94,22 +94,22 @@ async def works(urls, **options):
 @pytest.mark.parametrize(
     ("urls", "servers"),
     [
-        ("nats://host", [Server("host", 4222, False)]),
-        ("host", [Server("host", 4222, False)]),
-        ("host:1234/", [Server("host", 1234, False)]),
-        ("TLS://host:1", [Server("host", 1, True)]),
-        ("nats://[::1]:5", [Server("::1", 5, False)]),
-        ("nats://u:p@host", [Server("host", 4222, False, "u", "p")]),
-        ("nats://u:@host", [Server("host", 4222, False, "u", "")]),
-        (f"u%20v:{ENCODED}@host", [Server("host", 4222, False, "u v", PASSWORD)]),
-        ("nats://u:p@ss@host", [Server("host", 4222, False, "u", "p@ss")]),
-        ("nats://to%3Aken@host", [Server("host", 4222, False, token="to:ken")]),
+        ("nats://host", [NatsServer("host", 4222, False)]),
+        ("host", [NatsServer("host", 4222, False)]),
+        ("host:1234/", [NatsServer("host", 1234, False)]),
+        ("TLS://host:1", [NatsServer("host", 1, True)]),
+        ("nats://[::1]:5", [NatsServer("::1", 5, False)]),
+        ("nats://u:p@host", [NatsServer("host", 4222, False, "u", "p")]),
+        ("nats://u:@host", [NatsServer("host", 4222, False, "u", "")]),
+        (f"u%20v:{ENCODED}@host", [NatsServer("host", 4222, False, "u v", PASSWORD)]),
+        ("nats://u:p@ss@host", [NatsServer("host", 4222, False, "u", "p@ss")]),
+        ("nats://to%3Aken@host", [NatsServer("host", 4222, False, token="to:ken")]),
         (
             "nats://a:1 , tls://x@b,c",
             [
-                Server("a", 1, False),
-                Server("b", 4222, True, token="x"),
-                Server("c", 4222, False),
+                NatsServer("a", 1, False),
+                NatsServer("b", 4222, True, token="x"),
+                NatsServer("c", 4222, False),
             ],
         ),
     ],
@@ -119,7 +119,10 @@ def test_urls_name_servers_and_who_we_are_there(urls, servers):
 
 
 def test_with_tls_every_server_is_reached_over_it():
-    assert servers_in("a,tls://b", tls=True) == [Server("a", 4222, True), Server("b", 4222, True)]
+    assert servers_in("a,tls://b", tls=True) == [
+        NatsServer("a", 4222, True),
+        NatsServer("b", 4222, True),
+    ]
 
 
 @pytest.mark.parametrize(

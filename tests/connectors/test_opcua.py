@@ -12,11 +12,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.compiler.component.checkcontext import Ground
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.errors import BuildRefused
 from headrace.connectors.opcua import OpcuaConnection, OpcuaInput
 from headrace.connectors.opcua.nodes import FORMS, NodeKey
-from headrace.connectors.opcua.security import Server
+from headrace.connectors.opcua.security import OpcuaServer
 from tests.doubles import StubContext, refusals
 from tests.services.opcua import Identity
 
@@ -205,14 +205,16 @@ def test_half_a_credential_is_told_of_when_it_is_used(given, missing):
     filed = OpcuaConnection.load({"endpoint": URL, given: "joe"})
     text = f"the connection has a '{given}' and no '{missing}'"
 
-    assert [(fault.message, fault.path) for fault in filed.examine(Ground())] == [(text, (given,))]
+    assert [(fault.message, fault.path) for fault in filed.examine(CheckContext())] == [
+        (text, (given,))
+    ]
     with pytest.raises(BuildRefused) as refused:
         filed.server(StubContext())
     assert str(refused.value) == text
     assert refused.value.fault.path == ("connection",)
 
 
-def secured(folder: Path, **options: str) -> Server:
+def secured(folder: Path, **options: str) -> OpcuaServer:
     """Return the server of a connection with files in a folder, built there."""
     document = {
         "endpoint": URL,
@@ -222,7 +224,7 @@ def secured(folder: Path, **options: str) -> Server:
         **options,
     }
 
-    async def built() -> Server:
+    async def built() -> OpcuaServer:
         ctx = StubContext(base=folder)
         return OpcuaConnection.load(document).server(ctx)
 

@@ -11,7 +11,7 @@ from asyncua.crypto.uacrypto import InvalidSignature  # type: ignore[attr-define
 
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.connectors.opcua.login import Login
-from headrace.connectors.opcua.security import Server
+from headrace.connectors.opcua.security import OpcuaServer
 from tests.doubles import StubContext
 from tests.nats_sides import listening
 from tests.opcua_sides import context, source
@@ -21,7 +21,7 @@ USER = ua.UserTokenType.UserName
 
 
 def login(ctx: StubContext | None = None, **options: Any) -> Login:
-    server = Server("opc.tcp://plc:4840", "plc:4840", **options)
+    server = OpcuaServer("opc.tcp://plc:4840", "plc:4840", **options)
     return Login(server, ctx or StubContext())
 
 

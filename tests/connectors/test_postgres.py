@@ -8,7 +8,7 @@ import pytest
 
 from headrace.compiler.errors import BuildRefused
 from headrace.connectors.postgres import PostgresConnection, PostgresOutput
-from headrace.connectors.postgres.postgres_table import Declared, Table, TableIndex
+from headrace.connectors.postgres.postgres_table import Declared, PostgresTable, TableIndex
 from tests.doubles import StubContext, refusals
 from tests.postgres_sides import column, output
 
@@ -29,11 +29,11 @@ def refused(**options: Any) -> list[str]:
     return refusals(PostgresOutput, kept)
 
 
-def table(config: PostgresOutput) -> Table:
+def table(config: PostgresOutput) -> PostgresTable:
     """Return the table that an output is to find."""
     indexes = tuple(each.as_written() for each in config.indexes)
     columns = config.stored_columns()
-    return Table(config.table, columns, config.primary_key, indexes, config.on_conflict)
+    return PostgresTable(config.table, columns, config.primary_key, indexes, config.on_conflict)
 
 
 @pytest.mark.parametrize(

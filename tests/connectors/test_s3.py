@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.compiler.component.checkcontext import Ground
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.errors import BuildRefused, UnresolvedSecret
 from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.s3 import S3Connection, S3Output
@@ -95,11 +95,11 @@ def test_an_endpoint_without_tls_has_to_be_allowed(url):
         path=("endpoint",),
     )
 
-    assert list(connection(url, allow_http=False).examine(Ground())) == [fault]
+    assert list(connection(url, allow_http=False).examine(CheckContext())) == [fault]
     built = refused(context(url, connection={"allow_http": False}))
     assert (built.message, built.path) == (fault.message, ("connection",))
-    assert list(connection(url).examine(Ground())) == []
-    assert list(connection("https://store").examine(Ground())) == []
+    assert list(connection(url).examine(CheckContext())) == []
+    assert list(connection("https://store").examine(CheckContext())) == []
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from headrace.compiler.errors import BuildRefused, HeadraceError, Unreachable
 from headrace.connectors.network import refusal
 from headrace.connectors.s3 import S3Connection
 from headrace.connectors.s3.connection import PIECE_BYTES, Limits, flowing
-from headrace.connectors.s3.objectpart import Content, Declined, Part, Taken
+from headrace.connectors.s3.objectpart import Content, Declined, ObjectPart, Taken
 from headrace.connectors.s3.objectstore import S3Store
 from tests.clients import PATIENCE
 from tests.doubles import StubContext
@@ -35,9 +35,9 @@ MIB = 1024 * 1024
 SAID = refusal.MOST_SAID
 
 
-def part(body: bytes = b"1\n", key: str = "p/2026-03-01T08-00-00Z-000001.ndjson") -> Part:
+def part(body: bytes = b"1\n", key: str = "p/2026-03-01T08-00-00Z-000001.ndjson") -> ObjectPart:
     """Return a part that is ready."""
-    return Part(key, "application/x-ndjson", 1, len(body), Content(body, "none"))
+    return ObjectPart(key, "application/x-ndjson", 1, len(body), Content(body, "none"))
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.datadir import DataDir
-from headrace.connectors.s3.objectpart import Content, Declined, Part
+from headrace.connectors.s3.objectpart import Content, Declined, ObjectPart
 from headrace.connectors.s3.sink import S3Sink
 from headrace.connectors.s3.unsent import UnsentFolder
 from tests.doubles import StubContext
@@ -54,10 +54,10 @@ def files(data_dir: Path) -> list[Path]:
     return sorted(path for path in data_dir.rglob("*") if path.is_file())
 
 
-def part(body: bytes = b"1\n", **options: Any) -> Part:
+def part(body: bytes = b"1\n", **options: Any) -> ObjectPart:
     """Return a part that is ready."""
     key = options.pop("key", FIRST)
-    return Part(key, "application/x-ndjson", 1, len(body), Content(body, "none"), **options)
+    return ObjectPart(key, "application/x-ndjson", 1, len(body), Content(body, "none"), **options)
 
 
 def unsent(data_dir: Path) -> UnsentFolder:
@@ -417,7 +417,7 @@ class Slow(Shop):
         super().__init__(clock)
         self._slow = slow
 
-    async def send(self, part: Part) -> None:
+    async def send(self, part: ObjectPart) -> None:
         if part.key in self._slow:
             await self._clock.sleep(10)
             raise Declined("no")

@@ -16,7 +16,7 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BatchFailed
-from headrace.connectors.stdout import Lines, StdoutOutput, StdoutSink, standard_output
+from headrace.connectors.stdout import LineWriter, StdoutOutput, StdoutSink, standard_output
 from tests.doubles import StubContext, refusals
 from tests.virtual import virtual
 
@@ -34,7 +34,7 @@ def pipe() -> Iterator[tuple[int, int]]:
             os.close(end)
 
 
-def sink(lines: Lines, pipeline: str = "p1") -> StdoutSink:
+def sink(lines: LineWriter, pipeline: str = "p1") -> StdoutSink:
     return StdoutSink(pipeline, Clock(asyncio.get_running_loop()), lines)
 
 
@@ -69,7 +69,7 @@ async def test_a_batch_is_one_line_of_json(capfdbinary):
 @virtual
 async def test_a_line_is_out_when_its_batch_is_written(pipe):
     out, into = pipe
-    opened = sink(Lines(into))
+    opened = sink(LineWriter(into))
 
     await opened.write([1])
     first = os.read(out, PIPE_SIZE)
@@ -83,7 +83,7 @@ async def test_a_line_is_out_when_its_batch_is_written(pipe):
 async def test_an_empty_batch_prints_nothing(pipe):
     out, into = pipe
 
-    await sink(Lines(into)).write([])
+    await sink(LineWriter(into)).write([])
     os.close(into)
 
     assert os.read(out, 1) == b""
@@ -95,7 +95,7 @@ def test_all_pipelines_share_one_writer():
 
 async def test_while_nobody_reads_only_who_prints_waits(pipe):
     out, into = pipe
-    lines = Lines(into)
+    lines = LineWriter(into)
     first, second = sink(lines, "first"), sink(lines, "second")
 
     long = asyncio.create_task(first.write([LONG]))
@@ -113,7 +113,7 @@ async def test_while_nobody_reads_only_who_prints_waits(pipe):
 
 async def test_after_a_stall_lines_are_printed_at_once_again(pipe):
     out, into = pipe
-    opened = sink(Lines(into))
+    opened = sink(LineWriter(into))
     stalled = asyncio.create_task(opened.write([LONG]))
     await asyncio.to_thread(read, out, 1)
     await stalled
@@ -125,7 +125,7 @@ async def test_after_a_stall_lines_are_printed_at_once_again(pipe):
 
 async def test_a_line_whose_pipeline_did_not_wait_is_printed_whole(pipe):
     out, into = pipe
-    lines = Lines(into)
+    lines = LineWriter(into)
     given_up = asyncio.create_task(sink(lines).write([LONG]))
     await asyncio.sleep(0)
     given_up.cancel()
@@ -141,7 +141,7 @@ async def test_a_line_whose_pipeline_did_not_wait_is_printed_whole(pipe):
 @virtual
 async def test_a_reader_that_is_gone_fails_the_batch(pipe):
     out, into = pipe
-    opened = sink(Lines(into))
+    opened = sink(LineWriter(into))
     os.close(out)
 
     for _ in range(2):
@@ -152,7 +152,7 @@ async def test_a_reader_that_is_gone_fails_the_batch(pipe):
 
 async def test_a_reader_that_goes_while_a_line_waits_fails_the_batch(pipe):
     out, into = pipe
-    writing = asyncio.create_task(sink(Lines(into)).write([LONG]))
+    writing = asyncio.create_task(sink(LineWriter(into)).write([LONG]))
     await asyncio.sleep(0)
 
     os.close(out)
@@ -179,7 +179,7 @@ async def test_a_standard_output_that_was_never_open_fails_the_batch(monkeypatch
 async def test_a_socket_that_nobody_reads_holds_up_nobody_else():
     out, into = socket.socketpair()
     with out, into:
-        opened = sink(Lines(into.fileno()))
+        opened = sink(LineWriter(into.fileno()))
         await opened.write(["short"])
         long = asyncio.create_task(opened.write([LONG * 8]))
         for _ in range(100):
@@ -194,7 +194,7 @@ async def test_a_socket_that_nobody_reads_holds_up_nobody_else():
 
 async def test_a_terminal_that_nobody_reads_holds_up_nobody_else():
     controller, terminal = pty.openpty()
-    opened = sink(Lines(terminal))
+    opened = sink(LineWriter(terminal))
 
     long = asyncio.create_task(opened.write([LONG]))
     for _ in range(100):
@@ -212,7 +212,7 @@ async def test_a_terminal_that_nobody_reads_holds_up_nobody_else():
 @virtual
 async def test_a_file_takes_every_line_at_once(tmp_path: Path):
     with (tmp_path / "out").open("wb") as file:
-        opened = sink(Lines(file.fileno()))
+        opened = sink(LineWriter(file.fileno()))
         await opened.write([LONG])
         await opened.write([2])
 

@@ -13,7 +13,7 @@ from reactivex.subject import Subject
 
 from headrace.compiler.buckets import Bounds, Bucket
 from headrace.compiler.clock import Clock, run_virtual
-from headrace.compiler.component.checkcontext import Ground
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.states import PipelineState
 from headrace.compiler.delivery import Delivery, Window
 from headrace.compiler.text.diagnostics import Fault
@@ -105,7 +105,7 @@ async def _through(
     return out
 
 
-def examined(transform: Script | str, base: Path | None = None, **ground: Any) -> list[Fault]:
+def examined(transform: Script | str, base: Path | None = None, **context: Any) -> list[Fault]:
     """Return what a check says of a script."""
     it = script(transform) if isinstance(transform, str) else transform
-    return list(it.examine(Ground(base, **ground)))
+    return list(it.examine(CheckContext(base, **context)))

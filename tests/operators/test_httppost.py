@@ -7,7 +7,7 @@ import pytest_asyncio
 from aiohttp import web
 from reactivex.subject import Subject
 
-from headrace.compiler.component.checkcontext import Ground
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.delivery import Delivery, Window
 from headrace.compiler.jsontext import Decoding, encode
 from headrace.operators.httppost import HttpTransform
@@ -68,7 +68,7 @@ async def test_a_reply_is_decoded_as_the_pipeline_does_it(server: Peer):
 
 @pytest.mark.parametrize("verb", ["GET", "PUT", "PATCH", "DELETE"])
 def test_a_verb_that_is_not_honoured_is_warned_of(verb):
-    [said] = HttpTransform.load({"url": "http://there/", "verb": verb}).examine(Ground())
+    [said] = HttpTransform.load({"url": "http://there/", "verb": verb}).examine(CheckContext())
 
     assert (said.code, said.severity, said.path) == ("not-honoured", "warning", ("verb",))
     assert said.message == f"'verb: {verb}' is not honoured: every batch is sent as a POST"
@@ -77,7 +77,7 @@ def test_a_verb_that_is_not_honoured_is_warned_of(verb):
 def test_the_verb_of_every_request_is_not_warned_of():
     post = HttpTransform.load({"url": "http://there/", "verb": "POST"})
 
-    assert [*post.examine(Ground())] == []
+    assert [*post.examine(CheckContext())] == []
 
 
 @pytest.mark.parametrize("verb", ["GET", "POST", "PUT", "PATCH", "DELETE"])

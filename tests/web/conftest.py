@@ -13,7 +13,7 @@ from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.app import Application
-from headrace.web.asgi import Asgi, Message, Receive, Send
+from headrace.web.asgi import Asgi, AsgiMessage, Receive, Send
 from headrace.web.files.reading import catalogue
 from headrace.web.service import Service
 from tests.web.jsonengine import JsonEngine
@@ -50,8 +50,8 @@ async def client(service: Service) -> AsyncIterator[falcon.testing.ASGIConductor
 def waited_for(application: Asgi) -> Asgi:
     """Return an application whose clients stay: falcon's leave when they have sent their request."""
 
-    async def run(scope: Message, receive: Receive, send: Send) -> None:
-        async def received() -> Message:
+    async def run(scope: AsgiMessage, receive: Receive, send: Send) -> None:
+        async def received() -> AsgiMessage:
             message = await receive()
             if message["type"] == "http.disconnect":
                 await asyncio.get_running_loop().create_future()  # which nobody sets

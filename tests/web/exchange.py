@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from headrace.web.asgi import Asgi, Message
+from headrace.web.asgi import Asgi, AsgiMessage
 
 
 class Exchange:
@@ -38,15 +38,15 @@ class Exchange:
             "headers": list(headers),
             "client": client,
         }
-        self._received = asyncio.Queue[Message]()
+        self._received = asyncio.Queue[AsgiMessage]()
         chunks = list(body)
         for number, chunk in enumerate(chunks, start=1):
             more = number < len(chunks) or leaves
             self._received.put_nowait({"type": "http.request", "body": chunk, "more_body": more})
         if leaves:
             self.leave()
-        self.sent = asyncio.Queue[Message]()
-        self.messages: list[Message] = []
+        self.sent = asyncio.Queue[AsgiMessage]()
+        self.messages: list[AsgiMessage] = []
         self.was_asked_for_body = False
 
     def leave(self) -> None:
@@ -86,10 +86,10 @@ class Exchange:
     def json(self) -> Any:
         return json.loads(self.body)
 
-    async def _receive(self) -> Message:
+    async def _receive(self) -> AsgiMessage:
         self.was_asked_for_body = True
         return await self._received.get()
 
-    async def _send(self, message: Message) -> None:
+    async def _send(self, message: AsgiMessage) -> None:
         self.messages.append(message)
         self.sent.put_nowait(message)

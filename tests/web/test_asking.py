@@ -9,9 +9,9 @@ import falcon
 import falcon.testing
 import pytest
 
-from headrace.web.asgi import Message
+from headrace.web.asgi import AsgiMessage
 from headrace.web.asking import Request
-from headrace.web.threadqueue import Turns
+from headrace.web.threadqueue import ThreadQueue
 from tests.clients import PATIENCE
 
 
@@ -24,7 +24,7 @@ class Connection:
     def leave(self) -> None:
         self._left.set()
 
-    async def receive(self) -> Message:
+    async def receive(self) -> AsgiMessage:
         await self._left.wait()
         return {"type": "http.disconnect"}
 
@@ -88,12 +88,12 @@ async def test_work_is_cancelled_with_its_request() -> None:
 
 
 async def test_a_body_is_read_for_a_client_that_waits_whatever_comes_out() -> None:
-    assert await request(Connection()).in_turn(Turns(), lambda: None) is None
-    assert await request(Connection()).in_turn(Turns(), divmod, 7, 2) == (3, 1)
+    assert await request(Connection()).in_turn(ThreadQueue(), lambda: None) is None
+    assert await request(Connection()).in_turn(ThreadQueue(), divmod, 7, 2) == (3, 1)
 
 
 async def test_who_has_left_waits_in_no_queue() -> None:
-    turns, may_end, read = Turns(), threading.Event(), list[str]()
+    turns, may_end, read = ThreadQueue(), threading.Event(), list[str]()
     reading = asyncio.ensure_future(request(Connection()).in_turn(turns, may_end.wait, PATIENCE))
     leaving = Connection()
     gone = asyncio.ensure_future(request(leaving).in_turn(turns, read.append, "of who has left"))

@@ -14,8 +14,8 @@ from headrace.compiler.component.families import Input, Transform
 from headrace.compiler.schema.fields import (
     Choice,
     ConnectionName,
-    DottedPath,
     Integer,
+    MessageField,
     Number,
     SecretText,
 )
@@ -76,7 +76,7 @@ class Brook(Input, kind="brook"):
     bed: Bed | None = option(VariantOf(Bed), "What is below.", default=None)
     secret: Secret | None = option(SecretText(), "What opens it.", default=None, additive=True)
     mood: str = option(Choice("calm", "wild"), "Either a | or b.", default="calm")
-    path: tuple[str, ...] = option(ListOf(DottedPath()), "Where to look.", default=())
+    path: tuple[str, ...] = option(ListOf(MessageField()), "Where to look.", default=())
 
 
 class Sieve(Transform, kind="sieve"):

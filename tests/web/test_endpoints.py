@@ -14,20 +14,20 @@ import pytest
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.runtime.connectionregistry import Connections
-from headrace.compiler.runtime.dryrun.threads import Aside, TooMany
+from headrace.compiler.runtime.dryrun.threads import LimitedThreads, TooMany
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.sampling.sampler import TooManySamples
 from headrace.web.app import Application
 from headrace.web.auth import passwords
 from headrace.web.auth.access import Access, Caller
-from headrace.web.auth.accountauth import Guarded
+from headrace.web.auth.accountauth import Authentication
 from headrace.web.auth.verified import Verified
 from headrace.web.endpoint import Endpoint
 from headrace.web.endpoints import ENDPOINTS
 from headrace.web.files.reading import Files
 from headrace.web.openapi import described
 from headrace.web.service import Service
-from headrace.web.threadqueue import TooManyBodies, Turns
+from headrace.web.threadqueue import ThreadQueue, TooManyBodies
 from tests.clients import PATIENCE
 from tests.web.auth.people import PASSWORDS, Issued, guarded
 from tests.web.cases import POST, declare_machines
@@ -137,21 +137,21 @@ class Full(Engine):
         raise TooManySamples
 
 
-class Crowded(Aside):
+class Crowded(LimitedThreads):
     """A place for dry runs where nobody else may wait."""
 
     async def run(self, work: Any) -> Any:
         raise TooMany(100)
 
 
-class FullTurns(Turns):
+class FullTurns(ThreadQueue):
     """Turns for which too many wait."""
 
     async def take(self, *_: Any, **__: Any) -> Any:
         raise TooManyBodies(100)
 
 
-def full(_clock: Clock) -> Turns:
+def full(_clock: Clock) -> ThreadQueue:
     return FullTurns()
 
 
@@ -217,31 +217,33 @@ class SignedIn:
         return Caller(Access.READ, "ann")
 
 
-def doors(**parts: Any) -> Any:
+def authenticator(**parts: Any) -> Any:
     """Return what makes doors of which some parts are different."""
 
-    def made(clock: Clock) -> Guarded:
-        doors = guarded(clock, tokens=Issued({"good": Verified("ann", Access.ADMIN, 9e9)}))
+    def made(clock: Clock) -> Authentication:
+        authenticator = guarded(clock, tokens=Issued({"good": Verified("ann", Access.ADMIN, 9e9)}))
         for name, part in parts.items():
-            setattr(doors, name, part)
-        return doors
+            setattr(authenticator, name, part)
+        return authenticator
 
     return made
 
 
 def login(status: int, body: Any, headers: dict[str, str] = JSON, **parts: Any) -> Case:
     path = "/api/auth/login"
-    return Case("login", status, path, "POST", body, headers, {"doors": doors(**parts)})
+    return Case("login", status, path, "POST", body, headers, {"doors": authenticator(**parts)})
 
 
 def token_login(status: int, body: Any, headers: dict[str, str] = JSON, **parts: Any) -> Case:
     path = "/api/auth/token"
-    return Case("tokenLogin", status, path, "POST", body, headers, {"doors": doors(**parts)})
+    return Case(
+        "tokenLogin", status, path, "POST", body, headers, {"doors": authenticator(**parts)}
+    )
 
 
 def logout(status: int, headers: dict[str, str], **parts: Any) -> Case:
     path = "/api/auth/logout"
-    return Case("logout", status, path, "POST", b"", headers, {"doors": doors(**parts)})
+    return Case("logout", status, path, "POST", b"", headers, {"doors": authenticator(**parts)})
 
 
 class BrokenFiling:
@@ -388,7 +390,7 @@ CASES = [
     token_login(500, {"token": "good"}, tokens=Bursting()),
     Case(
         *("tokenLogin", 503, "/api/auth/token", "POST", {"token": "good"}, JSON),
-        {"doors": doors(), "logins": full},
+        {"doors": authenticator(), "logins": full},
     ),
     logout(204, {}),
     logout(403, SESSION | ELSEWHERE, sessions=SignedIn()),

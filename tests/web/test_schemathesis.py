@@ -21,7 +21,7 @@ from headrace.compiler.buckets import Bounds
 from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.app import Application
-from headrace.web.asgi import Message, Receive, Send
+from headrace.web.asgi import AsgiMessage, Receive, Send
 from headrace.web.endpoints import ENDPOINTS
 from headrace.web.files.reading import Files, catalogue
 from headrace.web.resources.events import EVENTS_PATH
@@ -46,7 +46,7 @@ class Hosted:
     def __init__(self, *, has_accounts: bool = False) -> None:
         self._has_accounts = has_accounts
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiMessage, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         else:
@@ -66,7 +66,7 @@ class Hosted:
         files = Files(config=config)
         service = Service(engine, components, engine.clock, is_ready=True, files=files)
         if self._has_accounts:
-            service.doors = guarded(engine.clock)
+            service.authenticator = guarded(engine.clock)
         self._application = Application(service)
         await send({"type": "lifespan.startup.complete"})
         await receive()

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from headrace.web.sharing import Shared
+from headrace.web.sharing import SharedWork
 
 
 class Slow:
@@ -28,7 +28,7 @@ async def some_turns() -> None:
 
 
 async def test_who_asks_while_one_is_worked_out_gets_the_next_all_together():
-    shared, slow = Shared[int](), Slow()
+    shared, slow = SharedWork[int](), Slow()
     first = asyncio.ensure_future(shared.ask(slow.work))
     await some_turns()
 
@@ -45,7 +45,7 @@ async def test_who_asks_while_one_is_worked_out_gets_the_next_all_together():
 
 
 async def test_a_failure_is_told_to_all_and_the_next_begins_anew():
-    shared, slow = Shared[int](), Slow()
+    shared, slow = SharedWork[int](), Slow()
 
     async def fails() -> int:
         raise ValueError("no")
@@ -60,7 +60,7 @@ async def test_a_failure_is_told_to_all_and_the_next_begins_anew():
 
 
 async def test_who_leaves_takes_the_answer_from_nobody():
-    shared, slow = Shared[int](), Slow()
+    shared, slow = SharedWork[int](), Slow()
     leaving = asyncio.ensure_future(shared.ask(slow.work))
     staying = asyncio.ensure_future(shared.ask(slow.work))
     await some_turns()

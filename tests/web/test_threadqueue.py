@@ -10,14 +10,14 @@ import pytest
 from falcon.testing import ASGIConductor
 
 from headrace.web.service import Service
-from headrace.web.threadqueue import MOST_WAITING, TooManyBodies, Turns
+from headrace.web.threadqueue import MOST_WAITING, ThreadQueue, TooManyBodies
 from tests.clients import PATIENCE
 from tests.web.auth.people import JSON, guarded
 from tests.web.auth.test_accountauth import House
 
 
 async def test_work_is_done_one_after_the_other_in_the_order_in_which_it_came() -> None:
-    turns, done = Turns(), list[int]()
+    turns, done = ThreadQueue(), list[int]()
     at_once, most = 0, 0
 
     def work(number: int) -> int:
@@ -33,7 +33,7 @@ async def test_work_is_done_one_after_the_other_in_the_order_in_which_it_came() 
 
 
 async def test_what_work_raises_is_raised_and_the_next_has_its_turn() -> None:
-    turns = Turns()
+    turns = ThreadQueue()
 
     with pytest.raises(ZeroDivisionError):
         await turns.take(divmod, 1, 0)
@@ -42,7 +42,7 @@ async def test_what_work_raises_is_raised_and_the_next_has_its_turn() -> None:
 
 
 async def test_no_more_wait_than_may() -> None:
-    turns, may_end = Turns(), threading.Event()
+    turns, may_end = ThreadQueue(), threading.Event()
     waiting = [
         asyncio.ensure_future(turns.take(may_end.wait, PATIENCE)) for _ in range(MOST_WAITING + 1)
     ]
@@ -59,7 +59,7 @@ async def test_no_more_wait_than_may() -> None:
 
 
 async def test_work_that_has_begun_keeps_its_turn_when_nobody_waits_for_it_any_more() -> None:
-    turns, has_begun, may_end = Turns(), asyncio.Event(), threading.Event()
+    turns, has_begun, may_end = ThreadQueue(), asyncio.Event(), threading.Event()
     loop, read = asyncio.get_running_loop(), list[str]()
 
     def work() -> None:
@@ -87,7 +87,7 @@ async def test_work_that_has_begun_keeps_its_turn_when_nobody_waits_for_it_any_m
 async def test_who_signs_in_without_need_waits_in_no_line_of_who_posts_configs(
     service: Service, client: ASGIConductor, full: str, answers: dict[int, int]
 ) -> None:
-    setattr(service, full, Turns(most_waiting=0))
+    setattr(service, full, ThreadQueue(most_waiting=0))
 
     answered = [
         await client.simulate_post("/api/pipelines", json={"inputs": [{"type": "http"}]}),
@@ -102,7 +102,7 @@ async def test_logins_of_a_server_with_accounts_wait_in_the_line_of_logins(
     service: Service,
 ) -> None:
     house = House(service, guarded(service.clock))
-    house.service.logins = Turns(most_waiting=0)
+    house.service.logins = ThreadQueue(most_waiting=0)
 
     answer = await house.ask("POST", "/api/auth/login", JSON, {"username": "a", "password": "b"})
 

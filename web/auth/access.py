@@ -65,7 +65,7 @@ class Caller:
 NOBODY = Caller(Access.PUBLIC)
 
 
-class Doors(Protocol):
+class Authenticator(Protocol):
     """Who is let in as whom."""
 
     @property
@@ -84,8 +84,8 @@ class Doors(Protocol):
         """Let go of what is open to others."""
 
 
-class Open:
-    """The doors of a server without accounts: everybody may do everything.
+class OpenAccess:
+    """Authentication of a server without accounts: everybody may do everything.
 
     All but a page of another site that has its visitor's browser ask: a server that listens on this
     machine alone is still within reach of that. It may read no answer, so reading needs no care.

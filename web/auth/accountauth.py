@@ -1,4 +1,4 @@
-"""The doors of a server with accounts: the ways in, and whom each of them lets in.
+"""Authentication of a server with accounts: the ways in, and whom each of them lets in.
 
     session cookie   what a login sets; one that is worth nothing any more is passed over
     Bearer           a token of the identity provider, where there is one
@@ -21,18 +21,18 @@ from headrace.web.auth.access import NOBODY, READING, Caller, FromElsewhere, Tur
 from headrace.web.auth.accounts import MOST_KNOWN, Accounts, BasicHeaders
 from headrace.web.auth.cookies import Cookies, session_ids
 from headrace.web.auth.origin import refuse_foreign, refuse_forgeable
-from headrace.web.auth.refusallog import Refusals
+from headrace.web.auth.refusallog import RefusalLog
 from headrace.web.auth.sessions import Sessions
 from headrace.web.auth.verified import (
     SeveralCredentials,
     TokenRefused,
-    Tokens,
+    TokenVerifier,
     Verified,
     WrongPassword,
 )
 
 
-class Guarded:
+class Authentication:
     """Lets in who has an account, a token or a session."""
 
     is_guarded = True
@@ -43,13 +43,13 @@ class Guarded:
         accounts: Accounts,
         sessions: Sessions,
         *,
-        tokens: Tokens | None = None,
+        tokens: TokenVerifier | None = None,
         cookies: Cookies | None = None,
     ) -> None:
         self.accounts, self.sessions, self.tokens = accounts, sessions, tokens
         self.cookies = cookies or Cookies()
         self._basic = BasicHeaders(accounts)
-        self._refusals = Refusals(clock)
+        self._refusals = RefusalLog(clock)
         self._clock = clock
         self._bearer = lru_cache(MOST_KNOWN)(self._caller_of)
 

@@ -29,7 +29,7 @@ MOST_KNOWN = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class AccountHolder:
     """Who an account lets in, and for which password: its digest, or its hash. Neither is shown."""
 
     caller: Caller
@@ -79,10 +79,10 @@ class Accounts:
             is_right |= await self._verifying.is_of(password, holder.hash or self._nobodys)
         return holder.caller if is_right else None
 
-    def _holder(self, caller: Caller, password: str, *, is_hash: bool) -> Holder:
+    def _holder(self, caller: Caller, password: str, *, is_hash: bool) -> AccountHolder:
         # Nothing has a random digest.
         digest = secrets.token_bytes(32) if is_hash else self._digest(password.encode())
-        return Holder(caller, digest, (password or None) if is_hash else None)
+        return AccountHolder(caller, digest, (password or None) if is_hash else None)
 
     def _digest(self, octets: bytes) -> bytes:
         return blake2b(octets, key=self._key, digest_size=32).digest()

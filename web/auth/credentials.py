@@ -11,7 +11,7 @@ from headrace.compiler.schema.records import Record, json_type, option
 from headrace.compiler.text.diagnostics import Fault
 
 
-class Given:
+class SignInCredential:
     """A string that was given to prove something."""
 
     __slots__ = ("text",)
@@ -32,19 +32,21 @@ class GivenText(Text):
         fault = Fault("wrong-type", f"expected {self.expects}, found {found}", found, self.expects)
         return ValidationError([fault])
 
-    def read(self, value: Any) -> Given:
+    def read(self, value: Any) -> SignInCredential:
         """Take a string."""
-        return Given(super().read(value))
+        return SignInCredential(super().read(value))
 
 
 class LoginRequest(Record):
     """A name and a password."""
 
-    username: Given = option(GivenText(), "The name of an account.")
-    password: Given = option(GivenText(), "Its password.")
+    username: SignInCredential = option(GivenText(), "The name of an account.")
+    password: SignInCredential = option(GivenText(), "Its password.")
 
 
 class TokenLoginRequest(Record):
     """A token."""
 
-    token: Given = option(GivenText(), "What the identity provider has issued: the JWT alone.")
+    token: SignInCredential = option(
+        GivenText(), "What the identity provider has issued: the JWT alone."
+    )

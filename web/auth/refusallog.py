@@ -22,7 +22,7 @@ QUIET_SECONDS = 1.0
 log = logging.getLogger("headrace.web")
 
 
-class Refusals:
+class RefusalLog:
     """Logs who was turned away."""
 
     def __init__(self, clock: Clock) -> None:

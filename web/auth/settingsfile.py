@@ -21,7 +21,7 @@ from headrace.compiler.schema.fields import (
 from headrace.compiler.schema.records import Record, json_type, option
 from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.structures import ListOf, ObjectOf, RecordOf
-from headrace.compiler.schema.urls import Address, HttpUrl
+from headrace.compiler.schema.urls import HttpUrl, ParsedUrl
 from headrace.compiler.schema.variants import Tagged, VariantOf
 from headrace.compiler.text.diagnostics import Codes, Fault, printable
 from headrace.web.auth.access import Access
@@ -170,7 +170,7 @@ class JwtAuth(AuthSettings, tag="jwt"):
 
     accounts_key = "service_accounts"
 
-    jwks_url: Address = option(HttpUrl(), "Where the provider publishes its signing keys.")
+    jwks_url: ParsedUrl = option(HttpUrl(), "Where the provider publishes its signing keys.")
     issuer: str = option(Identifier(), "What a token has to have as `iss`.")
     audience: str | None = option(
         Identifier(),

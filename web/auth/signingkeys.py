@@ -18,7 +18,7 @@ from headrace.compiler.errors import BatchFailed, HeadraceError
 from headrace.compiler.httpclient import HttpClient
 from headrace.compiler.jsontext import NotJson, decode
 from headrace.compiler.schema.redaction import HIDDEN, Redaction
-from headrace.compiler.schema.urls import Address
+from headrace.compiler.schema.urls import ParsedUrl
 from headrace.web.auth.keyset import SigningKey, usable_keys
 
 FETCH_SECONDS = 10
@@ -45,7 +45,7 @@ class NoKeys(HeadraceError):
 class Keys:
     """The keys that a provider publishes, by their ids."""
 
-    def __init__(self, address: Address, clock: Clock) -> None:
+    def __init__(self, address: ParsedUrl, clock: Clock) -> None:
         self._address, self._clock = address, clock
         self._name = _without_query(address)
         self._published: Mapping[str, SigningKey] = {}
@@ -142,13 +142,13 @@ class Keys:
             await client.close()
 
 
-def _without_query(address: Address) -> str:
+def _without_query(address: ParsedUrl) -> str:
     """Return an address as it is told: some providers take a key in the query."""
     location, asks, _ = str(address).partition("?")
     return f"{location}?{HIDDEN}" if asks else location
 
 
-def _query_hidden(address: Address) -> Redaction:
+def _query_hidden(address: ParsedUrl) -> Redaction:
     """Return what keeps the query of an address out of what a provider answers."""
     hidden = Redaction()
     query = urlsplit(address.text).query

@@ -40,7 +40,7 @@ class Verified:
     ends_at: float
 
 
-class Tokens(Protocol):
+class TokenVerifier(Protocol):
     """What tells a good token from all others."""
 
     def known(self, token: bytes) -> Verified | None:

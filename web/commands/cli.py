@@ -19,7 +19,7 @@ _ADDRESS = "127.0.0.1:6767"
 _FILE = click.Path(path_type=Path)
 
 
-class Address(click.ParamType[tuple[str, int]]):
+class HostPort(click.ParamType[tuple[str, int]]):
     """``HOST:PORT``; an IPv6 host stands in brackets."""
 
     name = "host:port"
@@ -76,7 +76,7 @@ def commands() -> None:
 )
 @click.option(
     "--listen",
-    type=Address(),
+    type=HostPort(),
     default=_ADDRESS,
     show_default=True,
     envvar="HEADRACE_LISTEN",

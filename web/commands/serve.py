@@ -29,9 +29,9 @@ from headrace.compiler.errors import HeadraceError, Refused
 from headrace.compiler.runtime.engine import Engine as OneProcess
 from headrace.compiler.text.diagnostics import Diagnostic
 from headrace.web.app import Application
-from headrace.web.auth.access import Doors
+from headrace.web.auth.access import Authenticator
 from headrace.web.auth.authenticators import opened
-from headrace.web.commands.telling import Telling
+from headrace.web.commands.telling import StartReport
 from headrace.web.engineprotocol import Engine
 from headrace.web.files.fileremarks import log_each
 from headrace.web.files.reading import Files, Loaded, catalogue, load
@@ -73,7 +73,7 @@ def serve(options: Options) -> int:
     """Run the server until a signal ends it; return the exit code."""
     errors = standard_error(options.log_format)
     lines = configure(errors, is_debug=options.is_debug, form=options.log_format)
-    telling = Telling(errors, options.log_format)
+    telling = StartReport(errors, options.log_format)
     known = catalogue()
     loaded = load(options.files, known, data_dir=options.data_dir, is_starting=True)
     lines.redact = loaded.secrets.redact
@@ -103,15 +103,17 @@ async def _run(
     known: Catalogue,
     listener: socket.socket,
     data_dir: DataDir | None,
-    telling: Telling,
+    telling: StartReport,
 ) -> None:
     clock = Clock(asyncio.get_running_loop())
-    doors = await _opened(loaded, clock)
-    service = Service(_engine(loaded, clock, data_dir), known, clock, doors, files=loaded.files)
+    authenticator = await _opened(loaded, clock)
+    service = Service(
+        _engine(loaded, clock, data_dir), known, clock, authenticator, files=loaded.files
+    )
     try:
         await _serve(service, loaded, program, listener, telling)
     finally:
-        await doors.close()
+        await authenticator.close()
 
 
 def _engine(loaded: Loaded, clock: Clock, data_dir: DataDir | None) -> Engine:
@@ -131,7 +133,7 @@ async def _serve(
     loaded: Loaded,
     program: Program,
     listener: socket.socket,
-    telling: Telling,
+    telling: StartReport,
 ) -> None:
     engine = service.engine
 
@@ -157,7 +159,7 @@ async def _serve(
         await engine.close()
 
 
-async def _opened(loaded: Loaded, clock: Clock) -> Doors:
+async def _opened(loaded: Loaded, clock: Clock) -> Authenticator:
     """Return who is let in as whom. A server that cannot tell does not start."""
     try:
         return await opened(loaded.settings, loaded.secrets, clock)
@@ -219,10 +221,10 @@ def _warn(diagnostics: Iterable[Diagnostic]) -> None:
     log_each(odd)
 
 
-def _announce(service: Service, listener: socket.socket, telling: Telling) -> None:
+def _announce(service: Service, listener: socket.socket, telling: StartReport) -> None:
     """Tell where the server is, and what works there when it is tried."""
     host, port = listener.getsockname()[:2]
-    if not (service.doors.is_guarded or ipaddress.ip_address(host).is_loopback):
+    if not (service.authenticator.is_guarded or ipaddress.ip_address(host).is_loopback):
         log.warning("there are no accounts: whoever reaches %s:%d may do everything", host, port)
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     count = len(service.engine.names())
@@ -239,7 +241,7 @@ def _to_try(service: Service, host: str, port: int) -> Iterator[str]:
         host = "::1" if address.version == 6 else "127.0.0.1"
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     door = _open_door(service, url)
-    if not service.doors.is_guarded:
+    if not service.authenticator.is_guarded:
         yield f"curl -N {shlex.quote(f'{url}/events')}"
         yield door or f"curl {shlex.quote(f'{url}/api/pipelines')}"
         return

@@ -15,7 +15,7 @@ from headrace.web.process.log import Form, StandardError
 log = logging.getLogger("headrace.web")
 
 
-class Telling:
+class StartReport:
     """Tells how a start went. In JSON an entry for each thing, so that no line is anything else."""
 
     def __init__(self, errors: StandardError, form: Form) -> None:

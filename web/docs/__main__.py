@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from headrace.web.docs import api, components, diagnosticspage, dryruns, transcripts
-from headrace.web.docs.regions import Parts, filled
+from headrace.web.docs.regions import RegionTexts, filled
 from headrace.web.files.reading import catalogue
 
 
@@ -42,7 +42,7 @@ def out_of_date(docs: Path) -> Iterator[tuple[Path, str]]:
             yield page, written
 
 
-def generated(docs: Path) -> dict[str, Parts]:
+def generated(docs: Path) -> dict[str, RegionTexts]:
     """Return the generated parts of all pages, by path."""
     return {
         **components.pages(catalogue()),

@@ -26,7 +26,7 @@ from headrace.compiler.runtime.figures import PipelineFigures
 from headrace.compiler.text import composing
 from headrace.web import bodies
 from headrace.web.docs.markdown import code, table
-from headrace.web.docs.regions import Parts
+from headrace.web.docs.regions import RegionTexts
 from headrace.web.endpoint import Endpoint
 from headrace.web.endpoints import ENDPOINTS
 from headrace.web.process import server
@@ -77,7 +77,7 @@ BUCKET = BucketFigures("b", 0, 1, None, 0)
 """Of which figures are made, to see the labels that they have."""
 
 
-def pages() -> dict[str, Parts]:
+def pages() -> dict[str, RegionTexts]:
     """Return the generated parts of the page."""
     endpoints = table(("request", "operation", "access", "what it does"), map(_row, ENDPOINTS))
     answers = [row for endpoint in ENDPOINTS for row in _answers(endpoint)]

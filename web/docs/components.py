@@ -18,7 +18,7 @@ from headrace.compiler.describe.reference import component_doc, listed_options, 
 from headrace.compiler.schema import fields, structures, variants
 from headrace.compiler.schema.records import Option, Record, dumped
 from headrace.web.docs.markdown import anchor, code, link, table
-from headrace.web.docs.regions import Parts
+from headrace.web.docs.regions import RegionTexts
 
 HEAD = ("key", "type", "default", "meaning")
 
@@ -26,7 +26,7 @@ _ADDITION = "*(An addition: the established format has no such key.)*"
 _NOTHING_TO_ACKNOWLEDGE = "It has nobody to acknowledge to, so `ack: on_delivery` is refused."
 
 
-def pages(catalogue: Catalogue) -> dict[str, Parts]:
+def pages(catalogue: Catalogue) -> dict[str, RegionTexts]:
     """Return the generated parts of every component's page and of their index, by path."""
     index = {
         "": _index(catalogue),
@@ -129,7 +129,7 @@ class Sections:
                 return link(field.type_name, f"../connection/{field.connection_kind}.md")
             case fields.SecretText():
                 return "string, may hold `${NAME}`"
-            case fields.DottedPath():
+            case fields.MessageField():
                 return "dotted path"
         return str(field.type_name)
 

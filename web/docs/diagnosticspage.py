@@ -29,7 +29,7 @@ from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.text.diagnostics import Codes, Diagnostic
 from headrace.compiler.text.documents import Unreadable, read_file
 from headrace.web.docs.markdown import fenced
-from headrace.web.docs.regions import Parts
+from headrace.web.docs.regions import RegionTexts
 from headrace.web.docs.transcripts import checked, listed, not_started
 from headrace.web.files.reading import Files, Loaded, catalogue, load
 
@@ -81,7 +81,7 @@ def joined(tables: Iterable[tuple[str, Codes]]) -> Codes:
     return dict(sorted(found.items()))
 
 
-def pages(folder: Path) -> dict[str, Parts]:
+def pages(folder: Path) -> dict[str, RegionTexts]:
     """Return the generated part of the page, from a folder of examples."""
     return {"errors.md": {"": "\n\n".join(_blocks(examples(folder)))}}
 

@@ -11,11 +11,11 @@ from typing import Any
 
 from headrace.compiler.jsontext import encode
 from headrace.compiler.runtime.dryrun import run, threads
-from headrace.compiler.runtime.dryrun.probe import Limits
+from headrace.compiler.runtime.dryrun.probe import DryRunLimits
 from headrace.compiler.runtime.dryrun.run import Surroundings
-from headrace.compiler.runtime.dryrun.threads import Leash
+from headrace.compiler.runtime.dryrun.threads import TimeLimit
 from headrace.web.docs.markdown import fenced, table
-from headrace.web.docs.regions import Parts
+from headrace.web.docs.regions import RegionTexts
 from headrace.web.files.reading import catalogue
 from headrace.web.resources.dryruns import dryrun_answers as dryanswers
 from headrace.web.resources.dryruns import dryrun_requests as dryrequests
@@ -44,9 +44,9 @@ LIMITS = (
     ),
     ("dry runs at once; others wait for their turn", str(threads.AT_ONCE)),
     ("dry runs that wait; who comes then is answered 503", str(threads.MOST_WAITING)),
-    ("keys of the bucket", f"{Limits.keys:,}"),
+    ("keys of the bucket", f"{DryRunLimits.keys:,}"),
     ("keys that come back, the latest first", str(dryanswers.MOST_ENTRIES)),
-    ("messages that a stage may hand on", f"{Limits.handed_on:,}"),
+    ("messages that a stage may hand on", f"{DryRunLimits.handed_on:,}"),
     ("reasons that `left` tells of one message", str(dryanswers.MOST_REASONS)),
     ("messages that are shown of a stage", f"{dryanswers.MOST_SHOWN:,}"),
     ("messages and values in an answer, about", f"{dryanswers.MOST_BYTES // 2**20} MiB"),
@@ -54,7 +54,7 @@ LIMITS = (
 """What a dry run meets, and the bound it has."""
 
 
-def pages(docs: Path) -> dict[str, Parts]:
+def pages(docs: Path) -> dict[str, RegionTexts]:
     """Return the generated parts of the page."""
     examples = {name: example(docs / "dry-runs", name) for name in EXAMPLES}
     return {"dry-runs.md": {**examples, "limits": table(("what", "limit"), LIMITS)}}
@@ -70,7 +70,9 @@ def example(folder: Path, name: str) -> str:
         added = ", ".join(f'"{key}": {json.dumps(value)}' for key, value in besides.items())
         shown = f"With `{added}` besides:"
     dry_run = DryRun(text, catalogue(), Surroundings(), WHEN)
-    return f"{shown}\n\n{fenced('json', written(json.loads(encode(answered(dry_run, Leash())))))}"
+    return (
+        f"{shown}\n\n{fenced('json', written(json.loads(encode(answered(dry_run, TimeLimit())))))}"
+    )
 
 
 def written(value: Any, indent: str = "") -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-Parts = Mapping[str, str]
+RegionTexts = Mapping[str, str]
 """Generated parts by their name in the marker; a page's only one needs none."""
 
 _REGION = re.compile(
@@ -14,7 +14,7 @@ _REGION = re.compile(
 )
 
 
-def filled(page: str, parts: Parts) -> str:
+def filled(page: str, parts: RegionTexts) -> str:
     """Return a page with its parts written again; one that has no markers yet comes at the end."""
     missing = [_region(name, text) for name, text in parts.items() if name not in named(page)]
     written = _REGION.sub(lambda region: _again(region, parts), page)
@@ -26,7 +26,7 @@ def named(page: str) -> list[str]:
     return [region["name"] or "" for region in _REGION.finditer(page)]
 
 
-def _again(region: re.Match[str], parts: Parts) -> str:
+def _again(region: re.Match[str], parts: RegionTexts) -> str:
     """Return a region with its new text; one that nobody writes stays as it is."""
     text = parts.get(region["name"] or "")
     return region[0] if text is None else f"{region['begin']}\n\n{text}\n\n{region['end']}"

@@ -12,13 +12,13 @@ from headrace.compiler.text.diagnostics import Diagnostic
 from headrace.compiler.text.render import render
 from headrace.web.commands.check import check
 from headrace.web.docs.markdown import fenced
-from headrace.web.docs.regions import Parts
+from headrace.web.docs.regions import RegionTexts
 from headrace.web.files.reading import Loaded
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def pages(docs: Path) -> dict[str, Parts]:
+def pages(docs: Path) -> dict[str, RegionTexts]:
     """Return the generated parts of the guide: configs, and what is said of them."""
     broken, daily = Path(docs.name, "getting-started", "broken.yaml"), Path("daily.yaml")
     with chdir(docs.parent):

@@ -18,7 +18,7 @@ from headrace.compiler.text.render import render
 from headrace.web.engineprotocol import Engine
 from headrace.web.files.layoutfile import LayoutFile, layout_file
 from headrace.web.files.reading import Files, Loaded, read_layout
-from headrace.web.files.replacing import Change, TakenMeanwhile, replace
+from headrace.web.files.replacing import FileChange, TakenMeanwhile, replace
 from headrace.web.files.targets import check_what_stands, format_of, objection_to, targets_of
 from headrace.web.files.versions import Versions, written
 
@@ -42,7 +42,7 @@ class LayoutTaken(HeadraceError):
         super().__init__(f"the layout is as it was: {objection}")
 
 
-class Filing:
+class SavedFiles:
     """What is on file of a server, and what of it has changed since."""
 
     def __init__(self, engine: Engine, files: Files) -> None:
@@ -151,7 +151,7 @@ def _write_layout(files: Files, used: Iterable[Path], layout: LayoutFile) -> Non
     file = layout_file(files.config)
     if objection := objection_to([(file, "layout file")], files, used):
         raise LayoutTaken(objection)
-    replace([Change(file, written(file, layout.dump(), "json"))])
+    replace([FileChange(file, written(file, layout.dump(), "json"))])
 
 
 def _warn(versions: Versions) -> None:

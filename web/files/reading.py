@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from headrace.compiler.component.catalogue import Catalogue, scan
-from headrace.compiler.component.checkcontext import Ground
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Connection
 from headrace.compiler.config.connectionsfile import (
     ConnectionsFile,
@@ -233,13 +233,15 @@ def _load_connections(
 ) -> Mapping[str, Filed] | None:
     if file is None:
         return {}
-    ground = Ground(data_dir=loaded.data_dir)
-    connections_of = partial(load_connections, catalogue=catalogue, secrets=secrets, ground=ground)
+    context = CheckContext(data_dir=loaded.data_dir)
+    connections_of = partial(
+        load_connections, catalogue=catalogue, secrets=secrets, context=context
+    )
     document = _read(file, loaded, connections_of)
     if document is None:
         return None
     filing = ConnectionsFile(document, catalogue)
-    connections, said = filing.load(secrets, ground)
+    connections, said = filing.load(secrets, context)
     loaded.diagnostics += said
     loaded.connections = connections or {}
     loaded.filed_at = {

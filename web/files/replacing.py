@@ -40,7 +40,7 @@ class TakenMeanwhile(HeadraceError):
 
 
 @dataclass(frozen=True)
-class Change:
+class FileChange:
     """What a file is to hold.
 
     ``is_new``: it must not be there before. ``is_private``: if it was not, its owner alone may read it.
@@ -52,7 +52,7 @@ class Change:
     is_private: bool = False
 
 
-def replace(changes: Sequence[Change]) -> None:
+def replace(changes: Sequence[FileChange]) -> None:
     """Carry out changes in their order; of several of one file each is there for a moment.
 
     Raises:
@@ -63,7 +63,7 @@ def replace(changes: Sequence[Change]) -> None:
         pass
 
 
-def steps(changes: Sequence[Change]) -> Iterator[None]:
+def steps(changes: Sequence[FileChange]) -> Iterator[None]:
     """Carry out changes step by step: yields after each thing that a file system does at once."""
     for file in dict.fromkeys(change.file for change in changes):
         _look_at(file)
@@ -83,7 +83,7 @@ def steps(changes: Sequence[Change]) -> Iterator[None]:
 
 
 def _put_all(
-    changes: Sequence[Change], ready: Sequence[Path], before: dict[Path, Path | None]
+    changes: Sequence[FileChange], ready: Sequence[Path], before: dict[Path, Path | None]
 ) -> Iterator[None]:
     """Put every file in its place; when that ends early, put back what was there before."""
     done: list[Path] = []
@@ -113,7 +113,7 @@ def _look_at(file: Path) -> None:
         raise NotWritten(f"'{file.name}' cannot be written: {what} stands in its place")
 
 
-def _written(change: Change, left_over: ExitStack) -> Path:
+def _written(change: FileChange, left_over: ExitStack) -> Path:
     """Return a new file beside the one it is to replace, its text on disk, with the permissions of that."""
     like = None
     with suppress(OSError):  # there is none, or a link leads nowhere
@@ -141,7 +141,7 @@ def _filled(file: Path, content: bytes, like: os.stat_result | int, left_over: E
     return file
 
 
-def _kept(change: Change, left_over: ExitStack) -> Path | None:
+def _kept(change: FileChange, left_over: ExitStack) -> Path | None:
     """Return what a file can be put back from: another name of it, or a copy. None: it is not there."""
     kept = beside(change.file)
     try:
@@ -165,7 +165,7 @@ def _copied(file: Path, kept: Path, left_over: ExitStack) -> Path:
         raise _not_written(file, cause) from cause
 
 
-def _put(change: Change, temporary: Path) -> None:
+def _put(change: FileChange, temporary: Path) -> None:
     """Put a file in its place, in one step, and have the directory know it for good."""
     try:
         if change.is_new:

@@ -24,7 +24,7 @@ from headrace.compiler.text.decoding import Format
 from headrace.compiler.text.documents import Unreadable, read_file
 from headrace.compiler.text.writing import Unwritable, write
 from headrace.web.files.layoutfile import LayoutFile
-from headrace.web.files.replacing import Change, NotWritten
+from headrace.web.files.replacing import FileChange, NotWritten
 from headrace.web.files.targets import Targets, format_of
 
 
@@ -38,7 +38,7 @@ class Versions:
     format: Format
     is_new: bool
 
-    def changes(self, catalogue: Catalogue) -> Iterator[Change]:
+    def changes(self, catalogue: Catalogue) -> Iterator[FileChange]:
         """Yield the changes, in an order in which every step leaves files that can be started from.
 
         Raises:
@@ -59,18 +59,20 @@ class Versions:
         if first.keys() != new.keys():
             yield self._connections(new)
 
-    def _config(self, aliases: Mapping[str, str] = NO_ALIASES, *, is_new: bool = False) -> Change:
+    def _config(
+        self, aliases: Mapping[str, str] = NO_ALIASES, *, is_new: bool = False
+    ) -> FileChange:
         config = self.snapshot.config(aliases)
         return self._change(self.targets.config, config, self.format, is_new=is_new)
 
-    def _connections(self, filed: Mapping[str, Connection], *, is_new: bool = False) -> Change:
+    def _connections(self, filed: Mapping[str, Connection], *, is_new: bool = False) -> FileChange:
         """Return a file that may hold credentials that are written out."""
         file = self.targets.connections
         text = written(file, dumped_connections(filed), format_of(file))
-        return Change(file, text, is_new, is_private=True)
+        return FileChange(file, text, is_new, is_private=True)
 
-    def _change(self, file: Path, document: Any, format: Format, *, is_new: bool) -> Change:
-        return Change(file, written(file, document, format), is_new)
+    def _change(self, file: Path, document: Any, format: Format, *, is_new: bool) -> FileChange:
+        return FileChange(file, written(file, document, format), is_new)
 
 
 def written(file: Path, document: Any, format: Format) -> str:

@@ -27,8 +27,8 @@ _AT_ONCE = 16
 """What part of those who can go does so at once: looking for them takes as long as for one."""
 
 
-class Guest(Protocol):
-    """One connection, as the crowd sees it."""
+class LimitedConnection(Protocol):
+    """One connection, as the limit sees it."""
 
     @property
     def transport(self) -> asyncio.Transport:
@@ -52,7 +52,7 @@ def room() -> int:
     return max(1, min(MOST_CONNECTIONS, files - max(files // _KEPT_SHARE, _KEPT)))
 
 
-class Crowd:
+class ConnectionLimit:
     """The bounds of one server; ``connections`` are those that are open."""
 
     def __init__(self, most: int = MOST_CONNECTIONS, most_held: int = MOST_HELD) -> None:
@@ -64,44 +64,46 @@ class Crowd:
         """Return the number of somebody whom the server begins to wait for."""
         return next(self._turns)
 
-    def admits(self, guest: Guest, connections: set[Guest]) -> bool:
+    def admits(self, connection: LimitedConnection, connections: set[LimitedConnection]) -> bool:
         """Whether there is room for one who has come, perhaps because others had to leave."""
         if len(connections) <= self._most:
             return True
-        awaited = [each for each in connections if each.is_awaited and each is not guest]
+        awaited = [each for each in connections if each.is_awaited and each is not connection]
         leaving = nsmallest(-(-len(awaited) // _AT_ONCE), awaited, key=_turn)
         _end(leaving, connections)
         return bool(leaving)
 
-    def hold(self, guest: Guest, size: int, connections: set[Guest]) -> bool:
+    def hold(
+        self, connection: LimitedConnection, size: int, connections: set[LimitedConnection]
+    ) -> bool:
         """Count bytes of a request that is not answered, and end others where they are too many.
 
         Whether there is room for them: where all that is held is of those who are being answered, the
         one who brings more has to go.
         """
-        guest.held += size
+        connection.held += size
         self._held += size
         if self._held <= self._most_held:
             return True
         holding = [each for each in connections if each.held and each.is_awaited]
-        oldest = min(holding, key=_turn, default=guest)
+        oldest = min(holding, key=_turn, default=connection)
         self.release(oldest)
-        if oldest is guest:
+        if oldest is connection:
             return False
         _end([oldest], connections)
         return True
 
-    def release(self, guest: Guest) -> None:
+    def release(self, connection: LimitedConnection) -> None:
         """Count what one has sent no longer: it is answered, or it never will be."""
-        self._held -= guest.held
-        guest.held = 0
+        self._held -= connection.held
+        connection.held = 0
 
 
-def _end(leaving: Iterable[Guest], connections: set[Guest]) -> None:
-    for guest in leaving:
-        connections.discard(guest)  # the transport tells it later, and more may come before
-        guest.transport.abort()
+def _end(leaving: Iterable[LimitedConnection], connections: set[LimitedConnection]) -> None:
+    for connection in leaving:
+        connections.discard(connection)  # the transport tells it later, and more may come before
+        connection.transport.abort()
 
 
-def _turn(guest: Guest) -> int:
-    return guest.turn
+def _turn(connection: LimitedConnection) -> int:
+    return connection.turn

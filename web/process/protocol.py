@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from headrace.compiler.clock import Clock
 from headrace.web.apierror import api_error
-from headrace.web.process.connectionlimit import LEAVING, Crowd, Guest
+from headrace.web.process.connectionlimit import LEAVING, ConnectionLimit, LimitedConnection
 from headrace.web.process.framing import refused_framing
 from headrace.web.process.lingering import Lingering
 from headrace.web.resources.events import EVENTS_PATH
@@ -42,12 +42,16 @@ class Protocol(HttpToolsProtocol):
     transport: Lingering
 
     def __init__(
-        self, *arguments: Any, clock: Clock, crowd: Crowd | None = None, **keywords: Any
+        self,
+        *arguments: Any,
+        clock: Clock,
+        connection_limit: ConnectionLimit | None = None,
+        **keywords: Any,
     ) -> None:
         super().__init__(*arguments, **keywords)
         self._clock = clock
-        self._crowd = crowd or Crowd()
-        self.turn = self._crowd.turn()
+        self._connection_limit = connection_limit or ConnectionLimit()
+        self.turn = self._connection_limit.turn()
         self.held = 0
         self._is_refused = False
         self._refusal: tuple[bytes, str] | None = None
@@ -61,7 +65,7 @@ class Protocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin, if there is room."""
         super().connection_made(Lingering(transport, self._clock, self._has_more))
-        if not self._crowd.admits(self, self._guests):
+        if not self._connection_limit.admits(self, self._open_connections):
             said = "the server has no room for more connections"
             self._answer(b"503 Service Unavailable", said)
             self.transport.close()  # at once: to wait for it there is no room either
@@ -90,7 +94,7 @@ class Protocol(HttpToolsProtocol):
         """Tell the request that is being answered, also when others have arrived behind it."""
         super().connection_lost(exc)
         self.transport.forget()
-        self._crowd.release(self)
+        self._connection_limit.release(self)
         self._drop_request()
 
     def on_headers_complete(self) -> None:
@@ -122,8 +126,8 @@ class Protocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Wait for the next request. What else has come with this one may still be waited for."""
         if self.held and not self.pipeline:
-            self._crowd.release(self)
-        self.turn = LEAVING if self.transport.is_lingering else self._crowd.turn()
+            self._connection_limit.release(self)
+        self.turn = LEAVING if self.transport.is_lingering else self._connection_limit.turn()
         if self.pipeline and not self.transport.is_closing():
             self._answering, _ = self.pipeline[-1]
         super().on_response_complete()
@@ -212,7 +216,7 @@ class Protocol(HttpToolsProtocol):
         cycle = self.cycle
         if cycle is not None and cycle.scope is self.scope and cycle.response_complete:
             return
-        if not self._crowd.hold(self, size, self._guests):
+        if not self._connection_limit.hold(self, size, self._open_connections):
             # Behind others it would be kept until they are answered, and there is no room for that.
             is_first = self._own is self._answering or not self._is_answering
             if is_first and (cycle is None or not cycle.response_started):
@@ -224,8 +228,8 @@ class Protocol(HttpToolsProtocol):
                 self.transport.abort()
 
     @property
-    def _guests(self) -> set[Guest]:
-        return cast(set[Guest], self.connections)
+    def _open_connections(self) -> set[LimitedConnection]:
+        return cast(set[LimitedConnection], self.connections)
 
     def _has_more(self) -> bool:
         """Whether the client may still be sending what is not read."""
@@ -270,7 +274,7 @@ class Protocol(HttpToolsProtocol):
         own = self._own
         if own is None or not own.response_started:
             self._answer(status, text)
-        self._crowd.release(self)
+        self._connection_limit.release(self)
         self._drop_request()
         self.transport.close()
         self.turn = LEAVING

@@ -19,7 +19,7 @@ import uvicorn
 
 from headrace.compiler.clock import Clock
 from headrace.web.asgi import Asgi
-from headrace.web.process.connectionlimit import Crowd, room
+from headrace.web.process.connectionlimit import ConnectionLimit, room
 from headrace.web.process.protocol import Protocol
 
 REQUEST_SECONDS = 10
@@ -47,7 +47,9 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 application,
-                http=cast(Any, partial(Protocol, clock=clock, crowd=Crowd(room()))),
+                http=cast(
+                    Any, partial(Protocol, clock=clock, connection_limit=ConnectionLimit(room()))
+                ),
                 ws="none",
                 lifespan="off",  # pipelines are started and ended around the server
                 interface="asgi3",

@@ -23,7 +23,7 @@ from headrace.compiler.jsontext import encode
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import Answer, Endpoint, refusals
 from headrace.web.service import Service
-from headrace.web.shapes import JsonObject, Text
+from headrace.web.shapes import JsonObject, PlainText
 
 
 class FieldDoc(msgspec.Struct):
@@ -232,7 +232,7 @@ ROWS: tuple[Endpoint, ...] = (
         tag="reference",
         access=Access.PUBLIC,
         summary="Show the description as a page.",
-        responses={200: Answer("The page.", Text, media_type="text/html")},
+        responses={200: Answer("The page.", PlainText, media_type="text/html")},
         respond=api_reference,
     ),
     Endpoint(
@@ -243,7 +243,7 @@ ROWS: tuple[Endpoint, ...] = (
         access=Access.PUBLIC,
         summary="Fetch a script or a style sheet of the page.",
         responses={
-            200: Answer("The file.", Text, media_type="text/*"),
+            200: Answer("The file.", PlainText, media_type="text/*"),
             **refusals(_404="No such file."),
         },
         respond=reference_asset,
@@ -255,7 +255,9 @@ ROWS: tuple[Endpoint, ...] = (
         tag="reference",
         access=Access.PUBLIC,
         summary="Tell where to read on.",
-        responses={200: Answer("A page for browsers, else lines.", Text, media_type="text/plain")},
+        responses={
+            200: Answer("A page for browsers, else lines.", PlainText, media_type="text/plain")
+        },
         respond=root,
     ),
 )

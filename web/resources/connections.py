@@ -11,7 +11,7 @@ import logging
 import falcon
 import falcon.asgi
 
-from headrace.compiler.component.checkcontext import Ground
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Connection
 from headrace.compiler.config.connectionsfile import load_connection
 from headrace.compiler.errors import Refused
@@ -65,7 +65,7 @@ def _connection(body: bytes, service: Service) -> tuple[str, Connection, list[Di
     """
     document, twice = document_of(body)
     engine = service.engine
-    ground = Ground(data_dir=engine.data_dir)
+    ground = CheckContext(data_dir=engine.data_dir)
     loaded, diagnostics = load_connection(document, service.catalogue, engine.secrets, ground)
     if loaded is None or twice:
         subject = f"{called('connection', document.value)} could not be filed"

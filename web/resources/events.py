@@ -40,7 +40,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.component.families import Stage
 from headrace.compiler.jsontext import encode
 from headrace.compiler.runtime.feed import Event, Lagged, Run
-from headrace.web.asgi import Message, Receive, Send, gone
+from headrace.web.asgi import AsgiMessage, Receive, Send, gone
 from headrace.web.auth.access import Access, caller_of
 from headrace.web.endpoint import Answer, Endpoint, Query
 from headrace.web.engineprotocol import Listener
@@ -128,10 +128,10 @@ class EventStream:
     def __init__(self, service: Service) -> None:
         self._engine = service.engine
         self._clock = service.clock
-        self._chunks: MutableMapping[Run, Message] = WeakKeyDictionary()
+        self._chunks: MutableMapping[Run, AsgiMessage] = WeakKeyDictionary()
         """What is sent of a run, made once for all who are told it."""
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiMessage, receive: Receive, send: Send) -> None:
         """Stream until the client leaves, is signed out, or the feed ends."""
         named = asked_for(scope["query_string"])
         await send(_START)
@@ -160,7 +160,7 @@ class EventStream:
         async for told in listener:
             await send(_chunk(lag(told)) if isinstance(told, Lagged) else self._chunk_of(told))
 
-    def _chunk_of(self, run: Run) -> Message:
+    def _chunk_of(self, run: Run) -> AsgiMessage:
         chunk = self._chunks.get(run)
         if chunk is None:
             self._chunks[run] = chunk = _chunk(b"".join(map(frame, run.events)))
@@ -190,7 +190,7 @@ async def _keep_alive(clock: Clock, send: Send, sign_of_life: bytes) -> None:
         await clock.sleep(KEEP_ALIVE_SECONDS)
 
 
-def _chunk(body: bytes) -> Message:
+def _chunk(body: bytes) -> AsgiMessage:
     return {"type": "http.response.body", "body": body, "more_body": True}
 
 

@@ -15,7 +15,7 @@ from headrace.compiler.component.families import Stage
 from headrace.compiler.jsontext import encode
 from headrace.compiler.runtime.pipelinehistory import Past
 from headrace.compiler.runtime.pipelinerecord import WIDTHS, Resolution
-from headrace.compiler.runtime.rings import Buckets
+from headrace.compiler.runtime.rings import TimeBuckets
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import Answer, Endpoint, Query
 from headrace.web.service import Service
@@ -87,7 +87,7 @@ def _told(resolution: Resolution, past: Past) -> PipelineHistory:
     )
 
 
-def _listed(buckets: Buckets) -> list[HistoryBucket]:
+def _listed(buckets: TimeBuckets) -> list[HistoryBucket]:
     counts = buckets.counts
     starts = range(buckets.start, buckets.start + len(buckets) * buckets.width, buckets.width)
     return list(map(HistoryBucket, starts, counts[::3], counts[1::3], counts[2::3]))

@@ -24,7 +24,7 @@ from headrace.compiler.runtime.wayin import NoRoom
 from headrace.compiler.text.diagnostics import shown
 from headrace.web import examples
 from headrace.web.apierror import api_error
-from headrace.web.asgi import Message, Receive, Send, respond, starting, unless_gone
+from headrace.web.asgi import AsgiMessage, Receive, Send, respond, starting, unless_gone
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import FAILURE, Answer, Endpoint, refusals
 from headrace.web.engineprotocol import WayIn
@@ -51,13 +51,13 @@ IngestRequest = Annotated[
 
 _ONE = encode(IngestResponse(1))
 _STARTING_ONE = starting(202, len(_ONE))
-_BODY_ONE: Message = {"type": "http.response.body", "body": _ONE}
+_BODY_ONE: AsgiMessage = {"type": "http.response.body", "body": _ONE}
 _CLOSE = (b"connection", b"close")
 _PLAIN = (b"", b"identity")
 _SOON = (b"retry-after", b"1")
 
 
-class Refusal(Exception):
+class PostRefused(Exception):
     """A post that is not taken, and how that is answered."""
 
     def __init__(self, status: int, text: str, *headers: tuple[bytes, bytes]) -> None:
@@ -71,17 +71,19 @@ class Ingest:
     def __init__(self, service: Service) -> None:
         self._way_in = service.engine.way_in
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send, captured: bytes) -> None:
+    async def __call__(
+        self, scope: AsgiMessage, receive: Receive, send: Send, captured: bytes
+    ) -> None:
         """Answer one post: 202 when its messages are queued."""
         try:
             count = await self._take(scope, receive, captured.decode("latin-1"))
-        except Refusal as cause:
+        except PostRefused as cause:
             await respond(send, cause.status, api_error(str(cause)), *cause.headers)
         else:
             if count is not None:
                 await _accept(send, count)
 
-    async def _take(self, scope: Message, receive: Receive, id: str) -> int | None:
+    async def _take(self, scope: AsgiMessage, receive: Receive, id: str) -> int | None:
         """Queue what is posted and return its length; None when the client left before its end."""
         if "%" in id:
             id = unquote(id)
@@ -94,20 +96,22 @@ class Ingest:
             taken = way_in.take(body, _origin(scope) if way_in.wants_origin else None)
             return taken if isinstance(taken, int) else await unless_gone(receive, taken)
         except NotJson as cause:
-            raise Refusal(400, f"the body is not JSON: {cause}{_instead(body, cause)}") from cause
+            raise PostRefused(
+                400, f"the body is not JSON: {cause}{_instead(body, cause)}"
+            ) from cause
         except NoRoom as cause:
-            raise Refusal(503, str(cause), _SOON) from cause
+            raise PostRefused(503, str(cause), _SOON) from cause
 
     def _open(self, id: str, headers: Headers) -> WayIn:
         """Return the way in, for somebody who may use it."""
         try:
             way_in = self._way_in(id)
         except UnknownPipeline as cause:
-            raise Refusal(404, str(cause)) from cause
+            raise PostRefused(404, str(cause)) from cause
         if way_in is None:
-            raise Refusal(404, f"pipeline '{id}' has no http input")
+            raise PostRefused(404, f"pipeline '{id}' has no http input")
         if not way_in.admits(partial(header, headers)):
-            raise Refusal(401, f"pipeline '{id}': the input's credential is wrong or missing")
+            raise PostRefused(401, f"pipeline '{id}': the input's credential is wrong or missing")
         return way_in
 
 
@@ -158,12 +162,12 @@ async def _accept(send: Send, count: int) -> None:
         await respond(send, 202, encode(IngestResponse(count)))
 
 
-def _encoded(value: bytes) -> Refusal:
+def _encoded(value: bytes) -> PostRefused:
     """Return the refusal of a body that would have to be unpacked first."""
     named = shown(value.strip().decode("latin-1"))
     text = f"a body in the content encoding {named} is not taken: send the JSON as it is"
     # Source: RFC 9110, section 15.5.16.
-    return Refusal(415, text, (b"accept-encoding", b"identity"))
+    return PostRefused(415, text, (b"accept-encoding", b"identity"))
 
 
 def _instead(body: bytes | bytearray, cause: NotJson) -> str:
@@ -174,12 +178,12 @@ def _instead(body: bytes | bytearray, cause: NotJson) -> str:
     return "; what is taken is one JSON message, or an array of them, not lines (NDJSON) or CSV"
 
 
-def _too_large() -> Refusal:
+def _too_large() -> PostRefused:
     # The connection ends with it, because the rest is not read.
-    return Refusal(413, f"the body is larger than {LARGEST} bytes", _CLOSE)
+    return PostRefused(413, f"the body is larger than {LARGEST} bytes", _CLOSE)
 
 
-def _origin(scope: Message) -> Origin:
+def _origin(scope: AsgiMessage) -> Origin:
     """Return what an envelope may show of a post: method, peer and headers."""
     client = scope.get("client")
     if client is None:

@@ -19,7 +19,7 @@ from headrace.compiler.runtime.figures import PipelineFigures
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import Answer, Endpoint
 from headrace.web.service import Service
-from headrace.web.shapes import Text
+from headrace.web.shapes import PlainText
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -105,7 +105,7 @@ ROWS: tuple[Endpoint, ...] = (
         tag="health",
         access=Access.READ,
         summary="Read what every pipeline counts and every bucket holds, for Prometheus.",
-        responses={200: Answer("The figures.", Text, media_type="text/plain")},
+        responses={200: Answer("The figures.", PlainText, media_type="text/plain")},
         respond=get_metrics,
     ),
 )

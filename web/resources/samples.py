@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from headrace.compiler.component.catalogue import Catalogue
-from headrace.compiler.component.drafts import Draft, Part, is_refused, part_of
+from headrace.compiler.component.drafts import Draft, DraftComponent, is_refused, part_of
 from headrace.compiler.component.families import Input
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.errors import Refused
@@ -54,7 +54,7 @@ class SampleRequest(Record):
     )
 
 
-Notes = Annotated[
+SampleNotes = Annotated[
     list[str],
     Meta(description="What was different from a pipeline, what was skipped, what went wrong."),
 ]
@@ -65,7 +65,7 @@ class SampleSampled(msgspec.Struct, tag_field="outcome", tag="sampled"):
     """What arrived."""
 
     messages: Annotated[list[JsonValue], Meta(description="In the order they arrived.")]
-    notes: Notes
+    notes: SampleNotes
     waited_ms: Count
 
 
@@ -81,7 +81,7 @@ class SampleFailed(msgspec.Struct, tag_field="outcome", tag="failed", kw_only=Tr
         ]
         | UnsetType
     ) = UNSET
-    notes: Notes
+    notes: SampleNotes
 
 
 SampleResponse = Annotated[SampleSampled | SampleFailed, Meta(title="SampleResponse")]
@@ -173,7 +173,7 @@ def read_request(
     )
 
 
-def _unsampled(part: Part, catalogue: Catalogue) -> Iterator[Diagnostic]:
+def _unsampled(part: DraftComponent, catalogue: Catalogue) -> Iterator[Diagnostic]:
     """Yield why no sample can be taken of a kind."""
     kind = part.component
     if issubclass(kind, Input) and kind.unsampled:
@@ -192,7 +192,9 @@ def _inputs(catalogue: Catalogue) -> Iterator[type[Input]]:
     return (each for each in catalogue.family("input").values() if issubclass(each, Input))
 
 
-def _wrong(part: Part, running: Collection[str], base: Path | None) -> Iterator[Diagnostic]:
+def _wrong(
+    part: DraftComponent, running: Collection[str], base: Path | None
+) -> Iterator[Diagnostic]:
     """Yield what would be wrong with the input in a pipeline beside those that are running."""
     draft = Draft(part.site, None, (part,), (), ())
     yield from wrong_within(draft)

@@ -21,14 +21,14 @@ from headrace.compiler.schema.records import Record
 from headrace.web import examples
 from headrace.web.asking import Request
 from headrace.web.auth.access import NOBODY, Access, Caller
-from headrace.web.auth.accountauth import Guarded
+from headrace.web.auth.accountauth import Authentication
 from headrace.web.auth.credentials import LoginRequest, TokenLoginRequest
 from headrace.web.auth.origin import refuse_foreign
 from headrace.web.auth.verified import TokenRefused, Verified, WrongPassword
 from headrace.web.bodies import MalformedBody, R, record_of
 from headrace.web.endpoint import BODY, Answer, Endpoint, refusals
 from headrace.web.service import Service
-from headrace.web.threadqueue import Turns
+from headrace.web.threadqueue import ThreadQueue
 
 MOST_VALUES = 100
 """Of a body here: anybody may post it, and the dearest that others may post takes seconds to read."""
@@ -56,11 +56,11 @@ class AuthDto(msgspec.Struct):
 
 async def who_am_i(service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response) -> None:
     """Answer who is signed in. Nobody is no failure, and neither is a credential that is no good."""
-    match service.doors:
-        case Guarded() as doors:
+    match service.authenticator:
+        case Authentication() as authenticator:
             caller = NOBODY
             with suppress(HeadraceError):
-                caller = await doors.caller(req.scope)
+                caller = await authenticator.caller(req.scope)
             _tell(resp, caller, is_asked=True)
         case _:
             nobody_asks(resp)
@@ -68,14 +68,16 @@ async def who_am_i(service: Service, req: falcon.asgi.Request, resp: falcon.asgi
 
 async def login(service: Service, req: Request, resp: falcon.asgi.Response) -> None:
     """Sign in with the name and the password of an account."""
-    match service.doors:
-        case Guarded() as doors:
-            with doors.attempt("login", req.scope):
+    match service.authenticator:
+        case Authentication() as authenticator:
+            with authenticator.attempt("login", req.scope):
                 given = await asked(service, req, LoginRequest)
-                caller = await doors.accounts.caller(given.username.text, given.password.text)
+                caller = await authenticator.accounts.caller(
+                    given.username.text, given.password.text
+                )
                 if caller is None:
                     raise WrongPassword
-            signed_in(doors, req, resp, caller)
+            signed_in(authenticator, req, resp, caller)
         case _:
             await nobody_has_to(service, req, resp, LoginRequest)
 
@@ -87,32 +89,32 @@ async def token_login(service: Service, req: Request, resp: falcon.asgi.Response
     token does, without the leeway that a token itself has: with one that has just expired nobody gets a
     session that is over before it begins.
     """
-    match service.doors:
-        case Guarded() as doors:
-            with doors.attempt("tokenLogin", req.scope):
-                who = await _presented(service, doors, req)
-            signed_in(doors, req, resp, Caller(who.access, who.username), who.ends_at)
+    match service.authenticator:
+        case Authentication() as authenticator:
+            with authenticator.attempt("tokenLogin", req.scope):
+                who = await _presented(service, authenticator, req)
+            signed_in(authenticator, req, resp, Caller(who.access, who.username), who.ends_at)
         case _:
             await nobody_has_to(service, req, resp, TokenLoginRequest, LARGEST_TOKEN)
 
 
 async def logout(service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response) -> None:
     """End the session of the request, if it has one, and have the browser forget the cookie."""
-    match service.doors:
-        case Guarded() as doors:
+    match service.authenticator:
+        case Authentication() as authenticator:
             headers = req.scope["headers"]
-            with doors.attempt("logout", req.scope):
-                doors.refuse_foreign_logout(headers)
-            doors.drop_sessions(headers)
-            resp.append_header("Set-Cookie", doors.cookies.cleared(headers))
+            with authenticator.attempt("logout", req.scope):
+                authenticator.refuse_foreign_logout(headers)
+            authenticator.drop_sessions(headers)
+            resp.append_header("Set-Cookie", authenticator.cookies.cleared(headers))
     resp.status = falcon.HTTP_204
 
 
-async def _presented(service: Service, doors: Guarded, req: Request) -> Verified:
+async def _presented(service: Service, authenticator: Authentication, req: Request) -> Verified:
     given = await asked(service, req, TokenLoginRequest, LARGEST_TOKEN)
-    if doors.tokens is None:
+    if authenticator.tokens is None:
         raise TokenRefused(why="this server takes none")
-    who = await doors.tokens.verify(given.token.text)
+    who = await authenticator.tokens.verify(given.token.text)
     if who.ends_at <= service.clock.seconds():
         raise TokenRefused(why="it has expired")
     return who
@@ -141,7 +143,7 @@ async def nobody_has_to(
     nobody_asks(resp)
 
 
-async def _read(req: Request, record: type[R], turns: Turns, most: int) -> R:
+async def _read(req: Request, record: type[R], turns: ThreadQueue, most: int) -> R:
     """Return a record that holds a secret, of which no refusal tells a value.
 
     Raises:
@@ -159,7 +161,7 @@ async def _read(req: Request, record: type[R], turns: Turns, most: int) -> R:
 
 
 def signed_in(
-    doors: Guarded,
+    authenticator: Authentication,
     req: falcon.asgi.Request,
     resp: falcon.asgi.Response,
     caller: Caller,
@@ -170,9 +172,9 @@ def signed_in(
     ``ends_at``: when it is over whatever happens, in seconds since 1970.
     """
     headers = req.scope["headers"]
-    doors.drop_sessions(headers)
-    id = doors.sessions.open(caller, ends_at)
-    resp.append_header("Set-Cookie", doors.cookies.holding(id, headers))
+    authenticator.drop_sessions(headers)
+    id = authenticator.sessions.open(caller, ends_at)
+    resp.append_header("Set-Cookie", authenticator.cookies.holding(id, headers))
     _tell(resp, caller, is_asked=True)
 
 

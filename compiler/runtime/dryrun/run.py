@@ -1,4 +1,4 @@
-"""One dry run: the operators of a chain as they are in production, each behind a tap, on virtual time.
+"""One dry run: the operators of a chain as they are in production, each behind a probe, on virtual time.
 
 Nothing is fused, because every stage is to be seen. The clock is the chain's own and starts at the
 time it is given; the one bucket is its own; nobody reads or writes anything that runs. What a
@@ -25,13 +25,13 @@ from headrace.compiler.delivery import Batch, Delivery, Window
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.lint.rules import missing_upstream
-from headrace.compiler.lowering.chain import Refusals, plainly
-from headrace.compiler.runtime.built import Parts
+from headrace.compiler.lowering.chain import RefusedTransforms, plainly
+from headrace.compiler.runtime.built import BuiltComponents
 from headrace.compiler.runtime.componentcontext import World
-from headrace.compiler.runtime.dryrun.probe import Acting, Limits, Lost, Tap
-from headrace.compiler.runtime.dryrun.stage import Seat
-from headrace.compiler.runtime.dryrun.steprun import Lot
-from headrace.compiler.runtime.dryrun.threads import MOST_SECONDS, Interrupted, Leash
+from headrace.compiler.runtime.dryrun.probe import ActiveStage, DroppedMessage, DryRunLimits, Probe
+from headrace.compiler.runtime.dryrun.stage import ProbedStage
+from headrace.compiler.runtime.dryrun.steprun import TracedBatch
+from headrace.compiler.runtime.dryrun.threads import MOST_SECONDS, Interrupted, TimeLimit
 from headrace.compiler.schema.redaction import Hidden
 from headrace.compiler.schema.secrets import Secrets
 from headrace.compiler.text.diagnostics import Fault
@@ -50,9 +50,9 @@ _PATIENCE = 10 * MOST_SECONDS
 _TICK = 1e-6
 """The least that the clock tells apart. Waiting for it lets everything happen that can happen now."""
 
-Phase = Literal["build", "apply"]
+DryRunPhase = Literal["build", "apply"]
 
-_LIMITS = Limits()
+_LIMITS = DryRunLimits()
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,12 @@ class Failure:
     """What ended a dry run, as a running pipeline would report it, and the stage that it ended at."""
 
     at: int
-    phase: Phase
+    phase: DryRunPhase
     message: str
     cause: BaseException | None = None
 
 
-class Rehearsal:
+class ChainDryRun:
     """A dry run and what came of it. Used once, and in one thread."""
 
     def __init__(
@@ -85,12 +85,12 @@ class Rehearsal:
         state: PipelineState | None = None,
         seeds: Mapping[str, Values] | None = None,
         is_traced: bool = False,
-        limits: Limits = _LIMITS,
+        limits: DryRunLimits = _LIMITS,
     ) -> None:
         self.refusals: list[tuple[int, Fault]] = []
         """Which transforms cannot be built, and why: then nothing has run."""
         self.failure: Failure | None = None
-        self.seats: list[Seat] = []
+        self.stages: list[ProbedStage] = []
         self.bucket: Bucket | None = None
         self._transforms = transforms
         self._surroundings = surroundings
@@ -102,22 +102,22 @@ class Rehearsal:
         self._at = 0
         self._operators: list[Operator] = []
         self._window = Window(1)
-        self._leash = Leash()
+        self._limit = TimeLimit()
         self._broken: Exception | None = None
 
     def perform(
         self,
         messages: Batch,
-        leash: Leash,
+        limit: TimeLimit,
         *,
         started_at: datetime,
         advance_seconds: float = 0,
     ) -> None:
         """Build the chain, hand the messages in as one batch, then let so much time pass.
 
-        Whatever its author did wrong is a `failure`, and so is a pull of the leash.
+        Whatever its author did wrong is a `failure`, and so is a limit that expires.
         """
-        self._leash = leash
+        self._limit = limit
         try:
             run_virtual(
                 partial(self._play, messages, advance_seconds),
@@ -132,11 +132,11 @@ class Rehearsal:
             self.failure = self._failed()
 
     @property
-    def completed(self) -> Sequence[Seat]:
+    def completed(self) -> Sequence[ProbedStage]:
         """The stages up to the one that it ended at."""
-        return self.seats if self.failure is None else self.seats[: self.failure.at]
+        return self.stages if self.failure is None else self.stages[: self.failure.at]
 
-    def left(self) -> list[tuple[int, Lost]]:
+    def left(self) -> list[tuple[int, DroppedMessage]]:
         """Return which message of the request has gone how far and why no further, in their order.
 
         Only of a chain that is traced, and of messages of which nothing has come through.
@@ -144,12 +144,12 @@ class Rehearsal:
         stages = self.completed
         if not stages:
             return []
-        out = stages[-1].tap.handed_on
-        arrived = {index for lot in out for origins in lot.origins for index in origins}
+        out = stages[-1].probe.handed_on
+        arrived = {index for batch in out for origins in batch.origins for index in origins}
         lost = dict.fromkeys(
             (index, each)
-            for seat in stages
-            for each in (*seat.tap.lost, *seat.tap.held())
+            for stage in stages
+            for each in (*stage.probe.lost, *stage.probe.held())
             for index in each.origins
             if index not in arrived
         )
@@ -160,9 +160,9 @@ class Rehearsal:
         loop.set_exception_handler(_unless_interrupted)
         task = asyncio.current_task()
         assert task is not None
-        self._leash.hold(task)
+        self._limit.hold(task)
         hidden = Hidden(self._surroundings.secrets.redact)
-        clock, parts = Clock(loop), Parts(NAME, self._state, hidden=hidden)
+        clock, parts = Clock(loop), BuiltComponents(NAME, self._state, hidden=hidden)
         try:
             self._build(self._world(clock), parts)
             if not self.refusals:
@@ -192,18 +192,18 @@ class Rehearsal:
             attach=_nobody,
         )
 
-    def _build(self, world: World, parts: Parts) -> None:
+    def _build(self, world: World, parts: BuiltComponents) -> None:
         """Make every operator, or tell why which of them cannot be made."""
-        acting = Acting()
+        acting = ActiveStage()
         for index, transform in enumerate(self._transforms):
-            seat = Seat(
+            stage = ProbedStage(
                 transform, index, world, parts, acting, self._limits, is_traced=self._is_traced
             )
-            self.seats.append(seat)
+            self.stages.append(stage)
             missing = world.missing(transform)
-            refused: Refusals = []
+            refused: RefusedTransforms = []
             if not missing:
-                self._operators += plainly([(transform, seat)], refused)
+                self._operators += plainly([(transform, stage)], refused)
             faults = [*missing, *(cause.fault for _, cause in refused)]
             self.refusals += [(index, fault) for fault in faults]
         self._is_building = False
@@ -217,11 +217,11 @@ class Rehearsal:
             task.cancel()
 
         subscriptions = []
-        for index, (seat, operator) in enumerate(zip(self.seats, self._operators, strict=True)):
-            tap = seat.tap
-            tap.onward = partial(self._drive, index + 1)
-            chain = operator(_entrance(tap))
-            subscriptions.append(chain.subscribe(tap.leave, broke, scheduler=clock.scheduler))
+        for index, (stage, operator) in enumerate(zip(self.stages, self._operators, strict=True)):
+            probe = stage.probe
+            probe.onward = partial(self._drive, index + 1)
+            chain = operator(_entrance(probe))
+            subscriptions.append(chain.subscribe(probe.leave, broke, scheduler=clock.scheduler))
         try:
             yield
         finally:
@@ -232,7 +232,7 @@ class Rehearsal:
         if messages:
             self._window.take()
             origins = [(index,) for index in range(len(messages))] if self._is_traced else ()
-            self._drive(0, Delivery(messages, self._window), Lot(messages, origins))
+            self._drive(0, Delivery(messages, self._window), TracedBatch(messages, origins))
         await self._settled(clock)
         if advance_seconds and self._failed() is None:
             await clock.sleep(advance_seconds)
@@ -246,42 +246,42 @@ class Rehearsal:
             if not self._window.used:
                 return
 
-    def _drive(self, index: int, delivery: Delivery, lot: Lot) -> None:
+    def _drive(self, index: int, delivery: Delivery, batch: TracedBatch) -> None:
         """Take a batch through the rest of the chain, what a stage makes of it in the order it is made.
 
         As deep as the chain is, this stands on the stack once for each stage that holds messages.
         """
-        ahead = [(index, delivery, lot)]
+        ahead = [(index, delivery, batch)]
         while ahead:
-            at, delivery, lot = ahead.pop()
-            if at == len(self.seats):
+            at, delivery, batch = ahead.pop()
+            if at == len(self.stages):
                 delivery.done()
                 continue
             self._at = at
-            if self._leash.is_pulled:
+            if self._limit.is_over:
                 raise Interrupted
-            made = self.seats[at].tap.take(delivery, lot)
+            made = self.stages[at].probe.take(delivery, batch)
             ahead += [(at + 1, *each) for each in reversed(made)]
 
     def _failed(self) -> Failure | None:
         """Return the failure of the first stage that has one."""
-        for seat in self.seats:
-            if seat.failure is not None:
-                return Failure(seat.index, "apply", seat.failure, seat.cause)
+        for stage in self.stages:
+            if stage.failure is not None:
+                return Failure(stage.index, "apply", stage.failure, stage.cause)
         return None
 
     def _late(self) -> Failure:
         """Return the failure of not being over in time: of the stage that was at work, if one was."""
-        told = f"not over after {self._leash.seconds:g} seconds, which is all that a dry run gets"
+        told = f"not over after {self._limit.seconds:g} seconds, which is all that a dry run gets"
         if self._is_building:
-            return Failure(max(len(self.seats) - 1, 0), "build", told)
-        taps = [seat.tap for seat in self.seats]
-        at_work = [index for index, tap in enumerate(taps) if tap.is_working]
-        waiting = [index for index, tap in enumerate(taps) if tap.waiting]
+            return Failure(max(len(self.stages) - 1, 0), "build", told)
+        probes = [stage.probe for stage in self.stages]
+        at_work = [index for index, probe in enumerate(probes) if probe.is_working]
+        waiting = [index for index, probe in enumerate(probes) if probe.waiting]
         return Failure([*at_work, *waiting, self._at][0], "apply", told)
 
 
-def _entrance(tap: Tap) -> Observable[Delivery]:
+def _entrance(probe: Probe) -> Observable[Delivery]:
     """Return what the operator of a stage subscribes to."""
     from reactivex import Observable
     from reactivex.disposable import Disposable
@@ -289,7 +289,7 @@ def _entrance(tap: Tap) -> Observable[Delivery]:
     def subscribe(
         observer: ObserverBase[Delivery], scheduler: SchedulerBase | None = None
     ) -> DisposableBase:
-        tap.enter = observer.on_next
+        probe.enter = observer.on_next
         return Disposable()
 
     return Observable(subscribe)

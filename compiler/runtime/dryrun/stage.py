@@ -1,4 +1,4 @@
-"""Where a transform stands in a rehearsed chain: a place like any, whose words come back to who asked."""
+"""One stage of a dry run: a transform, its probe, and what it says, which comes back to who asked."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from headrace.compiler.component.buildcontext import (
     Step,
 )
 from headrace.compiler.component.families import Transform
-from headrace.compiler.runtime.built import Parts
-from headrace.compiler.runtime.componentcontext import MOST_SAID, Place, World
-from headrace.compiler.runtime.dryrun.probe import Acting, Limits, Tap
+from headrace.compiler.runtime.built import BuiltComponents
+from headrace.compiler.runtime.componentcontext import MOST_SAID, ComponentContext, World
+from headrace.compiler.runtime.dryrun.probe import ActiveStage, DryRunLimits, Probe
 from headrace.compiler.runtime.failures import Failures, cut
 from headrace.compiler.runtime.signatures import Signatures
 
 
-class Seat(Place):
+class ProbedStage(ComponentContext):
     """A place that keeps what its transform says instead of logging it, and the first failure."""
 
     def __init__(
@@ -25,9 +25,9 @@ class Seat(Place):
         transform: Transform,
         index: int,
         world: World,
-        parts: Parts,
-        acting: Acting,
-        limits: Limits,
+        parts: BuiltComponents,
+        acting: ActiveStage,
+        limits: DryRunLimits,
         *,
         is_traced: bool,
     ) -> None:
@@ -35,7 +35,7 @@ class Seat(Place):
         table = Signatures(world.clock, 0)
         failures = Failures(parts.pipeline, world.clock, lambda *_: None, table)
         super().__init__(world, parts, failures, "transform", index)
-        self.tap = Tap(transform, self, acting, limits, is_traced=is_traced)
+        self.probe = Probe(transform, self, acting, limits, is_traced=is_traced)
         self.warnings: list[str] = []
         self.failure: str | None = None
         self.cause: BaseException | None = None
@@ -51,19 +51,19 @@ class Seat(Place):
 
     def report(self, cause: BaseException) -> None:
         """Keep the first thing that was raised; the batch is out of the step."""
-        self.tap.is_working = False
+        self.probe.is_working = False
         if self.failure is None:
             self.cause = cause
         super().report(cause)
 
     def lift(self, step: Step, paced: PacedStep | None = None) -> Operator:
-        return super().lift(self.tap.stepping(step))  # each of few messages is watched on its way
+        return super().lift(self.probe.stepping(step))  # each of few messages is watched on its way
 
     def in_parts(self, operator: Operator) -> Operator:
         return operator
 
     def lift_awaiting(self, step: AwaitingStep) -> Operator:
-        return super().lift_awaiting(self.tap.awaiting(step))
+        return super().lift_awaiting(self.probe.awaiting(step))
 
     def lift_pausing(self, step: PausingStep) -> Operator:
-        return super().lift_pausing(self.tap.pausing(step))
+        return super().lift_pausing(self.probe.pausing(step))

@@ -1,4 +1,4 @@
-"""One batch in a step of a rehearsed chain: handed in whole, or in parts that show what becomes of each."""
+"""One batch in a step of a dry run: handed in whole, or in parts that show what becomes of each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Indices = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Lot:
+class TracedBatch:
     """A batch on its way, and what is known of it.
 
     ``origins`` has what each of its messages came from; it is empty where nothing is traced. One that
@@ -30,22 +30,22 @@ class Lot:
 
 
 @dataclass(slots=True)
-class Turn:
-    """A lot in a step, and what was made of its parts so far."""
+class StepRun:
+    """A batch in a step, and what was made of its parts so far."""
 
-    lot: Lot
+    batch: TracedBatch
     parts: Sequence[Batch]
     made: list[list[Batch]] = field(default_factory=list)
 
     @classmethod
-    def whole(cls, lot: Lot) -> Turn:
+    def whole(cls, batch: TracedBatch) -> StepRun:
         """Return the turn of a lot that is handed in as it is."""
-        return cls(lot, [lot.batch])
+        return cls(batch, [batch.batch])
 
     @classmethod
-    def apart(cls, lot: Lot) -> Turn:
+    def apart(cls, batch: TracedBatch) -> StepRun:
         """Return the turn of a lot that is handed in one message at a time."""
-        return cls(lot, [[message] for message in lot.batch])
+        return cls(batch, [[message] for message in batch.batch])
 
     @property
     def next(self) -> Batch | None:
@@ -63,15 +63,15 @@ class Turn:
         return [each] if each else []
 
 
-class Slices:
+class PausingStepRun:
     """A turn in a step that pauses."""
 
     def __init__(
         self,
-        turn: Turn,
+        turn: StepRun,
         step: PausingStep,
-        acts: Callable[[Turn], AbstractContextManager[None]],
-        over: Callable[[Turn], list[Batch]],
+        acts: Callable[[StepRun], AbstractContextManager[None]],
+        over: Callable[[StepRun], list[Batch]],
     ) -> None:
         self._turn, self._step, self._acts, self._over = turn, step, acts, over
         self._paused: Paused | None = None

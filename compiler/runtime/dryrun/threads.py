@@ -52,12 +52,12 @@ class Interrupted(KeyboardInterrupt):
     """
 
 
-class Leash:
+class TimeLimit:
     """What work in a thread is stopped with, after so many ``seconds``. Any thread may pull it."""
 
     def __init__(self, seconds: float = MOST_SECONDS) -> None:
         self.seconds = seconds
-        self.is_pulled = False
+        self.is_over = False
         self._lock = threading.Lock()
         self._thread: int | None = None
         self._cancel: Callable[[], object] | None = None
@@ -75,26 +75,26 @@ class Leash:
         cancel = partial(task.get_loop().call_soon_threadsafe, task.cancel)
         with self._lock:
             self._cancel = cancel
-        if self.is_pulled:
+        if self.is_over:
             raise Interrupted
 
-    def slip(self) -> None:
+    def detach(self) -> None:
         """Let go of the thread, whose number another one may have next."""
         with self._lock:
             self._thread = self._cancel = None
 
-    def pull(self) -> None:
+    def expire(self) -> None:
         """Cancel the task, where it waits or will wait next."""
         with self._lock:
-            self.is_pulled = True
+            self.is_over = True
             if self._cancel is not None:
                 with suppress(RuntimeError):  # its loop is closed
                     self._cancel()
 
-    def jerk(self) -> None:
+    def interrupt(self) -> None:
         """Interrupt the thread at the next step that Python makes in it.
 
-        Only after `pull` was of no use: whatever it does, a lock it has just taken for instance, it
+        Only after `expire` was of no use: whatever it does, a lock it has just taken for instance, it
         may leave half done.
 
         Source: `PyThreadState_SetAsyncExc` of the C API.
@@ -106,7 +106,7 @@ class Leash:
                 )
 
 
-class Aside:
+class LimitedThreads:
     """Runs work in threads, `AT_ONCE` at a time, each for so many ``seconds`` at most."""
 
     def __init__(
@@ -118,10 +118,10 @@ class Aside:
         self._room = asyncio.Semaphore(AT_ONCE)
         self._waiting = 0
 
-    async def run(self, work: Callable[[Leash], T]) -> T:
-        """Return what ``work`` returns, in a thread of its own and on its leash.
+    async def run(self, work: Callable[[TimeLimit], T]) -> T:
+        """Return what ``work`` returns, in a thread of its own, for so long.
 
-        When its time is up the leash is pulled, and work that sees it coming returns what it has. A
+        When its time is up the limit expires, and work that sees it coming returns what it has. A
         place is free again when the thread is over, not when somebody has given up waiting for it.
 
         Raises:
@@ -130,14 +130,14 @@ class Aside:
         """
         await self._turn()
         SWITCHING.begin()
-        run = _Run(work, Leash(self._seconds), self._clock, self._is_over)
+        run = _Run(work, TimeLimit(self._seconds), self._clock, self._is_over)
         try:
             return await asyncio.shield(run.outcome)
         finally:
             if (
                 not run.outcome.done()
             ):  # the request is gone, and how its work ends is nobody's business
-                run.leash.pull()
+                run.limit.expire()
                 run.outcome.cancel()
 
     async def _turn(self) -> None:
@@ -160,36 +160,36 @@ class _Run:
 
     def __init__(
         self,
-        work: Callable[[Leash], Any],
-        leash: Leash,
+        work: Callable[[TimeLimit], Any],
+        limit: TimeLimit,
         clock: Clock,
         released: Callable[[], None],
     ) -> None:
         loop = asyncio.get_running_loop()
-        self.leash = leash
+        self.limit = limit
         self.outcome: asyncio.Future[Any] = loop.create_future()
         self._work = work
         self._released = released
         self._loop = loop
         self._timers = [
-            clock.call_later(leash.seconds, leash.pull),
-            clock.call_later(leash.seconds + LAST_SECONDS, leash.jerk),
-            clock.call_later(leash.seconds + 2 * LAST_SECONDS, self._give_up),
+            clock.call_later(limit.seconds, limit.expire),
+            clock.call_later(limit.seconds + LAST_SECONDS, limit.interrupt),
+            clock.call_later(limit.seconds + 2 * LAST_SECONDS, self._give_up),
         ]
         # A daemon: a process that is to end does not wait for a dry run.
         threading.Thread(target=self._run, name="dry-run", daemon=True).start()
 
     def _run(self) -> None:
-        self.leash.attach()
+        self.limit.attach()
         result: Any = None
         cause: Exception | None = None
         try:
             try:
-                result = self._work(self.leash)
+                result = self._work(self.limit)
             finally:
-                self.leash.slip()
+                self.limit.detach()
         except (asyncio.CancelledError, Interrupted):
-            cause = TookTooLong(self.leash.seconds)
+            cause = TookTooLong(self.limit.seconds)
         except Exception as raised:
             cause = raised
         with suppress(RuntimeError):  # the server's loop is closed: nobody waits any more
@@ -210,4 +210,4 @@ class _Run:
     def _give_up(self) -> None:
         """Answer without the thread, which computes where nothing can interrupt it."""
         if not self.outcome.done():
-            self.outcome.set_exception(TookTooLong(self.leash.seconds))
+            self.outcome.set_exception(TookTooLong(self.limit.seconds))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headrace.compiler.edges import Source
-from headrace.compiler.runtime.built import Parts
-from headrace.compiler.runtime.componentcontext import Place, World
+from headrace.compiler.runtime.built import BuiltComponents
+from headrace.compiler.runtime.componentcontext import ComponentContext, World
 from headrace.compiler.runtime.failures import Failures, cut
 from headrace.compiler.runtime.signatures import Signatures
 
@@ -14,12 +14,12 @@ MOST_KEPT = 10
 """Different warnings, and failures, that are told of one sample: the first ones."""
 
 
-class SamplePlace(Place):
+class SamplePlace(ComponentContext):
     """The context of an input that is sampled. Its failures are logged, and are those of no pipeline."""
 
     def __init__(
         self,
-        parts: Parts,
+        parts: BuiltComponents,
         world: World,
         attach: Callable[[str], Source],
         broke_off: Callable[[BaseException], None],

@@ -19,7 +19,7 @@ from headrace.compiler.errors import BuildRefused
 from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import are_small
 from headrace.compiler.runtime.ahead import read_ahead
-from headrace.compiler.runtime.built import Parts
+from headrace.compiler.runtime.built import BuiltComponents
 from headrace.compiler.runtime.componentcontext import World
 from headrace.compiler.runtime.drivers import import_drivers
 from headrace.compiler.runtime.inputs import pump_over
@@ -75,7 +75,7 @@ class Taking:
         self.name = f"sample-{generated_id()}"
         self._component = component
         self._world = world
-        self._parts = Parts(self.name, hidden=Hidden(world.secrets.redact))
+        self._parts = BuiltComponents(self.name, hidden=Hidden(world.secrets.redact))
         self._place = SamplePlace(self._parts, world, attach, self._broke_off)
         self._notes: list[str] = [] if component.buffer is None else [UNBUFFERED]
         self._left = most
@@ -99,7 +99,7 @@ class Taking:
         source: Source | None = None
         if not faults:
             try:
-                source, notes = self._component.glimpse(self._place)
+                source, notes = self._component.sample_source(self._place)
                 self._notes += notes
             except BuildRefused as cause:
                 faults = [cause.fault]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from marshmallow import ValidationError
 
 from headrace.compiler.component.fieldflow import FieldUse, Passing, Paths, Shape, merged
-from headrace.compiler.component.values import Values
+from headrace.compiler.component.values import ValueRange
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath
 from headrace.operators.filter import Filter
@@ -327,7 +327,7 @@ def test_what_is_removed_and_written_in_one_go_is_there():
 
 
 def test_a_component_that_cannot_tell_makes_anything_possible():
-    passing = keys("a").seen_by("transforms[0]").where("a", Values(above=3))
+    passing = keys("a").seen_by("transforms[0]").where("a", ValueRange(above=3))
 
     after = passing.after(FieldUse.unknown())
 
@@ -397,9 +397,9 @@ def test_the_first_reason_stays():
 
 
 def test_values_that_exclude_each_other_stop_everything():
-    first = Passing().seen_by("transforms[0]").where("a", Values(above=5))
+    first = Passing().seen_by("transforms[0]").where("a", ValueRange(above=5))
 
-    passing = first.seen_by("transforms[1]").where("a", Values(below=3))
+    passing = first.seen_by("transforms[1]").where("a", ValueRange(below=3))
 
     assert first.stopped is None
     assert passing.stopped == "transforms[1] drops every message that transforms[0] hands on"
@@ -418,10 +418,12 @@ def test_values_that_exclude_each_other_stop_everything():
     ],
 )
 def test_values_are_known_until_the_field_is_touched(use):
-    passing = Passing().where("a.b", Values(equal="x"))
+    passing = Passing().where("a.b", ValueRange(equal="x"))
 
-    assert passing.after(use).where("a.b", Values(equal="y")).stopped is None
-    assert passing.after(FieldUse.of(writes=["a.c", "b"])).where("a.b", Values(equal="y")).stopped
+    assert passing.after(use).where("a.b", ValueRange(equal="y")).stopped is None
+    assert (
+        passing.after(FieldUse.of(writes=["a.c", "b"])).where("a.b", ValueRange(equal="y")).stopped
+    )
 
 
 def test_who_hands_on_single_messages_is_remembered():
@@ -467,9 +469,11 @@ def test_more_fields_than_anybody_writes_are_no_longer_told_apart():
 
 
 def test_only_so_much_is_remembered_of_values():
-    passing = Passing().where("a", Values(above=5))
+    passing = Passing().where("a", ValueRange(above=5))
     for number in range(20):
-        passing = passing.where("a", Values(above=number)).where(f"b{number}", Values(above=1))
+        passing = passing.where("a", ValueRange(above=number)).where(
+            f"b{number}", ValueRange(above=1)
+        )
 
-    assert passing.where("b19", Values(below=1)).stopped
-    assert passing.where("b0", Values(below=1)).stopped is None
+    assert passing.where("b19", ValueRange(below=1)).stopped
+    assert passing.where("b0", ValueRange(below=1)).stopped is None

@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.compiler.component.values import Values
+from headrace.compiler.component.values import ValueRange
 
 NUMBERS = st.integers(-3, 3) | st.sampled_from([0.5, -0.5, 2.0, float("inf"), 2**60, 2**60 + 1])
 STRINGS = st.text("ab", max_size=3)
 CONDITIONS = st.one_of(
-    st.builds(lambda bound: Values(above=bound), NUMBERS),
-    st.builds(lambda bound: Values(below=bound), NUMBERS),
-    st.builds(lambda value: Values(equal=value), NUMBERS | STRINGS),
-    st.builds(lambda part: Values(containing=part), STRINGS),
+    st.builds(lambda bound: ValueRange(above=bound), NUMBERS),
+    st.builds(lambda bound: ValueRange(below=bound), NUMBERS),
+    st.builds(lambda value: ValueRange(equal=value), NUMBERS | STRINGS),
+    st.builds(lambda part: ValueRange(containing=part), STRINGS),
 )
 
 
@@ -32,15 +32,15 @@ def admits(values, value, read=lambda number: number):
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (Values(above=5), Values(below=5)),
-        (Values(above=5.5), Values(below=3)),
-        (Values(equal=3), Values(equal=4)),
-        (Values(equal=3), Values(above=3)),
-        (Values(equal=3), Values(below=3)),
-        (Values(equal="a"), Values(equal="b")),
-        (Values(equal="auto"), Values(containing="man")),
-        (Values(equal="3"), Values(equal=3)),
-        (Values(containing=""), Values(above=3)),
+        (ValueRange(above=5), ValueRange(below=5)),
+        (ValueRange(above=5.5), ValueRange(below=3)),
+        (ValueRange(equal=3), ValueRange(equal=4)),
+        (ValueRange(equal=3), ValueRange(above=3)),
+        (ValueRange(equal=3), ValueRange(below=3)),
+        (ValueRange(equal="a"), ValueRange(equal="b")),
+        (ValueRange(equal="auto"), ValueRange(containing="man")),
+        (ValueRange(equal="3"), ValueRange(equal=3)),
+        (ValueRange(containing=""), ValueRange(above=3)),
     ],
 )
 def test_contradictions_are_found_in_both_orders(one, other):
@@ -51,15 +51,15 @@ def test_contradictions_are_found_in_both_orders(one, other):
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (Values(above=3), Values(below=5)),
-        (Values(above=3), Values(above=5)),
-        (Values(below=3), Values(below=5)),
-        (Values(equal=3), Values(equal=3.0)),
-        (Values(equal=3), Values(above=2)),
-        (Values(equal="auto"), Values(containing="ut")),
-        (Values(containing="a"), Values(containing="b")),
-        (Values(equal=2**53), Values(equal=2**53 + 1)),
-        (Values(equal=10**400), Values(equal=10**400 + 1)),
+        (ValueRange(above=3), ValueRange(below=5)),
+        (ValueRange(above=3), ValueRange(above=5)),
+        (ValueRange(below=3), ValueRange(below=5)),
+        (ValueRange(equal=3), ValueRange(equal=3.0)),
+        (ValueRange(equal=3), ValueRange(above=2)),
+        (ValueRange(equal="auto"), ValueRange(containing="ut")),
+        (ValueRange(containing="a"), ValueRange(containing="b")),
+        (ValueRange(equal=2**53), ValueRange(equal=2**53 + 1)),
+        (ValueRange(equal=10**400), ValueRange(equal=10**400 + 1)),
     ],
 )
 def test_what_may_leave_something_over_is_no_contradiction(one, other):

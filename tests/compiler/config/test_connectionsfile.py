@@ -291,7 +291,7 @@ def test_a_file_and_a_post_are_refused_with_what_no_build_would_take():
         user: str | None = option(Text(), "One half.", default=None)
         password: str | None = option(Text(), "The other.", default=None)
 
-        def examine(self, ground):
+        def examine(self, context):
             if (self.user is None) != (self.password is None):
                 yield Fault("conflict", "one half of a credential", path=("user",))
 

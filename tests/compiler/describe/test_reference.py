@@ -12,8 +12,8 @@ from headrace.compiler.schema.fields import (
     Boolean,
     Choice,
     ConnectionName,
-    DottedPath,
     Integer,
+    MessageField,
     Number,
     PipelineId,
     SecretText,
@@ -77,7 +77,7 @@ class Either(Transform, kind="either", listed=1):
     left: Column | None = option(RecordOf(Column), "Left.", default=None, wire="Left")
     right: Shape | None = option(RecordOf(Circle), "Right.", default=None, wire="Right")
     mode: str = option(Choice("fast", "slow"), "Mode.", default="fast")
-    field: str = option(DottedPath(), "Field.", default="x")
+    field: str = option(MessageField(), "Field.", default="x")
 
 
 class Account(Connection, kind="account"):

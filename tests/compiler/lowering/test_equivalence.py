@@ -18,7 +18,7 @@ from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.component.states import PipelineState
 from headrace.compiler.delivery import Acknowledgement, Delivery, Window
 from headrace.compiler.lowering.chain import lower, plainly
-from headrace.compiler.lowering.lines import Pacing, Slices
+from headrace.compiler.lowering.lines import Pacing, SliceShare
 from headrace.operators.aggregations import FUNCTIONS
 from headrace.operators.casts import CASTS
 from headrace.operators.filter import Filter
@@ -264,7 +264,7 @@ def run_in_slices(transforms, batches, lowering):
 
 def in_slices():
     """Return the pacing for which every batch is large."""
-    return Pacing(Hurrying(), Slices(), large=0)
+    return Pacing(Hurrying(), SliceShare(), large=0)
 
 
 def run_with_state(transforms, batches, lowering, key, bounds, remembered, pacing=lambda: None):

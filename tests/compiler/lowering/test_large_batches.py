@@ -10,7 +10,7 @@ from headrace.compiler.errors import BatchFailed
 from headrace.compiler.largejson import DecodedBatch, LargeList
 from headrace.compiler.lowering.chain import lower
 from headrace.compiler.lowering.lifting import divided, fused, optimistic, per_batch
-from headrace.compiler.lowering.lines import Pacing, Slices
+from headrace.compiler.lowering.lines import Pacing, SliceShare
 from headrace.operators.buffer import Buffer
 from headrace.operators.filter import Filter
 from headrace.operators.splitter import Splitter
@@ -27,7 +27,7 @@ class SlicedChain(Chain):
     def __init__(self):
         super().__init__()
         self.clock = Hurrying()
-        self.pacing = Pacing(self.clock, Slices())
+        self.pacing = Pacing(self.clock, SliceShare())
 
     async def settles(self):
         """Wait until nothing is worked on."""

@@ -3,7 +3,7 @@
 import pytest
 
 from headrace.compiler.lowering.lifting import fused, per_batch
-from headrace.compiler.lowering.lines import Pacing, Slices
+from headrace.compiler.lowering.lines import Pacing, SliceShare
 from tests.compiler.lowering.chains import Chain
 from tests.compiler.lowering.lifted import refusing
 
@@ -96,7 +96,7 @@ def never(batch):
 
 def small(loop, plain):
     """Return the operator for batches that are not large: it asks for no time."""
-    return fused(loop, plain, Pacing(None, Slices()), never)
+    return fused(loop, plain, Pacing(None, SliceShare()), never)
 
 
 def test_what_the_loop_gives_is_handed_on_and_no_plain_step_is_asked(chain):

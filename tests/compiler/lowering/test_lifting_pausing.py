@@ -6,7 +6,7 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.lowering.lifting import pausing
-from headrace.compiler.lowering.lines import SHORTEST_SECONDS, SLICE_SECONDS, Pacing, Slices
+from headrace.compiler.lowering.lines import SHORTEST_SECONDS, SLICE_SECONDS, Pacing, SliceShare
 from tests.compiler.lowering.chains import Chain
 from tests.compiler.lowering.lifted import refusing
 from tests.virtual import virtual
@@ -35,7 +35,7 @@ class Long:
 
     def __init__(self):
         self.clock = Clock(asyncio.get_running_loop())
-        self.slices = Slices()
+        self.slices = SliceShare()
         self.log = []
         self.begun = []
 
@@ -103,9 +103,9 @@ async def test_what_comes_during_a_pause_waits_and_all_stays_in_order(chain):
 @virtual
 async def test_many_that_are_paused_have_one_slice_in_each_turn_and_take_turns(chain):
     step = Long()
-    chains, everybody = [Chain() for _ in range(5)], Slices()
+    chains, everybody = [Chain() for _ in range(5)], SliceShare()
     for number, each in enumerate(chains):
-        step.slices = Slices(everybody)
+        step.slices = SliceShare(everybody)
         each.runs(step.operator(each))
         each.send([3, number])
     step.log.clear()
@@ -129,10 +129,10 @@ async def test_many_that_are_paused_have_one_slice_in_each_turn_and_take_turns(c
 @virtual
 async def test_one_that_is_given_up_while_it_waits_for_its_turn_holds_up_nobody(chain):
     step = Long()
-    chains, everybody = [Chain() for _ in range(4)], Slices()
+    chains, everybody = [Chain() for _ in range(4)], SliceShare()
     subscriptions = []
     for each in chains:
-        step.slices = Slices(everybody)
+        step.slices = SliceShare(everybody)
         subscriptions.append(each.runs(step.operator(each)))
         each.send([3])
     for turns, gone in ((0, 1), (2, 2)):
@@ -269,15 +269,15 @@ async def test_what_breaks_behind_a_paused_step_ends_the_stream():
 
 @virtual
 async def test_steps_that_are_paused_share_the_slice_and_each_has_its_least():
-    everybody, step = Slices(), Long()
-    chains, each = [Chain() for _ in range(40)], Slices(everybody)
+    everybody, step = SliceShare(), Long()
+    chains, each = [Chain() for _ in range(40)], SliceShare(everybody)
     step.slices = each
 
     assert each.seconds == SLICE_SECONDS
     for chain in chains[:4]:
         chain.runs(step.operator(chain))
         chain.send([1])
-    assert (each.seconds, Slices(everybody).seconds) == (SLICE_SECONDS / 4, SLICE_SECONDS / 4)
+    assert (each.seconds, SliceShare(everybody).seconds) == (SLICE_SECONDS / 4, SLICE_SECONDS / 4)
     for chain in chains[4:]:
         chain.runs(step.operator(chain))
         chain.send([1])

@@ -10,9 +10,9 @@ from typing import Any
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.families import Transform
 from headrace.compiler.component.states import PipelineState
-from headrace.compiler.runtime.dryrun.probe import Limits
-from headrace.compiler.runtime.dryrun.run import Rehearsal, Surroundings
-from headrace.compiler.runtime.dryrun.threads import Leash
+from headrace.compiler.runtime.dryrun.probe import DryRunLimits
+from headrace.compiler.runtime.dryrun.run import ChainDryRun, Surroundings
+from headrace.compiler.runtime.dryrun.threads import TimeLimit
 from headrace.web.files.reading import catalogue
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
@@ -43,23 +43,23 @@ def rehearse(
     traced: bool = False,
     surroundings: Surroundings | None = None,
     **limits: int,
-) -> Rehearsal:
+) -> ChainDryRun:
     """Return a dry run that is over."""
-    rehearsal = Rehearsal(
+    rehearsal = ChainDryRun(
         [transform(each) for each in transforms],
         surroundings or Surroundings(),
         state=None if state is None else PipelineState.load(state),
         seeds=seeds,
         is_traced=traced,
-        limits=Limits(**limits),
+        limits=DryRunLimits(**limits),
     )
-    rehearsal.perform(messages, Leash(), started_at=NEW_YEAR, advance_seconds=advance)
+    rehearsal.perform(messages, TimeLimit(), started_at=NEW_YEAR, advance_seconds=advance)
     return rehearsal
 
 
-def handed_on(rehearsal: Rehearsal, *, flushed: bool = False) -> list[list[list[Any]]]:
+def handed_on(rehearsal: ChainDryRun, *, flushed: bool = False) -> list[list[list[Any]]]:
     """Return the batches of each stage that completed: those it made, or those it let go of later."""
     return [
-        [lot.batch for lot in seat.tap.handed_on if lot.is_flush is flushed]
-        for seat in rehearsal.completed
+        [lot.batch for lot in stage.probe.handed_on if lot.is_flush is flushed]
+        for stage in rehearsal.completed
     ]

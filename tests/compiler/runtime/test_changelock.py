@@ -8,7 +8,7 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.runtime.changelock import Gate
+from headrace.compiler.runtime.changelock import ChangeLock
 from headrace.compiler.runtime.claims import Claims
 from tests.virtual import virtual
 
@@ -19,7 +19,7 @@ async def passing(seconds: float) -> None:
 
 @virtual
 async def test_nobody_passes_while_it_is_closed() -> None:
-    gate, passed = Gate(), list[str]()
+    gate, passed = ChangeLock(), list[str]()
 
     async def pass_by(name: str) -> None:
         await gate.passed()
@@ -37,7 +37,7 @@ async def test_nobody_passes_while_it_is_closed() -> None:
 
 @virtual
 async def test_it_closes_when_everything_has_left() -> None:
-    gate = Gate()
+    gate = ChangeLock()
 
     async def leave(seconds: float) -> None:
         with gate.leaving():
@@ -51,7 +51,7 @@ async def test_it_closes_when_everything_has_left() -> None:
 
 @virtual
 async def test_one_at_a_time_closes_it() -> None:
-    gate, order = Gate(), list[str]()
+    gate, order = ChangeLock(), list[str]()
 
     async def close(name: str) -> None:
         async with gate.closed():

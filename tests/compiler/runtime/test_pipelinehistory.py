@@ -8,7 +8,7 @@ from math import ceil
 
 import pytest
 
-from headrace.compiler.runtime.pipelinerecord import Record
+from headrace.compiler.runtime.pipelinerecord import PipelineRecord
 from headrace.compiler.runtime.signatures import MOST_SIGNATURES
 from tests.compiler.runtime.counting import Counting, history, rows, seen
 from tests.virtual import virtual
@@ -88,7 +88,7 @@ async def test_what_happened_in_a_stall_lands_in_the_bucket_of_the_next_reading(
 @virtual
 async def test_should_time_go_back_it_stands_still_and_nothing_is_lost():
     kept = history()
-    record = Record("p", Counting(kept)._clock, 600)
+    record = PipelineRecord("p", Counting(kept)._clock, 600)
     record.add(BEGAN + 100, (1, 0, 0))
 
     record.add(BEGAN, (2, 0, 0))
@@ -291,7 +291,7 @@ async def test_an_unknown_id_has_an_empty_past_of_either_resolution():
 @pytest.mark.parametrize("retention", [1, 59, 61, 600, 1799, 1803, 604_800])
 @virtual
 async def test_there_are_as_many_buckets_as_the_retention_has_minutes_and_five_seconds(retention):
-    record = Record("p", Counting(history())._clock, retention)
+    record = PipelineRecord("p", Counting(history())._clock, retention)
     for second in range(0, retention + 7200, 5):
         record.add(BEGAN + second, (1, 0, 0))
 
@@ -302,7 +302,7 @@ async def test_there_are_as_many_buckets_as_the_retention_has_minutes_and_five_s
     assert list(fine.counts[::3]) == [1] * len(fine)
 
 
-def memory_of(make: Callable[[], Record]) -> int:
+def memory_of(make: Callable[[], PipelineRecord]) -> int:
     """Return how many bytes a record takes."""
     tracemalloc.start()
     record = make()
@@ -312,18 +312,18 @@ def memory_of(make: Callable[[], Record]) -> int:
     return taken
 
 
-def idle(record: Record) -> Record:
+def idle(record: PipelineRecord) -> PipelineRecord:
     record.add(BEGAN, (0, 0, 0))
     return record
 
 
-def fill(record: Record, count: int = 2**24) -> Record:
+def fill(record: PipelineRecord, count: int = 2**24) -> PipelineRecord:
     for second in (*range(0, DAY, 60), *range(DAY, DAY + 2000, 5)):
         record.add(BEGAN + second, (count, count, 1))
     return record
 
 
-def fail(record: Record) -> Record:
+def fail(record: PipelineRecord) -> PipelineRecord:
     for number in range(MOST_SIGNATURES):
         record.signatures.count("output", 0, f"{number:02}" + "x" * 2046)
     return record
@@ -334,11 +334,11 @@ async def test_a_record_of_a_whole_day_takes_less_than_64_kib_and_an_idle_one_le
     kept = history()
     clock = Counting(kept)._clock
 
-    assert memory_of(lambda: idle(Record("p", clock, DAY))) < 2048
-    assert memory_of(lambda: fill(Record("p", clock, DAY))) < 32 * 1024  # 21.6 KB of counts
-    assert memory_of(lambda: fill(Record("p", clock, DAY), 2**40)) < 64 * 1024
+    assert memory_of(lambda: idle(PipelineRecord("p", clock, DAY))) < 2048
+    assert memory_of(lambda: fill(PipelineRecord("p", clock, DAY))) < 32 * 1024  # 21.6 KB of counts
+    assert memory_of(lambda: fill(PipelineRecord("p", clock, DAY), 2**40)) < 64 * 1024
     # The worst there is: 64 texts of two kilobytes as well.
-    assert memory_of(lambda: fail(fill(Record("p", clock, DAY)))) < 192 * 1024
+    assert memory_of(lambda: fail(fill(PipelineRecord("p", clock, DAY)))) < 192 * 1024
 
 
 @virtual

@@ -10,7 +10,7 @@ import pytest
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.states import BucketDeclaration
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.runtime.plan import BucketChanges, Emptied, Ending, Names, Plan
+from headrace.compiler.runtime.plan import BucketChanges, Emptied, NewNames, Plan, PlannedStop
 from headrace.compiler.schema.secrets import Secret
 from headrace.connectors.mqtt import MqttConnection
 from headrace.connectors.network.tls import TlsFiles
@@ -53,8 +53,8 @@ async def test_a_plan_tells_what_is_held_and_in_flight() -> None:
 
     plan = await stage.plan(flow("changes"), flow("stays", held))
 
-    assert plan.changed == (Ending("changes", 10, 0, ("transforms",)),)
-    assert plan.removed == (Ending("goes", 10, 0),)
+    assert plan.changed == (PlannedStop("changes", 10, 0, ("transforms",)),)
+    assert plan.removed == (PlannedStop("goes", 10, 0),)
     await stage.it.close()
 
 
@@ -72,7 +72,7 @@ async def test_a_connection_that_changes_restarts_those_that_were_built_with_it(
     )
 
     assert (plan.kept, why(plan)) == (("b", "c"), {"a": ("connection 'bus'",)})
-    assert plan.connections == Names(added=("new",), changed=("bus",), removed=("old",))
+    assert plan.connections == NewNames(added=("new",), changed=("bus",), removed=("old",))
     assert [*stage.it.connections] == ["bus", "db", "new"]
     await stage.it.close()
 
@@ -256,9 +256,9 @@ def test_a_plan_in_short() -> None:
     plan = Plan(
         kept=tuple(f"k{n}" for n in range(1200)),
         added=("a",),
-        changed=tuple(Ending(f"c{n}", 0, 0, ("x",)) for n in range(12)),
+        changed=tuple(PlannedStop(f"c{n}", 0, 0, ("x",)) for n in range(12)),
         removed=(),
-        connections=Names((), ("bus",), ()),
+        connections=NewNames((), ("bus",), ()),
         buckets=BucketChanges((), (), (Emptied("seen", 3000),), (Emptied("empty", 0),)),
     )
 

@@ -203,7 +203,7 @@ def test_after_a_failure_no_time_passes():
 
     rehearsal = rehearse([ONE_BY_ONE, failing, window(5)], [1, 2], advance=9)
     assert rehearsal.failure.at == 1
-    assert rehearsal.seats[2].tap.handed_on == []
+    assert rehearsal.stages[2].probe.handed_on == []
 
 
 def test_every_transform_that_cannot_be_built_is_told():
@@ -215,13 +215,13 @@ def test_every_transform_that_cannot_be_built_is_told():
         (0, "unknown-bucket"),
         (2, "no-state"),
     ]
-    assert [seat.tap.handed_on for seat in rehearsal.seats] == [[], [], []]
+    assert [stage.probe.handed_on for stage in rehearsal.stages] == [[], [], []]
 
 
 def test_what_a_transform_warns_of_comes_back():
     rehearsal = rehearse([HOT, script("warn(`odd`); emit(msg);")], [{}, {"n": 2}, {"n": 3}])
 
-    assert [seat.warnings for seat in rehearsal.seats] == [
+    assert [stage.warnings for stage in rehearsal.stages] == [
         ["dropped a message whose 'n' is not a number"],
         ["script: odd"],
     ]
@@ -288,7 +288,7 @@ def test_of_many_warnings_the_first_are_kept():
 
     rehearsal = rehearse([builds(warning)], [1])
 
-    assert rehearsal.seats[0].warnings == [str(number) for number in range(MOST_SAID)]
+    assert rehearsal.stages[0].warnings == [str(number) for number in range(MOST_SAID)]
 
 
 def test_a_fault_of_ours_is_no_outcome():

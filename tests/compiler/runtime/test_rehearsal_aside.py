@@ -9,10 +9,10 @@ import threading
 import pytest
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.runtime.dryrun.run import Rehearsal, Surroundings
+from headrace.compiler.runtime.dryrun.run import ChainDryRun, Surroundings
 from headrace.compiler.runtime.dryrun.threads import (
     AT_ONCE,
-    Aside,
+    LimitedThreads,
     TookTooLong,
     TooMany,
 )
@@ -27,15 +27,17 @@ LOOP = {"type": "inline", "code": "let n = 0; while n < 1000000000 { n += 1; }"}
 
 @pytest.fixture
 def aside():
-    return lambda seconds=10.0, **most: Aside(Clock(asyncio.get_running_loop()), seconds, **most)
+    return lambda seconds=10.0, **most: LimitedThreads(
+        Clock(asyncio.get_running_loop()), seconds, **most
+    )
 
 
 def dry_run(*transforms, messages=(1,)):
     """Return the work of a dry run, which returns the rehearsal."""
 
-    def work(leash):
-        rehearsal = Rehearsal([transform(each) for each in transforms], Surroundings())
-        rehearsal.perform([*messages], leash, started_at=NEW_YEAR)
+    def work(limit):
+        rehearsal = ChainDryRun([transform(each) for each in transforms], Surroundings())
+        rehearsal.perform([*messages], limit, started_at=NEW_YEAR)
         return rehearsal
 
     return work
@@ -103,7 +105,7 @@ async def test_a_wait_for_a_server_ends_with_the_time(aside):
     assert rehearsal.failure.message == (
         "not over after 0.2 seconds, which is all that a dry run gets"
     )
-    assert [seat.tap.handed_on[0].batch for seat in rehearsal.completed] == [[1]]
+    assert [stage.probe.handed_on[0].batch for stage in rehearsal.completed] == [[1]]
 
 
 async def test_scripts_that_run_and_run_end_with_the_time(aside):
@@ -159,9 +161,9 @@ async def test_a_request_that_is_gone_stops_its_work(aside):
     looping = {"type": "script", "max_operations": 10**12, "source": LOOP}
     it, began, over, done = aside(), threading.Event(), threading.Event(), []
 
-    def work(leash):
+    def work(limit):
         began.set()
-        done.append(dry_run(looping, messages=range(200))(leash))
+        done.append(dry_run(looping, messages=range(200))(limit))
         over.set()
 
     request = asyncio.ensure_future(it.run(work))
@@ -177,10 +179,10 @@ async def test_how_the_work_of_a_request_that_is_gone_ends_is_told_nobody(aside)
     it, told, began, ended = aside(), [], threading.Event(), threading.Event()
     asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
 
-    def work(leash):
+    def work(limit):
         began.set()
         ended.wait(30)
-        raise TookTooLong(leash.seconds)
+        raise TookTooLong(limit.seconds)
 
     runs = [asyncio.ensure_future(it.run(work)) for _ in range(AT_ONCE)]
     assert await asyncio.to_thread(began.wait, 30)
@@ -236,11 +238,11 @@ async def test_building_has_to_end_as_well(aside):
 
 
 async def test_work_that_begins_too_late_does_not_begin(aside):
-    def late(leash):
-        leash.pull()
-        return dry_run(does(lambda batch: [batch]))(leash)
+    def late(limit):
+        limit.expire()
+        return dry_run(does(lambda batch: [batch]))(limit)
 
     rehearsal = await aside().run(late)
 
     assert rehearsal.failure.phase == "build"
-    assert rehearsal.seats == []
+    assert rehearsal.stages == []

@@ -29,7 +29,7 @@ def script(code, scope="message"):
 
 def origins(rehearsal, stage):
     """Return the origins of what a stage handed on, batch by batch."""
-    return [[*lot.origins] for lot in rehearsal.seats[stage].tap.handed_on]
+    return [[*lot.origins] for lot in rehearsal.stages[stage].probe.handed_on]
 
 
 def left(rehearsal):
@@ -69,8 +69,8 @@ messages = st.lists(
 def test_a_message_came_from_those_whose_marks_it_carries(chain, batch, state, held, advance):
     rehearsal = rehearse(chain, batch, state=state, seeds=held, advance=advance, traced=True)
 
-    for seat in rehearsal.seats:
-        for lot in seat.tap.handed_on:
+    for stage in rehearsal.stages:
+        for lot in stage.probe.handed_on:
             for message, of in zip(lot.batch, lot.origins, strict=True):
                 assert list(of) == sorted(set(message.get("ids", [message.get("id")])))
     if rehearsal.failure is None:

@@ -164,7 +164,7 @@ def test_a_dry_run_hands_on_what_a_running_pipeline_writes(documents, batch, sta
             documents, batch, state=state, seeds=held, advance=advance, traced=traced
         )
 
-        shown = [lot.batch for lot in rehearsal.seats[-1].tap.handed_on]
+        shown = [lot.batch for lot in rehearsal.stages[-1].probe.handed_on]
         if rehearsal.failure is None:
             assert failed == set()
         else:

@@ -8,7 +8,7 @@ import pytest
 
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.errors import PipelineDeleted, Refused
-from headrace.compiler.runtime.reverting import Ending
+from headrace.compiler.runtime.reverting import ShuttingDown
 from headrace.connectors.pipelineinput import PipelineInput
 from headrace.operators.buffer import Buffer
 from tests.compiler.runtime.reverts import Denying, Into, Saying, flow, slowly, staged
@@ -133,12 +133,12 @@ async def test_a_server_that_ends_in_the_middle_ends_old_and_new_within_its_grac
     begun = stage.it.clock.monotonic()
     await stage.it.close()
 
-    with pytest.raises(Ending, match="the server is shutting down"):
+    with pytest.raises(ShuttingDown, match="the server is shutting down"):
         await reverting
     assert stage.it.clock.monotonic() - begun < 4.5
     assert slow.batches == [[0, 1, 2]]
     assert (slow.finished, [*stage.it.names()]) == (1, [])
-    with pytest.raises(Ending):
+    with pytest.raises(ShuttingDown):
         await stage.revert(flow("up"))
 
 

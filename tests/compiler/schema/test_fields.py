@@ -10,9 +10,9 @@ from headrace.compiler.schema.fields import (
     Boolean,
     Choice,
     ConnectionName,
-    DottedPath,
     Identifier,
     Integer,
+    MessageField,
     Name,
     Number,
     PipelineId,
@@ -130,7 +130,7 @@ def test_a_text_is_a_json_string(value, found):
     assert refused(Text(), value) == f"expected a string, found {found}"
 
 
-@pytest.mark.parametrize("field", [Name(), DottedPath()])
+@pytest.mark.parametrize("field", [Name(), MessageField()])
 def test_a_name_is_trimmed_and_never_blank(field):
     assert field.deserialize(" a.b ") == "a.b"
     assert refused(field, " \t") == "this must not be blank"
@@ -225,7 +225,7 @@ def test_a_list_may_have_a_least_length(least, value, message):
 @pytest.mark.parametrize(
     ("field", "expects"),
     [
-        (ListOf(DottedPath(), at_least=2), "a list of at least two dotted paths"),
+        (ListOf(MessageField(), at_least=2), "a list of at least two dotted paths"),
         (ListOf(Choice("a", "b")), "a list of words"),
         (ListOf(VariantOf(Tool)), "a list of objects"),
         (ListOf(ComponentOf("input"), at_least=1), "a list of at least one input"),
@@ -523,9 +523,9 @@ def test_a_value_in_the_wrong_spelling_is_answered_with_the_right_one(field, val
 @pytest.mark.parametrize(
     ("field", "value", "suggestion"),
     [
-        (ListOf(DottedPath()), "machine", 'write ["machine"]'),
-        (ListOf(DottedPath()), "machine, line", 'write ["machine","line"]'),
-        (ListOf(DottedPath()), " ", None),
+        (ListOf(MessageField()), "machine", 'write ["machine"]'),
+        (ListOf(MessageField()), "machine, line", 'write ["machine","line"]'),
+        (ListOf(MessageField()), " ", None),
         (ListOf(Text()), "x" * 100, "write ..."),
         (ListOf(SecretText()), "s3cret", "write [...]"),
         (ListOf(RecordOf(Size)), {"oven": 1}, "write [{ width: ..., height: ... }]"),

@@ -3,7 +3,7 @@
 import pytest
 from marshmallow import ValidationError
 
-from headrace.compiler.schema.fields import AnyJson, Choice, DottedPath, Integer, SecretText, Text
+from headrace.compiler.schema.fields import AnyJson, Choice, Integer, MessageField, SecretText, Text
 from headrace.compiler.schema.records import Record, dumped, faults_of, option
 from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.structures import ListOf, RecordOf
@@ -21,7 +21,7 @@ class Raft(Record):
     """Planks and a rope."""
 
     planks: tuple[Plank, ...] = option(ListOf(RecordOf(Plank), at_least=1), "What it is made of.")
-    from_: str = option(DottedPath(), "Where it sets off.")
+    from_: str = option(MessageField(), "Where it sets off.")
     mast: Plank | None = option(RecordOf(Plank), "The mast.", default=None)
     speed: str = option(Choice("slow", "fast", never_absent=True), "How it goes.", default="slow")
     flag: str = option(Choice("red", "blue"), "What it shows.", default="red")

@@ -7,7 +7,7 @@ from marshmallow import ValidationError
 from yarl import URL
 
 from headrace.compiler.schema.records import faults_of
-from headrace.compiler.schema.urls import Address, HttpUrl
+from headrace.compiler.schema.urls import HttpUrl, ParsedUrl
 from headrace.compiler.text.diagnostics import shown
 
 NO_BEGINNING = "it does not begin with http:// or https://"
@@ -114,9 +114,9 @@ def test_user_info_is_kept_apart_and_shown_nowhere(text, user, password):
 
 
 def test_addresses_are_compared_as_they_are_written():
-    assert Address("http://a/") == Address("http://a/")
-    assert len({Address("http://a/"), Address("http://a/"), Address("http://b/")}) == 2
-    assert Address("http://a/") != "http://a/"
+    assert ParsedUrl("http://a/") == ParsedUrl("http://a/")
+    assert len({ParsedUrl("http://a/"), ParsedUrl("http://a/"), ParsedUrl("http://b/")}) == 2
+    assert ParsedUrl("http://a/") != "http://a/"
 
 
 PIECES = st.text(st.sampled_from("abzß0.:/?@[]%-_~\\|^{}é€"), max_size=12)

@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.compiler.text.documents import Unreadable, read
-from headrace.compiler.text.positions import Lines, lines_of
+from headrace.compiler.text.positions import LineIndex, lines_of
 
 BREAKS = "\n" * 100_000
 
 
 def test_nothing_is_looked_for_before_somebody_asks() -> None:
-    assert Lines(BREAKS).known == 1
+    assert LineIndex(BREAKS).known == 1
 
 
 def test_no_further_is_looked_than_the_place_that_is_asked_for() -> None:
-    lines = Lines(BREAKS)
+    lines = LineIndex(BREAKS)
 
     assert lines.at(0) == (1, 1)
     assert lines.known == 2
@@ -28,9 +28,9 @@ def test_no_further_is_looked_than_the_place_that_is_asked_for() -> None:
 
 
 def test_a_body_of_line_breaks_costs_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Lines] = []
+    made: list[LineIndex] = []
 
-    class Counted(Lines):
+    class Counted(LineIndex):
         def __init__(self, text: str) -> None:
             super().__init__(text)
             made.append(self)
@@ -47,11 +47,11 @@ def test_a_body_of_line_breaks_costs_one_line(monkeypatch: pytest.MonkeyPatch) -
 @given(st.text(alphabet="ab\r\n", max_size=30), st.data())
 def test_places_do_not_depend_on_what_was_asked_before(text: str, data: st.DataObject) -> None:
     offsets = data.draw(st.lists(st.integers(0, len(text) + 2), max_size=6))
-    lines = Lines(text)
+    lines = LineIndex(text)
 
     seen = [lines.at(offset) for offset in offsets]
 
-    assert seen == [Lines(text).at(offset) for offset in offsets]
+    assert seen == [LineIndex(text).at(offset) for offset in offsets]
     for line, column in seen:
         assert line <= len(lines_of(text))
-        assert lines.offset(line, column) == Lines(text).offset(line, column)
+        assert lines.offset(line, column) == LineIndex(text).offset(line, column)

@@ -9,24 +9,24 @@ from hypothesis import strategies as st
 
 from headrace.compiler.text.diagnostics import Fault, Spot
 from headrace.compiler.text.documents import Document, read
-from headrace.compiler.text.positions import Lines
+from headrace.compiler.text.positions import LineIndex
 
 CODE = ("a", 0, "code")
 
 
 def found(document: Document, index: int) -> int:
     """Return the offset in a document of one character of its only string."""
-    spot = Spot(*Lines(document.value["a"][0]["code"]).at(index))
+    spot = Spot(*LineIndex(document.value["a"][0]["code"]).at(index))
     position = document.place_of(Fault("blank", "here", path=CODE, spot=spot))
     assert position is not None
-    return Lines(document.text).offset(*position)
+    return LineIndex(document.text).offset(*position)
 
 
 def marked(text: str, mark: str = "!") -> str:
     """Return the lines of a document, with a caret below the mark that stands in its string."""
     document = read(text, None, "json" if text.startswith("{") else "yaml")
     string = document.value["a"][0]["code"]
-    line, column = Lines(text).at(found(document, string.index(mark)))
+    line, column = LineIndex(text).at(found(document, string.index(mark)))
     lines = re.split(r"\r\n|\r|\n", text)
     return f"{lines[line - 1]}\n{' ' * (column - 1)}^"
 
@@ -98,7 +98,7 @@ ENDS = {
 def test_the_end_of_a_string_is_behind_its_last_character(text, position, beyond) -> None:
     document = read(text, None, "json" if text.startswith("{") else "yaml")
     string = document.value["a"][0]["code"]
-    line, column = Lines(string).at(len(string))
+    line, column = LineIndex(string).at(len(string))
     spot = Spot(line + beyond, column + beyond)
 
     assert document.place_of(Fault("blank", "here", path=CODE, spot=spot)) == position

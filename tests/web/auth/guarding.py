@@ -14,7 +14,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.schema.secrets import Secrets
 from headrace.web.app import Application
-from headrace.web.asgi import Asgi, Message, Receive, Send
+from headrace.web.asgi import Asgi, AsgiMessage, Receive, Send
 from headrace.web.auth.authenticators import opened
 from headrace.web.auth.settingsfile import ServerSettings
 from headrace.web.files.reading import catalogue
@@ -61,24 +61,24 @@ class Guard:
 async def guarded(**auth: Any) -> AsyncIterator[Guard]:
     """Give an application with these settings of `auth`."""
     clock = Clock(asyncio.get_running_loop())
-    doors = await opened(ServerSettings.load({"auth": auth}), Secrets({}, {}), clock)
+    authenticator = await opened(ServerSettings.load({"auth": auth}), Secrets({}, {}), clock)
     components = catalogue()
     engine = JsonEngine(Engine(clock), components)
-    service = Service(engine, components, clock, doors=doors, is_ready=True)
+    service = Service(engine, components, clock, authenticator=authenticator, is_ready=True)
     try:
         async with falcon.testing.ASGIConductor(
             as_served(waited_for(Application(service)))
         ) as client:
             yield Guard(client, clock)
     finally:
-        await doors.close()
+        await authenticator.close()
         await engine.close()
 
 
 def as_served(application: Asgi) -> Asgi:
     """Return an application that is given headers as a list: falcon's clients let them be read once."""
 
-    async def run(scope: Message, receive: Receive, send: Send) -> None:
+    async def run(scope: AsgiMessage, receive: Receive, send: Send) -> None:
         if "headers" in scope:
             scope["headers"] = [tuple(pair) for pair in scope["headers"]]
         await application(scope, receive, send)

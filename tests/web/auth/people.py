@@ -10,11 +10,11 @@ import argon2
 
 from headrace.compiler.clock import Clock
 from headrace.web.auth.access import Access
-from headrace.web.auth.accountauth import Guarded
+from headrace.web.auth.accountauth import Authentication
 from headrace.web.auth.accounts import Accounts
 from headrace.web.auth.cookies import NAME, Cookies
 from headrace.web.auth.sessions import Sessions
-from headrace.web.auth.verified import TokenRefused, Tokens, Verified
+from headrace.web.auth.verified import TokenRefused, TokenVerifier, Verified
 
 ADMIN, READER = "ann", "bob"
 PASSWORDS = {ADMIN: "correct horse", READER: "battery: stäple"}
@@ -55,12 +55,12 @@ def guarded(
     clock: Clock,
     *,
     idle: float = 3600,
-    tokens: Tokens | None = None,
+    tokens: TokenVerifier | None = None,
     same_site: str = "strict",
     hashed: Mapping[str, str] | None = None,
-) -> Guarded:
+) -> Authentication:
     """Return doors for these people."""
-    return Guarded(
+    return Authentication(
         clock,
         accounts(hashed=hashed),
         Sessions(clock, idle),

@@ -15,8 +15,8 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.app import Application
-from headrace.web.auth.access import Access, Caller, Doors, Open
-from headrace.web.auth.accountauth import Guarded
+from headrace.web.auth.access import Access, Authenticator, Caller, OpenAccess
+from headrace.web.auth.accountauth import Authentication
 from headrace.web.auth.accounts import BasicHeaders
 from headrace.web.auth.passwords import Crowded
 from headrace.web.auth.verified import Verified
@@ -133,9 +133,9 @@ CELLS = [(endpoint, who, way) for endpoint in ENDPOINTS for who, way in COLUMNS]
 class House:
     """A server that was started from a file, behind doors, and what is asked of it."""
 
-    def __init__(self, folder: Path, service: Service, doors: Doors) -> None:
-        self.folder, self.doors = folder, doors
-        service.doors = doors
+    def __init__(self, folder: Path, service: Service, authenticator: Authenticator) -> None:
+        self.folder, self.authenticator = folder, authenticator
+        service.authenticator = authenticator
         self.service = service
         self.application = Application(service)
 
@@ -174,9 +174,9 @@ class House:
 
     def session(self, who: str) -> str:
         """Return the id of a session of somebody."""
-        assert isinstance(self.doors, Guarded)
+        assert isinstance(self.authenticator, Authentication)
         level = {READ: Access.READ, ADMINS: Access.ADMIN}[who]
-        return self.doors.sessions.open(Caller(level, NAMES[who]))
+        return self.authenticator.sessions.open(Caller(level, NAMES[who]))
 
     def state(self) -> Any:
         """Return what requests can change."""
@@ -188,7 +188,7 @@ class House:
         )
 
 
-Build = Callable[[Doors | None], House]
+Build = Callable[[Authenticator | None], House]
 
 
 @pytest_asyncio.fixture
@@ -208,13 +208,15 @@ async def build(tmp_path: Path, components: Catalogue) -> AsyncIterator[Build]:
     service = Service(engine, components, engine.clock, is_ready=True, files=loaded.files)
     service.filing.loaded(loaded.layout)
 
-    def made(doors: Doors | None = None) -> House:
+    def made(authenticator: Authenticator | None = None) -> House:
         issued = {
             TOKENS[READ]: Verified("dora", Access.READ, 4_000_000_000),
             TOKENS[ADMINS]: Verified("carl", Access.ADMIN, 4_000_000_000),
         }
         return House(
-            tmp_path, service, doors or guarded(engine.clock, tokens=Issued(issued), idle=3600)
+            tmp_path,
+            service,
+            authenticator or guarded(engine.clock, tokens=Issued(issued), idle=3600),
         )
 
     yield made
@@ -250,7 +252,7 @@ def _named(cell: Any) -> str:
 async def test_everybody_gets_the_answer_of_the_table(
     build: Build, endpoint: Endpoint, who: str, way: str
 ) -> None:
-    house = build(Open() if who == ANYBODY else None)
+    house = build(OpenAccess() if who == ANYBODY else None)
     before = house.state()
     _, body = ASKED[endpoint.operation]
     headers = house.credential(who, way) | (JSON if endpoint.method in ("POST", "PUT") else {})
@@ -275,8 +277,8 @@ async def test_where_too_many_wait_what_is_protected_says_so_as_it_is_described(
     build: Build, components: Catalogue
 ) -> None:
     house = build(None)
-    assert isinstance(house.doors, Guarded)
-    house.doors._basic = BasicHeaders(cast(Any, NoTurn()))
+    assert isinstance(house.authenticator, Authentication)
+    house.authenticator._basic = BasicHeaders(cast(Any, NoTurn()))
     before = house.state()
     paths = described(components)["paths"]
     for endpoint in ENDPOINTS:

@@ -15,7 +15,7 @@ from headrace.compiler.runtime.engine import Engine
 from headrace.web.app import Application
 from headrace.web.auth import passwords
 from headrace.web.auth.access import Access
-from headrace.web.auth.accountauth import Guarded
+from headrace.web.auth.accountauth import Authentication
 from headrace.web.auth.cookies import NAME
 from headrace.web.auth.passwords import Crowded
 from headrace.web.auth.verified import Verified
@@ -50,10 +50,14 @@ NOBODY = {"authentication_required": True, "username": None, "role": None}
 class House:
     """An application behind doors, and what is asked of it."""
 
-    def __init__(self, service: Service, doors: Guarded) -> None:
-        self.doors = doors
+    def __init__(self, service: Service, authenticator: Authentication) -> None:
+        self.authenticator = authenticator
         self.service = Service(
-            service.engine, service.catalogue, service.clock, doors=doors, is_ready=True
+            service.engine,
+            service.catalogue,
+            service.clock,
+            authenticator=authenticator,
+            is_ready=True,
         )
         self.application = Application(self.service)
 
@@ -246,7 +250,7 @@ async def test_of_several_credentials_none_counts(
     assert (await answered(right)).status == 200
     assert [each.status for each in (one_wrong, *several)] == [401, 401, 401]
     assert {each.body for each in several} == {one_wrong.body}
-    await house.doors.close()
+    await house.authenticator.close()
     assert "the request has several Authorization headers" in caplog.text
 
 
@@ -354,8 +358,8 @@ def test_a_stream_ends_with_its_session_and_with_its_token() -> None:
         engine = JsonEngine(Engine(clock), components)
         began = clock.seconds()
         tokens = Issued({"good": Verified("carl", Access.READ, began + 300)})
-        doors = guarded(clock, idle=100, tokens=tokens)
-        house = House(Service(engine, components, clock), doors)
+        authenticator = guarded(clock, idle=100, tokens=tokens)
+        house = House(Service(engine, components, clock), authenticator)
         _, idle = await stream(house, cookie(await house.session(READER)))
         _, token = await stream(house, bearer("good"))
 
@@ -380,8 +384,8 @@ async def test_who_cannot_be_verified_in_time_is_told_so_and_me_is_no_failure(
         return is_of(password, encoded)
 
     monkeypatch.setattr(passwords, "is_of", held)
-    doors = guarded(service.clock, hashed={READER: made(PASSWORDS[READER])})
-    house = House(service, doors)
+    authenticator = guarded(service.clock, hashed={READER: made(PASSWORDS[READER])})
+    house = House(service, authenticator)
     attack = [
         asyncio.ensure_future(house.ask("GET", "/api/pipelines", basic(READER, str(n))))
         for n in range(60)

@@ -12,7 +12,7 @@ import pytest
 from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.auth.access import Access, Caller
-from headrace.web.auth.refusallog import Refusals
+from headrace.web.auth.refusallog import RefusalLog
 from headrace.web.auth.verified import TokenRefused, WrongPassword
 from headrace.web.files.reading import catalogue
 from headrace.web.service import Service
@@ -75,7 +75,7 @@ async def test_who_is_refused_is_told_of_by_where_from_and_why(
     said: str,
 ) -> None:
     house = House(service, guarded(service.clock, tokens=Issued({})))
-    live = house.doors.sessions.open(Caller(Access.ADMIN, ADMIN))
+    live = house.authenticator.sessions.open(Caller(Access.ADMIN, ADMIN))
     headers = {name: value.replace("live", live) for name, value in headers.items()}
 
     answer = await house.ask(method, path, JSON | headers, body)
@@ -110,7 +110,7 @@ async def test_of_many_the_first_is_told_at_once_and_the_others_once_a_second(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     clock = Clock(asyncio.get_running_loop())
-    refusals = Refusals(clock)
+    refusals = RefusalLog(clock)
 
     def refused(peer: int) -> None:
         refusals.add({"client": (f"192.0.2.{peer}", 4711)}, WrongPassword())
@@ -142,12 +142,12 @@ async def test_a_server_that_ends_tells_what_is_left(caplog: pytest.LogCaptureFi
     clock = Clock(asyncio.get_running_loop())
     components = catalogue()
     engine = JsonEngine(Engine(clock), components)
-    doors = guarded(clock)
-    house = House(Service(engine, components, clock), doors)
+    authenticator = guarded(clock)
+    house = House(Service(engine, components, clock), authenticator)
     for _ in range(3):
         await house.ask("GET", "/api/pipelines", bearer("x"))
 
-    await doors.close()
+    await authenticator.close()
     await engine.close()
 
     said = f"{TOKEN}this server takes none"
@@ -161,7 +161,7 @@ async def test_a_server_that_ends_tells_what_is_left(caplog: pytest.LogCaptureFi
 
 @virtual
 async def test_a_peer_without_an_address_is_told_of_too(caplog: pytest.LogCaptureFixture) -> None:
-    Refusals(Clock(asyncio.get_running_loop())).add({}, TokenRefused(why="it has expired"))
+    RefusalLog(Clock(asyncio.get_running_loop())).add({}, TokenRefused(why="it has expired"))
 
     why = "the token is not accepted: it has expired"
     assert told(caplog) == [f"a sign-in was refused, from an unknown address: {why}"]

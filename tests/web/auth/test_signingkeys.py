@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.schema.urls import Address
+from headrace.compiler.schema.urls import ParsedUrl
 from headrace.web.auth.signingkeys import (
     BETWEEN_SECONDS,
     FETCH_SECONDS,
@@ -38,7 +38,7 @@ def clock() -> Clock:
 async def started(provider: Peer, *later: object) -> AsyncIterator[Keys]:
     """Give keys of a provider that published `OLD` at start, and answers so afterwards."""
     provider.answers = [JUST_OLD, *later]  # type: ignore[list-item]
-    keys = Keys(Address(provider.url("/jwks")), clock())
+    keys = Keys(ParsedUrl(provider.url("/jwks")), clock())
     await keys.start()
     try:
         yield keys
@@ -50,7 +50,7 @@ async def refusal(provider: Peer, *answers: object, user: str = "") -> str:
     """Return why no key could be fetched at start, with the provider's address as ORIGIN."""
     provider.answers = list(answers)  # type: ignore[arg-type]
     with pytest.raises(NoKeys) as refused:
-        await Keys(Address(provider.url("/jwks", user)), clock()).start()
+        await Keys(ParsedUrl(provider.url("/jwks", user)), clock()).start()
     return reason(refused.value).replace(provider.origin, "ORIGIN")
 
 
@@ -98,9 +98,9 @@ async def test_the_query_of_the_url_is_sent_and_not_shown(caplog: pytest.LogCapt
         ]
         for _ in provider.answers[:-1]:
             with pytest.raises(NoKeys) as refused:
-                await Keys(Address(provider.url(path)), clock()).start()
+                await Keys(ParsedUrl(provider.url(path)), clock()).start()
             said.append(reason(refused.value).replace(provider.origin, "ORIGIN"))
-        await Keys(Address(provider.url(path)), clock()).start()
+        await Keys(ParsedUrl(provider.url(path)), clock()).start()
 
         assert provider.received[0].path == path
     assert said[0] == "GET ORIGIN/jwks?***: 401 Unauthorized: no ***"
@@ -151,7 +151,7 @@ async def test_a_provider_that_is_gone_is_refused_with_the_reason() -> None:
     nobody = f"http://127.0.0.1:{free_port()}/jwks"
 
     with pytest.raises(NoKeys) as refused:
-        await Keys(Address(nobody), clock()).start()
+        await Keys(ParsedUrl(nobody), clock()).start()
 
     assert reason(refused.value) == f"GET {nobody}: connection refused"
 
@@ -380,7 +380,7 @@ def test_keys_that_are_left_out_are_counted_in_the_log(caplog: pytest.LogCapture
             provider.answers = [
                 replies(published(*({} for _ in range(20)), OLD.entry(use="enc"), NEW.entry()))
             ]
-            await Keys(Address(provider.url("/jwks")), clock()).start()
+            await Keys(ParsedUrl(provider.url("/jwks")), clock()).start()
 
     at_start()
 

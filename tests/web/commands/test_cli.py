@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from headrace.web.commands.cli import Address, commands
+from headrace.web.commands.cli import HostPort, commands
 
 
 def asked(*arguments: str) -> tuple[str, dict[str, Any]]:
@@ -67,7 +67,7 @@ def test_the_environment_supplies_the_address_and_the_option_wins(monkeypatch) -
     ],
 )
 def test_an_address_is_host_and_port(text: str, address: tuple[str, int]) -> None:
-    assert Address().convert(text, None, None) == address
+    assert HostPort().convert(text, None, None) == address
 
 
 @pytest.mark.parametrize("text", ["", "6767", ":6767", "host", "host:", "host:x", "host:65536"])

@@ -14,9 +14,9 @@ import pytest
 
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.errors import Refused
-from headrace.web.auth.accountauth import Guarded
+from headrace.web.auth.accountauth import Authentication
 from headrace.web.commands import serve
-from headrace.web.commands.telling import Telling
+from headrace.web.commands.telling import StartReport
 from headrace.web.files.reading import Files, load
 from headrace.web.service import Service
 from tests.clients import PATIENCE
@@ -37,7 +37,7 @@ async def test_a_config_that_a_build_refuses_leaves_nothing_open_to_the_provider
     assert not loaded.is_refused
     tokens = Issued({})
 
-    async def opened(settings: Any, secrets: Any, clock: Any) -> Guarded:
+    async def opened(settings: Any, secrets: Any, clock: Any) -> Authentication:
         return guarded(clock, tokens=tokens)
 
     monkeypatch.setattr(serve, "opened", opened)
@@ -77,7 +77,7 @@ async def test_nobody_is_told_to_try_what_they_have_to_sign_in_for(
 ) -> None:
     config = {"id": "p", "inputs": [{"type": "http"}]}
     assert (await client.simulate_post("/api/pipelines", json=config)).status_code == 201
-    service.doors = guarded(service.clock)
+    service.authenticator = guarded(service.clock)
 
     opened = list(serve._to_try(service, "127.0.0.1", 1))
     await service.engine.dispose("p")
@@ -91,6 +91,6 @@ async def test_nobody_is_told_to_try_what_they_have_to_sign_in_for(
 def test_nothing_to_try_is_not_announced(to_try: list[str], said: str) -> None:
     errors = io.StringIO()
 
-    Telling(cast(Any, errors), "text").runs("it runs", to_try)
+    StartReport(cast(Any, errors), "text").runs("it runs", to_try)
 
     assert errors.getvalue() == said

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from marshmallow import ValidationError
 
 from headrace.compiler.component.catalogue import Catalogue
-from headrace.compiler.component.checkcontext import Ground
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Component, Connection
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import BucketDeclaration
@@ -223,7 +223,7 @@ def connections(draw: st.DrawFn, kind: str) -> Connection:
     given = st.sampled_from(samples()[component])
     for each in draw(components(component)), draw(given):
         connection = component.load(untagged(each))
-        if not [*connection.examine(Ground())]:
+        if not [*connection.examine(CheckContext())]:
             break
     assert isinstance(connection, Connection)
     return connection

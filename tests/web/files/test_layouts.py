@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from headrace.web.files.filing import Filing
+from headrace.web.files.filing import SavedFiles
 from headrace.web.files.reading import Files, catalogue, load
 from headrace.web.service import Service
 from tests.web.jsonengine import JsonEngine
@@ -59,7 +59,7 @@ async def service(tmp_path: Path, engine: JsonEngine, components: Any) -> Servic
 @pytest.fixture
 def unfiled(service: Service) -> Service:
     """Return the same without one."""
-    service.filing = Filing(service.engine, Files())
+    service.filing = SavedFiles(service.engine, Files())
     return service
 
 

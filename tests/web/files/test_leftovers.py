@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headrace.web.files.leftovers import enter
-from headrace.web.files.replacing import Change, replace, steps
+from headrace.web.files.replacing import FileChange, replace, steps
 
 LEFT = ".headrace-0123456789abcdef.tmp"
 
@@ -21,14 +21,14 @@ def names(folder: Path) -> list[str]:
 
 
 def test_what_a_save_left_that_was_cut_short_is_gone_after_the_next_one(tmp_path, caplog):
-    cut_short = steps([Change(tmp_path / name, "old") for name in ("a", "b")])
+    cut_short = steps([FileChange(tmp_path / name, "old") for name in ("a", "b")])
     next(cut_short)
     [left] = names(tmp_path)
     os.link(tmp_path / left, tmp_path / LEFT)  # as if it had been ended here
     cut_short.close()
 
     with caplog.at_level(logging.INFO):
-        replace([Change(tmp_path / "a", "new")])
+        replace([FileChange(tmp_path / "a", "new")])
 
     assert names(tmp_path) == ["a"]
     assert caplog.messages == [f"'{tmp_path / LEFT}' is removed: a save that was cut short left it"]
@@ -49,7 +49,7 @@ def test_what_a_save_left_that_was_cut_short_is_gone_after_the_next_one(tmp_path
 def test_what_is_called_otherwise_stays(tmp_path, name):
     (tmp_path / name).touch()
 
-    replace([Change(tmp_path / "a", "new")])
+    replace([FileChange(tmp_path / "a", "new")])
 
     assert names(tmp_path) == sorted([name, "a"])
 
@@ -63,18 +63,18 @@ def test_what_is_no_file_stays_and_so_does_what_is_in_another_directory(tmp_path
     (outside / LEFT).touch()
     (folder / LEFT.replace("0", "1")).symlink_to(outside / LEFT)
 
-    replace([Change(folder / "a", "new")])
+    replace([FileChange(folder / "a", "new")])
 
     assert names(folder) == sorted([LEFT, LEFT.replace("0", "1"), "a"])
     assert names(folder / LEFT) == names(outside) == [LEFT]
 
 
 def test_what_another_server_is_just_saving_in_the_directory_stays(tmp_path):
-    other = steps([Change(tmp_path / name, "theirs") for name in ("a", "b")])
+    other = steps([FileChange(tmp_path / name, "theirs") for name in ("a", "b")])
     next(other)
     [theirs] = names(tmp_path)
 
-    replace([Change(tmp_path / "c", "ours")])
+    replace([FileChange(tmp_path / "c", "ours")])
 
     assert names(tmp_path) == [theirs, "c"]
     for _ in other:
@@ -87,7 +87,7 @@ def test_where_somebody_holds_the_directory_nothing_is_removed_and_nobody_waits(
     descriptor = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
 
-    replace([Change(tmp_path / "a", "new")])
+    replace([FileChange(tmp_path / "a", "new")])
     os.close(descriptor)
 
     assert names(tmp_path) == [LEFT, "a"]

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from headrace.web.files import leftovers, replacing
-from headrace.web.files.replacing import Change, NotWritten, TakenMeanwhile, replace
+from headrace.web.files.replacing import FileChange, NotWritten, TakenMeanwhile, replace
 
 NAMES = ("plant.connections.json", "plant.layout.json", "plant.json")
 
 
-def changes(folder: Path, text: str = "new", *, is_new: bool = False) -> list[Change]:
-    return [Change(folder / name, f"{text} {name}", is_new) for name in NAMES]
+def changes(folder: Path, text: str = "new", *, is_new: bool = False) -> list[FileChange]:
+    return [FileChange(folder / name, f"{text} {name}", is_new) for name in NAMES]
 
 
 def held(folder: Path) -> dict[str, str]:
@@ -55,7 +55,7 @@ def cramped() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_FSIZE, usual)
 
 
-def refusal(folder: Path, *changed: Change) -> str:
+def refusal(folder: Path, *changed: FileChange) -> str:
     """Return why files cannot be replaced, having seen that they are as they were."""
     before = held(folder)
     with pytest.raises(NotWritten) as refused:
@@ -81,7 +81,7 @@ def test_files_that_are_not_there_are_made(tmp_path):
 def test_of_several_texts_for_one_file_the_last_stays(tmp_path):
     file = tmp_path / "plant.json"
 
-    replace([Change(file, "1"), Change(tmp_path / "other", "2"), Change(file, "3")])
+    replace([FileChange(file, "1"), FileChange(tmp_path / "other", "2"), FileChange(file, "3")])
 
     assert held(tmp_path) == {"plant.json": "3", "other": "2"}
 
@@ -99,7 +99,7 @@ def test_on_a_full_disk_everything_is_as_it_was(tmp_path):
     with mounted(tmp_path):
         before = old(tmp_path)
         (tmp_path / "filler").write_bytes(bytes(32 * 1024))
-        large = [*changes(tmp_path)[:2], Change(tmp_path / "plant.json", "x" * 60_000)]
+        large = [*changes(tmp_path)[:2], FileChange(tmp_path / "plant.json", "x" * 60_000)]
 
         said = refusal(tmp_path, *large)
         (tmp_path / "filler").unlink()
@@ -112,7 +112,7 @@ def test_on_a_full_disk_everything_is_as_it_was(tmp_path):
 def test_a_file_that_may_not_grow_leaves_everything_as_it_was(tmp_path, cramped):
     old(tmp_path)
 
-    said = refusal(tmp_path, *changes(tmp_path), Change(tmp_path / "last", "x" * 101))
+    said = refusal(tmp_path, *changes(tmp_path), FileChange(tmp_path / "last", "x" * 101))
 
     assert said == "'last' cannot be written: file too large"
 
@@ -199,7 +199,7 @@ def test_a_private_file_that_is_new_is_for_its_owner_alone_and_one_that_is_there
     (tmp_path / "old").touch()
     (tmp_path / "old").chmod(0o664)
 
-    replace([Change(tmp_path / name, "x", is_private=True) for name in ("old", "new", "new")])
+    replace([FileChange(tmp_path / name, "x", is_private=True) for name in ("old", "new", "new")])
 
     modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
     assert modes == {"old": 0o664, "new": 0o600}
@@ -227,7 +227,7 @@ def test_a_link_that_was_replaced_is_put_back_as_a_link(tmp_path):
     folder = tmp_path / "saves"
     folder.mkdir()
     (folder / "plant.connections.json").symlink_to("elsewhere.json")
-    last = Change(folder / "plant.json", "x", is_new=True)
+    last = FileChange(folder / "plant.json", "x", is_new=True)
     (folder / "plant.json").touch()
 
     with pytest.raises(TakenMeanwhile):
@@ -248,7 +248,7 @@ def test_what_somebody_planted_where_the_new_text_goes_is_not_followed(tmp_path,
     monkeypatch.setattr(leftovers.secrets, "token_hex", lambda size: "0000")
 
     with pytest.raises(NotWritten, match=r"^'plant\.json' cannot be written: file exists$"):
-        replace([Change(folder / "plant.json", "new")])
+        replace([FileChange(folder / "plant.json", "new")])
 
     assert outside.read_text() == "mine"
     assert [each.name for each in folder.iterdir()] == [".headrace-0000.tmp"]
@@ -262,11 +262,11 @@ def test_without_hard_links_files_are_put_back_from_copies(tmp_path, monkeypatch
     old(tmp_path)
     (tmp_path / "plant.layout.json").unlink()
     (tmp_path / "plant.layout.json").symlink_to("elsewhere")
-    fresh = Change(tmp_path / "plant.json", "x", is_new=True)
+    fresh = FileChange(tmp_path / "plant.json", "x", is_new=True)
 
     with pytest.raises(TakenMeanwhile):
         replace([*changes(tmp_path)[:2], fresh])
-    replace([Change(tmp_path / "fresh", "made", is_new=True)])
+    replace([FileChange(tmp_path / "fresh", "made", is_new=True)])
 
     assert (tmp_path / "plant.connections.json").read_text() == "old plant.connections.json"
     assert os.readlink(tmp_path / "plant.layout.json") == "elsewhere"

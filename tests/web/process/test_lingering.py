@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from headrace.compiler.clock import Clock
-from headrace.web.asgi import Message, Receive, Send, respond
-from headrace.web.process.connectionlimit import Crowd
+from headrace.web.asgi import AsgiMessage, Receive, Send, respond
+from headrace.web.process.connectionlimit import ConnectionLimit
 from headrace.web.process.lingering import MOST_DROPPED, MOST_SECONDS, SILENT_SECONDS
 from headrace.web.process.protocol import MOST_HEAD_BYTES, Protocol
 from tests.virtual import virtual
@@ -19,14 +19,14 @@ CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 LONG = HEAD + b"Content-Length: 99999999\r\n\r\n"
 
 
-async def too_large(scope: Message, receive: Receive, send: Send) -> None:
+async def too_large(scope: AsgiMessage, receive: Receive, send: Send) -> None:
     """Refuse a body that is not read."""
     await respond(send, 413, b"{}", (b"connection", b"close"))
 
 
 async def refused(house: House | None = None) -> Protocol:
     """Return a connection whose request is answered, and not read."""
-    guest = (house or House(Crowd(), too_large)).enter()
+    guest = (house or House(ConnectionLimit(), too_large)).enter()
     guest.data_received(LONG)
     await steps()
     assert wire_of(guest).written.startswith(b"HTTP/1.1 413 ")
@@ -46,7 +46,7 @@ async def test_our_side_is_closed_at_once_and_the_other_when_the_client_closes_i
 
 
 async def test_a_head_that_is_too_large_lingers_as_well() -> None:
-    guest = House(Crowd()).enter()
+    guest = House(ConnectionLimit()).enter()
     guest.data_received(b"GET / HTTP/1.1\r\nX: ")
     for _ in range(MOST_HEAD_BYTES // 1024 + 1):
         guest.data_received(b"x" * 1024)
@@ -92,7 +92,7 @@ async def test_who_goes_on_for_ever_is_not_heard_for_ever() -> None:
 
 
 async def test_who_lingers_makes_room_before_all_others() -> None:
-    house = House(Crowd(most=2), too_large)
+    house = House(ConnectionLimit(most=2), too_large)
     idle, lingering = house.enter(), await refused(house)
 
     late = house.enter()
@@ -110,7 +110,7 @@ async def test_a_server_that_ends_does_not_wait_for_who_lingers() -> None:
 
 
 async def test_a_request_that_was_read_is_closed_at_once() -> None:
-    guest = House(Crowd()).enter()
+    guest = House(ConnectionLimit()).enter()
 
     guest.data_received(HEAD + b"Connection: close\r\nContent-Length: 2\r\n\r\n{}")
     await steps()
@@ -121,7 +121,7 @@ async def test_a_request_that_was_read_is_closed_at_once() -> None:
 
 async def test_a_request_for_which_there_is_no_room_is_told_so() -> None:
     slow = Slow()
-    house = House(Crowd(most_held=12_000), slow)
+    house = House(ConnectionLimit(most_held=12_000), slow)
     guests = [house.enter() for _ in range(3)]
 
     for each in guests:
@@ -141,13 +141,13 @@ async def test_what_turns_out_to_be_no_http_is_told_so_and_nobody_waits_for_the_
 ) -> None:
     over = asyncio.Event()
 
-    async def reading(scope: Message, receive: Receive, send: Send) -> None:
+    async def reading(scope: AsgiMessage, receive: Receive, send: Send) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
         over.set()
         await respond(send, 200, b"{}")  # to nobody
 
-    guest = House(Crowd(), reading).enter()
+    guest = House(ConnectionLimit(), reading).enter()
     guest.data_received(CHUNKED)
     await steps()
     guest.data_received(junk)

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from headrace.web.asgi import Asgi, Message, Receive, Send, respond
-from headrace.web.process.connectionlimit import Crowd
+from headrace.web.asgi import Asgi, AsgiMessage, Receive, Send, respond
+from headrace.web.process.connectionlimit import ConnectionLimit
 from headrace.web.process.protocol import LOOKS, MOST_HEAD_BYTES, Protocol
 from tests.web.process.test_server import BODY, HEAD, House, Slow, open_ones, steps, wire_of
 
@@ -28,7 +28,7 @@ class Streaming:
     def __init__(self) -> None:
         self.may_end = asyncio.Event()
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiMessage, receive: Receive, send: Send) -> None:
         """Answer one request, in two pieces."""
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"begun", "more_body": True})
@@ -37,7 +37,7 @@ class Streaming:
 
 
 def entered(application: Asgi) -> Protocol:
-    return House(Crowd(), application).enter()
+    return House(ConnectionLimit(), application).enter()
 
 
 def statuses(connection: Protocol) -> list[bytes]:
@@ -113,7 +113,7 @@ async def test_what_follows_a_refused_request_is_not_read() -> None:
 
 
 async def test_a_request_that_is_answered_is_not_refused_as_well() -> None:
-    async def refusing(scope: Message, receive: Receive, send: Send) -> None:
+    async def refusing(scope: AsgiMessage, receive: Receive, send: Send) -> None:
         await respond(send, 404, b"{}")
 
     connection = entered(refusing)
@@ -134,7 +134,7 @@ async def test_a_refusal_behind_an_answer_that_never_ends_is_not_waited_for() ->
 
 
 async def test_a_body_for_which_there_is_no_room_does_not_wait_behind_others() -> None:
-    connection = House(Crowd(most_held=12_000), Slow()).enter()
+    connection = House(ConnectionLimit(most_held=12_000), Slow()).enter()
     connection.data_received(WHOLE)
     await steps()
 

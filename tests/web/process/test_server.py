@@ -12,21 +12,21 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from headrace.compiler.clock import Clock
-from headrace.web.asgi import Asgi, Message, Receive, Send, respond
-from headrace.web.process.connectionlimit import Crowd, room
+from headrace.web.asgi import Asgi, AsgiMessage, Receive, Send, respond
+from headrace.web.process.connectionlimit import ConnectionLimit, room
 from headrace.web.process.protocol import LOOKS, Protocol
 
 HEAD = b"POST /in HTTP/1.1\r\nHost: x\r\n"
 
 
-async def reading(scope: Message, receive: Receive, send: Send) -> None:
+async def reading(scope: AsgiMessage, receive: Receive, send: Send) -> None:
     """Read a body to its end and answer."""
     while (await receive()).get("more_body"):
         pass
     await respond(send, 200, b"{}")
 
 
-async def refusing(scope: Message, receive: Receive, send: Send) -> None:
+async def refusing(scope: AsgiMessage, receive: Receive, send: Send) -> None:
     """Answer without a look at the body."""
     await respond(send, 404, b"{}")
 
@@ -70,16 +70,22 @@ class Wire(asyncio.Transport):
 class House:
     """A server as its connections see it: they share a state, and the bounds of a crowd."""
 
-    def __init__(self, crowd: Crowd, application: Asgi = reading) -> None:
+    def __init__(self, connection_limit: ConnectionLimit, application: Asgi = reading) -> None:
         self._config = uvicorn.Config(application, lifespan="off", log_config=None)
         self._config.load()
         self._state = ServerState()
-        self._crowd = crowd
+        self._connection_limit = connection_limit
         self._clock = Clock(asyncio.get_running_loop())
 
     def enter(self) -> Protocol:
         """Return a new connection."""
-        protocol = Protocol(self._config, self._state, {}, clock=self._clock, crowd=self._crowd)
+        protocol = Protocol(
+            self._config,
+            self._state,
+            {},
+            clock=self._clock,
+            connection_limit=self._connection_limit,
+        )
         protocol.connection_made(Wire())
         return protocol
 
@@ -96,7 +102,7 @@ def open_ones(connections: list[Protocol]) -> list[int]:
 
 @pytest_asyncio.fixture
 async def connection() -> Protocol:
-    return House(Crowd()).enter()
+    return House(ConnectionLimit()).enter()
 
 
 def looks_until_stuck(connection: Protocol) -> int:
@@ -174,7 +180,7 @@ async def test_an_answer_that_nobody_reads_on_is_stuck_at_last(connection: Proto
 
 
 async def test_who_is_waited_for_longest_makes_room_for_who_comes() -> None:
-    house = House(Crowd(most=32))
+    house = House(ConnectionLimit(most=32))
     guests = [house.enter() for _ in range(32)]
     guests[0].data_received(HEAD + b"Content-Length: 2\r\n\r\n{}")  # it is being answered
 
@@ -185,7 +191,7 @@ async def test_who_is_waited_for_longest_makes_room_for_who_comes() -> None:
 
 
 async def test_a_head_or_a_body_that_does_not_end_makes_room_as_well() -> None:
-    house = House(Crowd(most=2))
+    house = House(ConnectionLimit(most=2))
     guests = [house.enter(), house.enter()]
     guests[0].data_received(b"GET / HT")
     guests[1].data_received(HEAD + b"Content-Length: 2\r\n\r\n{")
@@ -196,7 +202,7 @@ async def test_a_head_or_a_body_that_does_not_end_makes_room_as_well() -> None:
 
 
 async def test_where_everybody_is_being_answered_nobody_else_comes_in() -> None:
-    house = House(Crowd(most=3))
+    house = House(ConnectionLimit(most=3))
     guests = [house.enter() for _ in range(3)]
     for each in guests:
         each.data_received(HEAD + b"Content-Length: 2\r\n\r\n{}")
@@ -209,7 +215,7 @@ async def test_where_everybody_is_being_answered_nobody_else_comes_in() -> None:
 
 
 async def test_bodies_that_do_not_arrive_are_bounded_together() -> None:
-    house = House(Crowd(most_held=10_000))
+    house = House(ConnectionLimit(most_held=10_000))
     guests = [house.enter() for _ in range(5)]
     for each in guests:
         each.data_received(HEAD + b"Content-Length: 9000\r\n\r\n")
@@ -240,7 +246,7 @@ class Slow:
     def __init__(self) -> None:
         self.may_answer = asyncio.Event()
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiMessage, receive: Receive, send: Send) -> None:
         """Answer one request."""
         while (await receive()).get("more_body"):
             pass
@@ -250,7 +256,7 @@ class Slow:
 
 async def test_bodies_that_have_arrived_count_until_they_are_answered() -> None:
     slow = Slow()
-    house = House(Crowd(most_held=20_000), slow)
+    house = House(ConnectionLimit(most_held=20_000), slow)
     guests = [house.enter() for _ in range(5)]
     for each in guests:
         send(each)
@@ -270,7 +276,7 @@ async def test_bodies_that_have_arrived_count_until_they_are_answered() -> None:
 
 
 async def test_one_who_does_not_go_on_makes_room_for_bodies_that_have_arrived() -> None:
-    house = House(Crowd(most_held=12_000), Slow())
+    house = House(ConnectionLimit(most_held=12_000), Slow())
     guests = [house.enter() for _ in range(3)]
     send(guests[0])
     guests[1].data_received(BODY)
@@ -282,7 +288,7 @@ async def test_one_who_does_not_go_on_makes_room_for_bodies_that_have_arrived() 
 
 
 async def test_a_request_in_one_packet_counts_unless_it_is_small() -> None:
-    house = House(Crowd(most_held=20_000), Slow())
+    house = House(ConnectionLimit(most_held=20_000), Slow())
     large, small = [house.enter() for _ in range(9)], [house.enter() for _ in range(9)]
     for each in large:
         each.data_received(BODY + b"x" * 5000)
@@ -293,7 +299,7 @@ async def test_a_request_in_one_packet_counts_unless_it_is_small() -> None:
 
 
 async def test_what_comes_behind_an_answer_is_not_kept_and_does_not_count() -> None:
-    house = House(Crowd(most_held=20_000), refusing)
+    house = House(ConnectionLimit(most_held=20_000), refusing)
     guest = house.enter()
     guest.data_received(HEAD + b"Content-Length: 1000000\r\n\r\n")
     await steps()
@@ -306,7 +312,7 @@ async def test_what_comes_behind_an_answer_is_not_kept_and_does_not_count() -> N
 
 async def test_requests_that_wait_behind_another_one_count() -> None:
     slow = Slow()
-    house = House(Crowd(most_held=20_000), slow)
+    house = House(ConnectionLimit(most_held=20_000), slow)
     guest = house.enter()
     guest.data_received((BODY + b"x" * 5000) * 2)
     guest.data_received(BODY + b"x" * 5000)

@@ -13,7 +13,7 @@ import pytest
 
 from headrace.compiler.buckets import Bounds
 from headrace.compiler.runtime.dryrun.run import Surroundings
-from headrace.compiler.runtime.dryrun.threads import Leash, TookTooLong
+from headrace.compiler.runtime.dryrun.threads import TimeLimit, TookTooLong
 from headrace.web.openapi import described
 from headrace.web.resources.dryruns import dryrun_answers as dryanswers
 from headrace.web.resources.dryruns.dryrun_requests import MOST_TRANSFORMS
@@ -603,11 +603,11 @@ async def test_a_pipeline_may_be_called_like_the_dry_run(client: Client) -> None
 async def test_a_body_that_takes_all_the_time_to_read_is_refused(
     service: Service, answered: Answered, body: bytes
 ) -> None:
-    leash = Leash(7)
-    leash.pull()
+    limit = TimeLimit(7)
+    limit.expire()
 
     with pytest.raises(TookTooLong) as refused:
-        answered(DryRun(body, service.catalogue, Surroundings(), service.clock.now()), leash)
+        answered(DryRun(body, service.catalogue, Surroundings(), service.clock.now()), limit)
 
     assert str(refused.value) == "what was asked for takes more than 7 seconds"
     assert status_of(refused.value) == 400

@@ -14,7 +14,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.config.retention import DEFAULT_RETENTION
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.pipelinehistory import History
-from headrace.compiler.runtime.pipelinerecord import Record
+from headrace.compiler.runtime.pipelinerecord import PipelineRecord
 from headrace.compiler.runtime.signatures import MOST_SIGNATURES
 from headrace.web.app import Application
 from headrace.web.service import Service
@@ -143,7 +143,7 @@ async def test_a_past_goes_on_under_an_id_with_a_slash(client, engine) -> None:
 
 def full(history: History, clock: Clock, seconds: int) -> None:
     """Fill the past of `feed` with as much as it can hold."""
-    record = history._records["feed"] = Record("feed", clock, DEFAULT_RETENTION)
+    record = history._records["feed"] = PipelineRecord("feed", clock, DEFAULT_RETENTION)
     now = clock.seconds()
     for ago in range(seconds, 0, -60):
         record.add(now - ago, (10_000, 10_000, 10))

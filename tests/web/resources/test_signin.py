@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headrace.web.auth.access import Access
-from headrace.web.auth.credentials import Given, LoginRequest
+from headrace.web.auth.credentials import LoginRequest, SignInCredential
 from headrace.web.auth.verified import Verified
 from headrace.web.service import Service
 from tests.web.auth.people import (
@@ -38,7 +38,7 @@ def house(service: Service) -> House:
 
 @pytest.fixture
 def open_house(house: House, service: Service) -> House:
-    house.service.doors = service.doors
+    house.service.authenticator = service.authenticator
     return house
 
 
@@ -191,7 +191,7 @@ async def test_what_is_posted_to_sign_in_has_a_bound(
     house: House, service: Service, path: str, body: Any, most: int, is_open: bool
 ) -> None:
     if is_open:
-        house.service.doors = service.doors
+        house.service.authenticator = service.authenticator
     largest = json.dumps(body).encode().ljust(most)
     fits = house.asking("POST", path, JSON, [largest])
     announced = house.asking("POST", path, JSON | {"Content-Length": str(most + 1)}, [b" "] * 3)
@@ -211,7 +211,7 @@ def test_what_is_given_shows_nowhere() -> None:
 
     assert "hunter2" not in repr(given)
     assert "hunter2" not in f"{given.password} {given}"
-    assert repr(Given("hunter2")) == "Given(***)"
+    assert repr(SignInCredential("hunter2")) == "Given(***)"
 
 
 async def test_a_login_leaves_no_trace_in_the_log(house: House, caplog: Any) -> None:

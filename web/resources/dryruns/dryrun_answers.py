@@ -17,9 +17,9 @@ from msgspec import UNSET, Meta, UnsetType
 
 from headrace.compiler.buckets import Bucket
 from headrace.compiler.delivery import Batch, JsonValue
-from headrace.compiler.runtime.dryrun.run import Phase, Rehearsal
-from headrace.compiler.runtime.dryrun.stage import Seat
-from headrace.compiler.runtime.dryrun.steprun import Indices, Lot
+from headrace.compiler.runtime.dryrun.run import ChainDryRun, DryRunPhase
+from headrace.compiler.runtime.dryrun.stage import ProbedStage
+from headrace.compiler.runtime.dryrun.steprun import Indices, TracedBatch
 from headrace.web.apierror import Diagnostic
 from headrace.web.shapes import Count, JsonObject
 
@@ -34,7 +34,7 @@ MOST_REASONS = 100
 
 
 Batches = list[list[JsonValue]]
-Origins = Annotated[
+OriginIndices = Annotated[
     Sequence[Sequence[Sequence[Count]]],
     Meta(description="Per batch and message, the messages of the request that it came from."),
 ]
@@ -43,7 +43,7 @@ Entries = Annotated[
     Meta(description="Key to values by name, at most 200 keys, the latest first."),
 ]
 Warnings = Annotated[list[str], Meta(description="What a running pipeline would log.")]
-Notes = Annotated[list[str], Meta(description="What is not as one might think.")]
+DryRunNotes = Annotated[list[str], Meta(description="What is not as one might think.")]
 DryRunStage = Annotated[Literal["compile", "runtime"], Meta(title="DryRunStage")]
 
 
@@ -53,7 +53,7 @@ class DryRunEmitted(msgspec.Struct, tag_field="outcome", tag="emitted"):
     batches: Batches
     warnings: Annotated[list[str], Meta(description="Different texts, in order.")]
     state: Entries
-    notes: Notes
+    notes: DryRunNotes
 
 
 class DryRunFailed(msgspec.Struct, tag_field="outcome", tag="failed"):
@@ -75,8 +75,8 @@ class PipelineDryRunStage(msgspec.Struct):
     kind: str
     batches: Annotated[Batches, Meta(description="Handed on because messages came.")]
     on_flush: Annotated[Batches, Meta(description="Let go of later, and what others made of that.")]
-    origins: Origins | UnsetType = UNSET
-    on_flush_origins: Origins | UnsetType = UNSET
+    origins: OriginIndices | UnsetType = UNSET
+    on_flush_origins: OriginIndices | UnsetType = UNSET
 
 
 class LeftMessage(msgspec.Struct):
@@ -94,7 +94,7 @@ class PipelineDryRunRan(msgspec.Struct, tag_field="outcome", tag="ran"):
     stages: list[PipelineDryRunStage]
     buckets: Entries
     warnings: Warnings
-    notes: Notes
+    notes: DryRunNotes
     left: list[LeftMessage] | UnsetType = UNSET
 
 
@@ -103,12 +103,12 @@ class PipelineDryRunFailed(msgspec.Struct, tag_field="outcome", tag="failed"):
 
     at: Annotated[Count, Meta(description="Index of the transform.")]
     kind: str
-    phase: Phase
+    phase: DryRunPhase
     message: str
     diagnostics: list[Diagnostic]
     stages: list[PipelineDryRunStage]
     warnings: Warnings
-    notes: Notes
+    notes: DryRunNotes
     left: list[LeftMessage] | UnsetType = UNSET
 
 
@@ -124,13 +124,15 @@ class Excerpt:
         self.notes = [*notes]
         self._bytes = MOST_BYTES
 
-    def stages(self, seats: Iterable[Seat], *, is_traced: bool) -> list[PipelineDryRunStage]:
+    def stages(
+        self, stages: Iterable[ProbedStage], *, is_traced: bool
+    ) -> list[PipelineDryRunStage]:
         """Return what each stage handed on: because messages came, and by itself."""
-        return [self._stage(seat, is_traced) for seat in seats]
+        return [self._stage(stage, is_traced) for stage in stages]
 
-    def batches(self, seat: Seat) -> list[Batch]:
+    def batches(self, stage: ProbedStage) -> list[Batch]:
         """Return what one stage handed on."""
-        return [batch for _, batch, _ in self._shown(seat)]
+        return [batch for _, batch, _ in self._shown(stage)]
 
     def entries(self, bucket: Bucket | None) -> dict[str, Mapping[str, JsonValue]]:
         """Return what a bucket holds, the latest first."""
@@ -145,14 +147,14 @@ class Excerpt:
             self.notes.append(f"bucket '{bucket.name}': {rest:,} more keys are not shown")
         return shown
 
-    def left(self, rehearsal: Rehearsal) -> list[LeftMessage]:
+    def left(self, run: ChainDryRun) -> list[LeftMessage]:
         """Return which message of the request has gone no further than which stage, and why."""
-        lost = rehearsal.left()
+        lost = run.left()
         some = chain.from_iterable(
             islice(of_one, MOST_REASONS) for _, of_one in groupby(lost, key=itemgetter(0))
         )
         told = [
-            LeftMessage(index, *_named(rehearsal.seats[each.at]), each.why)
+            LeftMessage(index, *_named(run.stages[each.at]), each.why)
             for index, each in some
             if self._has_room(each.why)
         ]
@@ -160,40 +162,40 @@ class Excerpt:
             self.notes.append(f"'left': {rest:,} more reasons are not shown")
         return told
 
-    def _stage(self, seat: Seat, is_traced: bool) -> PipelineDryRunStage:
-        shown = self._shown(seat)
+    def _stage(self, stage: ProbedStage, is_traced: bool) -> PipelineDryRunStage:
+        shown = self._shown(stage)
         come, flushed = (
             [each for each in shown if each[0].is_flush is way] for way in (False, True)
         )
-        stage = PipelineDryRunStage(
-            *_named(seat), [batch for _, batch, _ in come], [batch for _, batch, _ in flushed]
+        told = PipelineDryRunStage(
+            *_named(stage), [batch for _, batch, _ in come], [batch for _, batch, _ in flushed]
         )
         if is_traced:
-            stage.origins = [of for *_, of in come]
-            stage.on_flush_origins = [of for *_, of in flushed]
-        return stage
+            told.origins = [of for *_, of in come]
+            told.on_flush_origins = [of for *_, of in flushed]
+        return told
 
-    def _shown(self, seat: Seat) -> list[tuple[Lot, Batch, Sequence[Indices]]]:
-        """Return the lots of a stage, each with as much of it as is shown."""
-        shown, left = list[tuple[Lot, Batch, Sequence[Indices]]](), MOST_SHOWN
-        for lot in seat.tap.handed_on:
-            count = self._fitting(lot, left)
+    def _shown(self, stage: ProbedStage) -> list[tuple[TracedBatch, Batch, Sequence[Indices]]]:
+        """Return the batches of a stage, each with as much of it as is shown."""
+        shown, left = list[tuple[TracedBatch, Batch, Sequence[Indices]]](), MOST_SHOWN
+        for traced in stage.probe.handed_on:
+            count = self._fitting(traced, left)
             left -= count
             if count:
-                shown.append((lot, lot.batch[:count], lot.origins[:count]))
-            if count < len(lot.batch):
+                shown.append((traced, traced.batch[:count], traced.origins[:count]))
+            if count < len(traced.batch):
                 break
-        total = sum(len(lot.batch) for lot in seat.tap.handed_on)
+        total = sum(len(traced.batch) for traced in stage.probe.handed_on)
         if rest := total - (MOST_SHOWN - left):
-            self.notes.append(f"{seat.place}: {rest:,} more messages are not shown")
+            self.notes.append(f"{stage.place}: {rest:,} more messages are not shown")
         return shown
 
-    def _fitting(self, lot: Lot, most: int) -> int:
-        """Return how many of a lot's messages are shown."""
-        for count, message in enumerate(lot.batch[:most]):
-            if not self._has_room((message, lot.origins[count : count + 1])):
+    def _fitting(self, traced: TracedBatch, most: int) -> int:
+        """Return how many of a traced's messages are shown."""
+        for count, message in enumerate(traced.batch[:most]):
+            if not self._has_room((message, traced.origins[count : count + 1])):
                 return count
-        return min(len(lot.batch), most)
+        return min(len(traced.batch), most)
 
     def _has_room(self, value: Any) -> bool:
         """Take what a value needs. Once something is too large, there is no room for anything."""
@@ -219,5 +221,5 @@ def weight(value: JsonValue, most: int) -> int:
     return total
 
 
-def _named(seat: Seat) -> tuple[int, str]:
-    return seat.index, seat.tap.transform.kind
+def _named(stage: ProbedStage) -> tuple[int, str]:
+    return stage.index, stage.probe.transform.kind

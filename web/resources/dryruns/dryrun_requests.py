@@ -12,8 +12,8 @@ from typing import Any
 
 from headrace.compiler.buckets import Values
 from headrace.compiler.component.catalogue import Catalogue
-from headrace.compiler.component.checkcontext import Ground
-from headrace.compiler.component.drafts import Part, is_refused, loaded, part_of
+from headrace.compiler.component.checkcontext import CheckContext
+from headrace.compiler.component.drafts import DraftComponent, is_refused, loaded, part_of
 from headrace.compiler.component.families import Transform
 from headrace.compiler.component.states import PipelineState, undeclared
 from headrace.compiler.config.connectionsfile import misnamed
@@ -39,7 +39,7 @@ SHAPE = {"wrong-type", "missing-key", "unknown-key", "unknown-kind", "not-a-choi
 """Codes of what is wrong with the shape of a component, and not with what it would do."""
 
 
-class Entries(ObjectOf):
+class BucketEntries(ObjectOf):
     """What a bucket holds: values by name under each key, of which one may be empty."""
 
     names = Text()
@@ -69,7 +69,7 @@ class PipelineDryRunRequest(Record):
         default=None,
     )
     buckets: Mapping[str, Values] | None = option(
-        Entries(),
+        BucketEntries(),
         "What that bucket holds at the start: values by name, under each key.",
         default=None,
     )
@@ -104,7 +104,7 @@ class DryRunRequest(Record):
     scope: str = _of_script("scope")
     max_operations: int | None = _of_script("max_operations")
     state: Mapping[str, Values] | None = option(
-        Entries(),
+        BucketEntries(),
         "What its bucket holds at the start: values by name, under each key.",
         default=None,
     )
@@ -121,7 +121,7 @@ class Chain:
 
     asked: PipelineDryRunRequest
     site: Site
-    parts: Sequence[Part]
+    parts: Sequence[DraftComponent]
     objections: Sequence[tuple[int, Diagnostic]]
     """What is wrong with which transform, in their order."""
     remarks: Sequence[Diagnostic]
@@ -205,11 +205,11 @@ def _refused(wrong: Sequence[Diagnostic]) -> WrongBody:
 
 
 def _surrounded(
-    parts: Sequence[Part], asked: PipelineDryRunRequest, surroundings: Surroundings
+    parts: Sequence[DraftComponent], asked: PipelineDryRunRequest, surroundings: Surroundings
 ) -> Iterator[tuple[int, Diagnostic]]:
     """Yield what is wrong between a transform and what surrounds it: connections, state, files."""
     buckets = [] if asked.state is None else [asked.state.bucket]
-    ground = Ground(surroundings.base, has_state=asked.state is not None)
+    ground = CheckContext(surroundings.base, has_state=asked.state is not None)
     for index, part in enumerate(parts):
         faults = [
             *misnamed(part.settings(), surroundings.connections),

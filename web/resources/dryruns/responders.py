@@ -18,11 +18,11 @@ from headrace.compiler.jsontext import encode
 from headrace.compiler.runtime.dryrun.run import (
     MOST_MESSAGES,
     NAME,
+    ChainDryRun,
     Failure,
-    Rehearsal,
     Surroundings,
 )
-from headrace.compiler.runtime.dryrun.threads import Leash, TookTooLong
+from headrace.compiler.runtime.dryrun.threads import TimeLimit, TookTooLong
 from headrace.compiler.text.diagnostics import Diagnostic, Fault
 from headrace.operators.scripting import ScriptFailed
 from headrace.web import apierror, examples
@@ -65,8 +65,8 @@ class DryRun:
     started_at: datetime
 
 
-Told = DryRunEmitted | DryRunFailed | PipelineDryRunRan | PipelineDryRunFailed
-Answered = Callable[[DryRun, Leash], Told]
+DryRunAnswer = DryRunEmitted | DryRunFailed | PipelineDryRunRan | PipelineDryRunFailed
+Answered = Callable[[DryRun, TimeLimit], DryRunAnswer]
 
 
 async def dry_run_pipeline(service: Service, req: Request, resp: falcon.asgi.Response) -> None:
@@ -88,11 +88,11 @@ async def _answered(service: Service, req: Request, answered: Answered) -> bytes
     engine = service.engine
     surroundings = Surroundings(dict(engine.connections), engine.secrets, engine.base)
     dry_run = DryRun(body, service.catalogue, surroundings, service.clock.now())
-    work = service.dry_runs.run(lambda leash: encode(answered(dry_run, leash)))
+    work = service.dry_runs.run(lambda limit: encode(answered(dry_run, limit)))
     return await req.unless_gone(work)
 
 
-def of_chain(dry_run: DryRun, leash: Leash) -> PipelineDryRunRan | PipelineDryRunFailed:
+def of_chain(dry_run: DryRun, limit: TimeLimit) -> PipelineDryRunRan | PipelineDryRunFailed:
     """Return what a chain would do with messages.
 
     Raises:
@@ -100,32 +100,32 @@ def of_chain(dry_run: DryRun, leash: Leash) -> PipelineDryRunRan | PipelineDryRu
         TookTooLong: reading it has taken all the time.
     """
     chain = read_chain(dry_run.body, dry_run.catalogue, dry_run.surroundings)
-    _in_time(leash)
+    _in_time(limit)
     if chain.objections:
         return _not_built(chain, chain.objections)
-    rehearsal = Rehearsal(
+    run = ChainDryRun(
         chain.transforms,
         dry_run.surroundings,
         state=chain.asked.state,
         seeds=chain.asked.buckets,
         is_traced=chain.asked.attribution,
     )
-    rehearsal.perform(
+    run.perform(
         _first(chain.asked.messages),
-        leash,
+        limit,
         started_at=dry_run.started_at,
         advance_seconds=chain.asked.advance_seconds,
     )
-    if rehearsal.refusals:
-        refusals = [(index, chain.diagnosed(index, fault)) for index, fault in rehearsal.refusals]
+    if run.refusals:
+        refusals = [(index, chain.diagnosed(index, fault)) for index, fault in run.refusals]
         return _not_built(chain, refusals)
-    return _performed(chain, rehearsal)
+    return _performed(chain, run)
 
 
-def _in_time(leash: Leash) -> None:
+def _in_time(limit: TimeLimit) -> None:
     """Go on if reading the request has left any time."""
-    if leash.is_pulled:
-        raise TookTooLong(leash.seconds)
+    if limit.is_over:
+        raise TookTooLong(limit.seconds)
 
 
 def _not_built(chain: Chain, objections: Sequence[tuple[int, Diagnostic]]) -> PipelineDryRunFailed:
@@ -143,14 +143,14 @@ def _not_built(chain: Chain, objections: Sequence[tuple[int, Diagnostic]]) -> Pi
     )
 
 
-def _performed(chain: Chain, rehearsal: Rehearsal) -> PipelineDryRunRan | PipelineDryRunFailed:
+def _performed(chain: Chain, run: ChainDryRun) -> PipelineDryRunRan | PipelineDryRunFailed:
     excerpt = Excerpt(_notes(chain))
-    is_traced, failure = chain.asked.attribution, rehearsal.failure
-    stages = excerpt.stages(rehearsal.completed, is_traced=is_traced)
-    warnings = [*_remarks(chain), *_warnings(rehearsal)]
+    is_traced, failure = chain.asked.attribution, run.failure
+    stages = excerpt.stages(run.completed, is_traced=is_traced)
+    warnings = [*_remarks(chain), *_warnings(run)]
     told: PipelineDryRunRan | PipelineDryRunFailed
     if failure is None:
-        entries = excerpt.entries(rehearsal.bucket)
+        entries = excerpt.entries(run.bucket)
         told = PipelineDryRunRan(stages, entries, warnings, excerpt.notes)
     else:
         kind = chain.parts[failure.at].component.kind
@@ -158,7 +158,7 @@ def _performed(chain: Chain, rehearsal: Rehearsal) -> PipelineDryRunRan | Pipeli
             failure.at, kind, failure.phase, failure.message, [], stages, warnings, excerpt.notes
         )
     if is_traced:
-        told.left = excerpt.left(rehearsal)
+        told.left = excerpt.left(run)
     return told
 
 
@@ -166,8 +166,8 @@ def _remarks(chain: Chain) -> list[str]:
     return [f"{each.path}: {each.message}" for each in chain.remarks]
 
 
-def _warnings(rehearsal: Rehearsal) -> list[str]:
-    return [f"{seat.place}: {text}" for seat in rehearsal.seats for text in seat.warnings]
+def _warnings(run: ChainDryRun) -> list[str]:
+    return [f"{stage.place}: {text}" for stage in run.stages for text in stage.warnings]
 
 
 def _notes(chain: Chain) -> Iterator[str]:
@@ -187,7 +187,7 @@ def _first(messages: Sequence[Any]) -> list[Any]:
     return [*messages[:MOST_MESSAGES]]
 
 
-def of_script(dry_run: DryRun, leash: Leash) -> DryRunEmitted | DryRunFailed:
+def of_script(dry_run: DryRun, limit: TimeLimit) -> DryRunEmitted | DryRunFailed:
     """Return what a script would do with messages.
 
     Raises:
@@ -195,23 +195,23 @@ def of_script(dry_run: DryRun, leash: Leash) -> DryRunEmitted | DryRunFailed:
         TookTooLong: reading it has taken all the time.
     """
     asked, site = read_script(dry_run.body)
-    _in_time(leash)
-    rehearsal = Rehearsal(
+    _in_time(limit)
+    run = ChainDryRun(
         [asked.script], dry_run.surroundings, state=PipelineState(bucket=NAME), seeds=asked.state
     )
-    rehearsal.perform([*asked.messages], leash, started_at=dry_run.started_at)
-    for _, fault in rehearsal.refusals:
+    run.perform([*asked.messages], limit, started_at=dry_run.started_at)
+    for _, fault in run.refusals:
         if fault.code != NOT_COMPILED:
             raise refusal(site, fault)
         return _not_compiled(fault)
-    if rehearsal.failure is not None:
-        return _script_failed(rehearsal.failure, asked.source.name)
-    excerpt, seat = Excerpt(), rehearsal.seats[0]
+    if run.failure is not None:
+        return _script_failed(run.failure, asked.source.name)
+    excerpt, stage = Excerpt(), run.stages[0]
     heading = f"{asked.source.name}: "  # with which the log would tell whose they are
     return DryRunEmitted(
-        excerpt.batches(seat),
-        sorted({text.removeprefix(heading) for text in seat.warnings}),
-        excerpt.entries(rehearsal.bucket),
+        excerpt.batches(stage),
+        sorted({text.removeprefix(heading) for text in stage.warnings}),
+        excerpt.entries(run.bucket),
         excerpt.notes,
     )
 
