@@ -32,6 +32,9 @@ _LOST = "headrace.web.log"
 _ABOUT = re.compile(r"pipeline '%s'(?P<place> %s)?")
 """How our own sentences begin that are about a pipeline, or about a place in one."""
 
+_HUNG_UP = "returning true from eof_received() has no effect when using ssl"
+"""What the event loop says when a server hangs up on a driver that went over to TLS later."""
+
 Form = Literal["text", "json"]
 
 
@@ -189,7 +192,7 @@ def configure(stream: TextIO | StandardError, *, is_debug: bool, form: Form = "t
     handler.setFormatter(lines)
     others = logging.WARNING if is_debug else logging.CRITICAL
     # Here and not only by levels: a driver may set that of its own logger when it is imported.
-    handler.addFilter(lambda entry: entry.levelno >= others or _is_heard(entry.name))
+    handler.addFilter(lambda entry: entry.levelno >= others or _is_heard(entry))
     logging.basicConfig(level=others, handlers=[handler], force=True)
     logging.getLogger(_OURS).setLevel(logging.DEBUG if is_debug else logging.INFO)
     # Its notices are about itself, and some can be had by anybody who sends nonsense.
@@ -198,8 +201,8 @@ def configure(stream: TextIO | StandardError, *, is_debug: bool, form: Form = "t
     return lines
 
 
-def _is_heard(logger: str) -> bool:
-    return logger.partition(".")[0] in (_OURS, "uvicorn", "asyncio")
+def _is_heard(entry: logging.LogRecord) -> bool:
+    return entry.name.partition(".")[0] in (_OURS, "uvicorn", "asyncio") and entry.msg != _HUNG_UP
 
 
 def standard_error(form: Form = "text") -> StandardError:

@@ -158,6 +158,19 @@ def test_drivers_are_silent_and_debugging_shows_their_warnings(loggers: None) ->
     assert said(is_debug=True) == drivers + ours
 
 
+def test_a_server_that_hangs_up_over_tls_is_not_told_by_the_event_loop(loggers: None) -> None:
+    written = io.StringIO()
+    configure(written, is_debug=False)
+
+    logging.getLogger("asyncio").warning(
+        "returning true from eof_received() has no effect when using ssl"
+    )
+    logging.getLogger("asyncio").warning("a callback took too long")
+
+    [line] = written.getvalue().splitlines()
+    assert line.endswith("WARNING a callback took too long")
+
+
 def test_what_drivers_say_and_what_is_in_tracebacks_is_without_secrets(loggers: None) -> None:
     secrets = Secrets({"PASS": "tr0ub4dor&3"}, {})
     secrets.resolve(Secret("${PASS}"))

@@ -62,7 +62,7 @@ NOT_LET_IN = "refuses the credential|does not let the client in|turns the connec
 CASES: dict[Making, str] = {
     Sites.wrong_credential: NOT_LET_IN,
     Sites.wrong_authority: "is not trusted",
-    Sites.tls_to_plaintext: "does not speak TLS",
+    Sites.tls_to_plaintext: "does not (speak|ask for) TLS",
     Sites.plaintext_to_tls: "speaks TLS|asks for TLS",
 }
 EVERY_CASE = pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
