@@ -18,7 +18,7 @@ from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import encode
 from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath
-from headrace.compiler.runtime.failures import cut
+from headrace.compiler.runtime.monitoring.failures import cut
 from headrace.operators.scriptnotes import SECONDS, ScriptLog
 from headrace.operators.scriptsources import EXTENSION
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from headrace.compiler.config.retention import DEFAULT_RETENTION, MOST_RETENTION
-from headrace.compiler.runtime import feed
+from headrace.compiler.runtime.monitoring import feed
 from headrace.compiler.runtime.sampling import sampler
 from headrace.web import threadqueue
 from headrace.web.auth import passwords, sessions, settingsfile, signingkeys

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from headrace.web.files.reading import Files, catalogue, load
-from tests.compiler.runtime.rehearsing import handed_on, rehearse
+from tests.compiler.runtime.dryrunning import handed_on, tried
 
 PAGE = (Path(__file__).parent.parent / "docs" / "recipes.md").read_text()
 QUESTIONS = (
@@ -106,7 +106,7 @@ def test_what_comes_out_is_what_is_shown(title: str, pipeline: str) -> None:
     [config] = [each for each in pipelines if each["id"] == pipeline]
     shown = RECIPES[title].shown[pipeline]
 
-    rehearsal = rehearse(
+    trial = tried(
         config["transforms"],
         shown.came,
         state=config.get("state"),
@@ -114,7 +114,7 @@ def test_what_comes_out_is_what_is_shown(title: str, pipeline: str) -> None:
         advance=3600,  # as long as no buffer of the page holds anything
     )
 
-    assert [*map(str, rehearsal.refusals)] == []
-    at_once, later = handed_on(rehearsal)[-1], handed_on(rehearsal, flushed=True)[-1]
+    assert [*map(str, trial.refusals)] == []
+    at_once, later = handed_on(trial)[-1], handed_on(trial, flushed=True)[-1]
     left = [message for batch in (*at_once, *later) for message in batch]
     assert json.dumps(left) == json.dumps(shown.left)

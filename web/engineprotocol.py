@@ -21,14 +21,14 @@ from headrace.compiler.component.families import Input
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import BucketDeclaration
 from headrace.compiler.config.program import Program
-from headrace.compiler.runtime.bucketpages import BucketFigures, BucketPage
 from headrace.compiler.runtime.connectionregistry import Connections
-from headrace.compiler.runtime.feed import Lagged, Run
-from headrace.compiler.runtime.figures import PipelineFigures
-from headrace.compiler.runtime.pipelinehistory import Past
-from headrace.compiler.runtime.pipelinerecord import Resolution
-from headrace.compiler.runtime.plan import Plan
-from headrace.compiler.runtime.reverting import Target
+from headrace.compiler.runtime.monitoring.bucketpages import BucketFigures, BucketPage
+from headrace.compiler.runtime.monitoring.feed import Lagged, Run
+from headrace.compiler.runtime.monitoring.figures import PipelineFigures
+from headrace.compiler.runtime.monitoring.pipelinehistory import Past
+from headrace.compiler.runtime.monitoring.pipelinerecord import Resolution
+from headrace.compiler.runtime.revert.plan import Plan
+from headrace.compiler.runtime.revert.reverting import Target
 from headrace.compiler.runtime.sampling.taking import Sample, Unbuilt, Unread
 from headrace.compiler.schema.secrets import Secrets
 

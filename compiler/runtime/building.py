@@ -14,8 +14,8 @@ from headrace.compiler.lowering.assembling import assemble
 from headrace.compiler.lowering.merging import PassWatch
 from headrace.compiler.runtime.built import BuiltComponents
 from headrace.compiler.runtime.componentcontext import ComponentContext, World
-from headrace.compiler.runtime.failures import Failures
 from headrace.compiler.runtime.inputs import input_buffer, pump_over
+from headrace.compiler.runtime.monitoring.failures import Failures
 from headrace.compiler.runtime.outputs import Writer, writer
 from headrace.compiler.schema.records import Record
 from headrace.compiler.text.diagnostics import Diagnostic, Path

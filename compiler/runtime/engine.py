@@ -26,22 +26,22 @@ from headrace.compiler.errors import (
     Refused,
     UnknownPipeline,
 )
-from headrace.compiler.runtime import bucketpages
 from headrace.compiler.runtime.ahead import read_ahead
-from headrace.compiler.runtime.bucketpages import BucketFigures, BucketPage, page_of
 from headrace.compiler.runtime.changelock import ChangeLock
 from headrace.compiler.runtime.componentcontext import World
 from headrace.compiler.runtime.connectionregistry import Connections
 from headrace.compiler.runtime.drivers import import_drivers
-from headrace.compiler.runtime.feed import Feed, Listener
-from headrace.compiler.runtime.figures import PipelineFigures, figures_of
 from headrace.compiler.runtime.graph import Graph, upstream_first
 from headrace.compiler.runtime.inbox import Peek
+from headrace.compiler.runtime.monitoring import bucketpages
+from headrace.compiler.runtime.monitoring.bucketpages import BucketFigures, BucketPage, page_of
+from headrace.compiler.runtime.monitoring.feed import Feed, Listener
+from headrace.compiler.runtime.monitoring.figures import PipelineFigures, figures_of
+from headrace.compiler.runtime.monitoring.pipelinehistory import History, Past
+from headrace.compiler.runtime.monitoring.pipelinerecord import Resolution
 from headrace.compiler.runtime.pipeline import Pipeline
-from headrace.compiler.runtime.pipelinehistory import History, Past
-from headrace.compiler.runtime.pipelinerecord import Resolution
-from headrace.compiler.runtime.plan import Plan
-from headrace.compiler.runtime.reverting import Reverting, ShuttingDown, Target
+from headrace.compiler.runtime.revert.plan import Plan
+from headrace.compiler.runtime.revert.reverting import Reverting, ShuttingDown, Target
 from headrace.compiler.runtime.sampling.sampler import Samples
 from headrace.compiler.runtime.sampling.taking import Sample, Unbuilt, Unread
 from headrace.compiler.runtime.wanted import naming, rings

@@ -21,12 +21,12 @@ from headrace.compiler.lowering.outlet import Outlet
 from headrace.compiler.runtime.building import Builder
 from headrace.compiler.runtime.built import BuiltComponents
 from headrace.compiler.runtime.componentcontext import World
-from headrace.compiler.runtime.failures import Failures
-from headrace.compiler.runtime.feed import Feed
 from headrace.compiler.runtime.lifecycle import Lifecycle, Phase, Status
+from headrace.compiler.runtime.monitoring.failures import Failures
+from headrace.compiler.runtime.monitoring.feed import Feed
+from headrace.compiler.runtime.monitoring.pipelinehistory import History, Life
+from headrace.compiler.runtime.monitoring.watch import Watch
 from headrace.compiler.runtime.opening import Opening, RefusedComponent
-from headrace.compiler.runtime.pipelinehistory import History, Life
-from headrace.compiler.runtime.watch import Watch
 from headrace.compiler.schema.redaction import Hidden
 from headrace.compiler.text.diagnostics import Diagnostic
 

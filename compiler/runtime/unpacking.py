@@ -11,7 +11,7 @@ from headrace.compiler.delivery import Batch, is_large, parts
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.jsontext import UNSEEN, Decoding, NotJson
 from headrace.compiler.largejson import LargeList
-from headrace.compiler.runtime.counters import Counters
+from headrace.compiler.runtime.monitoring.counters import Counters
 from headrace.compiler.runtime.turns import Turn
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headrace.compiler.decimals import Written
 from headrace.compiler.jsontext import decode_exact, encode
 from headrace.compiler.largejson import are_small, beginning
-from headrace.compiler.runtime.failures import cut
+from headrace.compiler.runtime.monitoring.failures import cut
 from tests.examples import examples
 
 TEXTS = st.text(max_size=30) | st.sampled_from(["\x01\\" * 20, "é😀" * 20, "k" * 70])

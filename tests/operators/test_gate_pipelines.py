@@ -6,7 +6,7 @@ import pytest
 
 from headrace.compiler.buckets import WHOLE, Bounds
 from headrace.compiler.component.states import PipelineState
-from headrace.compiler.runtime.figures import figures_of
+from headrace.compiler.runtime.monitoring.figures import figures_of
 from headrace.operators.buffer import Buffer
 from headrace.operators.remember import Remember
 from tests.operators.gated import breaks, gated

@@ -12,7 +12,7 @@ import pytest
 
 from headrace.compiler.jsontext import encode
 from headrace.compiler.lowering.lines import SLICE_SECONDS
-from headrace.compiler.runtime import failures
+from headrace.compiler.runtime.monitoring import failures
 from headrace.operators import scripthost, scriptnotes
 from headrace.operators.scripthost import ScriptHost
 from headrace.operators.scripting import LIMITS, OPERATIONS, SECONDS

@@ -25,7 +25,7 @@ from headrace.compiler.config.program import Program, load_pipeline, load_progra
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import decode, encode
 from headrace.compiler.runtime.engine import Engine
-from headrace.compiler.runtime.reverting import Target
+from headrace.compiler.runtime.revert.reverting import Target
 from headrace.compiler.text.diagnostics import Diagnostic
 from headrace.compiler.text.documents import Document, read
 from headrace.web.engineprotocol import Engine as Interface

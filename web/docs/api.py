@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING
 from headrace.compiler import jsontext
 from headrace.compiler.component import pipelineconfig
 from headrace.compiler.config.retention import DEFAULT_RETENTION, MOST_RETENTION
-from headrace.compiler.runtime import (
-    engine,
+from headrace.compiler.runtime import engine, inbox, pipeline
+from headrace.compiler.runtime.monitoring import (
     failures,
     feed,
-    inbox,
-    pipeline,
     pipelinehistory,
     pipelinerecord,
     repeats,
     signatures,
     watch,
 )
-from headrace.compiler.runtime.bucketpages import BucketFigures
-from headrace.compiler.runtime.figures import PipelineFigures
+from headrace.compiler.runtime.monitoring.bucketpages import BucketFigures
+from headrace.compiler.runtime.monitoring.figures import PipelineFigures
 from headrace.compiler.text import composing
 from headrace.web import bodies
 from headrace.web.docs.markdown import code, table

@@ -21,7 +21,7 @@ from headrace.web.resources.events import EVENTS_PATH
 
 LOOKS = 5
 """After so many looks in vain, a request that does not arrive is dropped, as is an answer that is
-not taken. An event stream is not: who does not read it loses events (`compiler/runtime/feed.py`)."""
+not taken. An event stream is not: who does not read it loses events (`runtime/monitoring/feed.py`)."""
 MOST_HEAD_BYTES = 64 * 1024
 SMALL = 4096
 """Bytes that are not counted when they are a request as a whole: 16 MiB of as many as may be here."""

@@ -39,7 +39,7 @@ from msgspec import UNSET, Meta, UnsetType
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.families import Stage
 from headrace.compiler.jsontext import encode
-from headrace.compiler.runtime.feed import Event, Lagged, Run
+from headrace.compiler.runtime.monitoring.feed import Event, Lagged, Run
 from headrace.web.asgi import AsgiMessage, Receive, Send, gone
 from headrace.web.auth.access import Access, caller_of
 from headrace.web.endpoint import Answer, Endpoint, Query

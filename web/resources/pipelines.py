@@ -14,8 +14,8 @@ from headrace.compiler.component.families import Connection
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.config.program import load_pipeline
 from headrace.compiler.errors import Refused
-from headrace.compiler.runtime.figures import PipelineFigures
 from headrace.compiler.runtime.lifecycle import Status
+from headrace.compiler.runtime.monitoring.figures import PipelineFigures
 from headrace.compiler.text.diagnostics import Diagnostic, in_file_order
 from headrace.web import examples
 from headrace.web.asking import Request

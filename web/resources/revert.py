@@ -14,8 +14,8 @@ from msgspec import Meta
 
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import encode
-from headrace.compiler.runtime.plan import Plan
-from headrace.compiler.runtime.reverting import NotReverted, RevertedInPart, Target
+from headrace.compiler.runtime.revert.plan import Plan
+from headrace.compiler.runtime.revert.reverting import NotReverted, RevertedInPart, Target
 from headrace.compiler.text.diagnostics import in_file_order
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import BODY, Answer, Endpoint, refusals

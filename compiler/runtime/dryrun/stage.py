@@ -13,8 +13,8 @@ from headrace.compiler.component.families import Transform
 from headrace.compiler.runtime.built import BuiltComponents
 from headrace.compiler.runtime.componentcontext import MOST_SAID, ComponentContext, World
 from headrace.compiler.runtime.dryrun.probe import ActiveStage, DryRunLimits, Probe
-from headrace.compiler.runtime.failures import Failures, cut
-from headrace.compiler.runtime.signatures import Signatures
+from headrace.compiler.runtime.monitoring.failures import Failures, cut
+from headrace.compiler.runtime.monitoring.signatures import Signatures
 
 
 class ProbedStage(ComponentContext):

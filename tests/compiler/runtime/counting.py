@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.runtime.counters import Counters
-from headrace.compiler.runtime.failures import Failures
-from headrace.compiler.runtime.pipelinehistory import History
-from headrace.compiler.runtime.pipelinerecord import Resolution
+from headrace.compiler.runtime.monitoring.counters import Counters
+from headrace.compiler.runtime.monitoring.failures import Failures
+from headrace.compiler.runtime.monitoring.pipelinehistory import History
+from headrace.compiler.runtime.monitoring.pipelinerecord import Resolution
 
 Row = tuple[int, int, int, int]
 

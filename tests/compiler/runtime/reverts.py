@@ -20,8 +20,8 @@ from headrace.compiler.edges import Sink, Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.pipeline import Pipeline
-from headrace.compiler.runtime.plan import Plan
-from headrace.compiler.runtime.reverting import Target
+from headrace.compiler.runtime.revert.plan import Plan
+from headrace.compiler.runtime.revert.reverting import Target
 from headrace.compiler.schema.fields import AnyJson, BucketName, ConnectionName, Text
 from headrace.compiler.schema.records import option
 from headrace.compiler.text.diagnostics import Fault

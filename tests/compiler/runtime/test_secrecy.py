@@ -17,7 +17,7 @@ from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.edges import Sink, Source
 from headrace.compiler.errors import BatchFailed, BuildRefused, Refused, Unreachable
 from headrace.compiler.runtime.engine import Engine
-from headrace.compiler.runtime.failures import MOST_BYTES
+from headrace.compiler.runtime.monitoring.failures import MOST_BYTES
 from headrace.compiler.runtime.sampling.taking import Sample
 from headrace.compiler.schema.fields import SecretText
 from headrace.compiler.schema.records import option

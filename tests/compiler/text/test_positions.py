@@ -35,7 +35,7 @@ def test_a_body_of_line_breaks_costs_one_line(monkeypatch: pytest.MonkeyPatch) -
             super().__init__(text)
             made.append(self)
 
-    monkeypatch.setattr("headrace.compiler.text.documents.Lines", Counted)
+    monkeypatch.setattr("headrace.compiler.text.documents.LineIndex", Counted)
 
     with pytest.raises(Unreadable) as refused:
         read(BREAKS.encode(), None, "json")

@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.runtime.feed import MOST_WAITING, Event, Lagged, Run
+from headrace.compiler.runtime.monitoring.feed import MOST_WAITING, Event, Lagged, Run
 from headrace.web.app import Application
 from headrace.web.resources.events import EventStream, frame, lag
 from headrace.web.service import Service

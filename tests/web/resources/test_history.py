@@ -13,9 +13,9 @@ from jsonschema import Draft202012Validator
 from headrace.compiler.clock import Clock
 from headrace.compiler.config.retention import DEFAULT_RETENTION
 from headrace.compiler.runtime.engine import Engine
-from headrace.compiler.runtime.pipelinehistory import History
-from headrace.compiler.runtime.pipelinerecord import PipelineRecord
-from headrace.compiler.runtime.signatures import MOST_SIGNATURES
+from headrace.compiler.runtime.monitoring.pipelinehistory import History
+from headrace.compiler.runtime.monitoring.pipelinerecord import PipelineRecord
+from headrace.compiler.runtime.monitoring.signatures import MOST_SIGNATURES
 from headrace.web.app import Application
 from headrace.web.service import Service
 from tests.compiler.runtime.counting import Counting

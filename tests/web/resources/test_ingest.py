@@ -9,7 +9,7 @@ import pytest
 
 from headrace.compiler.decimals import Written
 from headrace.compiler.jsontext import Decoding, decode
-from headrace.compiler.runtime.feed import Run
+from headrace.compiler.runtime.monitoring.feed import Run
 from headrace.compiler.runtime.wayin import LargePosts, WayIn
 from headrace.web.app import Application
 from headrace.web.resources.ingest import LARGEST

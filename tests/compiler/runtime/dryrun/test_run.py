@@ -12,7 +12,7 @@ from headrace.compiler.runtime.dryrun.run import Surroundings
 from headrace.compiler.schema.fields import ConnectionName, SecretText
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.secrets import Secret
-from tests.compiler.runtime.rehearsing import NEW_YEAR, handed_on, rehearse
+from tests.compiler.runtime.dryrunning import NEW_YEAR, handed_on, tried
 from tests.peer import peer, replies
 from tests.stand_ins import does, with_attribute
 
@@ -59,10 +59,10 @@ def script(code, scope="message"):
 
 
 def test_every_stage_shows_the_batches_it_handed_on():
-    rehearsal = rehearse([HOT, PAIRS, {"type": "buffer", "size": 3}], numbered(7))
+    trial = tried([HOT, PAIRS, {"type": "buffer", "size": 3}], numbered(7))
 
-    assert rehearsal.failure is None
-    assert handed_on(rehearsal) == [
+    assert trial.failure is None
+    assert handed_on(trial) == [
         [[{"n": 2}, {"n": 3}, {"n": 4}, {"n": 5}, {"n": 6}]],
         [[{"n": 2}, {"n": 3}], [{"n": 4}, {"n": 5}]],
         [[{"n": 2}, {"n": 3}, {"n": 4}]],
@@ -70,23 +70,23 @@ def test_every_stage_shows_the_batches_it_handed_on():
 
 
 def test_what_is_still_held_is_handed_on_nowhere():
-    rehearsal = rehearse([window(10), {"type": "buffer", "size": 1}], numbered(2))
+    trial = tried([window(10), {"type": "buffer", "size": 1}], numbered(2))
 
-    assert handed_on(rehearsal) == [[], []]
-    assert handed_on(rehearsal, flushed=True) == [[], []]
+    assert handed_on(trial) == [[], []]
+    assert handed_on(trial, flushed=True) == [[], []]
 
 
 def test_no_messages_go_in_as_no_batch():
-    rehearsal = rehearse([script("emit([1])", "batch")], [])
+    trial = tried([script("emit([1])", "batch")], [])
 
-    assert handed_on(rehearsal) == [[]]
+    assert handed_on(trial) == [[]]
 
 
 def test_time_that_is_moved_on_releases_windows_one_after_the_other():
     chain = [window(10), window(20), {"type": "map", "mappings": [{"type": "drop", "from": ["n"]}]}]
 
-    early = rehearse(chain, numbered(1), advance=29.9)
-    late = rehearse(chain, numbered(1), advance=30)
+    early = tried(chain, numbered(1), advance=29.9)
+    late = tried(chain, numbered(1), advance=30)
 
     assert handed_on(early, flushed=True) == [[[{"n": 0}]], [], []]
     assert handed_on(late, flushed=True) == [[[{"n": 0}]], [[{"n": 0}]], [[{}]]]
@@ -96,32 +96,32 @@ def test_time_that_is_moved_on_releases_windows_one_after_the_other():
 def test_the_clock_starts_when_it_is_told_to_and_moves_with_the_windows():
     stamp = script("emit(now())")
 
-    rehearsal = rehearse([stamp, window(3600), stamp], [{}], advance=3600)
+    trial = tried([stamp, window(3600), stamp], [{}], advance=3600)
 
-    assert handed_on(rehearsal)[0] == [[NEW_YEAR.isoformat(timespec="microseconds")]]
+    assert handed_on(trial)[0] == [[NEW_YEAR.isoformat(timespec="microseconds")]]
     later = (NEW_YEAR + timedelta(hours=1)).isoformat(timespec="microseconds")
-    assert handed_on(rehearsal, flushed=True)[2] == [[later]]
+    assert handed_on(trial, flushed=True)[2] == [[later]]
 
 
 def test_a_gate_that_a_later_stage_opens_lets_go_of_the_rest_as_a_flush():
     gated = {"type": "buffer", "size": 2, "until": AUTO}
     messages = [{"mode": "auto", "n": n} for n in range(5)]
 
-    rehearsal = rehearse([gated, REMEMBER], messages, state=STATE)
+    trial = tried([gated, REMEMBER], messages, state=STATE)
 
     for stage in (0, 1):
-        assert handed_on(rehearsal)[stage] == [messages[:2], messages[2:4]]
-        assert handed_on(rehearsal, flushed=True)[stage] == [messages[4:]]
+        assert handed_on(trial)[stage] == [messages[:2], messages[2:4]]
+        assert handed_on(trial, flushed=True)[stage] == [messages[4:]]
 
 
 def test_a_gate_that_is_open_already_makes_no_flush():
     gated = {"type": "buffer", "size": 2, "until": AUTO}
     messages = [{"mode": "auto", "n": n} for n in range(3)]
 
-    rehearsal = rehearse([gated, REMEMBER], messages, state=STATE, seeds={"": {"mode": "auto"}})
+    trial = tried([gated, REMEMBER], messages, state=STATE, seeds={"": {"mode": "auto"}})
 
-    assert handed_on(rehearsal)[0] == [messages[:2], messages[2:]]
-    assert handed_on(rehearsal, flushed=True) == [[], []]
+    assert handed_on(trial)[0] == [messages[:2], messages[2:]]
+    assert handed_on(trial, flushed=True) == [[], []]
 
 
 @pytest.mark.parametrize(
@@ -131,10 +131,10 @@ def test_a_gate_that_an_earlier_stage_opens_makes_no_flush(remembers):
     gated = {"type": "buffer", "max_messages": 9, "until": AUTO}
     messages = [{"mode": mode} for mode in ("off", "off", "auto")]
 
-    rehearsal = rehearse([ONE_BY_ONE, remembers, gated], messages, state=STATE)
+    trial = tried([ONE_BY_ONE, remembers, gated], messages, state=STATE)
 
-    assert handed_on(rehearsal)[2] == [messages[:2], messages[2:]]
-    assert handed_on(rehearsal, flushed=True)[2] == []
+    assert handed_on(trial)[2] == [messages[:2], messages[2:]]
+    assert handed_on(trial, flushed=True)[2] == []
 
 
 def test_two_gates_that_an_earlier_stage_opens_make_no_flush_either():
@@ -143,85 +143,85 @@ def test_two_gates_that_an_earlier_stage_opens_make_no_flush_either():
     opens = "remember(`all`, #{mode: `auto`}); remember(`pairs`, #{mode: `auto`});"
     both = script(f"if msg == 4 {{ {opens} }} emit(msg);")
 
-    rehearsal = rehearse([ONE_BY_ONE, both, pairs, all, ONE_BY_ONE], [1, 2, 3, 4], state=STATE)
+    trial = tried([ONE_BY_ONE, both, pairs, all, ONE_BY_ONE], [1, 2, 3, 4], state=STATE)
 
-    assert handed_on(rehearsal)[2:] == [
+    assert handed_on(trial)[2:] == [
         [[1, 2], [3], [4]],
         [[1, 2], [3], [4]],
         [[1], [2], [3], [4]],
     ]
-    assert handed_on(rehearsal, flushed=True) == [[]] * 5
+    assert handed_on(trial, flushed=True) == [[]] * 5
 
 
 def test_what_is_made_of_a_flush_is_one_and_opens_as_one():
     gated = {"type": "buffer", "max_messages": 9, "until": AUTO}
 
-    rehearsal = rehearse([window(5), REMEMBER, gated], [{"mode": "auto"}], state=STATE, advance=5)
+    trial = tried([window(5), REMEMBER, gated], [{"mode": "auto"}], state=STATE, advance=5)
 
-    assert handed_on(rehearsal) == [[], [], []]
-    assert handed_on(rehearsal, flushed=True) == [[[{"mode": "auto"}]]] * 3
+    assert handed_on(trial) == [[], [], []]
+    assert handed_on(trial, flushed=True) == [[[{"mode": "auto"}]]] * 3
 
 
 def test_the_bucket_is_its_own_and_begins_with_what_it_is_given():
-    rehearsal = rehearse(
+    trial = tried(
         [RECALL, REMEMBER],
         [{"m": "a"}, {"m": "b", "mode": "off"}],
         state={"bucket": "b", "key": "m"},
         seeds={"a": {"mode": "auto", "n": 1}},
     )
 
-    assert handed_on(rehearsal)[1] == [[{"m": "a", "mode": "auto"}]]
-    assert dict(rehearsal.bucket.get("a")) == {"mode": "auto", "n": 1}
+    assert handed_on(trial)[1] == [[{"m": "a", "mode": "auto"}]]
+    assert dict(trial.bucket.get("a")) == {"mode": "auto", "n": 1}
 
 
 def test_a_failing_stage_ends_it_and_those_before_it_are_shown():
     cast = {"type": "map", "mappings": [{"type": "cast", "from": "n", "to": "integer"}]}
 
-    rehearsal = rehearse([HOT, cast, PAIRS], [{"n": 2}, {"n": 2.5}])
+    trial = tried([HOT, cast, PAIRS], [{"n": 2}, {"n": 2.5}])
 
-    assert rehearsal.failure is not None
-    assert (rehearsal.failure.at, rehearsal.failure.phase) == (1, "apply")
-    assert rehearsal.failure.message.startswith("mapping 0 ('cast'): field 'n': ")
-    assert handed_on(rehearsal) == [[[{"n": 2}, {"n": 2.5}]]]
+    assert trial.failure is not None
+    assert (trial.failure.at, trial.failure.phase) == (1, "apply")
+    assert trial.failure.message.startswith("mapping 0 ('cast'): field 'n': ")
+    assert handed_on(trial) == [[[{"n": 2}, {"n": 2.5}]]]
 
 
 def test_the_first_stage_counts_where_several_fail():
     late = script("if msg == 1 { throw `late`; } emit(msg)")
     early = script("if msg == 2 { throw `early`; } emit(msg)")
 
-    rehearsal = rehearse([ONE_BY_ONE, early, late], [1, 2])
+    trial = tried([ONE_BY_ONE, early, late], [1, 2])
 
-    assert rehearsal.failure.at == 1
-    assert handed_on(rehearsal) == [[[1], [2]]]
+    assert trial.failure.at == 1
+    assert handed_on(trial) == [[[1], [2]]]
 
 
 def test_after_a_failure_no_time_passes():
     failing = script("if msg == 1 { throw `no`; } emit(msg)")
 
-    rehearsal = rehearse([window(5), failing], [1], advance=4)
-    assert rehearsal.failure is None
+    trial = tried([window(5), failing], [1], advance=4)
+    assert trial.failure is None
 
-    rehearsal = rehearse([ONE_BY_ONE, failing, window(5)], [1, 2], advance=9)
-    assert rehearsal.failure.at == 1
-    assert rehearsal.stages[2].probe.handed_on == []
+    trial = tried([ONE_BY_ONE, failing, window(5)], [1, 2], advance=9)
+    assert trial.failure.at == 1
+    assert trial.stages[2].probe.handed_on == []
 
 
 def test_every_transform_that_cannot_be_built_is_told():
     gated = {"type": "buffer", "max_messages": 9, "until": {**AUTO, "bucket": "other"}}
 
-    rehearsal = rehearse([gated, HOT, RECALL], numbered(1))
+    trial = tried([gated, HOT, RECALL], numbered(1))
 
-    assert [(index, fault.code) for index, fault in rehearsal.refusals] == [
+    assert [(index, fault.code) for index, fault in trial.refusals] == [
         (0, "unknown-bucket"),
         (2, "no-state"),
     ]
-    assert [stage.probe.handed_on for stage in rehearsal.stages] == [[], [], []]
+    assert [stage.probe.handed_on for stage in trial.stages] == [[], [], []]
 
 
 def test_what_a_transform_warns_of_comes_back():
-    rehearsal = rehearse([HOT, script("warn(`odd`); emit(msg);")], [{}, {"n": 2}, {"n": 3}])
+    trial = tried([HOT, script("warn(`odd`); emit(msg);")], [{}, {"n": 2}, {"n": 3}])
 
-    assert [stage.warnings for stage in rehearsal.stages] == [
+    assert [stage.warnings for stage in trial.stages] == [
         ["dropped a message whose 'n' is not a number"],
         ["script: odd"],
     ]
@@ -229,25 +229,25 @@ def test_what_a_transform_warns_of_comes_back():
 
 @pytest.mark.parametrize("stage", [{"type": "buffer", "size": 1}, HOT, script("emit(msg)")])
 def test_a_chain_may_be_as_long_as_a_request_allows(stage):
-    rehearsal = rehearse([stage] * 100, [{"n": 2}])
+    trial = tried([stage] * 100, [{"n": 2}])
 
-    assert handed_on(rehearsal)[99] == [[{"n": 2}]]
+    assert handed_on(trial)[99] == [[{"n": 2}]]
 
 
 def test_a_stage_may_not_hand_on_without_end():
-    rehearsal = rehearse([does(lambda batch: [batch] * 3), HOT], numbered(2), handed_on=5)
+    trial = tried([does(lambda batch: [batch] * 3), HOT], numbered(2), handed_on=5)
 
-    assert rehearsal.failure.at == 0
-    assert rehearsal.failure.message == "handed on more than 5 messages: no further here"
+    assert trial.failure.at == 0
+    assert trial.failure.message == "handed on more than 5 messages: no further here"
 
 
 def test_a_bucket_that_is_full_does_not_show_in_the_log(caplog):
     remember = {"type": "remember", "remember": [{"field": "n", "as": "n"}]}
     messages = [{"id": "a", "n": 1}, {"id": "b", "n": 2}]
 
-    rehearsal = rehearse([remember], messages, state={"bucket": "machines", "key": "id"}, keys=1)
+    trial = tried([remember], messages, state={"bucket": "machines", "key": "id"}, keys=1)
 
-    assert (rehearsal.bucket.get("a"), rehearsal.bucket.get("b")) == (None, {"n": 2})
+    assert (trial.bucket.get("a"), trial.bucket.get("b")) == (None, {"n": 2})
     assert caplog.messages == []
 
 
@@ -257,27 +257,27 @@ async def test_a_post_to_a_server_is_a_real_one_and_takes_no_virtual_time():
         server.answers = [replies("[1, 2]")]
         post = {"type": "http", "verb": "POST", "url": server.url()}
         chain = [post, window(1), stamp]
-        rehearsal = await asyncio.to_thread(rehearse, chain, [{"n": 1}], advance=1)
+        trial = await asyncio.to_thread(tried, chain, [{"n": 1}], advance=1)
 
     assert server.bodies() == [b'[{"n":1}]']
-    assert handed_on(rehearsal)[0] == [[1, 2]]
+    assert handed_on(trial)[0] == [[1, 2]]
     second = (NEW_YEAR + timedelta(seconds=1)).isoformat(timespec="microseconds")
-    assert handed_on(rehearsal, flushed=True)[2] == [[[1, second], [2, second]]]
+    assert handed_on(trial, flushed=True)[2] == [[[1, second], [2, second]]]
 
 
 def test_what_a_transform_names_has_to_be_there():
-    rehearsal = rehearse([Needing.load({"connection": "plant", "token": "${NO_SUCH_NAME}"})], [1])
+    trial = tried([Needing.load({"connection": "plant", "token": "${NO_SUCH_NAME}"})], [1])
 
-    assert [(index, fault.code) for index, fault in rehearsal.refusals] == [
+    assert [(index, fault.code) for index, fault in trial.refusals] == [
         (0, "unknown-connection"),
         (0, "unresolved-secret"),
     ]
 
 
 def test_there_is_no_other_pipeline_to_read_from():
-    rehearsal = rehearse([builds(lambda ctx: ctx.attach("p1"))], [1])
+    trial = tried([builds(lambda ctx: ctx.attach("p1"))], [1])
 
-    assert [fault.code for _, fault in rehearsal.refusals] == ["missing-upstream"]
+    assert [fault.code for _, fault in trial.refusals] == ["missing-upstream"]
 
 
 def test_of_many_warnings_the_first_are_kept():
@@ -286,9 +286,9 @@ def test_of_many_warnings_the_first_are_kept():
             ctx.warn(str(number))
         return ctx.lift(lambda batch: [batch])
 
-    rehearsal = rehearse([builds(warning)], [1])
+    trial = tried([builds(warning)], [1])
 
-    assert rehearsal.stages[0].warnings == [str(number) for number in range(MOST_SAID)]
+    assert trial.stages[0].warnings == [str(number) for number in range(MOST_SAID)]
 
 
 def test_a_fault_of_ours_is_no_outcome():
@@ -296,7 +296,7 @@ def test_a_fault_of_ours_is_no_outcome():
         return lambda source: source.pipe(ops.map(lambda delivery: delivery.nothing))
 
     with pytest.raises(AttributeError, match="nothing"):
-        rehearse([builds(broken)], [1])
+        tried([builds(broken)], [1])
 
 
 def test_a_client_is_closed_when_all_is_over():
@@ -309,7 +309,7 @@ def test_a_client_is_closed_when_all_is_over():
         ctx.on_finish(close)
         return ctx.lift(lambda batch: [batch])
 
-    rehearse([builds(closing)], [1])
+    tried([builds(closing)], [1])
 
     assert closed == [True]
 
@@ -323,7 +323,7 @@ def test_a_dry_run_keeps_no_credential():
         seen.append(redact("written-out"))
         return ops.map(lambda batch: batch)
 
-    rehearse([builds(hides)], [1], surroundings=surroundings)
+    tried([builds(hides)], [1], surroundings=surroundings)
 
     assert seen == ["***"]
     assert len(redact) == 0

@@ -23,7 +23,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.wakeup import WakeUp
 
 if TYPE_CHECKING:
-    from headrace.compiler.runtime.watch import Watch
+    from headrace.compiler.runtime.monitoring.watch import Watch
 
 MOST_WAITING = 1024
 MOST_BYTES = 8 * 1024 * 1024

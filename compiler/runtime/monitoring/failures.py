@@ -16,8 +16,8 @@ from typing import get_args
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.families import Stage
 from headrace.compiler.component.pipelineconfig import LIST_OF
-from headrace.compiler.runtime.repeats import Repeats
-from headrace.compiler.runtime.signatures import ComponentKey, Signature, Signatures
+from headrace.compiler.runtime.monitoring.repeats import Repeats
+from headrace.compiler.runtime.monitoring.signatures import ComponentKey, Signature, Signatures
 
 MOST_BYTES = 2048
 LOG_PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)

@@ -11,7 +11,7 @@ from headrace.compiler.component.families import Output
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.edges import Sink
 from headrace.compiler.errors import BuildRefused, UnknownPipeline
-from headrace.compiler.runtime.reverting import NotReverted
+from headrace.compiler.runtime.revert.reverting import NotReverted
 from headrace.compiler.schema.secrets import Secret, Secrets
 from headrace.connectors.http import HttpInput
 from headrace.connectors.pipelineinput import PipelineInput

@@ -17,8 +17,8 @@ from headrace.compiler.runtime.dryrun.threads import (
     TooMany,
 )
 from headrace.compiler.runtime.switching import SWITCH_SECONDS
-from tests.compiler.runtime.rehearsing import NEW_YEAR, transform
-from tests.compiler.runtime.test_rehearsal import builds
+from tests.compiler.runtime.dryrunning import NEW_YEAR, transform
+from tests.compiler.runtime.dryrun.test_run import builds
 from tests.peer import peer
 from tests.stand_ins import does
 
@@ -33,12 +33,12 @@ def aside():
 
 
 def dry_run(*transforms, messages=(1,)):
-    """Return the work of a dry run, which returns the rehearsal."""
+    """Return the work of a dry run, which returns the run."""
 
     def work(limit):
-        rehearsal = ChainDryRun([transform(each) for each in transforms], Surroundings())
-        rehearsal.perform([*messages], limit, started_at=NEW_YEAR)
-        return rehearsal
+        trial = ChainDryRun([transform(each) for each in transforms], Surroundings())
+        trial.perform([*messages], limit, started_at=NEW_YEAR)
+        return trial
 
     return work
 
@@ -99,21 +99,19 @@ async def test_a_wait_for_a_server_ends_with_the_time(aside):
         server.answers = [never]
         post = {"type": "http", "verb": "POST", "url": server.url()}
         keep = {"type": "splitter", "out_size": 1}
-        rehearsal = await aside(0.2).run(dry_run(keep, post))
+        trial = await aside(0.2).run(dry_run(keep, post))
 
-    assert (rehearsal.failure.at, rehearsal.failure.phase) == (1, "apply")
-    assert rehearsal.failure.message == (
-        "not over after 0.2 seconds, which is all that a dry run gets"
-    )
-    assert [stage.probe.handed_on[0].batch for stage in rehearsal.completed] == [[1]]
+    assert (trial.failure.at, trial.failure.phase) == (1, "apply")
+    assert trial.failure.message == ("not over after 0.2 seconds, which is all that a dry run gets")
+    assert [stage.probe.handed_on[0].batch for stage in trial.completed] == [[1]]
 
 
 async def test_scripts_that_run_and_run_end_with_the_time(aside):
     looping = {"type": "script", "max_operations": 10**12, "source": LOOP}
 
-    rehearsal = await aside(0.2).run(dry_run(looping, messages=range(200)))
+    trial = await aside(0.2).run(dry_run(looping, messages=range(200)))
 
-    assert rehearsal.failure.message.startswith("not over after 0.2 seconds")
+    assert trial.failure.message.startswith("not over after 0.2 seconds")
 
 
 async def test_a_step_that_only_computes_is_interrupted(aside, caplog):
@@ -121,10 +119,10 @@ async def test_a_step_that_only_computes_is_interrupted(aside, caplog):
         while True:
             pass
 
-    rehearsal = await aside(0.1).run(dry_run(does(lambda batch: [batch]), does(compute)))
+    trial = await aside(0.1).run(dry_run(does(lambda batch: [batch]), does(compute)))
 
-    assert rehearsal.failure.at == 1
-    assert rehearsal.failure.message.startswith("not over after 0.1 seconds")
+    assert trial.failure.at == 1
+    assert trial.failure.message.startswith("not over after 0.1 seconds")
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
@@ -219,12 +217,10 @@ async def test_many_steps_that_are_short_end_with_the_time(aside):
         return [batch]
 
     one_by_one = does(lambda batch: [[message] for message in batch])
-    rehearsal = await aside(0.2).run(
-        dry_run(one_by_one, *[does(busy)] * 90, messages=range(10_000))
-    )
+    trial = await aside(0.2).run(dry_run(one_by_one, *[does(busy)] * 90, messages=range(10_000)))
 
-    assert rehearsal.failure.at > 0
-    assert rehearsal.failure.message.startswith("not over after 0.2 seconds")
+    assert trial.failure.at > 0
+    assert trial.failure.message.startswith("not over after 0.2 seconds")
 
 
 async def test_building_has_to_end_as_well(aside):
@@ -232,9 +228,9 @@ async def test_building_has_to_end_as_well(aside):
         while True:
             pass
 
-    rehearsal = await aside(0.1).run(dry_run(does(lambda batch: [batch]), builds(endless)))
+    trial = await aside(0.1).run(dry_run(does(lambda batch: [batch]), builds(endless)))
 
-    assert (rehearsal.failure.at, rehearsal.failure.phase) == (1, "build")
+    assert (trial.failure.at, trial.failure.phase) == (1, "build")
 
 
 async def test_work_that_begins_too_late_does_not_begin(aside):
@@ -242,7 +238,7 @@ async def test_work_that_begins_too_late_does_not_begin(aside):
         limit.expire()
         return dry_run(does(lambda batch: [batch]))(limit)
 
-    rehearsal = await aside().run(late)
+    trial = await aside().run(late)
 
-    assert rehearsal.failure.phase == "build"
-    assert rehearsal.stages == []
+    assert trial.failure.phase == "build"
+    assert trial.stages == []

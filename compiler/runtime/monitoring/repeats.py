@@ -16,7 +16,7 @@ from typing import Protocol
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.families import Stage
-from headrace.compiler.runtime.signatures import ComponentKey
+from headrace.compiler.runtime.monitoring.signatures import ComponentKey
 
 MOST_TEXTS = 8
 """Different messages of one component that are told of in a while."""

@@ -27,7 +27,7 @@ from headrace.compiler.runtime.drivers import import_drivers
 from headrace.compiler.runtime.graph import Graph, upstream_first
 from headrace.compiler.runtime.inbox import Inbox
 from headrace.compiler.runtime.pipeline import Pipeline
-from headrace.compiler.runtime.plan import Comparison, Plan, Standing, compared, plan_of
+from headrace.compiler.runtime.revert.plan import Comparison, Plan, Standing, compared, plan_of
 from headrace.compiler.text.diagnostics import Diagnostic
 
 _T = TypeVar("_T")

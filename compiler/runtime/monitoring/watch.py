@@ -17,11 +17,11 @@ from headrace.compiler.component.families import Stage
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import TURN_SECONDS, are_small, beginning
-from headrace.compiler.runtime.counters import Counters
-from headrace.compiler.runtime.failures import MOST_BYTES, cut
-from headrace.compiler.runtime.feed import Event, Feed
-from headrace.compiler.runtime.repeats import Repeats
-from headrace.compiler.runtime.signatures import ComponentKey
+from headrace.compiler.runtime.monitoring.counters import Counters
+from headrace.compiler.runtime.monitoring.failures import MOST_BYTES, cut
+from headrace.compiler.runtime.monitoring.feed import Event, Feed
+from headrace.compiler.runtime.monitoring.repeats import Repeats
+from headrace.compiler.runtime.monitoring.signatures import ComponentKey
 
 MESSAGES_PER_BATCH = 100
 QUIET_SECONDS = 0.1

@@ -8,7 +8,7 @@ import pytest
 
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.errors import PipelineDeleted, Refused
-from headrace.compiler.runtime.reverting import ShuttingDown
+from headrace.compiler.runtime.revert.reverting import ShuttingDown
 from headrace.connectors.pipelineinput import PipelineInput
 from headrace.operators.buffer import Buffer
 from tests.compiler.runtime.reverts import Denying, Into, Saying, flow, slowly, staged

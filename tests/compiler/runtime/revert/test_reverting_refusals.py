@@ -11,7 +11,7 @@ from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.families import Output
 from headrace.compiler.edges import Sink
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.runtime.reverting import RevertedInPart
+from headrace.compiler.runtime.revert.reverting import RevertedInPart
 from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.pipelineinput import PipelineInput
 from tests.compiler.runtime.reverts import Denying, From, Saying, flow, staged

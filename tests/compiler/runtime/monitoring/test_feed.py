@@ -8,7 +8,7 @@ import json
 from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.component.families import Transform
 from headrace.compiler.runtime.engine import Engine
-from headrace.compiler.runtime.feed import MOST_WAITING, RUN_BYTES, Event, Feed, Lagged
+from headrace.compiler.runtime.monitoring.feed import MOST_WAITING, RUN_BYTES, Event, Feed, Lagged
 from headrace.operators.buffer import Buffer
 from tests.stand_ins import Awaiting, Kept, Told, batches, does, pipeline, reads, run, takes
 

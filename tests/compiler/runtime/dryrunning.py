@@ -33,7 +33,7 @@ def transform(document: dict[str, Any] | Transform) -> Transform:
     return loaded
 
 
-def rehearse(
+def tried(
     transforms: Sequence[dict[str, Any] | Transform],
     messages: list[Any],
     *,
@@ -45,7 +45,7 @@ def rehearse(
     **limits: int,
 ) -> ChainDryRun:
     """Return a dry run that is over."""
-    rehearsal = ChainDryRun(
+    trial = ChainDryRun(
         [transform(each) for each in transforms],
         surroundings or Surroundings(),
         state=None if state is None else PipelineState.load(state),
@@ -53,13 +53,13 @@ def rehearse(
         is_traced=traced,
         limits=DryRunLimits(**limits),
     )
-    rehearsal.perform(messages, TimeLimit(), started_at=NEW_YEAR, advance_seconds=advance)
-    return rehearsal
+    trial.perform(messages, TimeLimit(), started_at=NEW_YEAR, advance_seconds=advance)
+    return trial
 
 
-def handed_on(rehearsal: ChainDryRun, *, flushed: bool = False) -> list[list[list[Any]]]:
+def handed_on(trial: ChainDryRun, *, flushed: bool = False) -> list[list[list[Any]]]:
     """Return the batches of each stage that completed: those it made, or those it let go of later."""
     return [
         [lot.batch for lot in stage.probe.handed_on if lot.is_flush is flushed]
-        for stage in rehearsal.completed
+        for stage in trial.completed
     ]

@@ -19,11 +19,11 @@ import msgspec
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.config.retention import DEFAULT_RETENTION
-from headrace.compiler.runtime.counters import Counters
-from headrace.compiler.runtime.failures import Failures
-from headrace.compiler.runtime.pipelinerecord import WIDTHS, PipelineRecord, Resolution
-from headrace.compiler.runtime.rings import Counts, TimeBuckets
-from headrace.compiler.runtime.signatures import Signature, Signatures
+from headrace.compiler.runtime.monitoring.counters import Counters
+from headrace.compiler.runtime.monitoring.failures import Failures
+from headrace.compiler.runtime.monitoring.pipelinerecord import WIDTHS, PipelineRecord, Resolution
+from headrace.compiler.runtime.monitoring.rings import Counts, TimeBuckets
+from headrace.compiler.runtime.monitoring.signatures import Signature, Signatures
 
 SAMPLE_SECONDS = 5.0
 MOST_ENDED_BYTES = 64 * 1024 * 1024

@@ -10,7 +10,7 @@ from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import PipelineState
 from headrace.compiler.runtime.engine import Engine
-from tests.compiler.runtime.rehearsing import NEW_YEAR, rehearse, transform
+from tests.compiler.runtime.dryrunning import NEW_YEAR, transform, tried
 from tests.examples import examples
 from tests.stand_ins import Kept, Told, batches, reads, running, takes
 
@@ -160,15 +160,13 @@ def test_a_dry_run_hands_on_what_a_running_pipeline_writes(documents, batch, sta
     written, failed, left = ran(documents, batch, state, held, advance)
 
     for traced in (False, True):
-        rehearsal = rehearse(
-            documents, batch, state=state, seeds=held, advance=advance, traced=traced
-        )
+        trial = tried(documents, batch, state=state, seeds=held, advance=advance, traced=traced)
 
-        shown = [lot.batch for lot in rehearsal.stages[-1].probe.handed_on]
-        if rehearsal.failure is None:
+        shown = [lot.batch for lot in trial.stages[-1].probe.handed_on]
+        if trial.failure is None:
             assert failed == set()
         else:
-            assert (rehearsal.failure.at, rehearsal.failure.message) in failed
-        if rehearsal.failure is None or not advance:
+            assert (trial.failure.at, trial.failure.message) in failed
+        if trial.failure is None or not advance:
             assert shown == written
-            assert {key: values for key, values, _ in rehearsal.bucket.newest(100)} == left
+            assert {key: values for key, values, _ in trial.bucket.newest(100)} == left

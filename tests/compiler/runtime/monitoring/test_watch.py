@@ -12,12 +12,12 @@ import pytest
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import encode
-from headrace.compiler.runtime import watch
-from headrace.compiler.runtime.counters import Counters
 from headrace.compiler.runtime.engine import Engine
-from headrace.compiler.runtime.failures import cut
-from headrace.compiler.runtime.feed import Feed, Listener, Run
-from headrace.compiler.runtime.watch import Watch
+from headrace.compiler.runtime.monitoring import watch
+from headrace.compiler.runtime.monitoring.counters import Counters
+from headrace.compiler.runtime.monitoring.failures import cut
+from headrace.compiler.runtime.monitoring.feed import Feed, Listener, Run
+from headrace.compiler.runtime.monitoring.watch import Watch
 from tests.doubles import TickingClock
 from tests.stand_ins import Told, batches, does, pipeline, reads, run
 from tests.virtual import virtual

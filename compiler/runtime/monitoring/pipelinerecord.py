@@ -6,8 +6,8 @@ from math import ceil
 from typing import Literal
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.runtime.rings import Counts, Ring, TimeBuckets
-from headrace.compiler.runtime.signatures import Signatures
+from headrace.compiler.runtime.monitoring.rings import Counts, Ring, TimeBuckets
+from headrace.compiler.runtime.monitoring.signatures import Signatures
 
 Resolution = Literal["coarse", "fine"]
 

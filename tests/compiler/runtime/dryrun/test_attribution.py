@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.compiler.runtime.rehearsing import rehearse
-from tests.compiler.runtime.test_rehearsal_equality import (
+from tests.compiler.runtime.dryrun.test_equality import (
     as_filter,
     buffers,
     conditions,
@@ -19,6 +18,7 @@ from tests.compiler.runtime.test_rehearsal_equality import (
     states,
     values,
 )
+from tests.compiler.runtime.dryrunning import tried
 from tests.examples import examples
 from tests.stand_ins import does
 
@@ -27,13 +27,13 @@ def script(code, scope="message"):
     return {"type": "script", "scope": scope, "source": {"type": "inline", "code": code}}
 
 
-def origins(rehearsal, stage):
+def origins(trial, stage):
     """Return the origins of what a stage handed on, batch by batch."""
-    return [[*lot.origins] for lot in rehearsal.stages[stage].probe.handed_on]
+    return [[*lot.origins] for lot in trial.stages[stage].probe.handed_on]
 
 
-def left(rehearsal):
-    return [(index, lost.at, lost.why) for index, lost in rehearsal.left()]
+def left(trial):
+    return [(index, lost.at, lost.why) for index, lost in trial.left()]
 
 
 # Stages that leave the `id` of a message alone.
@@ -67,15 +67,15 @@ messages = st.lists(
 @examples(300)
 @given(chains, messages, states, seeds, st.sampled_from([0, 3]))
 def test_a_message_came_from_those_whose_marks_it_carries(chain, batch, state, held, advance):
-    rehearsal = rehearse(chain, batch, state=state, seeds=held, advance=advance, traced=True)
+    trial = tried(chain, batch, state=state, seeds=held, advance=advance, traced=True)
 
-    for stage in rehearsal.stages:
+    for stage in trial.stages:
         for lot in stage.probe.handed_on:
             for message, of in zip(lot.batch, lot.origins, strict=True):
                 assert list(of) == sorted(set(message.get("ids", [message.get("id")])))
-    if rehearsal.failure is None:
-        through = {index for each in origins(rehearsal, -1) for of in each for index in of}
-        gone = {index for index, _, _ in left(rehearsal)}
+    if trial.failure is None:
+        through = {index for each in origins(trial, -1) for of in each for index in of}
+        gone = {index for index, _, _ in left(trial)}
         assert (through | gone, through & gone) == ({each["id"] for each in batch}, set())
 
 
@@ -165,7 +165,7 @@ def test_a_message_came_from_those_whose_marks_it_carries(chain, batch, state, h
     ],
 )
 def test_why_a_message_went_no_further(stage, messages, expected):
-    rehearsal = rehearse(
+    trial = tried(
         [stage],
         messages,
         state={"bucket": "b", "key": "m"},
@@ -173,32 +173,32 @@ def test_why_a_message_went_no_further(stage, messages, expected):
         traced=True,
     )
 
-    assert left(rehearsal) == expected
+    assert left(trial) == expected
 
 
 def test_what_a_script_makes_of_a_message_came_from_that_message():
     split = script("for n in 0..msg { emit(#{n: n}); }")
 
-    rehearsal = rehearse([split], [2, 0, 1], traced=True)
+    trial = tried([split], [2, 0, 1], traced=True)
 
-    assert origins(rehearsal, 0) == [[(0,), (0,), (2,)]]
+    assert origins(trial, 0) == [[(0,), (0,), (2,)]]
 
 
 def test_what_is_made_of_a_whole_batch_came_from_all_of_it():
     whole = script("emit([1, 2]); emit([3])", "batch")
 
-    rehearsal = rehearse([{"type": "splitter", "out_size": 2}, whole], [7, 8, 9, 10], traced=True)
+    trial = tried([{"type": "splitter", "out_size": 2}, whole], [7, 8, 9, 10], traced=True)
 
-    assert origins(rehearsal, 1) == [[(0, 1), (0, 1)], [(0, 1)], [(2, 3), (2, 3)], [(2, 3)]]
+    assert origins(trial, 1) == [[(0, 1), (0, 1)], [(0, 1)], [(2, 3), (2, 3)], [(2, 3)]]
 
 
 def test_a_message_of_which_something_comes_through_has_not_left():
     both = script("emit(#{n: 1}); emit(#{n: 2})")
     first = {"type": "filter", "Numeric": {"field": "n", "operator": "equal_to", "value": 1}}
 
-    rehearsal = rehearse([both, first], [{}], traced=True)
+    trial = tried([both, first], [{}], traced=True)
 
-    assert left(rehearsal) == []
+    assert left(trial) == []
 
 
 def test_a_message_whose_parts_end_in_several_places_is_told_of_each():
@@ -208,39 +208,39 @@ def test_a_message_whose_parts_end_in_several_places_is_told_of_each():
         for f in "ns"
     )
 
-    rehearsal = rehearse([both, *numbers], [{}], traced=True)
+    trial = tried([both, *numbers], [{}], traced=True)
 
-    assert [(index, at) for index, at, _ in left(rehearsal)] == [(0, 1), (0, 2)]
+    assert [(index, at) for index, at, _ in left(trial)] == [(0, 1), (0, 2)]
 
 
 def test_a_script_that_pauses_between_messages_is_traced_as_well():
     slow = script("let n = 0; while n < 90000 { n += 1; } emit(msg)")
     slow["max_operations"] = 10**9
 
-    rehearsal = rehearse([slow], [*range(10)], traced=True)
+    trial = tried([slow], [*range(10)], traced=True)
 
-    assert origins(rehearsal, 0) == [[(n,) for n in range(10)]]
+    assert origins(trial, 0) == [[(n,) for n in range(10)]]
 
 
 def test_of_a_chain_that_failed_what_left_before_is_told():
     hot = {"type": "filter", "Numeric": {"field": "n", "operator": "greater_than", "value": 1}}
 
-    rehearsal = rehearse([hot, script("throw 1")], [{"n": 1}, {"n": 2}], traced=True)
+    trial = tried([hot, script("throw 1")], [{"n": 1}, {"n": 2}], traced=True)
 
-    assert [(index, at) for index, at, _ in left(rehearsal)] == [(0, 0)]
+    assert [(index, at) for index, at, _ in left(trial)] == [(0, 0)]
 
 
 def test_nothing_is_traced_unless_it_is_asked():
-    rehearsal = rehearse([{"type": "splitter", "out_size": 2}], [1, 2, 3])
+    trial = tried([{"type": "splitter", "out_size": 2}], [1, 2, 3])
 
-    assert origins(rehearsal, 0) == [[]]
-    assert left(rehearsal) == []
+    assert origins(trial, 0) == [[]]
+    assert left(trial) == []
 
 
 def test_a_step_is_asked_once_whether_traced_or_not():
     asked = count()
 
     for traced in (False, True):
-        rehearse([does(lambda batch: [[next(asked)]])], [1, 2], traced=traced)
+        tried([does(lambda batch: [[next(asked)]])], [1, 2], traced=traced)
 
     assert next(asked) == 2

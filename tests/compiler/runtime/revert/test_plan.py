@@ -10,7 +10,13 @@ import pytest
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.states import BucketDeclaration
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.runtime.plan import BucketChanges, Emptied, NewNames, Plan, PlannedStop
+from headrace.compiler.runtime.revert.plan import (
+    BucketChanges,
+    Emptied,
+    NewNames,
+    Plan,
+    PlannedStop,
+)
 from headrace.compiler.schema.secrets import Secret
 from headrace.connectors.mqtt import MqttConnection
 from headrace.connectors.network.tls import TlsFiles

@@ -1,0 +1,1 @@
+"""What pipelines show of themselves: counts, failures, history, and the live feed."""
