@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from headrace.compiler.errors import BuildRefused
-from headrace.operators import scriptsources
-from headrace.operators.script import Script
-from headrace.operators.scripting import NO_ENGINE
+from headrace.operators.script import Script, sources
+from headrace.operators.script.compiling import NO_ENGINE
 from tests.doubles import StubContext, refusals
 from tests.operators.scripted import examined, outcome, script, script_file
 from tests.virtual import virtual
@@ -154,7 +153,7 @@ def test_what_is_no_file_cannot_be_read(base: Path) -> None:
 
 
 def test_a_script_has_a_mebibyte_at_most(base: Path) -> None:
-    fits = "emit(1);" + " " * (scriptsources.LARGEST - 8)
+    fits = "emit(1);" + " " * (sources.LARGEST - 8)
     written(base, "fits.rhai", fits)
     written(base, "large.rhai", fits + " ")
 

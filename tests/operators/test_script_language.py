@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import rhai
 
-from headrace.operators.scriptlanguage import FUNCTIONS, KEYWORDS, VERSION
-from headrace.operators.scriptnames import LENT
+from headrace.operators.script.language import FUNCTIONS, KEYWORDS, VERSION
+from headrace.operators.script.names import LENT
 
 NATIVES = Path(__file__).parent.parent.parent / "rhai-python" / "src" / "natives"
 OTHERS = [

@@ -14,10 +14,8 @@ import pytest
 from headrace.compiler import jsontext
 from headrace.compiler.component.states import PipelineState
 from headrace.compiler.errors import BuildRefused
-from headrace.operators import scripthost
-from headrace.operators.script import Script
-from headrace.operators.scripthost import ScriptHost, has_bytes
-from headrace.operators.scripting import (
+from headrace.operators.script import Script, host
+from headrace.operators.script.compiling import (
     LIMITS,
     OPERATIONS,
     PASSED,
@@ -25,7 +23,8 @@ from headrace.operators.scripting import (
     ScriptFailed,
     compiled,
 )
-from headrace.operators.scriptsources import ScriptFiles
+from headrace.operators.script.host import ScriptHost, has_bytes
+from headrace.operators.script.sources import ScriptFiles
 from tests.doubles import StubContext, refusals
 from tests.operators.scripted import outcome, script
 from tests.virtual import virtual
@@ -146,14 +145,14 @@ def test_an_error_of_a_function_can_be_caught() -> None:
 
 
 def test_a_path_may_be_as_long_as_a_string_and_only_short_ones_are_kept() -> None:
-    long, kept = "a." * 50_000 + "a", scripthost._path.cache_info().currsize
+    long, kept = "a." * 50_000 + "a", host._path.cache_info().currsize
 
     code = f'emit([field(msg, "{long}"), field(1, "{long}")])'
     assert outcome(code, [{long: 7}]).messages == [[7, None]]
-    assert scripthost._path.cache_info().currsize == kept
+    assert host._path.cache_info().currsize == kept
 
     outcome('emit(field(msg, "short.and.new"))', [{}])
-    assert scripthost._path.cache_info().currsize == kept + 1
+    assert host._path.cache_info().currsize == kept + 1
 
 
 def test_a_failure_tells_its_values_to_the_log(caplog) -> None:
@@ -208,7 +207,7 @@ def test_a_large_batch_is_encoded_no_further_than_what_is_remembered_of_it(
         counted += len(text)
         return text
 
-    monkeypatch.setattr(scripthost, "encode", encode)
+    monkeypatch.setattr(host, "encode", encode)
     large = {"text": "a" * 300_000}
     batch = [large, *[{"n": n} for n in range(500_000)]]
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from rhai import Paused, Script, ScriptError
 
-from headrace.operators.scripting import LIMITS
-from headrace.operators.scriptlanguage import FUNCTIONS
+from headrace.operators.script.compiling import LIMITS
+from headrace.operators.script.language import FUNCTIONS
 
 SHORT, LONG = 4_000, 16_000
 """What grows with the square takes sixteen times as long for the long one."""

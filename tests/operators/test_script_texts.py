@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from headrace.operators.scriptnames import ELSEWHERE, LENT
-from headrace.operators.scriptwords import FLOATS
+from headrace.operators.script.names import ELSEWHERE, LENT
+from headrace.operators.script.words import FLOATS
 from tests.operators.scripted import examined, outcome, script
 
 MESSAGE = {

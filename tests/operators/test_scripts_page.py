@@ -13,12 +13,12 @@ import pytest
 from headrace.compiler.jsontext import encode
 from headrace.compiler.lowering.lines import SLICE_SECONDS
 from headrace.compiler.runtime.monitoring import failures
-from headrace.operators import scripthost, scriptnotes
-from headrace.operators.scripthost import ScriptHost
-from headrace.operators.scripting import LIMITS, OPERATIONS, SECONDS
-from headrace.operators.scriptlanguage import FUNCTIONS
-from headrace.operators.scriptsources import LARGEST
-from headrace.operators.scriptwords import KINDS
+from headrace.operators.script import host, notes
+from headrace.operators.script.compiling import LIMITS, OPERATIONS, SECONDS
+from headrace.operators.script.host import ScriptHost
+from headrace.operators.script.language import FUNCTIONS
+from headrace.operators.script.sources import LARGEST
+from headrace.operators.script.words import KINDS
 from tests.operators.scripted import examined, outcome
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
@@ -190,14 +190,14 @@ def test_the_limits_are_those_that_hold() -> None:
         "what a run emits": [LIMITS["max_emitted"], LIMITS["max_emitted_bytes"]],
         "what a run holds in memory": [LIMITS["max_memory"]],
         "modules": [LIMITS["max_modules"]],
-        "different warnings": [scripthost.MOST_WARNINGS],
+        "different warnings": [host.MOST_WARNINGS],
         "what a run writes to the log": [notes_of_a_run(), failures.MOST_BYTES],
-        "what a script writes to the log": [scriptnotes.MOST_NOTES, scriptnotes.SECONDS],
+        "what a script writes to the log": [notes.MOST_NOTES, notes.SECONDS],
     }
 
 
 def test_the_numbers_of_the_text_are_those_that_hold() -> None:
-    assert f"{scripthost.MOST_BYTES} bytes, as JSON, under one key" in PAGE
+    assert f"{host.MOST_BYTES} bytes, as JSON, under one key" in PAGE
     assert f"at most {LARGEST // 2**20} MiB" in PAGE
     assert SLICE_SECONDS == 0.002
     assert "two milliseconds" in PAGE

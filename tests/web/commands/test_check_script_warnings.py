@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headrace.operators.scriptnames import MOST_REMARKS
+from headrace.operators.script.names import MOST_REMARKS
 from tests.web.commands.checked import check, config_of, written
 
 pytestmark = pytest.mark.usefixtures("in_a_folder")

@@ -24,7 +24,7 @@ from headrace.compiler.runtime.dryrun.run import (
 )
 from headrace.compiler.runtime.dryrun.threads import TimeLimit, TookTooLong
 from headrace.compiler.text.diagnostics import Diagnostic, Fault
-from headrace.operators.scripting import ScriptFailed
+from headrace.operators.script.compiling import ScriptFailed
 from headrace.web import apierror, examples
 from headrace.web.asking import Request
 from headrace.web.auth.access import Access

@@ -23,7 +23,7 @@ from headrace.connectors.network.tls import TlsFiles
 from headrace.connectors.opcua import OpcuaConnection
 from headrace.operators.buffer import Buffer
 from headrace.operators.script import Script
-from headrace.operators.scriptsources import ScriptFile
+from headrace.operators.script.sources import ScriptFile
 from tests.compiler.runtime.reverts import Counting, Saying, Stage, Wire, flow, here, staged
 from tests.doubles import StubContext
 from tests.virtual import virtual

@@ -17,17 +17,17 @@ from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import BatchFailed, BuildRefused
 from headrace.compiler.text.diagnostics import Codes, Fault, Spot
 from headrace.compiler.text.positions import LineIndex
-from headrace.operators.scripthints import Halt
-from headrace.operators.scripthost import ScriptHost
-from headrace.operators.scriptnames import ScriptNames
-from headrace.operators.scriptsources import (
+from headrace.operators.script.hints import Halt
+from headrace.operators.script.host import ScriptHost
+from headrace.operators.script.names import ScriptNames
+from headrace.operators.script.sources import (
     EXTENSION,
     LARGEST,
     ScriptFiles,
     ScriptSource,
     as_the_engine_counts,
 )
-from headrace.operators.scriptwords import reworded
+from headrace.operators.script.words import reworded
 
 if TYPE_CHECKING:
     import rhai

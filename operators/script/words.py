@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from headrace.operators.scriptnames import ELSEWHERE, LENT, ScriptNames
+from headrace.operators.script.names import ELSEWHERE, LENT, ScriptNames
 
 KINDS = {
     "()": "()",

@@ -16,11 +16,11 @@ from headrace.compiler.schema.records import option
 from headrace.compiler.schema.variants import VariantOf
 from headrace.compiler.text.diagnostics import Codes, Fault, Severity, Spot
 from headrace.compiler.text.positions import LineIndex
-from headrace.operators.scripthints import of_silence
-from headrace.operators.scripthost import STATEFUL, ScriptHost
-from headrace.operators.scripting import CompiledScript, compiled
-from headrace.operators.scriptnames import Unknown, defines, unknown
-from headrace.operators.scriptsources import ScriptFiles, ScriptSource
+from headrace.operators.script.compiling import CompiledScript, compiled
+from headrace.operators.script.hints import of_silence
+from headrace.operators.script.host import STATEFUL, ScriptHost
+from headrace.operators.script.names import Unknown, defines, unknown
+from headrace.operators.script.sources import ScriptFiles, ScriptSource
 
 CODES: Codes = {
     "no-emit": "A script never calls 'emit', so it hands on nothing.",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from headrace.compiler.text.suggest import did_you_mean
-from headrace.operators.scriptnames import LENT
+from headrace.operators.script.names import LENT
 
 RETURNED = re.compile(r"(\breturn\b[^;]+;?|[\w)\]\"`])\s*\Z")
 """How a script ends whose last value is thought to count."""

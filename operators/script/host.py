@@ -19,8 +19,8 @@ from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import encode
 from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath
 from headrace.compiler.runtime.monitoring.failures import cut
-from headrace.operators.scriptnotes import SECONDS, ScriptLog
-from headrace.operators.scriptsources import EXTENSION
+from headrace.operators.script.notes import SECONDS, ScriptLog
+from headrace.operators.script.sources import EXTENSION
 
 MOST_WARNINGS = 16
 """Different texts that one script warns of; further ones are not heard."""

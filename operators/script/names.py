@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import islice
 
 from headrace.compiler.text.suggest import nearest
-from headrace.operators.scripthost import ScriptHost
-from headrace.operators.scriptlanguage import FUNCTIONS
-from headrace.operators.scriptsources import EXTENSION
+from headrace.operators.script.host import ScriptHost
+from headrace.operators.script.language import FUNCTIONS
+from headrace.operators.script.sources import EXTENSION
 
 LENT: Mapping[str, int] = {"emit": 1} | {
     name: arity for name, (arity, _) in ScriptHost("").functions().items()
