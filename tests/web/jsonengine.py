@@ -95,7 +95,7 @@ class JsonEngine:
                 continue
             program, said = load_program(document_of(each), self._catalogue, base=self.inner.base)
             assert program is not None, said
-            found |= {(number, encode(config.at).decode()): config for config in program.pipelines}
+            found |= {(number, encode(config.site.at).decode()): config for config in program.pipelines}
         pipelines = [found[number, encode(at).decode()] for number, at in told["pipelines"]]
         buckets = {name: BucketDeclaration.load(each) for name, each in told["buckets"].items()}
         return Program(tuple(pipelines), buckets)
@@ -128,7 +128,7 @@ def _as_path(kind: type, value: Any) -> Any:
 
 def written(config: PipelineConfig) -> dict[str, Any]:
     """Return what a config is read again from, with the pipelines that it reads from."""
-    document = config.source
+    document = config.site.document
     if document is None:
         text = encode(config.dump(masked=False)).decode()
         return {"file": None, "text": text, "read": config.upstreams}
@@ -143,7 +143,7 @@ def written_program(program: Program) -> dict[str, Any]:
         document = written(config)
         called = document["file"], document["text"]
         documents.setdefault(called, document)
-        pipelines.append(([*documents].index(called), config.at))
+        pipelines.append(([*documents].index(called), config.site.at))
     buckets = {name: each.dump() for name, each in program.buckets.items()}
     return {"documents": [*documents.values()], "pipelines": pipelines, "buckets": buckets}
 

@@ -62,7 +62,7 @@ async def test_figures_are_those_of_the_engine_and_not_its_own_objects(engine, c
     whole = program(components)
     [reads] = [each for each in whole.pipelines if each.id == "b"]
     [posted] = [each for each in whole.pipelines if each.id == "a"]
-    without = Program((type(posted)("a", posted.inputs), reads), whole.buckets)
+    without = Program((type(posted)(id="a", inputs=posted.inputs), reads), whole.buckets)
     await engine.load(without)
 
     here, there = await engine.inner.pipelines(), await engine.pipelines()
