@@ -95,7 +95,9 @@ class JsonEngine:
                 continue
             program, said = load_program(document_of(each), self._catalogue, base=self.inner.base)
             assert program is not None, said
-            found |= {(number, encode(config.site.at).decode()): config for config in program.pipelines}
+            found |= {
+                (number, encode(config.site.at).decode()): config for config in program.pipelines
+            }
         pipelines = [found[number, encode(at).decode()] for number, at in told["pipelines"]]
         buckets = {name: BucketDeclaration.load(each) for name, each in told["buckets"].items()}
         return Program(tuple(pipelines), buckets)

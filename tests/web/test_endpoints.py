@@ -218,7 +218,7 @@ class SignedIn:
 
 
 def authenticator(**parts: Any) -> Any:
-    """Return what makes doors of which some parts are different."""
+    """Return what makes an authenticator of which some parts are different."""
 
     def made(clock: Clock) -> Authentication:
         authenticator = guarded(clock, tokens=Issued({"good": Verified("ann", Access.ADMIN, 9e9)}))
@@ -231,19 +231,23 @@ def authenticator(**parts: Any) -> Any:
 
 def login(status: int, body: Any, headers: dict[str, str] = JSON, **parts: Any) -> Case:
     path = "/api/auth/login"
-    return Case("login", status, path, "POST", body, headers, {"doors": authenticator(**parts)})
+    return Case(
+        "login", status, path, "POST", body, headers, {"authenticator": authenticator(**parts)}
+    )
 
 
 def token_login(status: int, body: Any, headers: dict[str, str] = JSON, **parts: Any) -> Case:
     path = "/api/auth/token"
     return Case(
-        "tokenLogin", status, path, "POST", body, headers, {"doors": authenticator(**parts)}
+        "tokenLogin", status, path, "POST", body, headers, {"authenticator": authenticator(**parts)}
     )
 
 
 def logout(status: int, headers: dict[str, str], **parts: Any) -> Case:
     path = "/api/auth/logout"
-    return Case("logout", status, path, "POST", b"", headers, {"doors": authenticator(**parts)})
+    return Case(
+        "logout", status, path, "POST", b"", headers, {"authenticator": authenticator(**parts)}
+    )
 
 
 class BrokenFiling:
@@ -390,7 +394,7 @@ CASES = [
     token_login(500, {"token": "good"}, tokens=Bursting()),
     Case(
         *("tokenLogin", 503, "/api/auth/token", "POST", {"token": "good"}, JSON),
-        {"doors": authenticator(), "logins": full},
+        {"authenticator": authenticator(), "logins": full},
     ),
     logout(204, {}),
     logout(403, SESSION | ELSEWHERE, sessions=SignedIn()),

@@ -59,7 +59,7 @@ def guarded(
     same_site: str = "strict",
     hashed: Mapping[str, str] | None = None,
 ) -> Authentication:
-    """Return doors for these people."""
+    """Return who lets these people in."""
     return Authentication(
         clock,
         accounts(hashed=hashed),
