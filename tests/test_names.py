@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,3 +56,31 @@ def _classes(tree: ast.Module) -> Iterator[str]:
                 continue
         if not name.startswith("_"):
             yield name
+
+
+def test_an_error_that_a_docstring_tells_of_exists() -> None:
+    trees = {path: ast.parse(path.read_text()) for path in _files()}
+    known = {*dir(builtins), *(name for tree in trees.values() for name in _imported(tree))}
+    known |= {
+        node.name
+        for tree in trees.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    told = {
+        (str(path.relative_to(REPOSITORY)), name)
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for raises in re.findall(r"Raises:\n((?: +.*\n?)+)", ast.get_docstring(node) or "")
+        for name in re.findall(r"^ +([A-Z]\w+):", raises, re.MULTILINE)
+    }
+
+    assert len(told) > 100
+    assert [each for each in told if each[1] not in known] == []
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (each.asname or each.name for each in node.names)

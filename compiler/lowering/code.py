@@ -400,7 +400,7 @@ def fuse(sources: Sequence[Callable[[Code], None]], place: str) -> Fused:
     ``place`` names them in tracebacks: ``p1 transforms[0..2]``.
 
     Raises:
-        TooLong: it would be too much source.
+        FunctionTooLong: it would be too much source.
     """
     constants = dict(_GLOBALS)
     hopeful, careful = (_written(sources, constants, is_hopeful=hope) for hope in (True, False))

@@ -200,7 +200,7 @@ class Engine:
         Raises:
             NotReverted: a pipeline cannot be built; nothing was changed.
             RevertedInPart: pipelines were turned down as they were opened; all the others run.
-            Ending: the server is shutting down; nothing was changed.
+            ShuttingDown: the server is shutting down; nothing was changed.
         """
         task = asyncio.ensure_future(self._revert(target))
         task.add_done_callback(lambda done: done.cancelled() or done.exception())

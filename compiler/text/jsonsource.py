@@ -40,7 +40,7 @@ _COMMA = re.compile(rf",{_BLANKS}")
 def read_json(text: str, building: Building) -> None:
     """Tell ``building`` what the text contains.
 
-    Raises: `Malformed` where the text is not JSON.
+    Raises: `MalformedDocument` where the text is not JSON.
     """
     start = _START.match(text)
     at = _value(text, start.end() if start else 0, building)

@@ -28,7 +28,7 @@ CODES: Codes = {
 def read_yaml(text: str, building: Building) -> None:
     """Tell ``building`` what the text contains.
 
-    Of several documents it is the first. Raises: `Malformed` where the text is not YAML, or empty.
+    Of several documents it is the first. Raises: `MalformedDocument` where the text is not YAML, or empty.
     """
     documents = 0
     event: Any

@@ -103,7 +103,7 @@ class ClickHouseServer:
         """Run a statement with what belongs to it, within so many seconds; return what is answered.
 
         Raises:
-            Answer: it says no.
+            ErrorAnswer: it says no.
             BuildRefused: TLS as configured cannot work, or somebody else answers.
             Unreachable: it does not answer; `ConnectionLost` if it may have run the statement all the same.
         """

@@ -129,7 +129,7 @@ class Cluster:
 
         Raises:
             BuildRefused: none does, and one says no.
-            Missing: they let us in, and the topic is not there (`NoTopic`), or nobody leads it.
+            NotThere: they let us in, and the topic is not there (`NoTopic`), or nobody leads it.
             Unreachable: none answers.
         """
         broker, metadata = await self._ask(topic, self.limits.answer_seconds)

@@ -59,7 +59,7 @@ async def metadata_of(
     Raises:
         BuildRefused: the topic cannot be, or must not be seen.
         NoTopic: it does not come.
-        Missing: it does, and nobody leads any of it.
+        NotThere: it does, and nobody leads any of it.
     """
     from aiokafka.errors import NoError, UnknownTopicOrPartitionError, for_code
     from aiokafka.protocol.metadata import MetadataRequest
@@ -99,7 +99,7 @@ async def coordinator(connection: Any, group: str) -> Broker:
     """Ask where the broker is that looks after a group.
 
     Raises:
-        Missing: there is none.
+        NotThere: there is none.
     """
     from aiokafka.errors import NoError, for_code
     from aiokafka.protocol.coordination import FindCoordinatorRequest
@@ -115,7 +115,7 @@ def advertised(broker: Broker) -> Broker:
     """Return an address that brokers tell.
 
     Raises:
-        Missing: it is none.
+        NotThere: it is none.
     """
     host, port = broker
     if not is_address(host, port):

@@ -125,8 +125,8 @@ class Packets:
         """Return the first byte and the body of the next packet; None until all of it has come.
 
         Raises:
-            Malformed: it is announced with more bytes than a length may have.
-            TooLong: it is announced with more than `LONGEST`.
+            MalformedPacket: it is announced with more bytes than a length may have.
+            PacketTooLong: it is announced with more than `LONGEST`.
         """
         if self._long is not None:
             if self._filled < len(self._long):

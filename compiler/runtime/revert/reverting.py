@@ -99,7 +99,7 @@ class Reverting:
         Raises:
             NotReverted: a pipeline cannot be built; nothing was changed.
             RevertedInPart: one was turned down when it was opened. All the others run.
-            Ending: it was cancelled before it changed anything.
+            ShuttingDown: it was cancelled before it changed anything.
         """
         try:
             comparison = await self._compared()
