@@ -44,12 +44,12 @@ year: .venv/.readings ## post a year of readings to specs/weather (SERVER=http:/
 # Whoever keeps Python from writing bytecode would compile all of it for each of the hundreds of
 # processes that the tests start.
 RUN_TESTS := env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX=$(CURDIR)/build/bytecode \
-	$(BIN)/python -m pytest --durations=20 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest --durations=20
 
-test: .venv/.tests ## run the tests but the long ones (5 minutes; PYTEST="..." for other arguments)
-	$(RUN_TESTS) -m "not long" $(PYTEST)
+test: .venv/.tests ## run the tests but the long ones (8 minutes; PYTEST="..." for other arguments)
+	$(RUN_TESTS) --dist loadgroup --no-loadscope-reorder -m "not long" $(PYTEST)
 
-test-all: .venv/.tests ## run the long tests, and the generated ones with all their examples (15 minutes)
+test-all: .venv/.tests ## run the long tests, and the generated ones with all their examples (25 minutes)
 	KILLS=$(KILLS) $(RUN_TESTS) -m "long or hypothesis" --hypothesis-profile=full $(PYTEST)
 
 kills: KILLS = 50

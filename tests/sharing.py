@@ -8,11 +8,14 @@ fills the rest.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler.loadgroup import LoadGroupScheduling
+from xdist.workermanage import WorkerController
 
 SERVERS = ("opcua_server", "kafka", "clickhouse", "postgres", "object_store", "identity_provider")
 """Fixtures of servers that take a second or longer to start; a test of two is with the first."""
@@ -46,7 +49,18 @@ def waits(file: Path) -> bool:
     return not set(WAITING).isdisjoint(file.parts)
 
 
-class ByFile(LoadGroupScheduling):
+class ByGroup(LoadGroupScheduling):
+    """Hands out groups of tests that each have a name of their own: of two it would run one."""
+
+    def add_node_collection(self, node: WorkerController, collection: Sequence[str]) -> None:
+        if several := {name for name, count in Counter(collection).items() if count > 1}:
+            raise pytest.UsageError(
+                f"not with --dist loadgroup: {sorted(several)[0]} is several tests"
+            )
+        super().add_node_collection(node, collection)
+
+
+class ByFile(ByGroup):
     """Hands out groups, and files."""
 
     def _split_scope(self, nodeid: str) -> str:
@@ -56,6 +70,8 @@ class ByFile(LoadGroupScheduling):
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile | None:
-    """Return what hands the tests out, where only the short ones run."""
-    return ByFile(config, log) if config.option.markexpr == SHORT else None
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByGroup | None:
+    """Return what hands the tests out by groups, and by files where only the short ones run."""
+    if config.option.dist != "loadgroup":
+        return None
+    return (ByFile if config.option.markexpr == SHORT else ByGroup)(config, log)
