@@ -74,7 +74,7 @@ class Engine:
     ) -> None:
         self.clock = clock
         self.graph = Graph()
-        self._gate = ChangeLock()
+        self._changes = ChangeLock()
         self._reverting: Reverting | None = None
         self._is_closed = False
         self._pipelines = self.graph.pipelines
@@ -121,7 +121,7 @@ class Engine:
             PipelineDeleted: somebody disposed of it meanwhile.
             Refused: with every reason; nothing was started.
         """
-        await self._gate.passed()
+        await self._changes.passed()
         id = config.id if config.id is not None else generated_id(self._pipelines)
         if id in self._pipelines:
             raise PipelineExists(id)
@@ -179,11 +179,11 @@ class Engine:
         Raises:
             UnknownPipeline: nobody runs under the id.
         """
-        await self._gate.passed()
+        await self._changes.passed()
         ended = self._pipelines.pop(pipeline, None)
         if ended is None:
             raise UnknownPipeline(pipeline)
-        with self._gate.leaving():
+        with self._changes.leaving():
             await ended.stop(ENDING_SECONDS, is_deleted=True)
         self.graph.forget(pipeline)
         self.graph.settle_decoding()
@@ -207,7 +207,7 @@ class Engine:
         return await asyncio.shield(task)
 
     async def _revert(self, target: Target) -> Plan:
-        async with self._gate.closed():
+        async with self._changes.closed():
             if self._is_closed:
                 raise ShuttingDown
             reverting = self._reverting = self._revert_to(target)
@@ -319,7 +319,7 @@ class Engine:
         """Take back pipelines that never ran: nothing is left of them."""
         for each in made:
             self.graph.remove(each)
-        with self._gate.leaving():
+        with self._changes.leaving():
             await asyncio.gather(*(each.stop(ENDING_SECONDS) for each in made))
         for each in made:
             self.graph.forget(each.id)

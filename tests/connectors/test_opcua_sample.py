@@ -96,7 +96,9 @@ async def test_a_server_that_hangs_is_told_and_let_go_of(tmp_path: Path):
             why = await failed(it, nodes("Speed"), seconds=0.5)
             assert it.samples._under_way == {}
 
-    assert re.fullmatch(r"nothing that speaks 'opcua' has answered after [0-9.]+ s", why)
+    told = re.fullmatch(r"nothing that speaks 'opcua' has answered after ([0-9.]+) s", why)
+    assert told is not None
+    assert float(told[1]) >= 0.5  # more, where the machine was busy
 
 
 @pytest.mark.long
