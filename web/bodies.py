@@ -14,8 +14,7 @@ from headrace.compiler.errors import HeadraceError, Refused
 from headrace.compiler.schema.records import Record
 from headrace.compiler.text.composing import VALUES
 from headrace.compiler.text.diagnostics import Diagnostic, in_file_order, printable
-from headrace.compiler.text.documents import Document, Unreadable, read
-from headrace.compiler.text.sites import Site
+from headrace.compiler.text.documents import Document, Site, Unreadable, read
 from headrace.web.asking import Request
 from headrace.web.threadqueue import ThreadQueue
 

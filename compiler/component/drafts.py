@@ -29,7 +29,7 @@ from headrace.compiler.text.diagnostics import (
     Severity,
     path_text,
 )
-from headrace.compiler.text.sites import Site
+from headrace.compiler.text.documents import Site
 
 _R = TypeVar("_R", bound=Record)
 

@@ -12,7 +12,7 @@ from headrace.compiler.schema.records import Record, dumped, option
 from headrace.compiler.schema.settings import settings_of, upstreams
 from headrace.compiler.schema.structures import ComponentOf, ListOf, RecordOf
 from headrace.compiler.text.diagnostics import Diagnostic, Fault, Path
-from headrace.compiler.text.sites import Site
+from headrace.compiler.text.documents import Site
 
 TRANSFORMS = 100
 """How many transforms a pipeline has at most: each calls the next, and a stack has an end."""

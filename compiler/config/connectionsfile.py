@@ -26,8 +26,7 @@ from headrace.compiler.text.diagnostics import (
     in_file_order,
     shown,
 )
-from headrace.compiler.text.documents import Document
-from headrace.compiler.text.sites import Site
+from headrace.compiler.text.documents import Document, Site
 from headrace.compiler.text.suggest import did_you_mean, nearest, one_of
 
 CODES: Codes = {
@@ -119,7 +118,7 @@ def load_connection(
 def load_secrets(document: Document) -> tuple[dict[str, str] | None, list[Diagnostic]]:
     """Read the secrets file, one flat object of strings. No value is ever told."""
     faults = list(_wrong_secrets(document.value))
-    said = [document.diagnose(fault) for fault in faults]
+    said = [Site(document).diagnose(fault) for fault in faults]
     return None if faults else document.value, in_file_order(said)
 
 

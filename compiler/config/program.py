@@ -28,8 +28,7 @@ from headrace.compiler.text.diagnostics import (
     Fault,
     in_file_order,
 )
-from headrace.compiler.text.documents import Document
-from headrace.compiler.text.sites import Site
+from headrace.compiler.text.documents import Document, Site
 
 
 class ProgramShape(Record):

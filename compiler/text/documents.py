@@ -20,13 +20,13 @@ from headrace.compiler.text.diagnostics import (
     Diagnostic,
     Fault,
     Path,
+    Severity,
     diagnosed,
     in_file_order,
 )
 from headrace.compiler.text.jsonsource import read_json
-from headrace.compiler.text.mending import Edits, MendedLines, mended
-from headrace.compiler.text.positions import LineIndex, Position
-from headrace.compiler.text.spelling import spelt_at
+from headrace.compiler.text.mending import MendedLines, mended
+from headrace.compiler.text.positions import LineIndex, Position, spelt_at
 
 _MOST_GOES = 30
 """How often a malformed text is mended and read again, so that the rest of it can be checked.
@@ -79,38 +79,30 @@ class Document:
 
         Of what does not exist, the nearest value around it.
         """
-        place = self._place
-        for step in path:
-            member = place.member(step)
-            if member is None:
-                return self._lines.at(place.offset)
-            place = member
-        return self._lines.at(place.key if on_key and place.key is not None else place.offset)
+        place, _, is_there = self._nearest(path)
+        key = place.key if on_key and is_there else None
+        return self._lines.at(place.offset if key is None else key)
 
     def place_of(self, fault: Fault, at: Path = ()) -> tuple[int, int] | None:
         """Return line and column of what a fault that was raised at ``at`` is about."""
         path, spot = (*at, *fault.path), fault.spot
-        found = self._find(path)
-        if spot is None or spot.file is not None or found is None:
+        place, value, is_there = self._nearest(path)
+        is_string = is_there and isinstance(value, str)
+        if spot is None or spot.file is not None or not is_string:
             return self.position(path, fault.on_key)
-        place, string = found
         start = place.offset if place.spelt is None else place.spelt
-        index = LineIndex(string).offset(spot.line, spot.column)
-        return self._lines.at(spelt_at(self._read, start, string, index))
+        index = LineIndex(value).offset(spot.line, spot.column)
+        return self._lines.at(spelt_at(self._read, start, value, index))
 
-    def _find(self, path: Path) -> tuple[Position, str] | None:
-        """Return a string and its place; None if there is none at that path."""
+    def _nearest(self, path: Path) -> tuple[Position, Any, bool]:
+        """Return the place of a value, the value, and whether it is there: else what is around it."""
         place, value = self._place, self.value
         for step in path:
             member = place.member(step)
             if member is None:
-                return None
+                return place, value, False
             place, value = member, value[step]
-        return (place, value) if isinstance(value, str) else None
-
-    def diagnose(self, fault: Fault, at: Path = ()) -> Diagnostic:
-        """Return a fault that was raised at ``at``, with its place in this document."""
-        return diagnosed(fault, self.file, self.place_of(fault, at), (*at, *fault.path))
+        return place, value, True
 
     def unseen(self, errors: Iterable[Diagnostic]) -> int:
         """Return how many values nobody looked at, because of errors in it.
@@ -131,6 +123,39 @@ class Document:
         return unseen
 
 
+@dataclass(frozen=True)
+class Site:
+    """Where something stands in a document, and how that place is called.
+
+    The two differ in a file that is a bare list, where ``pipelines[2]`` stands at ``[2]``.
+    """
+
+    document: Document | None = None
+    at: Path = ()
+    called: Path = ()
+
+    def inside(self, *steps: str | int) -> Site:
+        """Return a place within this one."""
+        return Site(self.document, (*self.at, *steps), (*self.called, *steps))
+
+    def position(self) -> tuple[int, int] | None:
+        """Return the line and the column on which it starts."""
+        return None if self.document is None else self.document.position(self.at)
+
+    def line(self) -> int | None:
+        """Return the line on which it starts."""
+        place = self.position()
+        return place and place[0]
+
+    def diagnose(self, fault: Fault) -> Diagnostic:
+        """Return a fault that was raised here."""
+        file = position = None
+        if self.document is not None:
+            file = self.document.file
+            position = self.document.place_of(fault, self.at)
+        return diagnosed(fault, file, position, (*self.called, *fault.path))
+
+
 @dataclass(frozen=True, slots=True)
 class Meaning:
     """One of the things that a malformed text may mean, and what is wrong with it in that case."""
@@ -139,6 +164,37 @@ class Meaning:
     diagnostics: list[Diagnostic]
     is_nearest: bool
     """Whether it is the one to take where nothing else decides."""
+
+
+Judge = Callable[[Document], tuple[object, Iterable[Diagnostic]]]
+"""What loads a document: it returns what that describes, and what is wrong with it."""
+
+
+def likeliest(meanings: Sequence[Meaning], judge: Judge) -> Meaning | None:
+    """Return the meaning that was most likely meant; None if that cannot be told.
+
+    It is the one whose keys are best known where they stand, then the one with the fewest errors. Of
+    those that are equal in this it is the nearest one, and if that is none of them, nobody can tell.
+    """
+    measured = [(_faults(each, judge), each) for each in meanings]
+    fewest = min((faults for faults, _ in measured), default=None)
+    best = [each for faults, each in measured if faults == fewest]
+    return best[0] if len(best) == 1 else next((each for each in best if each.is_nearest), None)
+
+
+def _faults(meaning: Meaning, judge: Judge) -> tuple[int, int]:
+    """Return how much of it is out of place, and how many errors it has.
+
+    A meaning is no better for having its faults where nobody looks, so each value that nobody looked
+    at counts as if it were wrong.
+    """
+    errors = [
+        one
+        for one in (*meaning.diagnostics, *judge(meaning.document)[1])
+        if one.severity is Severity.ERROR and one.file == meaning.document.file
+    ]
+    missing = sum(one.code in ("missing-key", "duplicate-key") for one in errors)
+    return meaning.document.unseen(errors) + missing, len(errors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,38 +225,35 @@ class _Reading:
         """
         building = Building(lines, most=self.most_values)
         try:
-            _reader(self.format)(text, building)
+            if self.format == "json":
+                read_json(text, building)
+            else:
+                # Loading libyaml takes its time, and not every process reads YAML.
+                from headrace.compiler.text.yamlsource import read_yaml
+
+                read_yaml(text, building)
         except MalformedDocument as cause:
             said = [_diagnosed(cause, lines, self.file)]
             further = self._mended(text, lines, cause) or [_Read(self._told(building))]
             return [replace(each, told=[*said, *each.told], is_malformed=True) for each in further]
-        is_whole = all(fault.code == "duplicate-key" for fault, _ in building.faults)
-        document = Document(self.file, self.text, building.value, building.place, lines, text)
-        return [
-            _Read(
-                self._told(building),
-                document if is_whole else None,
-                is_malformed=bool(building.overlooked),
-            )
-        ]
+        document = None
+        if all(fault.code == "duplicate-key" for fault, _ in building.faults):
+            document = Document(self.file, self.text, building.value, building.place, lines, text)
+        return [_Read(self._told(building), document, bool(building.overlooked))]
 
     def _mended(self, text: str, lines: LineIndex, cause: MalformedDocument) -> list[_Read]:
         """Return what is read when a text is put right, once for each thing that it then says."""
         found = list[_Read]()
         for way, edits in enumerate(cause.mends):
-            if (again := self._again(text, lines, edits)) is None:
+            self.goes += 1
+            if self.goes > max(_FEWEST_GOES, min(_MOST_GOES, _READ_AGAIN // len(text))):
                 return []
+            other = mended(text, edits)
+            again = self.of(other, MendedLines(other, edits, lines))
             nearest = [replace(each, is_nearest=each.is_nearest and way == 0) for each in again]
             # What says the same is dropped at once: a large text has much to say.
-            found += [each for each in nearest if not any(_is_same(each, other) for other in found)]
+            found += [each for each in nearest if not any(_is_same(each, one) for one in found)]
         return found if len(found) == 1 else [each for each in found if each.document is not None]
-
-    def _again(self, text: str, lines: LineIndex, edits: Edits) -> list[_Read] | None:
-        self.goes += 1
-        if self.goes > max(_FEWEST_GOES, min(_MOST_GOES, _READ_AGAIN // len(text))):
-            return None
-        other = mended(text, edits)
-        return self.of(other, MendedLines(other, edits, lines))
 
     def _told(self, building: Building) -> list[Diagnostic]:
         return [
@@ -232,7 +285,12 @@ def read(
     common = [one for one in reading.told if all(one in each.told for each in readings)]
     told = in_file_order(common)
     if len(readings) > 1:
-        raise Unreadable(told, characters, meanings=_meanings(readings, common))
+        meanings = [
+            Meaning(each.document, [one for one in each.told if one not in common], each.is_nearest)
+            for each in readings
+            if each.document is not None
+        ]
+        raise Unreadable(told, characters, meanings=meanings)
     if reading.is_malformed:
         raise Unreadable(told, characters, mended=reading.document)
     raise Unreadable(told, characters, reading.document)
@@ -242,14 +300,6 @@ def _is_same(one: _Read, other: _Read) -> bool:
     if one.document is None or other.document is None:
         return False
     return one.document.value == other.document.value and one.told == other.told
-
-
-def _meanings(readings: Sequence[_Read], common: Sequence[Diagnostic]) -> list[Meaning]:
-    return [
-        Meaning(each.document, [one for one in each.told if one not in common], each.is_nearest)
-        for each in readings
-        if each.document is not None
-    ]
 
 
 def read_file(
@@ -280,15 +330,6 @@ def _opened(path: str, flags: int) -> int:
     descriptor = os.open(path, flags | os.O_NONBLOCK)
     os.set_blocking(descriptor, True)
     return descriptor
-
-
-def _reader(format: Format) -> Callable[[str, Building], None]:
-    if format == "json":
-        return read_json
-    # Loading libyaml takes its time, and not every process reads YAML.
-    from headrace.compiler.text.yamlsource import read_yaml
-
-    return read_yaml
 
 
 def _diagnosed(cause: MalformedDocument, lines: LineIndex, file: str | None) -> Diagnostic:

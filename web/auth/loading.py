@@ -22,8 +22,7 @@ from headrace.compiler.text.diagnostics import (
     in_file_order,
     path_text,
 )
-from headrace.compiler.text.documents import Document
-from headrace.compiler.text.sites import Site
+from headrace.compiler.text.documents import Document, Site
 from headrace.web.auth.passwords import MOST_PASSWORD, hash_faults
 from headrace.web.auth.settingsfile import Account, AuthSettings, ServerSettings
 

@@ -14,8 +14,7 @@ from headrace.compiler.schema.fields import Choice, Identifier, Integer, Number
 from headrace.compiler.schema.records import Record, dumped, option
 from headrace.compiler.schema.structures import ListOf, ObjectOf, RecordOf
 from headrace.compiler.text.diagnostics import Diagnostic, in_file_order
-from headrace.compiler.text.documents import Document
-from headrace.compiler.text.sites import Site
+from headrace.compiler.text.documents import Document, Site
 
 
 class PipelineLayout(Record):

@@ -23,8 +23,7 @@ from headrace.compiler.config.program import Program, load_program
 from headrace.compiler.schema.secrets import Secrets
 from headrace.compiler.text.decoding import Format
 from headrace.compiler.text.diagnostics import Diagnostic, Severity
-from headrace.compiler.text.documents import Document, Unreadable, read, read_file
-from headrace.compiler.text.meanings import Judge, likeliest
+from headrace.compiler.text.documents import Document, Judge, Unreadable, likeliest, read, read_file
 from headrace.web.auth.loading import load_settings
 from headrace.web.auth.settingsfile import ServerSettings
 from headrace.web.files.fileidentity import clash

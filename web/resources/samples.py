@@ -23,7 +23,7 @@ from headrace.compiler.schema.fields import Integer
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import ComponentOf
 from headrace.compiler.text.diagnostics import Diagnostic, Fault, in_file_order
-from headrace.compiler.text.sites import Site
+from headrace.compiler.text.documents import Site
 from headrace.compiler.text.suggest import one_of
 from headrace.web import apierror, examples
 from headrace.web.asking import Request

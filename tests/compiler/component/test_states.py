@@ -17,8 +17,7 @@ from headrace.compiler.component.states import (
 )
 from headrace.compiler.config.program import ProgramShape, load_pipeline, load_program
 from headrace.compiler.schema.records import faults_of
-from headrace.compiler.text.documents import read
-from headrace.compiler.text.sites import Site
+from headrace.compiler.text.documents import Site, read
 from tests.compiler.catalogued import CATALOGUE, plain, program, said, written
 
 PIPELINES = "pipelines: [{inputs: [{type: spring}], state: {bucket: mills}}]"

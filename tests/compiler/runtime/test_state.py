@@ -19,8 +19,7 @@ from headrace.compiler.errors import BuildRefused, PipelineExists, Refused
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.schema.fields import BucketName
 from headrace.compiler.schema.records import option
-from headrace.compiler.text.documents import read
-from headrace.compiler.text.sites import Site
+from headrace.compiler.text.documents import Site, read
 from tests.stand_ins import Kept, Told, batches, engine, pipeline, reads, running, takes
 from tests.virtual import virtual
 

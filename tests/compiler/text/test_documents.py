@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from headrace.compiler.text.decoding import LARGEST
 from headrace.compiler.text.diagnostics import Diagnostic, Fault, Severity
-from headrace.compiler.text.documents import Unreadable, read, read_file
+from headrace.compiler.text.documents import Site, Unreadable, read, read_file
 
 PLANT = """\
 pipelines:
@@ -172,7 +172,9 @@ def test_a_fault_becomes_a_diagnostic_with_its_place():
         severity=Severity.WARNING,
     )
 
-    diagnostic = read(PLANT, "plant.yaml", "yaml").diagnose(fault, ("pipelines", 0, "inputs"))
+    place = Site(read(PLANT, "plant.yaml", "yaml")).inside("pipelines", 0, "inputs")
+
+    diagnostic = place.diagnose(fault)
 
     assert diagnostic == Diagnostic(
         file="plant.yaml",
@@ -264,7 +266,7 @@ def test_a_refusal_keeps_the_text_to_show_its_lines():
 @given(st.binary(max_size=40), st.sampled_from(["json", "yaml"]))
 def test_any_bytes_are_read_or_refused_with_places(text, format):
     try:
-        told = [read(text, None, format).diagnose(Fault("blank", "here"))]
+        told = [Site(read(text, None, format)).diagnose(Fault("blank", "here"))]
     except Unreadable as refused:
         told = refused.diagnostics
 

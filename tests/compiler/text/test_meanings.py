@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from headrace.compiler.text.diagnostics import Diagnostic, Severity
-from headrace.compiler.text.documents import Document, Meaning, Unreadable, read
-from headrace.compiler.text.meanings import Judge, likeliest
+from headrace.compiler.text.documents import Document, Judge, Meaning, Unreadable, likeliest, read
 
 TEXT = "a:\n  b:\n    - c: 1\n\td: { e: 2, f: 3 }\n"
 INNER = {"a": {"b": [{"c": 1, "d": {"e": 2, "f": 3}}]}}

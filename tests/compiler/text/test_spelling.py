@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from headrace.compiler.text.diagnostics import Fault, Spot
-from headrace.compiler.text.documents import Document, read
+from headrace.compiler.text.documents import Document, Site, read
 from headrace.compiler.text.positions import LineIndex
 
 CODE = ("a", 0, "code")
@@ -116,7 +116,7 @@ def test_a_place_in_another_file_is_none_of_the_document() -> None:
     document = read("a:\n - code: x\n", "a.yaml", "yaml")
     fault = Fault("blank", "here", path=CODE, spot=Spot(3, 4, "x.rhai", "1\n2\n345"))
 
-    diagnostic = document.diagnose(fault)
+    diagnostic = Site(document).diagnose(fault)
 
     assert (diagnostic.file, diagnostic.line, diagnostic.column) == ("x.rhai", 3, 4)
     assert diagnostic.path == "a[0].code"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.compiler.text.diagnostics import Fault
-from headrace.compiler.text.documents import Unreadable, read
+from headrace.compiler.text.documents import Site, Unreadable, read
 from headrace.compiler.text.render import render
 
 
@@ -253,7 +253,7 @@ def test_aliases_cannot_multiply_without_end():
 @given(st.text("a:-[]{},'\"\\&*!|>%@#?~<. \n\t\r1é", max_size=20))
 def test_any_text_is_read_or_refused_with_places(text):
     try:
-        told = [read(text, None, "yaml").diagnose(Fault("blank", "here"))]
+        told = [Site(read(text, None, "yaml")).diagnose(Fault("blank", "here"))]
     except Unreadable as refused:
         told = refused.diagnostics
 

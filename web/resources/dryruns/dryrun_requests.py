@@ -24,8 +24,7 @@ from headrace.compiler.schema.fields import AnyJson, Boolean, Number, Text
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import AnyObject, ComponentOf, ListOf, ObjectOf, RecordOf
 from headrace.compiler.text.diagnostics import Diagnostic, Fault, in_file_order
-from headrace.compiler.text.documents import Document
-from headrace.compiler.text.sites import Site
+from headrace.compiler.text.documents import Document, Site
 from headrace.operators.script import Script
 from headrace.web.bodies import WrongBody, document_of
 
