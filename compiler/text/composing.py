@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace.compiler.text.diagnostics import Codes, Fault, Path, printable, shown
+from headrace.compiler.text.diagnostics import Codes, Fault, printable, shown
 from headrace.compiler.text.mending import Edits
 from headrace.compiler.text.positions import LineIndex, Position
 
@@ -125,7 +125,9 @@ class Building:
         Only the first ones are kept: a text made to be wrong must not cost more than that.
         """
         if len(self.faults) < FAULTS:
-            self.faults.append((dataclasses.replace(fault, path=self._path()), offset))
+            steps = (o.key if isinstance(o.value, dict) else len(o.value) for o in self._open)
+            path = tuple(step for step in steps if step is not None)
+            self.faults.append((dataclasses.replace(fault, path=path), offset))
 
     def overlook(self, fault: Fault, offset: int) -> None:
         """Note what is wrong with the text between values; the first ones of it."""
@@ -139,7 +141,16 @@ class Building:
             self._anchors[anchor] = _Node(name, Position(offset))
         inner.key, inner.key_offset = name, offset
         if name in inner.value and len(self.faults) < FAULTS:
-            self.refuse(self._twice(name, inner.place), offset)
+            first = inner.place.member(name) or inner.place
+            line, column = self.lines.at(first.offset if first.key is None else first.key)
+            fault = Fault(
+                "duplicate-key",
+                f"duplicate key '{printable(name)}': first given on line {line}, column {column}",
+                found=shown(name),
+                expected="each key once",
+                on_key=True,
+            )
+            self.refuse(fault, offset)
 
     def scalar(self, value: Any, offset: int, anchor: str | None = None) -> None:
         """Take a value that contains no others, or the fault it has."""
@@ -174,7 +185,8 @@ class Building:
         """Take a value that stands above, under a name."""
         node = self._anchors.get(name)
         if node is None:
-            return self.scalar(self._unknown(name), offset)
+            is_inside = any(inner.anchor == name for inner in self._open)
+            return self.scalar(_ENDLESS if is_inside else _UNNAMED, offset)
         self._aliased += node.size
         if self._aliased > ALIASED:
             raise MalformedDocument(_TOO_MANY, offset)
@@ -186,7 +198,8 @@ class Building:
     def _add(self, value: Any, place: Position, size: int, height: int) -> None:
         self._values += 1
         if self._values > self.most:
-            raise MalformedDocument(_too_large(self.most), place.offset)
+            fault = Fault("too-large", f"a document has at most {self.most:,} values")
+            raise MalformedDocument(fault, place.offset)
         if not self._open:
             self.value, self.place = value, place
             return
@@ -204,25 +217,6 @@ class Building:
         inside.setdefault(inner.key, place)
         inner.key = None
 
-    def _path(self) -> Path:
-        steps = (o.key if isinstance(o.value, dict) else len(o.value) for o in self._open)
-        return tuple(step for step in steps if step is not None)
-
-    def _twice(self, name: str, place: Position) -> Fault:
-        first = place.member(name) or place
-        line, column = self.lines.at(first.offset if first.key is None else first.key)
-        return Fault(
-            "duplicate-key",
-            f"duplicate key '{printable(name)}': first given on line {line}, column {column}",
-            found=shown(name),
-            expected="each key once",
-            on_key=True,
-        )
-
-    def _unknown(self, name: str) -> Fault:
-        is_inside = any(inner.anchor == name for inner in self._open)
-        return _ENDLESS if is_inside else _UNNAMED
-
 
 _ENDLESS = Fault("alias", "this alias stands for a value that contains it")
 _UNNAMED = Fault(
@@ -234,7 +228,3 @@ _TOO_DEEP = Fault("too-deep", f"lists and objects are nested more than {DEPTH} d
 _TOO_MANY = Fault(
     "too-many-aliases", f"the aliases up to here stand for more than {ALIASED:,} values"
 )
-
-
-def _too_large(most: int) -> Fault:
-    return Fault("too-large", f"a document has at most {most:,} values")

@@ -44,7 +44,10 @@ def check(text: str, format: Format, whole: bytes | str = "") -> None:
     Raises: `MalformedDocument` at the first such character.
     """
     if refused := _REFUSED[format].search(text):
-        raise MalformedDocument(_fault(text, refused.start(), _marked(whole)), refused.start())
+        start = whole[:1].encode("utf-8", "surrogatepass") if isinstance(whole, str) else whole
+        mark = _BYTE_ORDER_MARK.encode()
+        skipped = len(mark) if start.startswith(mark) else 0
+        raise MalformedDocument(_fault(text, refused.start(), skipped), refused.start())
     if not text.strip(" \t\r\n"):
         raise MalformedDocument(Fault("empty-document", "the document is empty"), 0)
 
@@ -58,13 +61,6 @@ def check_size(text: bytes | str) -> None:
         raise MalformedDocument(_TOO_LARGE, 0)
     if isinstance(text, bytes) and _WIDE.match(text):
         raise MalformedDocument(_UTF_16, 0)
-
-
-def _marked(text: bytes | str) -> int:
-    """Return how many bytes the byte order mark at the start takes."""
-    start = text[:1].encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    mark = _BYTE_ORDER_MARK.encode()
-    return len(mark) if start.startswith(mark) else 0
 
 
 def _fault(text: str, at: int, skipped: int) -> Fault:

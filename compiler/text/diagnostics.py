@@ -173,7 +173,9 @@ def shown(value: Any) -> str:
     Never for a secret. However large the value is, only its beginning is looked at.
     """
     text = ""
-    for piece in _WRITER.iterencode(_cut(value)):
+    # The writer is spared a long string of which only the beginning is shown.
+    cut = value[: _SHOWN + 1] if isinstance(value, str) else value
+    for piece in _WRITER.iterencode(cut):
         text += piece
         if len(text) > _SHOWN:
             break
@@ -195,11 +197,6 @@ def printable(text: str) -> str:
 
 
 _WRITER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=repr)
-
-
-def _cut(value: Any) -> Any:
-    """Spare the writer a long string of which only the beginning is shown."""
-    return value[: _SHOWN + 1] if isinstance(value, str) else value
 
 
 def _step(step: str | int) -> str:

@@ -36,32 +36,24 @@ def render(
     ``sources``, or the diagnostic itself, has its text.
     """
     if style == "json":
-        return _array(diagnostics)
+        objects = [diagnostic.as_json() for diagnostic in diagnostics]
+        text = json.dumps(objects, ensure_ascii=False, indent=2)
+        # A file name may contain bytes that are no characters; JSON has an escape for those.
+        return _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
     if style == "plain":
         return "\n".join(map(_line, diagnostics))
     return _blocks(diagnostics, sources)
 
 
-def _array(diagnostics: Iterable[Diagnostic]) -> str:
-    objects = [diagnostic.as_json() for diagnostic in diagnostics]
-    text = json.dumps(objects, ensure_ascii=False, indent=2)
-    # A file name may contain bytes that are no characters; JSON has an escape for those.
-    return _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
-
-
 def _line(diagnostic: Diagnostic) -> str:
     remark = "warning: " if diagnostic.severity is Severity.WARNING else ""
     parts = [_where(diagnostic), diagnostic.path, remark + diagnostic.message]
-    hint = diagnostic.suggestion or _known_names(diagnostic)
-    hint = f" ({hint})" if hint else ""
-    return printable(": ".join(part for part in parts if part) + hint)
-
-
-def _known_names(diagnostic: Diagnostic) -> str:
-    """What would be accepted, where that is a list of names the message does not give."""
-    expected = diagnostic.expected or ""
-    is_list = expected.startswith("one of ") and expected not in diagnostic.message
-    return f"expected {expected}" if is_list else ""
+    hint, expected = diagnostic.suggestion, diagnostic.expected or ""
+    # What would be accepted, where that is a list of names the message does not give.
+    if not hint and expected.startswith("one of ") and expected not in diagnostic.message:
+        hint = f"expected {expected}"
+    said = ": ".join(part for part in parts if part)
+    return printable(f"{said} ({hint})" if hint else said)
 
 
 def _where(diagnostic: Diagnostic) -> str:

@@ -53,16 +53,6 @@ def nearest(word: str, allowed: Iterable[str], elsewhere: Others = NO_OTHERS) ->
         return ours
     if alike or len(plain) > _LONGEST or len(known) > _MOST:
         return next(iter(alike), None)
-    return _misspelt(plain, known)
-
-
-def did_you_mean(word: str, allowed: Iterable[str], elsewhere: Others = NO_OTHERS) -> str | None:
-    """Return the question to put to whoever wrote ``word``: ``did you mean 'topic'?``."""
-    meant = nearest(word, allowed, elsewhere)
-    return None if meant is None else f"did you mean '{meant}'?"
-
-
-def _misspelt(plain: str, known: list[str]) -> str | None:
     # Loading it takes longer than checking a config that has nothing wrong.
     from rapidfuzz.distance import OSA
 
@@ -71,13 +61,16 @@ def _misspelt(plain: str, known: list[str]) -> str | None:
         for each in known
         if (slips := OSA.distance(plain, _plain(each))) <= max(len(plain), len(each)) // 3
     ]
-    return min(near)[1] if near else _cut_short(plain, known)
-
-
-def _cut_short(plain: str, known: list[str]) -> str | None:
-    """Return the one word that begins like this one: ``greater`` finds ``greater_than``."""
+    if near:
+        return min(near)[1]
     begun = [each for each in known if _plain(each).startswith(plain)]
     return begun[0] if len(begun) == 1 and len(plain) >= _BEGINNING else None
+
+
+def did_you_mean(word: str, allowed: Iterable[str], elsewhere: Others = NO_OTHERS) -> str | None:
+    """Return the question to put to whoever wrote ``word``: ``did you mean 'topic'?``."""
+    meant = nearest(word, allowed, elsewhere)
+    return None if meant is None else f"did you mean '{meant}'?"
 
 
 def _plain(word: str) -> str:

@@ -73,7 +73,7 @@ def _is_alone(value: Any, margin: str) -> bool:
 
 def _json(value: Any, margin: str) -> str:
     if _is_alone(value, margin):
-        return _json_scalar(value)
+        return encode_basestring(value) if isinstance(value, str) else scalar_text(value)
     inner = margin + _STEP
     if isinstance(value, list):
         members = [_json(each, inner) for each in value]
@@ -81,10 +81,6 @@ def _json(value: Any, margin: str) -> str:
         members = [f"{encode_basestring(key)}: {_json(value[key], inner)}" for key in value]
     first, last = "[]" if isinstance(value, list) else "{}"
     return f"{first}\n{inner}" + f",\n{inner}".join(members) + f"\n{margin}{last}"
-
-
-def _json_scalar(value: Any) -> str:
-    return encode_basestring(value) if isinstance(value, str) else scalar_text(value)
 
 
 def _yaml(value: Any, margin: str) -> str:
@@ -109,14 +105,10 @@ def _yaml_scalar(value: Any, margin: str) -> str:
     if isinstance(value, str):
         return _block(value, margin) if _is_block(value) else _quoted(value)
     written = scalar_text(value)
-    return _real(written) if isinstance(value, float) else written
-
-
-def _real(written: str) -> str:
-    """Return a number with an exponent as YAML 1.1 knows it too: ``1.0e+16``."""
     digits, has_exponent, exponent = written.partition("e")
-    if not has_exponent:
+    if not isinstance(value, float) or not has_exponent:
         return written
+    # As YAML 1.1 knows it too: ``1.0e+16``.
     point = "" if "." in digits else ".0"
     sign = "" if exponent.startswith("-") else "+"
     return f"{digits}{point}e{sign}{exponent}"
