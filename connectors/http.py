@@ -48,10 +48,7 @@ _NOT_IN_A_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]|^[ \t]|[ \t]$")
 class HeaderName(Name):
     """The name of an HTTP header."""
 
-    @property
-    def expects(self) -> str:
-        """A header name."""
-        return "a header name: letters, digits and !#$%&'*+.^_`|~-"
+    expects = "a header name: letters, digits and !#$%&'*+.^_`|~-"
 
     def read(self, value: Any) -> str:
         """Take a name that HTTP allows."""
@@ -148,11 +145,7 @@ class MostBytes(Integer):
 
     def __init__(self) -> None:
         super().__init__(min=1)
-
-    @property
-    def expects(self) -> str:
-        """An integer or null."""
-        return f"{super().expects}, or null"
+        self.expects += ", or null"
 
 
 class HttpInput(

@@ -20,7 +20,7 @@ from headrace.compiler.component.pipelineconfig import FAMILY_OF, PipelineConfig
 from headrace.compiler.component.states import PipelineState
 from headrace.compiler.schema.fields import ConnectionName
 from headrace.compiler.schema.records import Record, UnknownKey, faults_of, is_misspelt
-from headrace.compiler.schema.settings import Setting, settings
+from headrace.compiler.schema.structures import Setting, settings
 from headrace.compiler.schema.variants import untagged, variant_named
 from headrace.compiler.text.composing import FAULTS
 from headrace.compiler.text.diagnostics import (

@@ -9,8 +9,13 @@ from headrace.compiler.component.families import Component, Input, Output, Stage
 from headrace.compiler.component.states import PipelineState
 from headrace.compiler.schema.fields import ConnectionName, Identifier
 from headrace.compiler.schema.records import Record, dumped, option
-from headrace.compiler.schema.settings import settings_of, upstreams
-from headrace.compiler.schema.structures import ComponentOf, ListOf, RecordOf
+from headrace.compiler.schema.structures import (
+    ComponentOf,
+    ListOf,
+    RecordOf,
+    settings_of,
+    upstreams,
+)
 from headrace.compiler.text.diagnostics import Diagnostic, Fault, Path
 from headrace.compiler.text.documents import Site
 

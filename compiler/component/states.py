@@ -8,7 +8,7 @@ from dataclasses import replace
 from headrace.compiler.buckets import Bounds
 from headrace.compiler.schema.fields import BucketName, Integer, MessageField
 from headrace.compiler.schema.records import Record, option
-from headrace.compiler.schema.settings import Setting
+from headrace.compiler.schema.structures import Setting
 from headrace.compiler.text.diagnostics import Codes, Fault, shown
 from headrace.compiler.text.suggest import did_you_mean, one_of
 

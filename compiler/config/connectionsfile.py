@@ -15,9 +15,9 @@ from headrace.compiler.component.drafts import DraftComponent, is_refused, loade
 from headrace.compiler.component.families import Connection
 from headrace.compiler.lint.remarks import literal_references
 from headrace.compiler.schema.fields import ConnectionName, Identifier
-from headrace.compiler.schema.records import Record, faults_of, json_type, not_an_object, option
+from headrace.compiler.schema.records import Record, faults_of, json_type, of_another_type, option
 from headrace.compiler.schema.secrets import Secret, Secrets
-from headrace.compiler.schema.settings import Setting, settings_of
+from headrace.compiler.schema.structures import Setting, settings_of
 from headrace.compiler.text.diagnostics import (
     Codes,
     Diagnostic,
@@ -104,7 +104,7 @@ def load_connection(
     """
     site, value = Site(document), document.value
     if not isinstance(value, dict):
-        return None, [site.diagnose(not_an_object(value, "an object with 'id' and 'type'"))]
+        return None, [site.diagnose(of_another_type(value, "an object with 'id' and 'type'"))]
     of_name = {key: inner for key, inner in value.items() if _is_name(key, value)}
     rest = {key: inner for key, inner in value.items() if key not in of_name}
     filing, _, faults = loaded(Filing, of_name)
@@ -195,7 +195,7 @@ def _filed(
 ) -> tuple[dict[str, DraftComponent], list[Diagnostic]]:
     site = Site(document)
     if not isinstance(document.value, dict):
-        return {}, [site.diagnose(not_an_object(document.value))]
+        return {}, [site.diagnose(of_another_type(document.value))]
     said: list[Diagnostic] = []
     parts: dict[str, DraftComponent] = {}
     for name, value in document.value.items():
@@ -212,7 +212,7 @@ def _is_name(key: str, given: Collection[str]) -> bool:
 
 def _wrong_secrets(value: Any) -> Iterator[Fault]:
     if not isinstance(value, dict):
-        yield not_an_object(value)
+        yield of_another_type(value)
         return
     for name, secret in value.items():
         if not isinstance(secret, str):

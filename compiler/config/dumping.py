@@ -15,7 +15,7 @@ from headrace.compiler.component.states import BucketDeclaration
 from headrace.compiler.config.connectionsfile import misnamed
 from headrace.compiler.jsontext import encode
 from headrace.compiler.lint.rules import missing_upstream
-from headrace.compiler.schema.settings import settings_of
+from headrace.compiler.schema.structures import settings_of
 
 _Named = PipelineConfig | Connection | BucketDeclaration
 

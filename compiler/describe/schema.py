@@ -24,7 +24,7 @@ from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.config.program import ProgramShape
 from headrace.compiler.describe.reference import prose
 from headrace.compiler.schema import fields, structures, variants
-from headrace.compiler.schema.blank import SOMETHING_SEEN
+from headrace.compiler.schema.fields import SOMETHING_SEEN
 from headrace.compiler.schema.records import Record, RecordSchema, dumped
 from headrace.compiler.schema.urls import HttpUrl
 

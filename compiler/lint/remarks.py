@@ -19,7 +19,7 @@ from headrace.compiler.component.holders import Holder
 from headrace.compiler.schema.fields import ScriptText, SecretText, Strict, Text
 from headrace.compiler.schema.records import dumped
 from headrace.compiler.schema.secrets import Secret
-from headrace.compiler.schema.settings import Setting, upstreams
+from headrace.compiler.schema.structures import Setting, upstreams
 from headrace.compiler.text.composing import FAULTS
 from headrace.compiler.text.diagnostics import Codes, Diagnostic, Fault, Path, Severity, shown
 from headrace.compiler.text.suggest import did_you_mean

@@ -14,7 +14,7 @@ from itertools import islice
 
 from headrace.compiler.component.drafts import Draft, DraftComponent
 from headrace.compiler.component.families import Input
-from headrace.compiler.schema.settings import upstreams
+from headrace.compiler.schema.structures import upstreams
 from headrace.compiler.text.composing import FAULTS
 from headrace.compiler.text.diagnostics import Codes, Diagnostic, Fault, shown
 from headrace.compiler.text.suggest import did_you_mean, one_of

@@ -43,7 +43,7 @@ from headrace.compiler.runtime.wayin import LargePosts, WayIn
 from headrace.compiler.schema.records import Record
 from headrace.compiler.schema.redaction import Redaction
 from headrace.compiler.schema.secrets import Secret, Secrets
-from headrace.compiler.schema.settings import settings_of
+from headrace.compiler.schema.structures import settings_of
 from headrace.compiler.text.diagnostics import Diagnostic, Fault
 
 if TYPE_CHECKING:

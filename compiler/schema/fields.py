@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
 import marshmallow
 from marshmallow import ValidationError
 
 from headrace.compiler.jsontext import MAX_DEPTH
-from headrace.compiler.schema.blank import is_blank
-from headrace.compiler.schema.records import Record, json_type
+from headrace.compiler.schema.records import Record, of_another_type
 from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.text.diagnostics import Fault, shown, spelled
@@ -32,6 +32,25 @@ _WITH_COMMAS = re.compile(r"[0-9]{1,3}(?:[_,][0-9]{3}){1,5}|[0-9]{1,18},")
 
 _BOOLEANS = {"true": ("true", "yes", "on", "y", "1"), "false": ("false", "no", "off", "n", "0")}
 """What booleans are called where they are not written as JSON writes them."""
+
+# What nobody sees, whatever it is made of. U+2800 and U+1D159 are drawn, as nothing.
+# Source: Unicode 16, `PropList.txt` (White_Space) and `DerivedCoreProperties.txt`
+# (Default_Ignorable_Code_Point: fillers of Hangul, joiners, marks of direction, selectors of variants).
+_UNSEEN = (
+    r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    r"\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+)
+_UNSEEN_BEYOND = r"\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+_SEEN = re.compile(rf"[^\s{_UNSEEN}{_UNSEEN_BEYOND}]")
+
+SOMETHING_SEEN = rf"[^\s{_UNSEEN}]"
+"""A pattern for JSON Schema. What lies beyond the first 65,536 characters has no spelling that all of its
+readers know."""
+
+
+def is_blank(text: str) -> bool:
+    """Return whether nothing of a text can be seen."""
+    return _SEEN.search(text) is None
 
 
 def refused(
@@ -65,6 +84,12 @@ class Strict(marshmallow.fields.Field[Any]):
     """Whether null is told beside its type, as a value that says something else than leaving it out."""
     never_absent: bool = False
     """Whether leaving it out is just another way to say its default."""
+    of: ClassVar[type] = object
+    """What its values are in a decoded document."""
+    is_told: ClassVar[bool] = True
+    """Whether a value of another type is repeated where it is refused; else its type alone is told."""
+    expects: str = "a JSON value"
+    """What would be accepted, as a noun phrase."""
     type_name: str = "json"
     field_type: Any = "json"
     noun: str = ""
@@ -81,19 +106,17 @@ class Strict(marshmallow.fields.Field[Any]):
             return refused("missing-key", "this key is required", expected=self.expects)
         return self.wrong(None)
 
-    @property
-    def expects(self) -> str:
-        """What would be accepted, as a noun phrase."""
-        return "a JSON value"
-
     def wrong(self, value: Any) -> ValidationError:
         """Return the error for a value of another type."""
+        hint = self.remedy(value)
+        if not self.is_told:
+            return ValidationError([replace(of_another_type(value, self.expects), suggestion=hint)])
         return refused(
             "wrong-type",
             f"expected {self.expects}, found {shown(value)}",
             found=value,
             expected=self.expects,
-            hint=self.remedy(value) or _without_reference(value),
+            hint=hint or _without_reference(value),
         )
 
     def remedy(self, value: Any) -> str | None:
@@ -117,6 +140,8 @@ class Strict(marshmallow.fields.Field[Any]):
 
     def read(self, value: Any) -> Any:
         """Return what the option holds for a decoded value, or raise a `ValidationError`."""
+        if not isinstance(value, self.of):
+            raise self.wrong(value)
         return value
 
 
@@ -126,21 +151,13 @@ class AnyJson(Strict):
     takes_null = True
     is_null_absent = False
 
-    def read(self, value: Any) -> Any:
-        """Take it as it is."""
-        return value
-
 
 class Boolean(Strict):
     """`true` or `false`."""
 
-    type_name = "boolean"
-    field_type = "boolean"
-
-    @property
-    def expects(self) -> str:
-        """A boolean."""
-        return "true or false"
+    type_name = field_type = "boolean"
+    of = bool
+    expects = "true or false"
 
     def remedy(self, value: Any) -> str | None:
         """Return what a boolean is written as that stands in quotes, or as YAML 1.1 had it."""
@@ -150,36 +167,21 @@ class Boolean(Strict):
             return None
         return f"write {meant}, without quotes" if word == meant else f"write {meant}"
 
-    def read(self, value: Any) -> bool:
-        """Take a boolean."""
-        if type(value) is not bool:
-            raise self.wrong(value)
-        return value
-
 
 class Number(Strict):
     """Any finite JSON number, as it is written (8 stays 8)."""
 
-    type_name = "number"
-    field_type = "number"
+    type_name = field_type = "number"
+    _noun = "a number"
 
     def __init__(
         self, *, min: float | None = None, max: float | None = None, above: float | None = None
     ) -> None:
         self.min, self.max, self.above = min, max, above
+        bounds = {"of at least": min, "above": above, "of at most": max}
+        said = " and ".join(f"{word} {each}" for word, each in bounds.items() if each is not None)
+        self.expects = f"{self._noun} {said}".strip()
         super().__init__()
-
-    @property
-    def expects(self) -> str:
-        """A number and its bounds."""
-        bounds = [
-            f"of at least {self.min}" if self.min is not None else "",
-            f"above {self.above}" if self.above is not None else "",
-            f"of at most {self.max}" if self.max is not None else "",
-        ]
-        return " ".join([self._noun, " and ".join(filter(None, bounds))]).strip()
-
-    _noun = "a number"
 
     def remedy(self, value: Any) -> str | None:
         """Return the number that stands in quotes, or has a point, a comma or a unit it does not need."""
@@ -220,8 +222,7 @@ class Number(Strict):
 class Integer(Number):
     """A JSON integer: no point, no exponent, no quotes."""
 
-    type_name = "integer"
-    field_type = "integer"
+    type_name = field_type = "integer"
     _noun = "an integer"
 
     def __init__(self, *, min: int | None = 0, max: int | None = None) -> None:
@@ -236,6 +237,8 @@ class Text(Strict):
 
     type_name = "string"
     field_type: Any = "text"
+    of = str
+    expects = "a string"
 
     def __init__(self, *, fixed: Fixed | None = None, **keywords: Any) -> None:
         """Take what to do instead of a template, where the text is part of a name and holds none."""
@@ -246,11 +249,6 @@ class Text(Strict):
         """Return what to do instead, of a text that looks like a template."""
         return None if self.fixed is None else self.fixed.remedy(text)
 
-    @property
-    def expects(self) -> str:
-        """A string."""
-        return "a string"
-
     def remedy(self, value: Any) -> str | None:
         """Return that quotes make a string of it, or that the one string of a list is meant."""
         if isinstance(value, bool | int | float) and self.takes(shown(value)):
@@ -260,20 +258,11 @@ class Text(Strict):
             return None
         return f"write {spelled(only)}, without a list"
 
-    def read(self, value: Any) -> Any:
-        """Take a string."""
-        if type(value) is not str:
-            raise self.wrong(value)
-        return value
-
 
 class Name(Text):
     """A string that says something: trimmed, never blank."""
 
-    @property
-    def expects(self) -> str:
-        """A string that is not blank."""
-        return "a string that is not blank"
+    expects = "a string that is not blank"
 
     def read(self, value: Any) -> Any:
         """Take a string with something in it, without the blanks around it."""
@@ -291,10 +280,7 @@ class Identifier(Text):
 
     longest = 1000
 
-    @property
-    def expects(self) -> str:
-        """A string that is not blank."""
-        return "a string that is not blank"
+    expects = "a string that is not blank"
 
     def read(self, value: Any) -> Any:
         """Take a string with something in it."""
@@ -348,12 +334,8 @@ class ConnectionName(Identifier):
         self.connection_kind = kind
         self.type_name = f"{kind} connection"
         self.field_type = {"connection": kind}
+        self.expects = f"the name of a {kind} connection"
         super().__init__()
-
-    @property
-    def expects(self) -> str:
-        """The name of a connection."""
-        return f"the name of a {self.connection_kind} connection"
 
     def wrong(self, value: Any) -> ValidationError:
         """Return the error; of a connection that stands there itself, credentials and all, its type."""
@@ -367,17 +349,12 @@ class ConnectionName(Identifier):
 class SecretText(Text):
     """A string that may hold ``${NAME}`` references."""
 
-    @property
-    def expects(self) -> str:
-        """A string; it is never shown."""
-        return "a string, usually a ${NAME} reference"
+    is_told = False  # it may be a secret
+    expects = "a string, usually a ${NAME} reference"
 
-    def wrong(self, value: Any) -> ValidationError:
-        """Return the error; the value found may be a secret, so its type alone is told."""
-        found = json_type(value)
-        said = f"expected {self.expects}, found {found}"
-        hint = None if isinstance(value, list) else self.remedy(value)
-        return ValidationError([Fault("wrong-type", said, found, self.expects, hint)])
+    def remedy(self, value: Any) -> str | None:
+        """Return nothing of a list, which would be repeated."""
+        return None if isinstance(value, list) else super().remedy(value)
 
     def read(self, value: Any) -> Secret:
         """Take a template."""
@@ -390,10 +367,7 @@ class ScriptText(Text):
     type_name = "rhai script"
     field_type = {"script": "rhai"}
 
-    @property
-    def expects(self) -> str:
-        """A script."""
-        return "a script that is not blank"
+    expects = "a script that is not blank"
 
     def read(self, value: Any) -> str:
         """Take a text with something in it."""
@@ -413,6 +387,7 @@ class Choice(Strict):
     """
 
     noun = "word"
+    of = str
 
     def __init__(
         self,
@@ -428,12 +403,8 @@ class Choice(Strict):
         self.is_null_absent = not never_absent and not null_word
         self.type_name = " | ".join(words)
         self.field_type = {"enum": list(words)}
+        self.expects = "one of " + ", ".join(words)
         super().__init__()
-
-    @property
-    def expects(self) -> str:
-        """The words."""
-        return "one of " + ", ".join(self.words)
 
     def deserialize(self, value: Any, *positional: Any, **keywords: Any) -> Any:
         """Read an unquoted YAML null as the word ``null`` where that is a choice."""
@@ -451,9 +422,8 @@ class Choice(Strict):
 
     def read(self, value: Any) -> str:
         """Take one of the words."""
-        if type(value) is not str:
-            raise self.wrong(value)
-        if value not in self.words:
+        word: str = super().read(value)
+        if word not in self.words:
             raise refused(
                 "not-a-choice",
                 f"expected {self.expects}, found {shown(value)}",
@@ -461,4 +431,4 @@ class Choice(Strict):
                 expected=self.expects,
                 hint=self.remedy(value),
             )
-        return value
+        return word

@@ -189,7 +189,7 @@ class RecordSchema(marshmallow.Schema):
     def absent_nulls(self, data: Any, **_: Any) -> Any:
         """Refuse what is no object; drop the nulls that say nothing."""
         if not isinstance(data, dict):
-            raise ValidationError([not_an_object(data, object_of(self.record))])
+            raise ValidationError([of_another_type(data, object_of(self.record))])
         return {
             key: value
             for key, value in data.items()
@@ -323,8 +323,8 @@ def object_of(record: type[Record]) -> str:
     return "an object with any of " + ", ".join(f"'{wire}'" for wire in options)
 
 
-def not_an_object(value: Any, expected: str = "an object") -> Fault:
-    """Return the fault for something else where an object belongs.
+def of_another_type(value: Any, expected: str = "an object") -> Fault:
+    """Return the fault for a value of another type than is expected.
 
     Only its type is told: credentials are at home in objects, and may have been put in their place.
     """

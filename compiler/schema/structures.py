@@ -1,17 +1,25 @@
-"""The fields that hold other fields: lists, objects by name, records, components."""
+"""The fields that hold other fields: lists, objects by name, records, components; and what a record holds,
+however deep in it, setting by setting: that is what rules look through."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from marshmallow import ValidationError
 
-from headrace.compiler.schema.fields import AnyJson, Identifier, SecretText, Strict, Text
-from headrace.compiler.schema.records import Record, faults_of, not_an_object, object_of
+from headrace.compiler.schema.fields import (
+    AnyJson,
+    Identifier,
+    PipelineId,
+    SecretText,
+    Strict,
+    Text,
+)
+from headrace.compiler.schema.records import Record, faults_of, object_of
 from headrace.compiler.text.composing import FAULTS
-from headrace.compiler.text.diagnostics import Fault, shown, spelled
+from headrace.compiler.text.diagnostics import Fault, Path, shown, spelled
 
 _LONGEST_KIND = 40
 """A longer word is no kind."""
@@ -24,6 +32,7 @@ class ListOf(Strict):
     """
 
     is_null_absent = False
+    of = list
 
     def __init__(
         self,
@@ -37,31 +46,22 @@ class ListOf(Strict):
         self.at_least, self.at_most = at_least, at_most
         self.noun = noun or inner.noun or inner.type_name
         self.type_name = f"list of {noun or inner.type_name}"
+        self.field_type = {"list": inner}  # as an unnamed field
+        count = {1: "one", 2: "two"}.get(at_least, str(at_least))
+        least = f"at least {count} " if at_least else ""
+        self.expects = f"a list of {least}{self.noun}{'' if at_least == 1 else 's'}"
         super().__init__()
-
-    @property
-    def field_type(self) -> Any:
-        """The element, as an unnamed field."""
-        return {"list": self.inner}
 
     @property
     def keys_inside(self) -> Collection[str]:  # type: ignore[override]
         """Those of its elements."""
         return self.inner.keys_inside
 
-    @property
-    def expects(self) -> str:
-        """A list of what, and its least length."""
-        if self.at_least == 0:
-            return f"a list of {self.noun}s"
-        count = {1: "one", 2: "two"}.get(self.at_least, str(self.at_least))
-        return f"a list of at least {count} {self.noun}{'s' if self.at_least > 1 else ''}"
-
     def remedy(self, value: Any) -> str | None:
         """Return that one element makes a list as well, if it is one, or how one is written."""
         if isinstance(self.inner, Text) and isinstance(value, str) and self.inner.takes(value):
-            is_secret = isinstance(self.inner, SecretText)
-            return "write [...]" if is_secret else f"write {spelled(_parted(value))}"
+            parted = spelled([part.strip() for part in value.split(",")])
+            return f"write {'[...]' if isinstance(self.inner, SecretText) else parted}"
         is_telling = isinstance(value, dict) and type(self.inner) is not AnyJson
         if is_telling and self.inner.takes(value):
             return "put it in a list: [ ... ]"
@@ -70,18 +70,20 @@ class ListOf(Strict):
 
     def read(self, value: Any) -> Any:
         """Read every element and tell all that is wrong with them."""
-        if not isinstance(value, list):
-            raise self.wrong(value)
-        if len(value) < self.at_least:
-            raise self._of_another_length(value, self.expects)
-        if self.at_most is not None and len(value) > self.at_most:
-            raise self._of_another_length(value, f"at most {self.at_most:,} {self.noun}s")
-        return tuple(_each(value, self.inner.deserialize))
+        listed: list[Any] = super().read(value)
+        expected = None
+        if len(listed) < self.at_least:
+            expected = self.expects
+        elif self.at_most is not None and len(listed) > self.at_most:
+            expected = f"at most {self.at_most:,} {self.noun}s"
+        if expected is not None:
+            found = f"a list of {len(listed):,}" if listed else "an empty list"
+            said = f"expected {expected}, found {found}"
+            raise ValidationError([Fault("out-of-range", said, found, expected)])
+        return tuple(_each_read(enumerate(listed), self._element))
 
-    def _of_another_length(self, value: list[Any], expected: str) -> ValidationError:
-        found = f"a list of {len(value):,}" if value else "an empty list"
-        said = f"expected {expected}, found {found}"
-        return ValidationError([Fault("out-of-range", said, found, expected)])
+    def _element(self, _: int, value: Any) -> Any:
+        return self.inner.deserialize(value)
 
 
 class ObjectOf(Strict):
@@ -91,23 +93,15 @@ class ObjectOf(Strict):
     """
 
     type_name = "object"
+    of = dict
     names: ClassVar[Text] = Identifier()
 
     def __init__(self, inner: Strict, *, noun: str, null_is_absent: bool = False) -> None:
         self.inner = inner
         self.noun = noun
         self.is_null_absent = null_is_absent
+        self.expects = f"an object of {noun}s by name"
         super().__init__()
-
-    @property
-    def field_type(self) -> Any:
-        """An object of any keys: the wire has no word for one."""
-        return "json"
-
-    @property
-    def expects(self) -> str:
-        """An object."""
-        return f"an object of {self.noun}s by name"
 
     def remedy(self, value: Any) -> str | None:
         """Return how a name that stands alone is declared, if nothing else need be said of it."""
@@ -120,79 +114,44 @@ class ObjectOf(Strict):
 
     def read(self, value: Any) -> Any:
         """Read every value, and tell all that is wrong with them and with their names."""
-        if not isinstance(value, dict):
-            raise self.wrong(value)
-        read, wrong = {}, {}
-        for name, inner in value.items():
-            try:
-                self._check(name)
-                read[name] = self.inner.deserialize(inner)
-            except ValidationError as error:
-                wrong[name] = error.messages
-                if len(wrong) == FAULTS:
-                    break
-        if wrong:
-            raise ValidationError(wrong)
-        return read
+        named: dict[str, Any] = super().read(value)
+        return dict(zip(named, _each_read(named.items(), self._member), strict=True))
 
-    def _check(self, name: str) -> None:
-        """Raise what is wrong with a name, at the name."""
+    def _member(self, name: str, value: Any) -> Any:
         try:
             self.names.read(name)
         except ValidationError as error:
             faults = [replace(fault, on_key=True) for fault in faults_of(error)]
             raise ValidationError(faults) from None
+        return self.inner.deserialize(value)
 
 
 class AnyObject(Strict):
     """An object of whatever values."""
 
     type_name = "object"
-
-    @property
-    def expects(self) -> str:
-        """An object."""
-        return "an object"
-
-    def read(self, value: Any) -> dict[str, Any]:
-        """Take an object."""
-        if not isinstance(value, dict):
-            raise ValidationError([not_an_object(value)])
-        return value
+    of = dict
+    is_told = False
+    expects = "an object"
 
 
 class RecordOf(Strict):
     """An object that is a record of its own."""
 
     type_name = "object"
+    of = dict
+    is_told = False  # credentials are at home in objects, and may have been put in their place
 
     def __init__(self, record: type[Record]) -> None:
         self.record = record
+        self.keys_inside = record.options()
+        self.field_type = {"object": record}
+        self.expects = object_of(record)
         super().__init__()
-
-    @property
-    def keys_inside(self) -> Collection[str]:  # type: ignore[override]
-        """Those of the record."""
-        return self.record.options()
-
-    @property
-    def field_type(self) -> Any:
-        """The record it holds."""
-        return {"object": self.record}
 
     def form(self, value: Any) -> str | None:
         """Return what the record needs."""
         return written(self.record)
-
-    @property
-    def expects(self) -> str:
-        """An object with its keys."""
-        return object_of(self.record)
-
-    def wrong(self, value: Any) -> ValidationError:
-        """Return the error for what is no object, of which the type alone is told."""
-        fault = not_an_object(value, self.expects)
-        return ValidationError([replace(fault, suggestion=self.remedy(value))])
 
     def remedy(self, value: Any) -> str | None:
         """Return how nothing is said, where a record needs nothing, or the one thing it needs."""
@@ -205,9 +164,7 @@ class RecordOf(Strict):
 
     def read(self, value: Any) -> Any:
         """Read the record."""
-        if not isinstance(value, dict):
-            raise self.wrong(value)
-        return self.record.load(value)
+        return self.record.load(super().read(value))
 
 
 class ComponentOf(Strict):
@@ -218,12 +175,8 @@ class ComponentOf(Strict):
     def __init__(self, family: str) -> None:
         self.family = self.type_name = family
         self.field_type = {"component": family}
+        self.expects = f"an {family}" if family[0] in "io" else f"a {family}"
         super().__init__()
-
-    @property
-    def expects(self) -> str:
-        """A component."""
-        return f"an {self.family}" if self.family[0] in "io" else f"a {self.family}"
 
     def form(self, value: Any) -> str | None:
         """Return a component of the kind that stands there alone."""
@@ -242,21 +195,52 @@ def written(record: type[Record]) -> str:
     return "{ " + ", ".join(f"{key}: ..." for key in keys) + " }"
 
 
-def _parted(text: str) -> list[str]:
-    """Return what a text lists that has commas between."""
-    return [part.strip() for part in text.split(",")]
-
-
-def _each(values: Iterable[Any], read: Callable[[Any], Any]) -> list[Any]:
-    """Read every element, collecting what is wrong under its index, up to so many."""
+def _each_read(entries: Iterable[tuple[Any, Any]], read: Callable[[Any, Any], Any]) -> list[Any]:
+    """Read every entry, collecting what is wrong under its key, up to so many."""
     loaded, wrong = [], {}
-    for index, value in enumerate(values):
+    for key, value in entries:
         try:
-            loaded.append(read(value))
+            loaded.append(read(key, value))
         except ValidationError as error:
-            wrong[index] = error.messages
+            wrong[key] = error.messages
             if len(wrong) == FAULTS:
                 break
     if wrong:
         raise ValidationError(wrong)
     return loaded
+
+
+Setting = tuple[Path, Strict, Any]
+"""Where it stands in the record, the field it was read by, and what it holds."""
+
+
+def settings(record: type[Record], values: Mapping[str, Any], path: Path = ()) -> Iterator[Setting]:
+    """Yield every single setting of a record, also inside what it holds.
+
+    ``values`` by wire name; what is absent is left out.
+    """
+    for wire, known in record.options().items():
+        if values.get(wire) is not None:
+            yield from _inside(known.field, values[wire], (*path, wire))
+
+
+def settings_of(record: Record) -> Iterator[Setting]:
+    """Yield the settings of a record that has been read."""
+    return settings(type(record), record.values())
+
+
+def upstreams(found: Iterable[Setting]) -> Iterator[tuple[Path, str]]:
+    """Yield the pipelines that settings name, each with its path."""
+    for path, field, value in found:
+        if isinstance(field, PipelineId):
+            yield path, value
+
+
+def _inside(field: Any, value: Any, path: Path) -> Iterator[Setting]:
+    if isinstance(value, Record):
+        yield from settings(type(value), value.values(), path)
+    elif isinstance(field, ListOf) and isinstance(value, tuple):
+        for index, item in enumerate(value):
+            yield from _inside(field.inner, item, (*path, index))
+    else:
+        yield path, field, value

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import re
 from typing import Any
-from urllib.parse import SplitResult, unquote, urlsplit
-
-from marshmallow import ValidationError
+from urllib.parse import unquote, urlsplit
 
 from headrace.compiler.schema.fields import Text, refused
-from headrace.compiler.schema.records import json_type
 from headrace.compiler.schema.redaction import HIDDEN
-from headrace.compiler.text.diagnostics import Codes, Fault, shown
+from headrace.compiler.text.diagnostics import Codes, shown
 
 CODES: Codes = {
     "not-a-url": "A url is malformed, or of a scheme that the component does not take.",
@@ -65,16 +62,12 @@ class ParsedUrl:
 class HttpUrl(Text):
     """An absolute http or https url."""
 
-    @property
-    def expects(self) -> str:
-        """A url."""
-        return "an absolute http or https url"
+    expects = "an absolute http or https url"
+    is_told = False  # it may hold a password
 
-    def wrong(self, value: Any) -> ValidationError:
-        """Return the error; a url in the value may hold a password, so its type alone is told."""
-        found = json_type(value)
-        fault = Fault("wrong-type", f"expected {self.expects}, found {found}", found, self.expects)
-        return ValidationError([fault])
+    def remedy(self, value: Any) -> str | None:
+        """Return nothing: it would repeat the value."""
+        return None
 
     def read(self, value: Any) -> ParsedUrl:
         """Take a url that can be requested."""
@@ -101,10 +94,6 @@ def _objection(text: str) -> str | None:
         return "its host is malformed"
     if parts.fragment:
         return "it has a fragment ('#...'), which is never sent"
-    return _authority_objection(parts)
-
-
-def _authority_objection(parts: SplitResult) -> str | None:
     try:
         port = parts.port
     except ValueError:

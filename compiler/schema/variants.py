@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 from marshmallow import ValidationError
 
 from headrace.compiler.schema.fields import MessageField, Name, Strict, Text, refused
-from headrace.compiler.schema.records import Option, Record, faults_of, not_an_object
+from headrace.compiler.schema.records import Record, faults_of, of_another_type
 from headrace.compiler.text.diagnostics import Codes, Fault, printable, shown, spelled
 from headrace.compiler.text.suggest import Others, did_you_mean, nearest, others
 
@@ -24,9 +24,12 @@ class VariantOf(Strict):
     """An object tagged by `type`: one of the variants of a `Tagged` root."""
 
     noun = "object"
+    of = dict
+    is_told = False  # it is told in what to write, or not at all
 
     def __init__(self, union: type[Tagged]) -> None:
         self.union = union
+        self.field_type = {"union": union}
         super().__init__()
 
     @property
@@ -35,24 +38,14 @@ class VariantOf(Strict):
         return " | ".join(self.union.variants)
 
     @property
-    def field_type(self) -> Any:
-        """The union."""
-        return {"union": self.union}
-
-    @property
     def keys_inside(self) -> Collection[str]:  # type: ignore[override]
         """Those of all variants."""
         return {key for variant in self.union.variants.values() for key in variant.options()}
 
     @property
-    def expects(self) -> str:
+    def expects(self) -> str:  # type: ignore[override]
         """An object with a known `type`."""
         return _tagged(self.union.variants)
-
-    def wrong(self, value: Any) -> ValidationError:
-        """Return the error for what is no object; it is told in what to write, or not at all."""
-        fault = not_an_object(value, self.expects)
-        return ValidationError([replace(fault, suggestion=self.remedy(value))])
 
     def remedy(self, value: Any) -> str | None:
         """Return the objects that a value makes which stands there alone: ``5`` a number."""
@@ -75,9 +68,7 @@ class VariantOf(Strict):
 
     def read(self, value: Any) -> Any:
         """Read the variant that the tag names."""
-        if not isinstance(value, dict):
-            raise self.wrong(value)
-        return variant_of(value, self.union.variants)
+        return variant_of(super().read(value), self.union.variants)
 
 
 class Tagged(Record):
@@ -130,7 +121,7 @@ def variant_named(value: Any, variants: Mapping[str, type[_R]]) -> type[_R]:
     """
     words = ", ".join(variants)
     if not isinstance(value, dict):
-        fault = not_an_object(value, _tagged(variants))
+        fault = of_another_type(value, _tagged(variants))
         raise ValidationError([replace(fault, suggestion=_tag_alone(value, variants))])
     if "type" not in value:
         hint = _around(value, variants) or _renamed(value, variants) or _best_fit(value, variants)
@@ -180,12 +171,13 @@ def _around(value: Mapping[str, Any], variants: Mapping[str, type[Record]]) -> s
 def _renamed(value: Mapping[str, Any], variants: Mapping[str, type[Record]]) -> str | None:
     """Return that a key is `type` here, of one that nothing reads and that says a kind."""
     known = {key for variant in variants.values() for key in variant.options()}
-    said = [key for key, kind in value.items() if key not in known and _is_kind(kind, variants)]
+    kinds = {*variants, *other_kinds(variants)}
+    said = [
+        key
+        for key, kind in value.items()
+        if key not in known and isinstance(kind, str) and kind in kinds
+    ]
     return f"write 'type' instead of '{printable(said[0])}'" if len(said) == 1 else None
-
-
-def _is_kind(word: Any, variants: Mapping[str, type[Record]]) -> bool:
-    return isinstance(word, str) and (word in variants or word in other_kinds(variants))
 
 
 def _best_fit(value: Mapping[str, Any], variants: Mapping[str, type[Record]]) -> str | None:
@@ -216,13 +208,9 @@ def _made(tag: str, variant: type[Record], value: Any) -> str | None:
     needed = [known for known in options if known.required]
     if len(needed) != 1 or not needed[0].field.takes(value):  # type: ignore[attr-defined]
         return None
-    return f"{{ type: {tag}, {needed[0].wire}: {_told(value, needed[0])} }}"
-
-
-def _told(value: Any, known: Option) -> str:
-    """Return a value as a suggestion repeats it: never one that may be a credential."""
-    is_plain = not isinstance(value, str) or type(known.field) in (Text, Name, MessageField)
-    return spelled(value) if is_plain else "..."
+    # Never one that may be a credential.
+    is_plain = not isinstance(value, str) or type(needed[0].field) in (Text, Name, MessageField)
+    return f"{{ type: {tag}, {needed[0].wire}: {spelled(value) if is_plain else '...'} }}"
 
 
 def _written(tag: str, variant: type[Record], given: Collection[str] = ()) -> str:

@@ -11,10 +11,7 @@ from headrace.compiler.text.diagnostics import shown
 class FilePath(Name):
     """A path as a file system takes it."""
 
-    @property
-    def expects(self) -> str:
-        """A path."""
-        return "a path"
+    expects = "a path"
 
     def read(self, value: Any) -> str:
         """Take a path without the one character that ends it for the system."""
@@ -29,10 +26,7 @@ class FilePath(Name):
 class InnerPath(FilePath):
     """A path that stays under the directory it is relative to, links aside."""
 
-    @property
-    def expects(self) -> str:
-        """A path without ways out."""
-        return "a relative path without '.' and '..'"
+    expects = "a relative path without '.' and '..'"
 
     def read(self, value: Any) -> str:
         """Take a relative path that only descends."""

@@ -52,10 +52,7 @@ class TopicName(Name):
     Source: https://kafka.apache.org/documentation/ (`kafka.common.Topic`).
     """
 
-    @property
-    def expects(self) -> str:
-        """A topic."""
-        return "a topic: at most 249 letters, digits and ._-"
+    expects = "a topic: at most 249 letters, digits and ._-"
 
     def read(self, value: Any) -> str:
         """Take a name that brokers take."""

@@ -61,10 +61,7 @@ nothing, to a client that has one in its id."""
 class MqttTopicName(Name):
     """The name of a topic: what messages are published to."""
 
-    @property
-    def expects(self) -> str:
-        """A topic."""
-        return "a topic, such as plant/press/3, without + and #"
+    expects = "a topic, such as plant/press/3, without + and #"
 
     def read(self, value: Any) -> str:
         """Take a name that can be published to."""
@@ -95,10 +92,7 @@ class MqttTopicName(Name):
 class TopicFilter(MqttTopicName):
     """A topic, or a pattern of topics; a shared one begins with ``$share/<group>/``."""
 
-    @property
-    def expects(self) -> str:
-        """A filter."""
-        return "a topic or a filter: + for one level, # at the end for all that follow"
+    expects = "a topic or a filter: + for one level, # at the end for all that follow"
 
     def check(self, topic: str) -> None:
         """Refuse wildcards that are not a level of their own, and shares without a group."""

@@ -33,15 +33,9 @@ class Subject(Name):
 
     def __init__(self, *, takes_wildcards: bool = False, fixed: Fixed | None = None) -> None:
         self.takes_wildcards = takes_wildcards
+        wildcards = "; '*' is any one token, '>' at the end any number" if takes_wildcards else ""
+        self.expects = f"tokens joined by dots, such as plant.press.temp{wildcards}"
         super().__init__(fixed=fixed)
-
-    @property
-    def expects(self) -> str:
-        """A subject."""
-        wildcards = (
-            "; '*' is any one token, '>' at the end any number" if self.takes_wildcards else ""
-        )
-        return f"tokens joined by dots, such as plant.press.temp{wildcards}"
 
     def read(self, value: Any) -> str:
         """Take a subject that a server takes."""

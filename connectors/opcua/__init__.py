@@ -56,10 +56,7 @@ MOST_MILLISECONDS = 86_400_000
 class NodeIdText(Text):
     """A node id in the server's own notation."""
 
-    @property
-    def expects(self) -> str:
-        """A node id."""
-        return FORMS
+    expects = FORMS
 
     def read(self, value: Any) -> str:
         """Take a node id that can be one."""

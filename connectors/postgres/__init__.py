@@ -45,10 +45,7 @@ _HOST = re.compile(r"[^\s:/@,\[\]\x00-\x1f\x7f]+|[0-9A-Fa-f:.]+(%\w+)?")
 class Host(Name):
     """The name or the address of a host, without a port."""
 
-    @property
-    def expects(self) -> str:
-        """A host."""
-        return "a host name or an IP address"
+    expects = "a host name or an IP address"
 
     def read(self, value: Any) -> str:
         """Take what can be looked up."""

@@ -38,10 +38,7 @@ DIRECTIVES = {
 class S3BucketName(Name):
     """The name of a bucket."""
 
-    @property
-    def expects(self) -> str:
-        """A bucket name."""
-        return "3 to 255 letters, digits, '.', '-' and '_', a letter or digit at both ends"
+    expects = "3 to 255 letters, digits, '.', '-' and '_', a letter or digit at both ends"
 
     def read(self, value: Any) -> str:
         """Take a name that a bucket can have."""
@@ -51,10 +48,7 @@ class S3BucketName(Name):
 class Region(Name):
     """The name of a region, which stands in host names."""
 
-    @property
-    def expects(self) -> str:
-        """A region."""
-        return "letters, digits and '-', as in eu-central-1"
+    expects = "letters, digits and '-', as in eu-central-1"
 
     def read(self, value: Any) -> str:
         """Take a name that can stand in a host name."""
@@ -71,10 +65,7 @@ def _matching(pattern: re.Pattern[str], text: str, what: str, expected: str) -> 
 class Prefix(Text):
     """Where objects land: steps joined by slashes, without those around it; may be empty."""
 
-    @property
-    def expects(self) -> str:
-        """A prefix."""
-        return "steps joined by '/', none of them '.' or '..'"
+    expects = "steps joined by '/', none of them '.' or '..'"
 
     def read(self, value: Any) -> str:
         """Take it without the blanks and slashes around it."""
@@ -96,12 +87,9 @@ class Prefix(Text):
 class PartitionPrefix(Prefix):
     """The same with directives for the time at which a part was opened; not empty."""
 
-    @property
-    def expects(self) -> str:
-        """A partition."""
-        return "steps such as 'year=%Y/month=%m', with " + ", ".join(
-            f"%{each}" for each in DIRECTIVES
-        )
+    expects = "steps such as 'year=%Y/month=%m', with " + ", ".join(
+        f"%{each}" for each in DIRECTIVES
+    )
 
     def read(self, value: Any) -> str:
         """Take a text whose every ``%`` begins a directive that is known."""

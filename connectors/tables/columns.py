@@ -40,10 +40,7 @@ class ColumnName(Text):
 
     noun = "column name"
 
-    @property
-    def expects(self) -> str:
-        """An identifier."""
-        return "letters, digits and underscores, no digit first"
+    expects = "letters, digits and underscores, no digit first"
 
     def read(self, value: Any) -> str:
         """Take an identifier."""
@@ -53,12 +50,7 @@ class ColumnName(Text):
 class TableName(Text):
     """The name of a table, alone or behind that of its schema or database."""
 
-    @property
-    def expects(self) -> str:
-        """One or two identifiers."""
-        return (
-            "one name, or two joined by a dot, of letters, digits and underscores, no digit first"
-        )
+    expects = "one name, or two joined by a dot, of letters, digits and underscores, no digit first"
 
     def read(self, value: Any) -> str:
         """Take one or two identifiers."""

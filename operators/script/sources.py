@@ -31,10 +31,7 @@ _LONE_RETURN = re.compile(r"\r(?!\n)")
 class ScriptPath(Name):
     """The path of a script file below the config's directory."""
 
-    @property
-    def expects(self) -> str:
-        """A path that only descends."""
-        return "a path below the config's directory, without '.' and '..'"
+    expects = "a path below the config's directory, without '.' and '..'"
 
     def read(self, value: Any) -> str:
         """Take a relative path that only descends."""

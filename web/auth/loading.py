@@ -13,7 +13,7 @@ from typing import Any
 from headrace.compiler.component.drafts import is_refused, loaded
 from headrace.compiler.lint.remarks import taken_literally
 from headrace.compiler.schema.secrets import Secrets
-from headrace.compiler.schema.settings import settings, settings_of
+from headrace.compiler.schema.structures import settings, settings_of
 from headrace.compiler.text.diagnostics import (
     Diagnostic,
     Fault,

@@ -38,10 +38,7 @@ MOST_IDLE_SECONDS = 365 * _DAY
 class UserName(Identifier):
     """A name to sign in with."""
 
-    @property
-    def expects(self) -> str:
-        """A name that HTTP Basic can carry."""
-        return "a name that is not blank, without ':' and control characters"
+    expects = "a name that is not blank, without ':' and control characters"
 
     def read(self, value: Any) -> Any:
         """Take a name that can be sent: in HTTP Basic the first colon ends it (RFC 7617)."""

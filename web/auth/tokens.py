@@ -36,7 +36,7 @@ from joserfc.util import urlsafe_b64decode
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import HeadraceError
-from headrace.compiler.schema.blank import is_blank
+from headrace.compiler.schema.fields import is_blank
 from headrace.web.auth.access import Access
 from headrace.web.auth.keyset import MOST_RSA_BITS, SigningKey
 from headrace.web.auth.settingsfile import JwtAuth

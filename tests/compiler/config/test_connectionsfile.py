@@ -20,7 +20,7 @@ from headrace.compiler.config.connectionsfile import (
 from headrace.compiler.schema.fields import Text
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.secrets import Secret, Secrets
-from headrace.compiler.schema.settings import settings_of
+from headrace.compiler.schema.structures import settings_of
 from headrace.compiler.text.diagnostics import Fault
 from headrace.compiler.text.documents import read
 from tests.compiler.catalogued import (

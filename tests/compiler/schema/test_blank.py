@@ -10,8 +10,14 @@ import pytest
 from marshmallow import ValidationError
 
 from headrace.compiler.config.connectionsfile import load_connection
-from headrace.compiler.schema.blank import SOMETHING_SEEN, is_blank
-from headrace.compiler.schema.fields import BucketName, ConnectionName, Identifier, Name
+from headrace.compiler.schema.fields import (
+    SOMETHING_SEEN,
+    BucketName,
+    ConnectionName,
+    Identifier,
+    Name,
+    is_blank,
+)
 from headrace.compiler.schema.records import faults_of
 from headrace.compiler.text.documents import read
 from tests.compiler.catalogued import CATALOGUE

@@ -2,8 +2,7 @@
 
 from headrace.compiler.schema.fields import Integer, Text
 from headrace.compiler.schema.records import Record, option
-from headrace.compiler.schema.settings import settings, settings_of
-from headrace.compiler.schema.structures import ListOf, RecordOf
+from headrace.compiler.schema.structures import ListOf, RecordOf, settings, settings_of
 
 
 class Drawer(Record):

@@ -21,10 +21,9 @@ from headrace.compiler.component.states import BucketDeclaration
 from headrace.compiler.config.dumping import Snapshot
 from headrace.compiler.config.program import load_pipeline
 from headrace.compiler.schema import fields
-from headrace.compiler.schema.blank import is_blank
+from headrace.compiler.schema.fields import is_blank
 from headrace.compiler.schema.records import Record
-from headrace.compiler.schema.settings import settings_of
-from headrace.compiler.schema.structures import ListOf, ObjectOf, RecordOf
+from headrace.compiler.schema.structures import ListOf, ObjectOf, RecordOf, settings_of
 from headrace.compiler.schema.urls import HttpUrl
 from headrace.compiler.schema.variants import VariantOf, untagged
 from headrace.compiler.text.documents import read

@@ -45,11 +45,7 @@ class BucketEntries(ObjectOf):
 
     def __init__(self) -> None:
         super().__init__(AnyObject(), noun="entry", null_is_absent=True)
-
-    @property
-    def expects(self) -> str:
-        """An object of objects."""
-        return "an object that has an object of values under each key"
+        self.expects = "an object that has an object of values under each key"
 
 
 class PipelineDryRunRequest(Record):
