@@ -106,7 +106,8 @@ class ForEditors(Rendering):
         words: dict[str | None, str] = {}
         for tag, variant in variants.items():
             for word in self.tagged(tag).get("enum", [tag]):
-                words[word] = _first(prose(variant))
+                # Its first paragraph, on one line.
+                words[word] = " ".join((prose(variant) or "").partition("\n\n")[0].split())
         return {
             "description": f"Which {_words(name)} it is.",
             "enum": [*words],
@@ -130,11 +131,6 @@ def _exactly_one(wires: tuple[str, ...]) -> Schema:
         return given
     none = {"properties": {other: {"type": "null"} for other in others}}
     return {"if": given, "then": none, "else": _exactly_one(tuple(others))}
-
-
-def _first(text: str | None) -> str:
-    """Return the first paragraph, on one line."""
-    return " ".join((text or "").partition("\n\n")[0].split())
 
 
 def _title(record: type[Record]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from headrace.compiler.component.catalogue import Catalogue
@@ -15,7 +15,6 @@ from headrace.compiler.component.envelopes import SHARED_METADATA
 from headrace.compiler.component.families import Component, Input
 from headrace.compiler.schema.fields import Strict
 from headrace.compiler.schema.records import Option, Record
-from headrace.compiler.schema.variants import Tagged
 
 # What follows a docstring's prose is for whoever reads the code.
 _HEADING = re.compile(r"^(Shape|Units|Raises|Source):", re.MULTILINE)
@@ -28,6 +27,7 @@ def component_docs(catalogue: Catalogue) -> list[dict[str, Any]]:
 
 def component_doc(component: type[Component]) -> dict[str, Any]:
     """Return the ComponentDoc of one component."""
+    attached = {**SHARED_METADATA, **component.attaches} if issubclass(component, Input) else {}
     variants = [
         {"name": option.wire, "fields": list(_option_docs(option.field.record))}  # type: ignore[attr-defined]
         for option in map(component.options().__getitem__, component.one_of)
@@ -38,7 +38,7 @@ def component_doc(component: type[Component]) -> dict[str, Any]:
         "description": prose(component),
         "fields": list(_option_docs(component)),
         "variants": variants,
-        "metadata": list(_metadata_docs(component)),
+        "metadata": [{"name": name, "description": said} for name, said in attached.items()],
     }
 
 
@@ -89,18 +89,10 @@ def _field_type(field: Strict) -> Any:
         case {"object": record}:
             return {"object": list(_option_docs(record))}
         case {"union": root}:
-            return {"union": {"tag": "type", "variants": _variant_docs(root)}}
+            tagged = [
+                {"name": tag, "fields": list(_option_docs(variant))}
+                for tag, variant in root.variants.items()
+            ]
+            return {"union": {"tag": "type", "variants": tagged}}
         case plain:
             return plain
-
-
-def _variant_docs(root: type[Tagged]) -> list[dict[str, Any]]:
-    return [
-        {"name": tag, "fields": list(_option_docs(variant))}
-        for tag, variant in root.variants.items()
-    ]
-
-
-def _metadata_docs(component: type[Component]) -> Iterable[dict[str, str]]:
-    attached = {**SHARED_METADATA, **component.attaches} if issubclass(component, Input) else {}
-    return ({"name": name, "description": said} for name, said in attached.items())

@@ -10,7 +10,6 @@ Source: https://apispec.readthedocs.io/ (its marshmallow plugin walks the schema
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import singledispatchmethod
 from typing import Any
 
 import marshmallow
@@ -60,7 +59,12 @@ def rendered(
             describing.union(family.capitalize(), catalogue.family(family))
         spec.components.schema("Config", schema=described_by(PipelineConfig))
         spec.components.schema("Buckets", describing.takes(ProgramShape.options()["state"].field))
-        spec.components.schema("Connections", _connections())
+        connections = {
+            "type": "object",
+            "description": "Named credentials: connection name to connection.",
+            "additionalProperties": {"$ref": f"{OPENAPI}Connection"},
+        }
+        spec.components.schema("Connections", connections)
     for record in records:
         describing.record(record)
     schemas: dict[str, Schema] = spec.components.schemas
@@ -144,78 +148,52 @@ class Rendering(OpenAPIConverter):
             return takes | {"type": [takes["type"], "null"]}
         return {"anyOf": [takes, {"type": "null"}]}
 
-    @singledispatchmethod
     def takes(self, field: fields.Strict) -> Schema:
-        """Return the schema of one field's values: of any JSON, if nothing below knows better."""
+        """Return the schema of one field's values: of any JSON, if nothing here knows better."""
+        match field:
+            case fields.Boolean():
+                return {"type": "boolean"}
+            case fields.Integer():
+                return {"type": "integer", **_bounds(field)}
+            case fields.Number():
+                return {"type": "number", **_bounds(field)}
+            case HttpUrl():
+                return {"type": "string", "pattern": r"^\s*[Hh][Tt][Tt][Pp][Ss]?://"}
+            case fields.Identifier():
+                return {"type": "string", "pattern": SOMETHING_SEEN, "maxLength": field.longest}
+            case fields.Name():
+                return {"type": "string", "pattern": SOMETHING_SEEN}
+            case fields.Text():
+                return {"type": "string"}
+            case fields.Choice():
+                words: Schema = {"type": "string", "enum": [*field.words]}
+                # An unquoted null of YAML is read as the word.
+                return self.or_null(words) if field.null_word else words
+            case structures.ListOf():
+                least = {"minItems": field.at_least} if field.at_least else {}
+                most = {} if field.at_most is None else {"maxItems": field.at_most}
+                return {"type": "array", "items": self.takes(field.inner), **least, **most}
+            case structures.ObjectOf():
+                # No name can be anything but a string, and a validator need not be told so again.
+                names = {
+                    word: said for word, said in self.takes(field.names).items() if word != "type"
+                }
+                values = self.takes(field.inner)
+                return {"type": "object", "propertyNames": names, "additionalProperties": values}
+            case structures.AnyObject():
+                # With a name, and with its keys said aloud: generators of clients make a class of the one,
+                # and take an object that says nothing of its keys for one that has none.
+                if ANY_OBJECT not in self.spec.components.schemas:
+                    said = {"type": "object", "additionalProperties": True}
+                    self.spec.components.schema(ANY_OBJECT, {"description": field.__doc__, **said})
+                return {"$ref": OPENAPI + ANY_OBJECT}
+            case structures.RecordOf():
+                return self.record(field.record)
+            case variants.VariantOf():
+                return self.union(field.union.__name__, field.union.variants)
+            case structures.ComponentOf():
+                return {"$ref": OPENAPI + field.family.capitalize()}
         return {}
-
-    @takes.register
-    def _(self, field: fields.Boolean) -> Schema:
-        return {"type": "boolean"}
-
-    @takes.register
-    def _(self, field: fields.Number) -> Schema:
-        return {"type": "number", **_bounds(field)}
-
-    @takes.register
-    def _(self, field: fields.Integer) -> Schema:
-        return {"type": "integer", **_bounds(field)}
-
-    @takes.register
-    def _(self, field: fields.Text) -> Schema:
-        return {"type": "string"}
-
-    @takes.register
-    def _(self, field: fields.Name) -> Schema:
-        return {"type": "string", "pattern": SOMETHING_SEEN}
-
-    @takes.register
-    def _(self, field: fields.Identifier) -> Schema:
-        return {"type": "string", "pattern": SOMETHING_SEEN, "maxLength": field.longest}
-
-    @takes.register
-    def _(self, field: HttpUrl) -> Schema:
-        return {"type": "string", "pattern": r"^\s*[Hh][Tt][Tt][Pp][Ss]?://"}
-
-    @takes.register
-    def _(self, field: fields.Choice) -> Schema:
-        words: Schema = {"type": "string", "enum": [*field.words]}
-        # An unquoted null of YAML is read as the word.
-        return self.or_null(words) if field.null_word else words
-
-    @takes.register
-    def _(self, field: structures.ListOf) -> Schema:
-        least = {"minItems": field.at_least} if field.at_least else {}
-        most = {} if field.at_most is None else {"maxItems": field.at_most}
-        return {"type": "array", "items": self.takes(field.inner), **least, **most}
-
-    @takes.register
-    def _(self, field: structures.ObjectOf) -> Schema:
-        # No name can be anything but a string, and a validator need not be told so again.
-        names = {word: said for word, said in self.takes(field.names).items() if word != "type"}
-        values = self.takes(field.inner)
-        return {"type": "object", "propertyNames": names, "additionalProperties": values}
-
-    @takes.register
-    def _(self, field: structures.AnyObject) -> Schema:
-        # With a name, and with its keys said aloud: generators of clients make a class of the one, and
-        # take an object that says nothing of its keys for one that has none.
-        if ANY_OBJECT not in self.spec.components.schemas:
-            said = {"type": "object", "additionalProperties": True}
-            self.spec.components.schema(ANY_OBJECT, {"description": field.__doc__, **said})
-        return {"$ref": OPENAPI + ANY_OBJECT}
-
-    @takes.register
-    def _(self, field: structures.RecordOf) -> Schema:
-        return self.record(field.record)
-
-    @takes.register
-    def _(self, field: variants.VariantOf) -> Schema:
-        return self.union(field.union.__name__, field.union.variants)
-
-    @takes.register
-    def _(self, field: structures.ComponentOf) -> Schema:
-        return {"$ref": OPENAPI + field.family.capitalize()}
 
 
 def described_by(record: type[Record]) -> RecordSchema:
@@ -257,11 +235,3 @@ def _with_only(wire: str, record: Any, whole: Schema) -> Schema:
 def _bounds(field: fields.Number) -> Schema:
     bounds = {"minimum": field.min, "maximum": field.max, "exclusiveMinimum": field.above}
     return {word: bound for word, bound in bounds.items() if bound is not None}
-
-
-def _connections() -> Schema:
-    return {
-        "type": "object",
-        "description": "Named credentials: connection name to connection.",
-        "additionalProperties": {"$ref": f"{OPENAPI}Connection"},
-    }
