@@ -9,7 +9,7 @@ from headrace.compiler.component.buildcontext import Context, Operator
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Transform
 from headrace.compiler.component.fieldflow import FieldUse, Passing
-from headrace.compiler.component.holders import Holder
+from headrace.compiler.component.inputbuffers import Holder
 from headrace.compiler.delivery import Delivery, JsonValue
 from headrace.compiler.lowering.holding import Holding, holding
 from headrace.compiler.schema.fields import Integer

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, ClassVar
 
-from headrace.compiler.component.values import ValueRange
+from headrace.compiler.component.fieldflow import ValueRange
 from headrace.compiler.decimals import NUMBERS
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.lowering.dottedpaths import DottedPath as Path

@@ -6,8 +6,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from headrace.compiler.component.buildcontext import Context, PacedStep, Step
-from headrace.compiler.component.dryrun import Origins
-from headrace.compiler.component.families import PerBatch
+from headrace.compiler.component.families import Origins, PerBatch
 from headrace.compiler.component.fieldflow import Demand, FieldUse, Passing
 from headrace.compiler.delivery import Batch, JsonValue, is_large, parts
 from headrace.compiler.errors import BatchFailed

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from headrace.compiler.buckets import Bucket
 from headrace.compiler.component.buildcontext import Context, PacedStep, Step
 from headrace.compiler.component.checkcontext import CheckContext
-from headrace.compiler.component.dryrun import Origins
-from headrace.compiler.component.families import Fusible
+from headrace.compiler.component.families import Fusible, Origins
 from headrace.compiler.component.fieldflow import FieldUse
 from headrace.compiler.component.states import no_state
 from headrace.compiler.delivery import Batch, JsonValue, is_large, parts

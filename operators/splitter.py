@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from headrace.compiler.component.buildcontext import Context, PacedStep, Step
-from headrace.compiler.component.dryrun import Origins
-from headrace.compiler.component.families import Transform
+from headrace.compiler.component.families import Origins, Transform
 from headrace.compiler.component.fieldflow import FieldUse, Passing
 from headrace.compiler.delivery import LARGE_BATCH, Batch, JsonValue
 from headrace.compiler.largejson import LargeList

@@ -19,11 +19,11 @@ from headrace.compiler.component.buildcontext import (
     Operator,
     PacedStep,
     PausingStep,
+    Reading,
     Release,
     Step,
 )
 from headrace.compiler.component.families import Connection
-from headrace.compiler.component.readings import Reading
 from headrace.compiler.component.states import PipelineState, no_state, undeclared_bucket
 from headrace.compiler.config.connectionsfile import connection_fault
 from headrace.compiler.datadir import DataDir

@@ -6,9 +6,10 @@ and the component's place in it, so no component has to say who it is.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from headrace.compiler.buckets import Bucket
 from headrace.compiler.datadir import DataDir
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from headrace.compiler.clock import Clock
     from headrace.compiler.component.families import Connection
-    from headrace.compiler.component.readings import Reading
     from headrace.compiler.component.states import PipelineState
 
 Step = Callable[[Batch], list[Batch]]
@@ -76,6 +76,31 @@ class Ingress(Protocol):
 
     def offer(self, batch: Batch, origin: Origin | None, size: int = 0) -> bool:
         """Queue one batch, of a body of ``size`` bytes; False when it was not taken: there is no room."""
+
+
+MOST_BYTES = 1024 * 1024
+"""Size of a file that is read. All authorities that a browser trusts take a quarter of it."""
+
+
+class Reading(ABC, Generic[_R]):
+    """What is to be made of some files. Two that are equal make the same; it can be hashed.
+
+    A build happens on the loop. Files are read, and turned into what is made of them, before it, in a
+    thread.
+    """
+
+    @property
+    @abstractmethod
+    def files(self) -> tuple[str, ...]:
+        """The files, as the config names them."""
+
+    @abstractmethod
+    def made(self, base: Path) -> _R:
+        """Read them, from a directory, and return what they make.
+
+        Raises:
+            BuildRefused: a file cannot be read, is too large, or holds something else.
+        """
 
 
 class Context(Protocol):

@@ -11,15 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
-from headrace.compiler.component.buildcontext import Context, Operator, PacedStep, Step
+from headrace.compiler.component.buildcontext import Context, Operator, PacedStep, Reading, Step
 from headrace.compiler.component.checkcontext import CheckContext
-from headrace.compiler.component.dryrun import DryRunHooks
 from headrace.compiler.component.envelopes import Envelope
 from headrace.compiler.component.fieldflow import Demand, FieldUse, Passing
-from headrace.compiler.component.holders import Holder
-from headrace.compiler.component.inputbuffers import InputBuffer
-from headrace.compiler.component.readings import Reading
-from headrace.compiler.delivery import Batch, parts
+from headrace.compiler.component.inputbuffers import Holder, InputBuffer
+from headrace.compiler.delivery import Batch, JsonValue, parts
 from headrace.compiler.edges import Sink, Source
 from headrace.compiler.largejson import LargeList
 from headrace.compiler.schema.fields import Choice
@@ -32,6 +29,9 @@ if TYPE_CHECKING:
 
 Stage = Literal["input", "transform", "output"]
 """The families of the components that a pipeline is made of."""
+
+Origins = Sequence[Sequence[Sequence[int]]]
+"""Per batch and per message, the indices of the messages that it came from."""
 
 FAMILIES = (*get_args(Stage), "connection")
 """All families, in the order of the reference."""
@@ -157,7 +157,7 @@ class Input(Component, family="input"):
         return self.buffer is not None or getattr(self, "max_batch", 1) > 1
 
 
-class Transform(Component, DryRunHooks, family="transform"):
+class Transform(Component, family="transform"):
     """A step of the chain: batches in, batches out."""
 
     is_gathering: ClassVar[bool] = False
@@ -166,6 +166,8 @@ class Transform(Component, DryRunHooks, family="transform"):
     """Whether it may write into the pipeline's bucket what messages hold."""
     recalls: ClassVar[bool] = False
     """Whether it may hand on what is in the pipeline's bucket."""
+    acts: ClassVar[str] = ""
+    """What it does to the world outside, also in a dry run: ``posts every batch ...``. Most: nothing."""
 
     def passes(self, before: Passing) -> Passing:
         """Return what is known of what it hands on, from what is known of what comes in.
@@ -204,6 +206,26 @@ class Transform(Component, DryRunHooks, family="transform"):
     def takes_each_alone(self) -> bool:
         """Whether its step makes of a batch what it makes of each message by itself, as one batch."""
         return False
+
+    def origins(self, batch: Batch, made: Sequence[Batch]) -> Origins:
+        """Return from which messages of a batch came each message that its step made of it.
+
+        For dry runs, of a step that does not take each alone. Unless it knows better, everything came
+        from everything. What holds messages is not asked: it hands them on as they came, in order.
+        """
+        everything = [*range(len(batch))]
+        return [[everything] * len(each) for each in made]
+
+    def reason(self, message: JsonValue, ctx: Context) -> str:
+        """Return why it let go of a message; of one that it still holds, until when. For dry runs."""
+        return f"'{self.kind}' made nothing of it"
+
+    def fills_at(self, ctx: Context) -> int | None:
+        """Return how many messages leave together because more of them came. For dry runs.
+
+        What holds messages is asked before they come; None: whatever comes goes straight through.
+        """
+        return None
 
 
 class Fusible(Transform):

@@ -1,15 +1,56 @@
-"""The buffer an input may have: batches messages before the transforms see them.
+"""What holds messages on purpose, and the buffer an input may have, which is one such.
 
-Not the `buffer` transform. `size` is a floor: an arriving batch is never split, so it can be
-overshot. No batch is ever empty, and the clock starts at the first message.
+With ``ack: on_delivery`` what is held is not acknowledged. A broker that lets a client have only so many
+messages unacknowledged then sends no more, and what was to gather gets no more than those.
+
+The buffer of an input batches messages before the transforms see them; it is not the `buffer` transform.
+`size` is a floor: an arriving batch is never split, so it can be overshot. No batch is ever empty, and the
+clock starts at the first message.
 """
 
 from __future__ import annotations
 
-from headrace.compiler.component.holders import Holder
+from dataclasses import dataclass
+
 from headrace.compiler.schema.fields import Integer
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.variants import Tagged
+
+BRIEF_SECONDS = 1
+"""Who holds messages no longer than this costs a broker nothing worth telling."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """How many messages something holds at most and how long.
+
+    ``most`` releases them, None if no number does; ``seconds`` counts from the first one, None if no
+    time ends it; ``has_gate``: what is remembered may release them. ``called`` is where it stands, in
+    words for a message.
+    """
+
+    most: int | None
+    seconds: int | None
+    has_gate: bool = False
+    called: str = ""
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether it lets go so soon that nobody waits for it."""
+        return self.most == 1 or (self.seconds is not None and self.seconds <= BRIEF_SECONDS)
+
+    @property
+    def is_by_size_alone(self) -> bool:
+        """Whether nothing but more messages has it let go."""
+        return self.seconds is None and not self.has_gate
+
+    def __str__(self) -> str:
+        """Say what it does: ``transforms[0] (buffer, line 9) holds them for 10 s``."""
+        if self.is_by_size_alone:
+            return f"{self.called} waits for {self.most}"
+        if self.seconds is None:
+            return f"{self.called} holds them until its gate opens"
+        return f"{self.called} holds them for {self.seconds} s"
 
 
 class InputBuffer(Tagged):
@@ -55,19 +96,8 @@ class Tumbling(InputBuffer, tag="tumbling", elsewhere="interval time window"):
         return None, self.window_seconds
 
 
-class Either(InputBuffer, tag="batch", elsewhere="both either"):
+class Either(Static, Tumbling, tag="batch", elsewhere="both either"):
     """Hands on the batch at this many messages or after this many seconds, whichever is first."""
-
-    size: int = option(
-        Integer(min=0),
-        "Messages that end a batch; 0 is read as 1.",
-        elsewhere="count max_messages messages",
-    )
-    window_seconds: int = option(
-        Integer(min=0),
-        "Seconds from the first message; 0 closes at once.",
-        elsewhere="interval period seconds window",
-    )
 
     @property
     def limits(self) -> tuple[int | None, int | None]:

@@ -1,12 +1,18 @@
-"""The config of a pipeline: its options, and what they say together."""
+"""The config of a pipeline: its options, what they say together, and where two of them differ.
+
+Values count as they are once defaults are filled in, so writing a default out is no difference. What is
+equal in Python and not in JSON (`1`, `1.0`, `true`) differs: messages may carry it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, ClassVar, Self, cast
 
 from headrace.compiler.component.families import Component, Input, Output, Stage, Transform
 from headrace.compiler.component.states import PipelineState
+from headrace.compiler.decimals import Written
 from headrace.compiler.schema.fields import ConnectionName, Identifier
 from headrace.compiler.schema.records import Record, dumped, option
 from headrace.compiler.schema.structures import (
@@ -24,6 +30,10 @@ TRANSFORMS = 100
 
 ENDS = 1000
 """How many inputs or outputs it has at most."""
+
+
+LETTERS = 9
+"""Longest word: with it there are forty million names."""
 
 
 class PipelineConfig(Record):
@@ -113,3 +123,96 @@ FAMILY_OF: Mapping[str, Stage] = {
 
 LIST_OF: Mapping[Stage, str] = {family: name for name, family in FAMILY_OF.items()}
 """The list that components of a family are in."""
+
+
+def generated_id(taken: Collection[str] = ()) -> str:
+    """Return an adverb, an adjective and an animal, together not yet taken: ``gladly-quiet-heron``."""
+    # Loading the words takes a few milliseconds, and few pipelines come without an id.
+    import petname  # type: ignore[import-untyped]
+
+    while (name := str(petname.generate(3, "-", LETTERS))) in taken:
+        pass
+    return name
+
+
+def differing(before: PipelineConfig, after: PipelineConfig) -> Iterator[Path]:
+    """Yield the settings in which two pipelines differ, their ids aside."""
+    yield from _within(before.values() | {"id": None}, after.values() | {"id": None}, ())
+
+
+def is_same(before: Any, after: Any) -> bool:
+    """Return whether two values of a config mean the same."""
+    return next(differences(before, after), None) is None
+
+
+def differences(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
+    """Yield the paths of what differs; of lists that differ in length, that of the list."""
+    if type(before) is not type(after):
+        yield path
+    elif isinstance(before, Record):
+        yield from _within(before.values(), after.values(), path)
+    elif isinstance(before, dict):
+        # In order: a constant is handed on as it is written.
+        yield from [path] if [*before] != [*after] else _within(before, after, path)
+    elif isinstance(before, tuple | list):
+        is_longer = len(before) != len(after)
+        yield from [path] if is_longer else _within(dict(enumerate(before)), after, path)
+    elif not _is_equal(before, after):
+        yield path
+
+
+def _within(before: Mapping[Any, Any], after: Any, path: Path) -> Iterator[Path]:
+    for key, value in before.items():
+        yield from differences(value, after[key], (*path, key))
+
+
+def _is_equal(before: Any, after: Any) -> bool:
+    if isinstance(before, Written):
+        return bool(before.text == after.text)
+    if isinstance(before, float):
+        return repr(before) == repr(after)  # -0.0 is written as such
+    return bool(before == after)
+
+
+Configs = Mapping[str, PipelineConfig]
+"""Pipelines by the ids under which they run."""
+
+
+def keeping_digits(pipelines: Configs) -> set[str]:
+    """Return the pipelines that have to decode numbers as they are written.
+
+    That is those with an output that wants it, those that hand on to one of them, and those that
+    remember in a bucket what one of them recalls.
+    """
+    keeping = {
+        id
+        for id, config in pipelines.items()
+        if any(output.keeps_digits() for output in config.outputs)
+    }
+    remembering = _remembering(pipelines) if keeping else {}
+    found = [*keeping]
+    for id in found:
+        new = {*_feeding(pipelines[id], pipelines, remembering)} - keeping
+        keeping |= new
+        found += new
+    return keeping
+
+
+def _remembering(pipelines: Configs) -> Mapping[str, list[str]]:
+    """Return who remembers, by bucket."""
+    found = defaultdict[str, list[str]](list)
+    for id, config in pipelines.items():
+        if config.state is not None and any(each.remembers for each in config.transforms):
+            found[config.state.bucket].append(id)
+    return found
+
+
+def _feeding(
+    config: PipelineConfig,
+    pipelines: Configs,
+    remembering: Mapping[str, list[str]],
+) -> Iterator[str]:
+    """Yield where the messages of a pipeline come from, and the values that it puts into them."""
+    yield from (upstream for upstream in config.upstreams if upstream in pipelines)
+    if config.state is not None and any(each.recalls for each in config.transforms):
+        yield from remembering.get(config.state.bucket, ())

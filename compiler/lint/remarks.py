@@ -15,7 +15,7 @@ from headrace.compiler.component.drafts import Draft, DraftComponent
 from headrace.compiler.component.envelopes import SHARED_METADATA
 from headrace.compiler.component.families import Input, Transform
 from headrace.compiler.component.fieldflow import FieldUse, Passing, Shape, Who, merged
-from headrace.compiler.component.holders import Holder
+from headrace.compiler.component.inputbuffers import Holder
 from headrace.compiler.schema.fields import ScriptText, SecretText, Strict, Text
 from headrace.compiler.schema.records import dumped
 from headrace.compiler.schema.secrets import Secret

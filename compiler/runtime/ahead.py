@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.buildcontext import Reading
 from headrace.compiler.component.families import Connection
 from headrace.compiler.component.pipelineconfig import PipelineConfig
-from headrace.compiler.component.readings import Reading
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.runtime.dependencies import digest
 from headrace.compiler.text.diagnostics import Fault

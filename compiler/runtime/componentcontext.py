@@ -21,12 +21,12 @@ from headrace.compiler.component.buildcontext import (
     Operator,
     PacedStep,
     PausingStep,
+    Reading,
     Release,
     Step,
 )
 from headrace.compiler.component.families import Connection, Stage
 from headrace.compiler.component.pipelineconfig import LIST_OF
-from headrace.compiler.component.readings import Reading
 from headrace.compiler.component.states import no_state, undeclared
 from headrace.compiler.config.connectionsfile import filed_secret_faults, misnamed, secret_faults
 from headrace.compiler.datadir import DataDir

@@ -13,9 +13,9 @@ from hashlib import blake2b
 from pathlib import Path
 
 from headrace.compiler.buckets import Bucket, Buckets
+from headrace.compiler.component.buildcontext import MOST_BYTES
 from headrace.compiler.component.families import Connection
-from headrace.compiler.component.readings import MOST_BYTES
-from headrace.compiler.config.comparing import is_same
+from headrace.compiler.component.pipelineconfig import is_same
 
 Digest = Callable[[Path], str]
 """Tells what is in a file, in few characters."""

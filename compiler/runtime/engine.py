@@ -14,9 +14,8 @@ from pathlib import Path
 from headrace.compiler.buckets import Buckets
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.families import Connection, Input
-from headrace.compiler.component.pipelineconfig import PipelineConfig
+from headrace.compiler.component.pipelineconfig import PipelineConfig, generated_id
 from headrace.compiler.component.states import BucketDeclaration, bounds_of
-from headrace.compiler.config.ids import generated_id
 from headrace.compiler.config.program import Program
 from headrace.compiler.config.retention import DEFAULT_RETENTION
 from headrace.compiler.datadir import DataDir

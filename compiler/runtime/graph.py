@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
 
-from headrace.compiler.component.pipelineconfig import PipelineConfig
-from headrace.compiler.config.digits import keeping_digits
+from headrace.compiler.component.pipelineconfig import PipelineConfig, keeping_digits
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.lint.rules import missing_upstream

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from headrace.compiler.component.pipelineconfig import PipelineConfig
-from headrace.compiler.config.digits import Configs
+from headrace.compiler.component.pipelineconfig import Configs, PipelineConfig
 from headrace.compiler.lint.rules import circle
 from headrace.compiler.text.diagnostics import Diagnostic
 

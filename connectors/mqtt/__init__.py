@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Input, Output
-from headrace.compiler.component.holders import Holder
+from headrace.compiler.component.inputbuffers import Holder
 from headrace.compiler.edges import AwaitingSink, Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.schema.fields import (

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.component.buildcontext import MOST_BYTES, Context, Reading
 from headrace.compiler.component.families import Connection
-from headrace.compiler.component.readings import MOST_BYTES, Reading
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.schema.fields import Boolean
 from headrace.compiler.schema.records import option

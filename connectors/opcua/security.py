@@ -11,7 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 
-from headrace.compiler.component.readings import MOST_BYTES
+from headrace.compiler.component.buildcontext import MOST_BYTES
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.text.diagnostics import Fault
 

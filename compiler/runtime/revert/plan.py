@@ -8,9 +8,12 @@ from functools import cache
 
 from headrace.compiler.buckets import Bucket, Buckets
 from headrace.compiler.component.families import Connection
-from headrace.compiler.component.pipelineconfig import PipelineConfig
-from headrace.compiler.config.comparing import differing, is_same
-from headrace.compiler.config.ids import generated_id
+from headrace.compiler.component.pipelineconfig import (
+    PipelineConfig,
+    differing,
+    generated_id,
+    is_same,
+)
 from headrace.compiler.config.program import Program
 from headrace.compiler.runtime.dependencies import Dependencies, Digest, digest
 from headrace.compiler.runtime.pipeline import Pipeline

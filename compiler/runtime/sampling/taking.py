@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from headrace.compiler.component.families import Input
-from headrace.compiler.component.pipelineconfig import PipelineConfig
-from headrace.compiler.config.ids import generated_id
+from headrace.compiler.component.pipelineconfig import PipelineConfig, generated_id
 from headrace.compiler.delivery import Batch, Delivery, JsonValue
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from headrace.compiler.component.catalogue import scan
-from headrace.compiler.component.pipelineconfig import PipelineConfig
-from headrace.compiler.config.comparing import differing, is_same
+from headrace.compiler.component.pipelineconfig import PipelineConfig, differing, is_same
 from headrace.compiler.config.program import load_program
 from headrace.compiler.decimals import Written
 from headrace.compiler.text.diagnostics import path_text

@@ -5,8 +5,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from marshmallow import ValidationError
 
-from headrace.compiler.component.fieldflow import FieldUse, Passing, Paths, Shape, merged
-from headrace.compiler.component.values import ValueRange
+from headrace.compiler.component.fieldflow import (
+    FieldUse,
+    Passing,
+    Paths,
+    Shape,
+    ValueRange,
+    merged,
+)
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath
 from headrace.operators.filter import Filter

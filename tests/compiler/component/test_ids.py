@@ -4,7 +4,7 @@ import re
 
 import petname
 
-from headrace.compiler.config.ids import LETTERS, generated_id
+from headrace.compiler.component.pipelineconfig import LETTERS, generated_id
 
 
 def test_an_id_is_an_adverb_an_adjective_and_an_animal():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.compiler.component.values import ValueRange
+from headrace.compiler.component.fieldflow import ValueRange
 
 NUMBERS = st.integers(-3, 3) | st.sampled_from([0.5, -0.5, 2.0, float("inf"), 2**60, 2**60 + 1])
 STRINGS = st.text("ab", max_size=3)

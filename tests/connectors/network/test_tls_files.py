@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.buildcontext import MOST_BYTES
 from headrace.compiler.component.families import Connection
 from headrace.compiler.component.pipelineconfig import PipelineConfig
-from headrace.compiler.component.readings import MOST_BYTES
 from headrace.compiler.errors import BuildRefused, Refused
 from headrace.compiler.runtime.ahead import read_ahead
 from headrace.compiler.runtime.dependencies import digest

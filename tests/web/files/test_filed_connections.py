@@ -14,7 +14,7 @@ from hypothesis import event, example, given
 from hypothesis import strategies as st
 
 from headrace.compiler.component.families import Component
-from headrace.compiler.config.comparing import is_same
+from headrace.compiler.component.pipelineconfig import is_same
 from headrace.compiler.config.connectionsfile import load_connection, load_connections
 from headrace.compiler.config.dumping import Snapshot
 from headrace.compiler.schema import fields

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import event, given
 
 from headrace.compiler.component.families import Component
-from headrace.compiler.config.comparing import differing, is_same
+from headrace.compiler.component.pipelineconfig import differing, is_same
 from headrace.compiler.config.dumping import Snapshot
 from headrace.compiler.text.diagnostics import Severity
 from headrace.web.files.layoutfile import LayoutFile
