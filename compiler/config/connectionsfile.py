@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path as FilePath
-from typing import Any, Protocol
+from typing import Protocol
 
 from marshmallow import ValidationError
 
@@ -15,7 +15,7 @@ from headrace.compiler.component.drafts import DraftComponent, is_refused, loade
 from headrace.compiler.component.families import Connection
 from headrace.compiler.lint.remarks import literal_references
 from headrace.compiler.schema.fields import ConnectionName, Identifier
-from headrace.compiler.schema.records import Record, faults_of, json_type, of_another_type, option
+from headrace.compiler.schema.records import Record, faults_of, of_another_type, option
 from headrace.compiler.schema.secrets import Secret, Secrets
 from headrace.compiler.schema.structures import Setting, settings_of
 from headrace.compiler.text.diagnostics import (
@@ -64,7 +64,17 @@ class ConnectionsFile:
     """A file of connections, read once: what is filed, and what is wrong with it."""
 
     def __init__(self, document: Document, catalogue: Catalogue) -> None:
-        self._parts, self._said = _filed(document, catalogue)
+        site = Site(document)
+        self._parts: dict[str, DraftComponent] = {}
+        self._said: list[Diagnostic] = []
+        if not isinstance(document.value, dict):
+            self._said.append(site.diagnose(of_another_type(document.value)))
+            return
+        for name, value in document.value.items():
+            self._said += map(site.diagnose, _misnaming(name))
+            inside = site.inside(name)
+            self._parts[name], wrong = part_of(value, inside, "connection", catalogue)
+            self._said += wrong
 
     def filed(self) -> dict[str, Filed]:
         """Return what is filed under each name, also where it has faults: enough to check names."""
@@ -105,7 +115,12 @@ def load_connection(
     site, value = Site(document), document.value
     if not isinstance(value, dict):
         return None, [site.diagnose(of_another_type(value, "an object with 'id' and 'type'"))]
-    of_name = {key: inner for key, inner in value.items() if _is_name(key, value)}
+    # Where the ``id`` is missing, also what is probably meant to be it.
+    of_name = {
+        key: inner
+        for key, inner in value.items()
+        if key == "id" or ("id" not in value and nearest(key, ["id"]) is not None)
+    }
     rest = {key: inner for key, inner in value.items() if key not in of_name}
     filing, _, faults = loaded(Filing, of_name)
     part, wrong = part_of(rest, site, "connection", catalogue)
@@ -117,9 +132,16 @@ def load_connection(
 
 def load_secrets(document: Document) -> tuple[dict[str, str] | None, list[Diagnostic]]:
     """Read the secrets file, one flat object of strings. No value is ever told."""
-    faults = list(_wrong_secrets(document.value))
+    value, faults = document.value, list[Fault]()
+    if not isinstance(value, dict):
+        faults.append(of_another_type(value))
+    else:
+        wrong = {name: each for name, each in value.items() if not isinstance(each, str)}
+        faults += (
+            replace(of_another_type(each, "a string"), path=(name,)) for name, each in wrong.items()
+        )
     said = [Site(document).diagnose(fault) for fault in faults]
-    return None if faults else document.value, in_file_order(said)
+    return None if faults else value, in_file_order(said)
 
 
 def secret_faults(component: Record, secrets: Secrets) -> Iterator[Fault]:
@@ -144,10 +166,10 @@ def filed_secret_faults(
 def misnamed(found: Iterable[Setting], connections: Mapping[str, Filed]) -> Iterator[Fault]:
     """Yield the settings that name a connection which is not filed, or one of another kind."""
     for path, field, name in found:
-        if isinstance(field, ConnectionName):
-            fault = connection_fault(name, field.connection_kind, connections)
-            if fault is not None:
-                yield replace(fault, path=path)
+        if isinstance(field, ConnectionName) and (
+            fault := connection_fault(name, field.connection_kind, connections)
+        ):
+            yield replace(fault, path=path)
 
 
 def connection_fault(name: str, wanted: str, connections: Mapping[str, Filed]) -> Fault | None:
@@ -188,37 +210,6 @@ def _judged(
         yield from map(part.site.diagnose, part.built.examine(context))
     if secrets is not None:
         yield from map(part.site.diagnose, unresolved(part.settings(), secrets))
-
-
-def _filed(
-    document: Document, catalogue: Catalogue
-) -> tuple[dict[str, DraftComponent], list[Diagnostic]]:
-    site = Site(document)
-    if not isinstance(document.value, dict):
-        return {}, [site.diagnose(of_another_type(document.value))]
-    said: list[Diagnostic] = []
-    parts: dict[str, DraftComponent] = {}
-    for name, value in document.value.items():
-        said += map(site.diagnose, _misnaming(name))
-        parts[name], wrong = part_of(value, site.inside(name), "connection", catalogue)
-        said += wrong
-    return parts, said
-
-
-def _is_name(key: str, given: Collection[str]) -> bool:
-    """Return whether a key is the ``id``, or is where that is missing and probably meant to be it."""
-    return key == "id" or ("id" not in given and nearest(key, ["id"]) is not None)
-
-
-def _wrong_secrets(value: Any) -> Iterator[Fault]:
-    if not isinstance(value, dict):
-        yield of_another_type(value)
-        return
-    for name, secret in value.items():
-        if not isinstance(secret, str):
-            found = json_type(secret)
-            message = f"expected a string, found {found}"
-            yield Fault("wrong-type", message, found, "a string", path=(name,))
 
 
 def _misnaming(name: str) -> Iterator[Fault]:

@@ -46,7 +46,11 @@ class Snapshot:
 
         What does not run counts as there; pipelines that feed each other in a circle come last.
         """
-        sorter = TopologicalSorter({id: self._read_by(id) for id in self.pipelines})
+        graph = {
+            id: [each for each in config.upstreams if each in self.pipelines]
+            for id, config in self.pipelines.items()
+        }
+        sorter = TopologicalSorter(graph)
         with suppress(CycleError):
             sorter.prepare()
         order = list[str]()
@@ -58,7 +62,13 @@ class Snapshot:
     def dangling(self) -> Iterator[str]:
         """Yield what a load refuses of the documents, because something was removed."""
         for id, config in self.pipelines.items():
-            yield from (f"pipeline '{id}': {said}" for said in self._missed_by(config))
+            faults = [
+                missing_upstream(upstream, ())
+                for upstream in config.upstreams
+                if upstream not in self.pipelines
+            ]
+            faults += misnamed(settings_of(config), self.connections)
+            yield from (f"pipeline '{id}': {fault.message}" for fault in faults)
 
     def differs_from(self, other: Snapshot) -> bool:
         """Return whether the documents differ, their order aside.
@@ -67,7 +77,12 @@ class Snapshot:
         """
         return any(
             these.keys() != others.keys()
-            or any(_differ(name, these[name], others[name]) for name in these)
+            or any(
+                # As text, because 1, 1.0 and true are equal.
+                one is not others[name]
+                and encode(_dumped(name, one)) != encode(_dumped(name, others[name]))
+                for name, one in these.items()
+            )
             for these, others in zip(self._parts, other._parts, strict=True)
         )
 
@@ -91,27 +106,10 @@ class Snapshot:
             place[path[-1]] = aliases.get(name, name)
         return dumped
 
-    def _read_by(self, id: str) -> list[str]:
-        return [each for each in self.pipelines[id].upstreams if each in self.pipelines]
-
-    def _missed_by(self, config: PipelineConfig) -> Iterator[str]:
-        for upstream in config.upstreams:
-            if upstream not in self.pipelines:
-                yield missing_upstream(upstream, ()).message
-        for component in config.components():
-            yield from (
-                fault.message for fault in misnamed(settings_of(component), self.connections)
-            )
-
 
 def dumped_connections(filed: Mapping[str, Connection]) -> dict[str, Any]:
     """Return the document of a connections file, in the order of the names."""
     return {name: filed[name].dump(masked=False) for name in sorted(filed)}
-
-
-def _differ(name: str, one: _Named, other: _Named) -> bool:
-    """Return whether two are written differently: as text, because 1, 1.0 and true are equal."""
-    return one is not other and encode(_dumped(name, one)) != encode(_dumped(name, other))
 
 
 def _dumped(name: str, each: _Named) -> Any:

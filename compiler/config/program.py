@@ -70,8 +70,12 @@ def load_program(
     references by ``secrets``, if they are given. ``base`` is the directory of the file.
     """
     listed = _listed(document)
-    drafts, wrong = _drafts(listed, catalogue)
-    said = [*listed.said, *wrong, *wrong_between(drafts), *_named(drafts, connections, secrets)]
+    drafts, said = list[Draft](), listed.said
+    for value, site in listed.sites():
+        draft, wrong = draft_of(value, site, catalogue)
+        drafts.append(draft)
+        said += [*wrong, *wrong_within(draft)]
+    said += [*wrong_between(drafts), *_named(drafts, connections, secrets)]
     said += _without_bucket(drafts, listed.declared, is_list=isinstance(document.value, list))
     said += _examined(drafts, base)
     order = by_dependency(drafts)
@@ -132,24 +136,23 @@ def _listed(document: Document) -> _Listed:
         return _Listed(Site(document, called=("pipelines",)), value)
     if not isinstance(value, dict):
         return _Listed(whole, said=[whole.diagnose(_no_config(value))])
-    if _is_pipeline(value):
+    # One pipeline, by its keys, also where they are those of other tools.
+    others = PipelineConfig.other_keys()
+    if "pipelines" not in value and any(
+        others.get(key, key) in ("inputs", "outputs") for key in value
+    ):
         said = [whole.diagnose(_no_config(value))]
         return _Listed(whole, [value], declared=None, said=said, is_alone=True)
     _, shape, faults = loaded(ProgramShape, value)
+    # Rightly or wrongly declared; None if it cannot be told which are.
+    declared = value.get("state", None if is_misspelt("state", faults) else {})
     return _Listed(
         whole.inside("pipelines"),
         shape.get("pipelines", ()),
         shape.get("state") or {},
-        _declared(value, faults),
+        declared if isinstance(declared, dict) else None,
         [whole.diagnose(_with_hint(fault, value, document)) for fault in faults],
     )
-
-
-def _declared(value: Mapping[str, Any], faults: Sequence[Fault]) -> Collection[str] | None:
-    """Return the names of the buckets that a file declares, rightly or wrongly, if it can be told."""
-    if "state" not in value:
-        return None if is_misspelt("state", faults) else ()
-    return value["state"] if isinstance(value["state"], dict) else None
 
 
 def _with_hint(fault: Fault, value: Mapping[str, Any], document: Document) -> Fault:
@@ -164,13 +167,6 @@ def _with_hint(fault: Fault, value: Mapping[str, Any], document: Document) -> Fa
     return fault
 
 
-def _is_pipeline(value: Mapping[str, Any]) -> bool:
-    """Return whether a file is one pipeline by its keys, also where they are those of other tools."""
-    others = PipelineConfig.other_keys()
-    ends = {"inputs", "outputs"}
-    return "pipelines" not in value and any(others.get(key, key) in ends for key in value)
-
-
 def _no_config(value: Any) -> Fault:
     expected = "a list of pipelines, or an object that has it as 'pipelines'"
     found, hint = json_type(value), None
@@ -178,15 +174,6 @@ def _no_config(value: Any) -> Fault:
         found = "one pipeline"
         hint = "put it in a list: in YAML '- ' before its first key and the rest indented, in JSON [ ... ]"
     return Fault("wrong-type", f"expected {expected}, found {found}", found, expected, hint)
-
-
-def _drafts(listed: _Listed, catalogue: Catalogue) -> tuple[list[Draft], list[Diagnostic]]:
-    drafts, said = [], list[Diagnostic]()
-    for value, site in listed.sites():
-        draft, wrong = draft_of(value, site, catalogue)
-        drafts.append(draft)
-        said += [*wrong, *wrong_within(draft)]
-    return drafts, said
 
 
 def _named(

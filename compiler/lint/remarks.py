@@ -6,7 +6,7 @@ starves a broker depends on how many messages come while it holds them, and we t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -14,11 +14,10 @@ from typing import Any
 from headrace.compiler.component.drafts import Draft, DraftComponent
 from headrace.compiler.component.envelopes import SHARED_METADATA
 from headrace.compiler.component.families import Input, Transform
-from headrace.compiler.component.fieldflow import FieldUse, Passing, Shape, Who, merged
+from headrace.compiler.component.fieldflow import FieldUse, Passing, Shape, merged
 from headrace.compiler.component.inputbuffers import Holder
 from headrace.compiler.schema.fields import ScriptText, SecretText, Strict, Text
 from headrace.compiler.schema.records import dumped
-from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.structures import Setting, upstreams
 from headrace.compiler.text.composing import FAULTS
 from headrace.compiler.text.diagnostics import Codes, Diagnostic, Fault, Path, Severity, shown
@@ -64,48 +63,33 @@ def taken_literally(found: Iterable[Setting]) -> Iterator[Fault]:
 def _taken(field: Strict, value: Any) -> Iterator[Fault]:
     """Yield why one setting looks as if something else were put in its place."""
     if isinstance(field, SecretText):
-        yield from _without_braces(value)
+        if value.lacks_braces:  # it may be a password: nothing of it shows
+            yield Fault(
+                "literal-variable",
+                "what looks like $NAME is taken as it stands here: references have braces",
+                expected="${NAME}",
+                suggestion="write ${NAME} to refer to a variable, with its name inside",
+                severity=Severity.WARNING,
+                is_confidential=True,
+            )
     elif isinstance(field, Text) and not isinstance(field, ScriptText):
-        yield from _references(field, value)
-        yield from _templates(field, value)
-
-
-def _references(field: Text, value: Any) -> Iterator[Fault]:
-    """Yield that a plain text looks as if it held references."""
-    text = dumped(value)
-    if "${" in (text if field.fixed is None else text.replace("${!", "")):
-        yield Fault(
-            "literal-reference",
-            "'${' is taken as it stands here: only secrets resolve references",
-            found=shown(str(value)),  # of a url, without its user info
-            severity=Severity.WARNING,
-        )
-
-
-def _templates(field: Text, value: Any) -> Iterator[Fault]:
-    """Yield that a text which is the same for every message looks as if it were not."""
-    text = str(value)  # of a url, without its user info
-    for found, meant, remedy in () if field.fixed is None else field.fixed.taken(text):
-        yield Fault(
-            "literal-template",
-            f"'{found}' is taken as it stands here: nothing puts {meant} in its place",
-            found=shown(text),
-            suggestion=remedy,
-            severity=Severity.WARNING,
-        )
-
-
-def _without_braces(secret: Secret) -> Iterator[Fault]:
-    """Yield that a secret looks as if it named a variable. It may be a password: nothing of it shows."""
-    if secret.lacks_braces:
-        yield Fault(
-            "literal-variable",
-            "what looks like $NAME is taken as it stands here: references have braces",
-            expected="${NAME}",
-            suggestion="write ${NAME} to refer to a variable, with its name inside",
-            severity=Severity.WARNING,
-            is_confidential=True,
-        )
+        text = dumped(value)
+        if "${" in (text if field.fixed is None else text.replace("${!", "")):
+            yield Fault(
+                "literal-reference",
+                "'${' is taken as it stands here: only secrets resolve references",
+                found=shown(str(value)),  # of a url, without its user info
+                severity=Severity.WARNING,
+            )
+        # The text is the same for every message, and looks as if it were not.
+        for said, meant, remedy in () if field.fixed is None else field.fixed.taken(str(value)):
+            yield Fault(
+                "literal-template",
+                f"'{said}' is taken as it stands here: nothing puts {meant} in its place",
+                found=shown(str(value)),
+                suggestion=remedy,
+                severity=Severity.WARNING,
+            )
 
 
 def _starved(draft: Draft) -> Iterator[Diagnostic]:
@@ -173,21 +157,18 @@ class _Chain:
             return Passing()
         who = str(part)
         read = [upstream for _, upstream in upstreams(part.settings())]
-        passing = (
-            _of_others(self._ends, read, who) if read else _of_input(part.built, who)
-        ).seen_by(who)
+        if read:
+            passing = _of_others(self._ends, read, who)
+        else:
+            known = part.built.hands_on()
+            fields = Shape.anything() if known is None else Shape.of(known, who)
+            passing = Passing(fields, None if part.built.is_batching() else 1)
+        passing = passing.seen_by(who)
         if part.built.envelope is not None:
             about = Shape.of({**SHARED_METADATA, **part.built.attaches}, who)
             fields = part.built.envelope.enclose(passing.fields, about, is_added=bool(read))
             passing = replace(passing, fields=fields, values={})
         return passing if part.built.buffer is None else passing.at_most(None)
-
-
-def _of_input(component: Input, who: str) -> Passing:
-    """Return what is known of what an input hands on, before its envelope and its buffer."""
-    fields = component.hands_on()
-    shape = Shape.anything() if fields is None else Shape.of(fields, who)
-    return Passing(shape, None if component.is_batching() else 1)
 
 
 def _of_others(ends: Mapping[str, Passing], read: Sequence[str], who: str) -> Passing:
@@ -218,40 +199,30 @@ def _missing_fields(part: DraftComponent, passing: Passing) -> Iterator[Diagnost
     missing = {path: passing.missing(path) for path in sorted(use.asks.union(key))}
     lost = {path: who for path, who in missing.items() if who is not None}
     known = [] if passing.fields.is_open else [*islice(passing.fields.listed(), _MOST_LISTED)]
-    spelt = _spelt(part, lost)
+    # Where in the component each of them is named first.
+    spelt: dict[str, Path] = {}
+    for where, _, value in part.settings() if lost else ():
+        if isinstance(value, str) and value in lost:
+            spelt.setdefault(value, where)
     for path, who in islice(lost.items(), FAULTS):
         # It is about the component, and shown where that spells the field.
         place = part.site.inside(*spelt.get(path, ())).position()
-        diagnostic = part.site.diagnose(_not_handed_on(path, who, known))
+        fault = Fault(
+            "not-handed-on",
+            f"reads '{path}', which {' and '.join(who)} {'does' if len(who) == 1 else 'do'} not hand on",
+            found=shown(path),
+            expected="one of " + ", ".join(known) if known else None,
+            suggestion=did_you_mean(path, known),
+            severity=Severity.WARNING,
+        )
+        diagnostic = part.site.diagnose(fault)
         yield replace(diagnostic, line=place and place[0], column=place and place[1])
-
-
-def _spelt(part: DraftComponent, fields: Collection[str]) -> Mapping[str, Path]:
-    """Return where in a component each of some fields is named first."""
-    spelt: dict[str, Path] = {}
-    for path, _, value in part.settings() if fields else ():
-        if isinstance(value, str) and value in fields:
-            spelt.setdefault(value, path)
-    return spelt
-
-
-def _not_handed_on(path: str, who: Who, known: Sequence[str]) -> Fault:
-    do = "does" if len(who) == 1 else "do"
-    return Fault(
-        "not-handed-on",
-        f"reads '{path}', which {' and '.join(who)} {do} not hand on",
-        found=shown(path),
-        expected="one of " + ", ".join(known) if known else None,
-        suggestion=did_you_mean(path, known),
-        severity=Severity.WARNING,
-    )
 
 
 def _fails_on_null(part: DraftComponent, passing: Passing) -> Iterator[Diagnostic]:
     """Yield the fields that an earlier component may write as null, and that must not be null here."""
-    if not isinstance(part.built, Transform) or not passing.nulls:
-        return
-    told = (each for each in part.built.demands() if each.path in passing.nulls)
+    demands = part.built.demands() if passing.nulls and isinstance(part.built, Transform) else ()
+    told = (each for each in demands if each.path in passing.nulls)
     for each in islice(told, FAULTS):
         fault = Fault(
             "fails-on-null",

@@ -32,8 +32,7 @@ def wrong_within(draft: Draft) -> Iterator[Diagnostic]:
     yield from _second_inputs(draft)
     yield from _claimed_twice(draft.inputs)
     yield from _claimed_twice(draft.outputs)
-    for part in draft.inputs:
-        yield from _nothing_to_acknowledge(part)
+    yield from _nothing_to_acknowledge(draft)
 
 
 def wrong_between(drafts: Sequence[Draft], running: Collection[str] = ()) -> Iterator[Diagnostic]:
@@ -42,7 +41,14 @@ def wrong_between(drafts: Sequence[Draft], running: Collection[str] = ()) -> Ite
     yield from islice(_missing_upstreams(drafts, running), FAULTS)
     _, rings = _taken_apart(drafts)
     for ring in rings:
-        yield _told(drafts, ring)
+        names = [str(drafts[place].id) for place in ring]
+        part, path = next(
+            (part, path)
+            for part in drafts[ring[0]].inputs
+            for path, upstream in upstreams(part.settings())
+            if upstream == names[-1]
+        )
+        yield part.site.diagnose(replace(circle(names), path=path))
 
 
 def by_dependency(drafts: Sequence[Draft]) -> list[int]:
@@ -65,18 +71,14 @@ def by_dependency(drafts: Sequence[Draft]) -> list[int]:
 def _second_inputs(draft: Draft) -> Iterator[Diagnostic]:
     first: dict[type, DraftComponent] = {}
     for part in draft.inputs:
-        if not issubclass(part.component, Input) or not part.component.is_only:
-            continue
-        if part.component not in first:
-            first[part.component] = part
-            continue
-        fault = Fault(
-            "second-input",
-            f"a pipeline has at most one {part.component.kind} input, and {first[part.component]}"
-            " is one",
-            expected="an input of another kind, or a pipeline of its own",
-        )
-        yield part.site.diagnose(fault)
+        is_only = issubclass(part.component, Input) and part.component.is_only
+        if is_only and (other := first.setdefault(part.component, part)) is not part:
+            fault = Fault(
+                "second-input",
+                f"a pipeline has at most one {part.component.kind} input, and {other} is one",
+                expected="an input of another kind, or a pipeline of its own",
+            )
+            yield part.site.diagnose(fault)
 
 
 def _claimed_twice(parts: Iterable[DraftComponent]) -> Iterator[Diagnostic]:
@@ -88,35 +90,34 @@ def _claimed_twice(parts: Iterable[DraftComponent]) -> Iterator[Diagnostic]:
                 yield part.site.diagnose(Fault("duplicate", message))
 
 
-def _nothing_to_acknowledge(part: DraftComponent) -> Iterator[Diagnostic]:
-    wants = part.values.get("ack") == "on_delivery"
-    if wants and issubclass(part.component, Input) and not part.component.acknowledges:
-        why = part.component.unacknowledged
-        fault = Fault(
-            "nothing-to-acknowledge",
-            f"a message from '{part.component.kind}' is acknowledged to nobody"
-            f"{f' ({why})' if why else ''}, so 'ack' cannot be on_delivery",
-            '"on_delivery"',
-            "on_receipt",
-            path=("ack",),
-        )
-        yield part.site.diagnose(fault)
+def _nothing_to_acknowledge(draft: Draft) -> Iterator[Diagnostic]:
+    for part in draft.inputs:
+        wants = part.values.get("ack") == "on_delivery"
+        if wants and issubclass(part.component, Input) and not part.component.acknowledges:
+            why = part.component.unacknowledged
+            fault = Fault(
+                "nothing-to-acknowledge",
+                f"a message from '{part.component.kind}' is acknowledged to nobody"
+                f"{f' ({why})' if why else ''}, so 'ack' cannot be on_delivery",
+                '"on_delivery"',
+                "on_receipt",
+                path=("ack",),
+            )
+            yield part.site.diagnose(fault)
 
 
 def _duplicate_ids(drafts: Iterable[Draft]) -> Iterator[Diagnostic]:
     first: dict[str, Draft] = {}
     for draft in drafts:
-        if draft.id is None or first.setdefault(draft.id, draft) is draft:
-            continue
-        line = first[draft.id].site.inside("id").line()
-        fault = Fault(
-            "duplicate",
-            f"the id '{draft.id}' is taken by the pipeline on line {line}",
-            found=shown(draft.id),
-            expected="an id that no other pipeline has",
-            path=("id",),
-        )
-        yield draft.site.diagnose(fault)
+        if draft.id is not None and (other := first.setdefault(draft.id, draft)) is not draft:
+            fault = Fault(
+                "duplicate",
+                f"the id '{draft.id}' is taken by the pipeline on line {other.site.inside('id').line()}",
+                found=shown(draft.id),
+                expected="an id that no other pipeline has",
+                path=("id",),
+            )
+            yield draft.site.diagnose(fault)
 
 
 def missing_upstream(upstream: str, known: Iterable[str]) -> Fault:
@@ -132,8 +133,7 @@ def missing_upstream(upstream: str, known: Iterable[str]) -> Fault:
 
 
 def _missing_upstreams(drafts: Sequence[Draft], running: Collection[str]) -> Iterator[Diagnostic]:
-    ids = [draft.id for draft in drafts if draft.id is not None]
-    known = {*ids, *running}
+    known = {*running, *(draft.id for draft in drafts if draft.id is not None)}
     for draft in drafts:
         others: list[str] = []
         for part in draft.inputs:
@@ -164,17 +164,13 @@ def _taken_apart(drafts: Sequence[Draft]) -> tuple[dict[int, list[int]], list[li
             elif read in way:
                 graph[here].remove(read)
                 if len(rings) < FAULTS:
-                    rings.append(_ring([*way], read))
+                    ring = [*way]
+                    ring = ring[ring.index(read) :][::-1]
+                    first = ring.index(min(ring))
+                    rings.append(ring[first:] + ring[:first])
             elif read not in followed:
                 way[read] = iter([*graph[read]])
     return graph, rings
-
-
-def _ring(way: list[int], end: int) -> list[int]:
-    """Return the ring that is closed where the last on a way from reader to read reads ``end``."""
-    ring = way[way.index(end) :][::-1]
-    first = ring.index(min(ring))
-    return ring[first:] + ring[:first]
 
 
 def _graph(drafts: Sequence[Draft]) -> dict[int, list[int]]:
@@ -185,17 +181,6 @@ def _graph(drafts: Sequence[Draft]) -> dict[int, list[int]]:
         read = (upstream for part in draft.inputs for _, upstream in upstreams(part.settings()))
         graph[place] = [*dict.fromkeys(places[each] for each in read if each in places)]
     return graph
-
-
-def _told(drafts: Sequence[Draft], ring: Sequence[int]) -> Diagnostic:
-    names = [str(drafts[place].id) for place in ring]
-    part, path = next(
-        (part, path)
-        for part in drafts[ring[0]].inputs
-        for path, upstream in upstreams(part.settings())
-        if upstream == names[-1]
-    )
-    return part.site.diagnose(replace(circle(names), path=path))
 
 
 def circle(names: Sequence[str]) -> Fault:
