@@ -98,7 +98,13 @@ def draft_of(value: Any, site: Site, catalogue: Catalogue) -> tuple[Draft, list[
     # What is read here has documents in its lists: the catalogue knows what each of them is.
     _, shape, faults = loaded(PipelineConfig, value)
     said = [site.diagnose(fault) for fault in faults]
-    known = _state(value, shape, faults)
+    state = shape.get("state")
+    is_given = isinstance(value, dict) and value.get("state") is not None
+    known: dict[str, Any] = {
+        "state": state if isinstance(state, PipelineState) else None,
+        "state_values": state.values() if isinstance(state, PipelineState) else state or {},
+        "has_state": is_given or is_misspelt("state", faults),
+    }
     for name, family in FAMILY_OF.items():
         parts = []
         for index, item in enumerate(shape.get(name, ())):
@@ -109,17 +115,6 @@ def draft_of(value: Any, site: Site, catalogue: Catalogue) -> tuple[Draft, list[
             said += wrong
         known[name] = tuple(parts)
     return Draft(site, shape.get("id"), **known), said
-
-
-def _state(value: Any, shape: Mapping[str, Any], faults: Iterable[Fault]) -> dict[str, Any]:
-    """Return what a draft knows of the state of a pipeline; one with a fault is there as well."""
-    read = shape.get("state")
-    is_given = isinstance(value, dict) and value.get("state") is not None
-    return {
-        "state": read if isinstance(read, PipelineState) else None,
-        "state_values": read.values() if isinstance(read, PipelineState) else read or {},
-        "has_state": is_given or is_misspelt("state", faults),
-    }
 
 
 def part_of(
@@ -170,6 +165,5 @@ def _at_home(fault: Fault, value: Any, catalogue: Catalogue) -> Fault:
     if fault.code != "unknown-kind" or not isinstance(value["type"], str):
         return fault
     homes = [family for family in FAMILIES if value["type"] in catalogue.family(family)]
-    if not homes:
-        return fault
-    return replace(fault, suggestion=f"'{value['type']}' is a kind of {' and '.join(homes)}")
+    hint = f"'{value['type']}' is a kind of {' and '.join(homes)}"
+    return replace(fault, suggestion=hint) if homes else fault

@@ -12,9 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from functools import reduce
+from typing import Self, TypeVar
 
 from headrace.compiler.text.diagnostics import Path
+
+_T = TypeVar("_T")
 
 _DEEPEST = 32
 """Segments of a path that are looked at; what lies deeper is not told apart."""
@@ -149,9 +152,8 @@ class Shape:
     def below(self, key: str) -> Shape | Who:
         """Return the shape below a key, or who saw to it that it is not there."""
         known = self.keys.get(key)
-        if known is not None:
-            return known
-        return _ANYTHING if self.is_open else self.closed_by
+        unknown = _ANYTHING if self.is_open else self.closed_by
+        return unknown if known is None else known
 
     def missing(self, steps: Iterable[str]) -> Who | None:
         """Return who saw to it that these keys lead nowhere; None if they may lead somewhere."""
@@ -233,9 +235,11 @@ class ValueRange:
 
     def excludes(self, others: ValueRange) -> bool:
         """Return whether it is certain that no value is among these and among the others."""
-        if self._are_strings != others._are_strings:
-            return True
-        return self._lie_apart(others) or others._lie_apart(self)
+        return (
+            self._are_strings != others._are_strings
+            or self._lie_apart(others)
+            or others._lie_apart(self)
+        )
 
     @property
     def _are_strings(self) -> bool:
@@ -291,26 +295,23 @@ class Passing:
         for path in sorted(use.drops_without):
             if self.missing(path) is not None:
                 return self.stop(f"{self.by} hands on nothing without '{path}'")
+        touched = use.writes | use.removes | use.keys
         return replace(
-            self, fields=self._shape(use), values=self._values(use), nulls=self._nulls(use)
+            self,
+            fields=self._shape(use),
+            values=_outside(touched, self.values) if use.keeps else {},
+            nulls=_outside(touched | use.drops_without, self.nulls) if use.keeps else {},
         )
-
-    def _nulls(self, use: FieldUse) -> Mapping[str, str]:
-        if not use.keeps or not self.nulls:
-            return {}
-        settled = Paths(use.writes | use.removes | use.keys | use.drops_without)
-        return {path: who for path, who in self.nulls.items() if path not in settled}
-
-    def _values(self, use: FieldUse) -> Mapping[str, tuple[tuple[str, ValueRange], ...]]:
-        if not use.keeps or not self.values:
-            return {}
-        touched = Paths(use.writes | use.removes | use.keys)
-        return {path: told for path, told in self.values.items() if path not in touched}
 
     def _shape(self, use: FieldUse) -> Shape:
         fields = self.fields if use.keeps else Shape({}, closed_by=(self.by,))
         for path in sorted(use.removes) if use.keeps else ():
-            fields = self._without(path, fields)
+            segments = path.split(".")
+            is_literal = fields.missing((path,)) is None
+            fields = fields.without((path,), self.by)
+            # Where both are there, only the literal key goes.
+            if not is_literal and len(segments) <= _DEEPEST:
+                fields = fields.without(segments, self.by)
         for path in sorted(use.writes):
             if fields.missing((path,)) is None:
                 fields = fields.written((path,))
@@ -318,15 +319,6 @@ class Passing:
         for key in sorted(use.keys):
             fields = fields.written((key,))
         return fields
-
-    def _without(self, path: str, fields: Shape) -> Shape:
-        segments = path.split(".")
-        is_literal = fields.missing((path,)) is None
-        fields = fields.without((path,), self.by)
-        # Where both are there, only the literal key goes.
-        if is_literal or len(segments) > _DEEPEST:
-            return fields
-        return fields.without(segments, self.by)
 
     def at_most(self, largest: int | None) -> Passing:
         """Return the same with batches of so many messages; None: nobody knows how many."""
@@ -368,13 +360,17 @@ def merged(streams: Iterable[Passing]) -> Passing:
         return Passing(stopped="none of the inputs hands on anything")
     if len(flowing) == 1:
         return flowing[0]
-    fields = flowing[0].fields
-    for stream in flowing[1:]:
-        met = either(fields, stream.fields)
-        assert isinstance(met, Shape)
-        fields = met
+    shapes: Iterator[Shape | Who] = (stream.fields for stream in flowing)
+    fields = reduce(either, shapes)
+    assert isinstance(fields, Shape)
     sizes = [stream.largest for stream in flowing if stream.largest is not None]
     return Passing(fields, max(sizes) if len(sizes) == len(flowing) else None)
+
+
+def _outside(touched: Iterable[str], told: Mapping[str, _T]) -> Mapping[str, _T]:
+    """Return what is told of fields that these paths neither are, nor lead to, through or below."""
+    paths = Paths(touched if told else ())
+    return {path: known for path, known in told.items() if path not in paths}
 
 
 def _segments(path: str) -> tuple[str, ...]:

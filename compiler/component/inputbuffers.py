@@ -48,9 +48,8 @@ class Holder:
         """Say what it does: ``transforms[0] (buffer, line 9) holds them for 10 s``."""
         if self.is_by_size_alone:
             return f"{self.called} waits for {self.most}"
-        if self.seconds is None:
-            return f"{self.called} holds them until its gate opens"
-        return f"{self.called} holds them for {self.seconds} s"
+        until = "until its gate opens" if self.seconds is None else f"for {self.seconds} s"
+        return f"{self.called} holds them {until}"
 
 
 class InputBuffer(Tagged):

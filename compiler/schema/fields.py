@@ -66,13 +66,6 @@ def refused(
     return ValidationError([fault])
 
 
-def _without_reference(value: Any) -> str | None:
-    """Return what to do with a reference that stands where no text is taken, if it is one."""
-    if not isinstance(value, str) or not Secret(value).names():
-        return None
-    return "references stand only in texts: write the value itself"
-
-
 class Strict(marshmallow.fields.Field[Any]):
     """A field that takes exactly one JSON type."""
 
@@ -102,13 +95,14 @@ class Strict(marshmallow.fields.Field[Any]):
 
     def make_error(self, key: str, **_: Any) -> ValidationError:
         """Return the error for a key that is missing, or null where null is no value."""
-        if key == "required":
-            return refused("missing-key", "this key is required", expected=self.expects)
-        return self.wrong(None)
+        missing = refused("missing-key", "this key is required", expected=self.expects)
+        return missing if key == "required" else self.wrong(None)
 
     def wrong(self, value: Any) -> ValidationError:
         """Return the error for a value of another type."""
         hint = self.remedy(value)
+        if self.is_told and hint is None and isinstance(value, str) and Secret(value).names():
+            hint = "references stand only in texts: write the value itself"
         if not self.is_told:
             return ValidationError([replace(of_another_type(value, self.expects), suggestion=hint)])
         return refused(
@@ -116,7 +110,7 @@ class Strict(marshmallow.fields.Field[Any]):
             f"expected {self.expects}, found {shown(value)}",
             found=value,
             expected=self.expects,
-            hint=hint or _without_reference(value),
+            hint=hint,
         )
 
     def remedy(self, value: Any) -> str | None:
@@ -408,9 +402,8 @@ class Choice(Strict):
 
     def deserialize(self, value: Any, *positional: Any, **keywords: Any) -> Any:
         """Read an unquoted YAML null as the word ``null`` where that is a choice."""
-        if value is None and self.null_word:
-            return "null"
-        return super().deserialize(value, *positional, **keywords)
+        word = "null" if value is None and self.null_word else value
+        return super().deserialize(word, *positional, **keywords)
 
     def remedy(self, value: Any) -> str | None:
         """Return the word that is probably meant by another one, or by a number: ``qos: 1``."""

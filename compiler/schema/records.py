@@ -72,14 +72,8 @@ def option(
     ``elsewhere`` are words for the key that users of other tools would write: they are refused, and
     answered with ours.
     """
-    meta = {
-        "field": field,
-        "doc": doc,
-        "wire": wire,
-        "additive": additive,
-        "elsewhere": elsewhere,
-    }
-    return dataclasses.field(default=default, metadata={"option": meta})
+    meta = {"field": field, "doc": doc, "additive": additive, "elsewhere": elsewhere}
+    return dataclasses.field(default=default, metadata={"option": meta, "wire": wire})
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option,))
@@ -112,18 +106,14 @@ class Record:
         known = {entry.name: entry for entry in dataclasses.fields(cls)}  # type: ignore[arg-type]
         declared = (name for each in cls.__mro__ for name in inspect.get_annotations(each))
         for entry in (known[name] for name in dict.fromkeys(declared) if name in known):
-            meta = entry.metadata["option"]
-            wire = meta["wire"] or entry.name.rstrip("_")
+            wire = entry.metadata["wire"] or entry.name.rstrip("_")
             required = entry.default is dataclasses.MISSING
             found[wire] = Option(
-                entry.name,
-                wire,
-                meta["field"],
-                meta["doc"],
-                required,
-                None if required else entry.default,
-                meta["additive"],
-                meta["elsewhere"],
+                attribute=entry.name,
+                wire=wire,
+                required=required,
+                default=None if required else entry.default,
+                **entry.metadata["option"],
             )
         return found
 
@@ -169,9 +159,8 @@ class Record:
         for wire, known in self.options().items():
             value = getattr(self, known.attribute)
             given = wire in self.given or (not self.given and value != known.default)
-            if not (known.required or not known.is_omitted(value, given)):
-                continue
-            echo[wire] = dumped(value, masked=masked)
+            if known.required or not known.is_omitted(value, given):
+                echo[wire] = dumped(value, masked=masked)
         return echo
 
 
@@ -318,9 +307,8 @@ def object_of(record: type[Record]) -> str:
     """Return what a record is read from: an object with the keys it needs, or else may have."""
     options = record.options()
     required = [wire for wire, known in options.items() if known.required]
-    if required:
-        return f"an object with {listed(required)}"
-    return "an object with any of " + ", ".join(f"'{wire}'" for wire in options)
+    any_of = "any of " + ", ".join(f"'{wire}'" for wire in options)
+    return f"an object with {listed(required) if required else any_of}"
 
 
 def of_another_type(value: Any, expected: str = "an object") -> Fault:

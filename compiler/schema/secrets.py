@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Self
 
 from headrace.compiler.errors import UnresolvedSecret
@@ -25,25 +26,17 @@ Azure has for Kafka is ``$ConnectionString``, and hashes begin with ``$argon2id$
 _BROKEN = re.compile(r"\$\{(?![A-Za-z0-9_.\-]+\})")
 
 
+@dataclass(frozen=True, slots=True, repr=False)
 class Secret:
     """A string that may hold references; shows its template wherever it is written."""
 
-    __slots__ = ("template",)
-
-    def __init__(self, template: str) -> None:
-        self.template = template
+    template: str
 
     def __repr__(self) -> str:
         return f"Secret({self.template!r})"
 
     def __str__(self) -> str:
         return self.template
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and other.template == self.template
-
-    def __hash__(self) -> int:
-        return hash(self.template)
 
     def dump(self, *, masked: bool = True) -> str:
         """Return the template: what an echo and a save write."""
@@ -80,10 +73,6 @@ class Secrets:
         found = self._environ.get(name)
         return self._filed.get(name) if found is None else found
 
-    def unresolved(self, secret: Secret) -> Iterator[str]:
-        """Yield the names that nothing answers."""
-        return (name for name in secret.names() if self.lookup(name) is None)
-
     def faults(self, secret: Secret) -> Iterator[Fault]:
         """Yield why it does not resolve: each name that nothing answers, or a broken reference.
 
@@ -95,7 +84,8 @@ class Secrets:
                 "a '${' here starts no reference",
                 expected="${NAME}, with letters, digits, '_', '.' and '-' in the name",
             )
-        for name in dict.fromkeys(self.unresolved(secret)):
+        unresolved = (name for name in secret.names() if self.lookup(name) is None)
+        for name in dict.fromkeys(unresolved):
             yield Fault(
                 "unresolved-secret",
                 f"nothing resolves '${{{name}}}': looked in the environment and the secrets file",

@@ -99,11 +99,15 @@ class Position:
 
     def member(self, step: str | int) -> Position | None:
         """Return the place of one member, or nothing if there is no such member."""
-        if isinstance(self.inside, dict):
-            return self.inside.get(step) if isinstance(step, str) else None
-        if self.inside is None or isinstance(step, str):
-            return None
-        return self.inside[step] if 0 <= step < len(self.inside) else None
+        if isinstance(self.inside, dict) and isinstance(step, str):
+            return self.inside.get(step)
+        if (
+            isinstance(self.inside, list)
+            and isinstance(step, int)
+            and step in range(len(self.inside))
+        ):
+            return self.inside[step]
+        return None
 
     def members(self) -> Iterator[tuple[Position, Position]]:
         """Yield each place inside, also further in, after the one around it; of aliases nothing."""

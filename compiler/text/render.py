@@ -40,9 +40,7 @@ def render(
         text = json.dumps(objects, ensure_ascii=False, indent=2)
         # A file name may contain bytes that are no characters; JSON has an escape for those.
         return _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
-    if style == "plain":
-        return "\n".join(map(_line, diagnostics))
-    return _blocks(diagnostics, sources)
+    return "\n".join(map(_line, diagnostics)) if style == "plain" else _blocks(diagnostics, sources)
 
 
 def _line(diagnostic: Diagnostic) -> str:
