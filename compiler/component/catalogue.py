@@ -34,17 +34,18 @@ class Catalogue:
 
 def scan(*rooms: str) -> Catalogue:
     """Return the catalogue of every component defined in the modules of ``rooms`` (package names)."""
-    found: dict[type[Component], None] = {}
-    for room in rooms:
-        package = importlib.import_module(room)
-        for entry in pkgutil.iter_modules(package.__path__, room + "."):
-            module = importlib.import_module(entry.name)
-            for value in vars(module).values():
-                if (
-                    isinstance(value, type)
-                    and issubclass(value, Component)
-                    and value.kind
-                    and value.__module__ == entry.name
-                ):
-                    found[value] = None
-    return Catalogue(found)
+    modules = (
+        importlib.import_module(entry.name)
+        for room in rooms
+        for entry in pkgutil.iter_modules(importlib.import_module(room).__path__, f"{room}.")
+    )
+    found = (
+        value
+        for module in modules
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, Component)
+        and value.kind
+        and value.__module__ == module.__name__
+    )
+    return Catalogue(dict.fromkeys(found))

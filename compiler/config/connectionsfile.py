@@ -147,9 +147,8 @@ def load_secrets(document: Document) -> tuple[dict[str, str] | None, list[Diagno
 
 def secret_faults(component: Record, secrets: Secrets) -> Iterator[Fault]:
     """Yield the references in a component, or in a connection, that nothing answers."""
-    for path, _, value in settings_of(component):
-        if isinstance(value, Secret):
-            yield from (replace(fault, path=path) for fault in secrets.faults(value))
+    found = unresolved(settings_of(component), secrets)
+    return (replace(fault, severity=Severity.ERROR) for fault in found)
 
 
 def filed_secret_faults(

@@ -5,7 +5,7 @@ Reading is pure: it resolves no secret, opens nothing and asks nobody.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path as FilePath
@@ -74,15 +74,18 @@ def load_program(
     for value, site in listed.sites():
         draft, wrong = draft_of(value, site, catalogue)
         drafts.append(draft)
-        said += [*wrong, *wrong_within(draft)]
-    said += [*wrong_between(drafts), *_named(drafts, connections, secrets)]
-    said += _without_bucket(drafts, listed.declared, is_list=isinstance(document.value, list))
-    said += _examined(drafts, base)
-    order = by_dependency(drafts)
-    said += remarks(drafts, order)
+        said += wrong
+    said += _judged(
+        drafts,
+        connections=connections,
+        secrets=secrets,
+        buckets=listed.declared,
+        is_list=isinstance(document.value, list),
+        base=base,
+    )
     if is_refused(said):
         return None, in_file_order(said)
-    pipelines = tuple(_built(drafts[place]) for place in order)
+    pipelines = tuple(_built(drafts[place]) for place in by_dependency(drafts))
     return Program(pipelines, listed.buckets), in_file_order(said)
 
 
@@ -102,9 +105,7 @@ def load_pipeline(
     that files are named from.
     """
     draft, said = draft_of(document.value, Site(document), catalogue)
-    said += [*wrong_within(draft), *wrong_between([draft], running), *remarks([draft], [0])]
-    said += [*_named([draft], connections, None), *_without_bucket([draft], buckets)]
-    said += _examined([draft], base)
+    said += _judged([draft], running, connections=connections, buckets=buckets, base=base)
     config = None if is_refused(said) else _built(draft)
     return config, in_file_order(said)
 
@@ -176,36 +177,36 @@ def _no_config(value: Any) -> Fault:
     return Fault("wrong-type", f"expected {expected}, found {found}", found, expected, hint)
 
 
-def _named(
-    drafts: Iterable[Draft], connections: Mapping[str, Filed] | None, secrets: Secrets | None
+def _judged(
+    drafts: Sequence[Draft],
+    running: Collection[str] = (),
+    *,
+    connections: Mapping[str, Filed] | None,
+    buckets: Collection[str] | None,
+    secrets: Secrets | None = None,
+    is_list: bool = False,
+    base: FilePath | None,
 ) -> Iterator[Diagnostic]:
-    """Yield what is wrong with what the components name, as far as it can be looked up."""
+    """Yield what is wrong or odd between pipelines and what they name, as far as it can be looked up."""
+    for draft in drafts:
+        yield from wrong_within(draft)
+    yield from wrong_between(drafts, running)
     for part in (part for draft in drafts for part in draft.parts()):
         if connections is not None:
             yield from map(part.site.diagnose, misnamed(part.settings(), connections))
         if secrets is not None:
             yield from map(part.site.diagnose, unresolved(part.settings(), secrets))
-
-
-def _without_bucket(
-    drafts: Iterable[Draft], declared: Collection[str] | None, *, is_list: bool = False
-) -> Iterator[Diagnostic]:
-    """Yield the settings that name a bucket which is not declared, if it is known which are."""
-    if declared is None:
-        return
-    said = (
-        site.diagnose(fault)
-        for draft in drafts
-        for site, setting in draft.settings()
-        for fault in undeclared([setting], declared, is_list=is_list)
-    )
-    yield from islice(said, FAULTS)
-
-
-def _examined(drafts: Iterable[Draft], base: FilePath | None) -> Iterator[Diagnostic]:
-    """Yield what components object to in what surrounds them."""
+    if buckets is not None:
+        without_bucket = (
+            site.diagnose(fault)
+            for draft in drafts
+            for site, setting in draft.settings()
+            for fault in undeclared([setting], buckets, is_list=is_list)
+        )
+        yield from islice(without_bucket, FAULTS)
     for draft in drafts:
         yield from draft.examined(base)
+    yield from remarks(drafts, by_dependency(drafts))
 
 
 def _built(draft: Draft) -> PipelineConfig:

@@ -6,7 +6,7 @@ starves a broker depends on how many messages come while it holds them, and we t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -42,11 +42,10 @@ def remarks(drafts: Sequence[Draft], order: Sequence[int]) -> Iterator[Diagnosti
     for draft in (drafts[place] for place in order):
         for part in draft.parts():
             yield from literal_references(part)
-        chain = _Chain(ends)
-        yield from chain.remarks(draft)
+        end = yield from _along(draft, ends)
         yield from _starved(draft)
         if draft.id is not None:
-            ends.setdefault(draft.id, chain.end)
+            ends.setdefault(draft.id, end)
 
 
 def literal_references(part: DraftComponent) -> Iterator[Diagnostic]:
@@ -116,59 +115,46 @@ def _holders(input: Input, transforms: Iterable[DraftComponent]) -> Iterator[Hol
             yield replace(holder, called=called)
 
 
-class _Chain:
-    """One pipeline from its inputs to its outputs."""
-
-    def __init__(self, ends: dict[str, Passing]) -> None:
-        self._ends = ends
-        self._is_told = False
-        self.end = Passing()
-
-    def remarks(self, draft: Draft) -> Iterator[Diagnostic]:
-        """Yield what can be said along the way; then ``end`` is what leaves the last transform."""
-        arriving = [self._arriving(part) for part in draft.inputs]
-        for part, passing in zip(draft.inputs, arriving, strict=True):
-            if passing.stopped:
-                yield _never_reached(part, passing.stopped)
-        key = None if draft.state is None else draft.state.key
-        passing = replace(merged(arriving), key=key)
-        self._is_told = passing.stopped is not None
-        for part in draft.transforms:
-            yield from self._on(part, passing)
-            passing = _behind(part, passing)
-        self.end = passing
-        for part in draft.outputs:
-            yield from self._on(part, passing)
-
-    def _on(self, part: DraftComponent, passing: Passing) -> Iterator[Diagnostic]:
-        """Yield what can be said about one component, and only once that nothing comes so far."""
+def _along(draft: Draft, ends: Mapping[str, Passing]) -> Generator[Diagnostic, None, Passing]:
+    """Yield what can be said from its inputs to its outputs; return what leaves the last transform."""
+    arriving = [_arriving(part, ends) for part in draft.inputs]
+    for part, passing in zip(draft.inputs, arriving, strict=True):
+        if passing.stopped:
+            yield _never_reached(part, passing.stopped)
+    passing = replace(merged(arriving), key=None if draft.state is None else draft.state.key)
+    is_told = passing.stopped is not None  # that nothing comes so far: once is enough
+    for index, part in enumerate((*draft.transforms, *draft.outputs)):
         if passing.stopped is None:
             yield from _missing_fields(part, passing)
             yield from _fails_on_null(part, passing)
             if isinstance(part.built, Transform):
                 yield from map(part.site.diagnose, part.built.oddities(passing))
-        elif not self._is_told:
-            self._is_told = True
+        elif not is_told:
+            is_told = True
             yield _never_reached(part, passing.stopped)
+        if index < len(draft.transforms) and passing.stopped is None:
+            passing = _behind(part, passing)
+    return passing
 
-    def _arriving(self, part: DraftComponent) -> Passing:
-        """Return what is known of the batches of one input."""
-        if not isinstance(part.built, Input):
-            return Passing()
-        who = str(part)
-        read = [upstream for _, upstream in upstreams(part.settings())]
-        if read:
-            passing = _of_others(self._ends, read, who)
-        else:
-            known = part.built.hands_on()
-            fields = Shape.anything() if known is None else Shape.of(known, who)
-            passing = Passing(fields, None if part.built.is_batching() else 1)
-        passing = passing.seen_by(who)
-        if part.built.envelope is not None:
-            about = Shape.of({**SHARED_METADATA, **part.built.attaches}, who)
-            fields = part.built.envelope.enclose(passing.fields, about, is_added=bool(read))
-            passing = replace(passing, fields=fields, values={})
-        return passing if part.built.buffer is None else passing.at_most(None)
+
+def _arriving(part: DraftComponent, ends: Mapping[str, Passing]) -> Passing:
+    """Return what is known of the batches of one input."""
+    if not isinstance(part.built, Input):
+        return Passing()
+    who = str(part)
+    read = [upstream for _, upstream in upstreams(part.settings())]
+    if read:
+        passing = _of_others(ends, read, who)
+    else:
+        known = part.built.hands_on()
+        fields = Shape.anything() if known is None else Shape.of(known, who)
+        passing = Passing(fields, None if part.built.is_batching() else 1)
+    passing = passing.seen_by(who)
+    if part.built.envelope is not None:
+        about = Shape.of({**SHARED_METADATA, **part.built.attaches}, who)
+        fields = part.built.envelope.enclose(passing.fields, about, is_added=bool(read))
+        passing = replace(passing, fields=fields, values={})
+    return passing if part.built.buffer is None else passing.at_most(None)
 
 
 def _of_others(ends: Mapping[str, Passing], read: Sequence[str], who: str) -> Passing:
@@ -185,8 +171,6 @@ def _of_others(ends: Mapping[str, Passing], read: Sequence[str], who: str) -> Pa
 
 def _behind(part: DraftComponent, passing: Passing) -> Passing:
     """Return what is known after a transform: nothing, if it could not be read."""
-    if passing.stopped is not None:
-        return passing
     if not isinstance(part.built, Transform):
         return Passing(key=passing.key)
     return part.built.passes(passing.seen_by(str(part)))

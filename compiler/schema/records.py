@@ -52,10 +52,6 @@ class Option:
     elsewhere: str = ""
     """What the key is called elsewhere, words in one text."""
 
-    def is_omitted(self, value: Any, given: bool) -> bool:
-        """Return whether an echo leaves the option out (contract 1.3)."""
-        return not given or (self.field.never_absent and value == self.default)  # type: ignore[attr-defined]
-
 
 def option(
     field: marshmallow.fields.Field[Any],
@@ -159,7 +155,8 @@ class Record:
         for wire, known in self.options().items():
             value = getattr(self, known.attribute)
             given = wire in self.given or (not self.given and value != known.default)
-            if known.required or not known.is_omitted(value, given):
+            never_absent = known.field.never_absent  # type: ignore[attr-defined]
+            if known.required or (given and not (never_absent and value == known.default)):
                 echo[wire] = dumped(value, masked=masked)
         return echo
 
@@ -333,17 +330,18 @@ def dumped(value: Any, *, masked: bool = True) -> Any:
 
 def faults_of(error: ValidationError) -> Iterator[Fault]:
     """Flatten a marshmallow error into faults whose paths start at the loaded record."""
-    yield from _flatten(error.messages, ())
+    return _flatten(error.messages, ())
 
 
 def _flatten(messages: Any, path: tuple[str | int, ...]) -> Iterator[Fault]:
-    if isinstance(messages, dict):
-        for key, inner in messages.items():
-            yield from _flatten(inner, path if key == "_schema" else (*path, key))
-    elif isinstance(messages, list):
-        for inner in messages:
-            yield from _flatten(inner, path)
-    elif isinstance(messages, Fault):
-        yield dataclasses.replace(messages, path=path + messages.path)
-    else:
-        raise TypeError(f"a fault was expected at {path_text(path)}, found {messages!r}")
+    match messages:
+        case dict():
+            for key, inner in messages.items():
+                yield from _flatten(inner, path if key == "_schema" else (*path, key))
+        case list():
+            for inner in messages:
+                yield from _flatten(inner, path)
+        case Fault():
+            yield dataclasses.replace(messages, path=path + messages.path)
+        case _:
+            raise TypeError(f"a fault was expected at {path_text(path)}, found {messages!r}")

@@ -159,22 +159,23 @@ def _meant(found: re.Match[str]) -> tuple[str, int]:
     way, end = found.lastgroup, found.end()
     assert way is not None
     said = found[way]
-    if way == "itself":
-        return said, end
-    if way == "backslash":
-        return "\\", end
-    if way == "letter":
-        return _of_letter(said), end
-    if way == "html":
-        character, end = _of_html(found)
-        is_letter = character.lower() in _LETTERS and _BACKSLASHES.match(found[0])
-        return _of_letter(character) if is_letter else character, end
-    if way in ("url", "python"):
-        octets = bytes.fromhex("".join(re.findall(rf"{_HEX}{{2}}", said, re.IGNORECASE)))
-        try:
-            return octets.decode(), end
-        except UnicodeDecodeError:
-            return chr(octets[0]), found.start(way) + 2
+    match way:
+        case "itself":
+            return said, end
+        case "backslash":
+            return "\\", end
+        case "letter":
+            return _of_letter(said), end
+        case "html":
+            character, end = _of_html(found)
+            is_letter = character.lower() in _LETTERS and _BACKSLASHES.match(found[0])
+            return _of_letter(character) if is_letter else character, end
+        case "url" | "python":
+            octets = bytes.fromhex("".join(re.findall(rf"{_HEX}{{2}}", said, re.IGNORECASE)))
+            try:
+                return octets.decode(), end
+            except UnicodeDecodeError:
+                return chr(octets[0]), found.start(way) + 2
     units = [int(each, 16) for each in re.findall(rf"{_HEX}{{4,8}}", said, re.IGNORECASE)]
     if way == "pair":
         return chr(0x10000 + ((units[0] & 0x3FF) << 10) + (units[1] & 0x3FF)), end
