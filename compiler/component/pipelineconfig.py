@@ -189,30 +189,16 @@ def keeping_digits(pipelines: Configs) -> set[str]:
         for id, config in pipelines.items()
         if any(output.keeps_digits() for output in config.outputs)
     }
-    remembering = _remembering(pipelines) if keeping else {}
-    found = [*keeping]
-    for id in found:
-        new = {*_feeding(pipelines[id], pipelines, remembering)} - keeping
-        keeping |= new
-        found += new
-    return keeping
-
-
-def _remembering(pipelines: Configs) -> Mapping[str, list[str]]:
-    """Return who remembers, by bucket."""
-    found = defaultdict[str, list[str]](list)
-    for id, config in pipelines.items():
+    remembering = defaultdict[str, list[str]](list)  # who remembers, by bucket
+    for id, config in pipelines.items() if keeping else ():
         if config.state is not None and any(each.remembers for each in config.transforms):
-            found[config.state.bucket].append(id)
-    return found
-
-
-def _feeding(
-    config: PipelineConfig,
-    pipelines: Configs,
-    remembering: Mapping[str, list[str]],
-) -> Iterator[str]:
-    """Yield where the messages of a pipeline come from, and the values that it puts into them."""
-    yield from (upstream for upstream in config.upstreams if upstream in pipelines)
-    if config.state is not None and any(each.recalls for each in config.transforms):
-        yield from remembering.get(config.state.bucket, ())
+            remembering[config.state.bucket].append(id)
+    found = [*keeping]
+    for config in map(pipelines.__getitem__, found):
+        # Where its messages come from, and the values that it puts into them.
+        feeding = {upstream for upstream in config.upstreams if upstream in pipelines}
+        if config.state is not None and any(each.recalls for each in config.transforms):
+            feeding |= {*remembering[config.state.bucket]}
+        found += feeding - keeping
+        keeping |= feeding
+    return keeping

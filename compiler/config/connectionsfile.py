@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path as FilePath
-from typing import Protocol
 
 from marshmallow import ValidationError
 
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.drafts import DraftComponent, is_refused, loaded, part_of
-from headrace.compiler.component.families import Connection
+from headrace.compiler.component.families import Component, Connection
 from headrace.compiler.lint.remarks import literal_references
 from headrace.compiler.schema.fields import ConnectionName, Identifier
 from headrace.compiler.schema.records import Record, faults_of, of_another_type, option
@@ -36,12 +35,8 @@ CODES: Codes = {
 _ANY_GROUND = CheckContext()
 
 
-class Filed(Protocol):
-    """A connection, or the class of one that has faults of its own."""
-
-    @property
-    def kind(self) -> str:
-        """Its kind; empty if that is unknown."""
+Filed = Component | type[Component]
+"""A connection, or the class of one that has faults of its own; its ``kind`` is empty if unknown."""
 
 
 def companion(config: FilePath, subject: str) -> FilePath:

@@ -83,9 +83,20 @@ class ForEditors(Rendering):
     def union(self, name: str, variants: Mapping[str, type[Record]]) -> Schema:
         """Return a reference to a union by `type`, describing it where that has not been done."""
         if name not in self.spec.components.schemas:
+            words: dict[str | None, str] = {}
+            for tag, variant in variants.items():
+                # Its first paragraph, on one line.
+                said = " ".join((prose(variant) or "").partition("\n\n")[0].split())
+                words |= dict.fromkeys(self.tagged(tag).get("enum", [tag]), said)
+            # `enumDescriptions` is no word of JSON Schema, which takes it for a remark; editors show it.
+            kinds = {
+                "description": f"Which {_words(name)} it is.",
+                "enum": [*words],
+                "enumDescriptions": [*words.values()],
+            }
             union = {
                 "type": "object",
-                "properties": {"type": self._kinds(name, variants)},
+                "properties": {"type": kinds},
                 "required": ["type"],
                 "allOf": [
                     {
@@ -97,22 +108,6 @@ class ForEditors(Rendering):
             }
             self.spec.components.schema(name, union)
         return {"$ref": OPENAPI + name}
-
-    def _kinds(self, name: str, variants: Mapping[str, type[Record]]) -> Schema:
-        """Return the schema of `type`: the words, each with what it means.
-
-        `enumDescriptions` is no word of JSON Schema, which takes it for a remark; editors show it.
-        """
-        words: dict[str | None, str] = {}
-        for tag, variant in variants.items():
-            for word in self.tagged(tag).get("enum", [tag]):
-                # Its first paragraph, on one line.
-                words[word] = " ".join((prose(variant) or "").partition("\n\n")[0].split())
-        return {
-            "description": f"Which {_words(name)} it is.",
-            "enum": [*words],
-            "enumDescriptions": [*words.values()],
-        }
 
     def choice(self, record: Any) -> Schema:
         """Return a reference to a record of which exactly one option out of several is given."""
@@ -173,10 +168,11 @@ def _referred(schema: Any) -> Iterator[str]:
 
 def _pointed(schema: Any) -> Any:
     """Return the schema with its references led to where a document of its own has definitions."""
-    if isinstance(schema, list):
-        return [_pointed(each) for each in schema]
-    if isinstance(schema, dict):
-        return {key: _pointed(each) for key, each in schema.items()}
-    if isinstance(schema, str) and schema.startswith(OPENAPI):
-        return _DEFS + schema.removeprefix(OPENAPI)
+    match schema:
+        case list():
+            return [_pointed(each) for each in schema]
+        case dict():
+            return {key: _pointed(each) for key, each in schema.items()}
+        case str() if schema.startswith(OPENAPI):
+            return _DEFS + schema.removeprefix(OPENAPI)
     return schema

@@ -133,7 +133,11 @@ def _along(draft: Draft, ends: Mapping[str, Passing]) -> Generator[Diagnostic, N
             is_told = True
             yield _never_reached(part, passing.stopped)
         if index < len(draft.transforms) and passing.stopped is None:
-            passing = _behind(part, passing)
+            passing = (
+                part.built.passes(passing.seen_by(str(part)))
+                if isinstance(part.built, Transform)
+                else Passing(key=passing.key)  # of what could not be read nothing is known
+            )
     return passing
 
 
@@ -144,7 +148,16 @@ def _arriving(part: DraftComponent, ends: Mapping[str, Passing]) -> Passing:
     who = str(part)
     read = [upstream for _, upstream in upstreams(part.settings())]
     if read:
-        passing = _of_others(ends, read, who)
+        met = merged(ends.get(upstream, Passing()) for upstream in read)
+        passing = Passing(
+            met.fields.blamed_on((who,)),
+            met.largest,
+            values={
+                path: tuple((who, values) for _, values in told)
+                for path, told in met.values.items()
+            },
+            stopped=f"nothing leaves pipeline '{read[0]}'" if met.stopped else None,
+        )
     else:
         known = part.built.hands_on()
         fields = Shape.anything() if known is None else Shape.of(known, who)
@@ -155,25 +168,6 @@ def _arriving(part: DraftComponent, ends: Mapping[str, Passing]) -> Passing:
         fields = part.built.envelope.enclose(passing.fields, about, is_added=bool(read))
         passing = replace(passing, fields=fields, values={})
     return passing if part.built.buffer is None else passing.at_most(None)
-
-
-def _of_others(ends: Mapping[str, Passing], read: Sequence[str], who: str) -> Passing:
-    """Return what is known of what other pipelines hand on, as that of the input that reads it."""
-    passing = merged(ends.get(upstream, Passing()) for upstream in read)
-    return Passing(
-        passing.fields.blamed_on((who,)),
-        passing.largest,
-        None,
-        {path: tuple((who, values) for _, values in told) for path, told in passing.values.items()},
-        f"nothing leaves pipeline '{read[0]}'" if passing.stopped else None,
-    )
-
-
-def _behind(part: DraftComponent, passing: Passing) -> Passing:
-    """Return what is known after a transform: nothing, if it could not be read."""
-    if not isinstance(part.built, Transform):
-        return Passing(key=passing.key)
-    return part.built.passes(passing.seen_by(str(part)))
 
 
 def _missing_fields(part: DraftComponent, passing: Passing) -> Iterator[Diagnostic]:

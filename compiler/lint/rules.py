@@ -149,8 +149,13 @@ def _taken_apart(drafts: Sequence[Draft]) -> tuple[dict[int, list[int]], list[li
 
     Rings are walked in the direction in which the messages go, and start at the first in the file.
     """
-    graph, rings = _graph(drafts), list[list[int]]()
-    followed: set[int] = set()
+    places = {draft.id: place for place, draft in reversed([*enumerate(drafts)])}
+    graph: dict[int, list[int]] = {}
+    for place, draft in enumerate(drafts):
+        names = (upstream for part in draft.inputs for _, upstream in upstreams(part.settings()))
+        graph[place] = [*dict.fromkeys(places[each] for each in names if each in places)]
+    rings = list[list[int]]()
+    followed = set[int]()
     for start in graph:
         way: dict[int, Iterator[int]] = {}
         if start not in followed:
@@ -171,16 +176,6 @@ def _taken_apart(drafts: Sequence[Draft]) -> tuple[dict[int, list[int]], list[li
             elif read not in followed:
                 way[read] = iter([*graph[read]])
     return graph, rings
-
-
-def _graph(drafts: Sequence[Draft]) -> dict[int, list[int]]:
-    """Return which drafts each one reads, by their places."""
-    places = {draft.id: place for place, draft in reversed([*enumerate(drafts)])}
-    graph: dict[int, list[int]] = {}
-    for place, draft in enumerate(drafts):
-        read = (upstream for part in draft.inputs for _, upstream in upstreams(part.settings()))
-        graph[place] = [*dict.fromkeys(places[each] for each in read if each in places)]
-    return graph
 
 
 def circle(names: Sequence[str]) -> Fault:

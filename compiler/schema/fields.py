@@ -157,9 +157,8 @@ class Boolean(Strict):
         """Return what a boolean is written as that stands in quotes, or as YAML 1.1 had it."""
         word = shown(value).strip('"').strip().lower()
         meant = next((each for each, words in _BOOLEANS.items() if word in words), None)
-        if meant is None:
-            return None
-        return f"write {meant}, without quotes" if word == meant else f"write {meant}"
+        bare = ", without quotes" if word == meant else ""
+        return None if meant is None else f"write {meant}{bare}"
 
 
 class Number(Strict):
@@ -248,9 +247,8 @@ class Text(Strict):
         if isinstance(value, bool | int | float) and self.takes(shown(value)):
             return "put it in quotes"
         only = value[0] if isinstance(value, list) and len(value) == 1 else None
-        if not isinstance(only, str) or not self.takes(only):
-            return None
-        return f"write {spelled(only)}, without a list"
+        is_meant = isinstance(only, str) and self.takes(only)
+        return f"write {spelled(only)}, without a list" if is_meant else None
 
 
 class Name(Text):

@@ -35,8 +35,6 @@ CODES: Codes = {
     "unknown-key": "A key that nothing reads.",
 }
 
-_REQUIRED: Any = dataclasses.MISSING
-
 
 @dataclasses.dataclass(frozen=True)
 class Option:
@@ -57,7 +55,7 @@ def option(
     field: marshmallow.fields.Field[Any],
     doc: str,
     *,
-    default: Any = _REQUIRED,
+    default: Any = dataclasses.MISSING,
     wire: str | None = None,
     additive: bool = False,
     elsewhere: str = "",

@@ -73,7 +73,11 @@ class Redaction:
         for name in names:
             self.hide(lookup(name) or "", f"${{{name}}}")
         if names:
-            self.hide(value, _without_credentials(template), owner)
+            shown = template  # but for the credentials that its urls spell out
+            for _, credential in sorted(_credentials(template), key=lambda pair: -len(pair[1])):
+                if not _HARMLESS.fullmatch(credential):
+                    shown = shown.replace(f"{credential}@", f"{HIDDEN}@")
+            self.hide(value, shown, owner)
         for user, credential in _credentials(value):
             self.hide(credential, owner=owner)
             if user not in template:
@@ -134,21 +138,18 @@ class Redaction:
     def _pieces(self, text: str) -> Iterator[str]:
         """Yield what is left of a text and what shows instead; what is put in is not looked at again."""
         spelling, done = Spelling(text), 0
-        for start in self._beginnings(spelling):
+        plain, sizes = spelling.plain, self._sizes
+        # Where a value may begin.
+        starts = [
+            at for at in range(len(plain) - SHORTEST + 1) if plain[at : at + SHORTEST] in sizes
+        ]
+        escaped = [at for at, read in spelling.beginnings(SHORTEST).items() if read in sizes]
+        for start in sorted({*starts, *escaped}) if escaped else starts:
             if start >= done and (found := self._longest(text, spelling, start)):
                 yield text[done:start]
                 shown, done = found
                 yield shown
         yield text[done:]
-
-    def _beginnings(self, spelling: Spelling) -> Sequence[int]:
-        """Return where a value may begin, in order."""
-        plain, sizes = spelling.plain, self._sizes
-        starts = [
-            at for at in range(len(plain) - SHORTEST + 1) if plain[at : at + SHORTEST] in sizes
-        ]
-        escaped = [at for at, read in spelling.beginnings(SHORTEST).items() if read in sizes]
-        return sorted({*starts, *escaped}) if escaped else starts
 
     def _longest(self, text: str, spelling: Spelling, start: int) -> tuple[str, int] | None:
         """Return what shows instead of the longest value that begins here, and where that ends."""
@@ -236,14 +237,6 @@ def _credentials(text: str) -> Iterator[tuple[str, str]]:
                 yield user, password
             elif is_url and not has_password:
                 yield "", user
-
-
-def _without_credentials(template: str) -> str:
-    """Return a template whose urls spell out no credential."""
-    for _, credential in sorted(_credentials(template), key=lambda pair: -len(pair[1])):
-        if not _HARMLESS.fullmatch(credential):
-            template = template.replace(f"{credential}@", f"{HIDDEN}@")
-    return template
 
 
 def _harmless(found: re.Match[str]) -> str:

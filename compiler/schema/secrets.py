@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 from headrace.compiler.errors import UnresolvedSecret
 from headrace.compiler.schema.redaction import REFERENCE, Hidden, Redaction
@@ -106,8 +105,3 @@ class Secrets:
         value = REFERENCE.sub(lambda match: self.lookup(match[1]) or "", secret.template)
         self.redact.learn(secret.template, value, self.lookup, owner)
         return value
-
-    @classmethod
-    def none(cls) -> Self:
-        """Return a lookup that answers nothing (tests, offline checks)."""
-        return cls({}, {})

@@ -106,9 +106,8 @@ class ObjectOf(Strict):
     def remedy(self, value: Any) -> str | None:
         """Return how a name that stands alone is declared, if nothing else need be said of it."""
         names = value if isinstance(value, list) else [value]
-        if not names or not all(isinstance(each, str) for each in names):
-            return None
-        if not self.takes({name: {} for name in names}):
+        are_names = bool(names) and all(isinstance(each, str) for each in names)
+        if not are_names or not self.takes({name: {} for name in names}):
             return None
         return f"write {{ {', '.join(f'{shown(name)}: {{}}' for name in names)} }}"
 
@@ -158,9 +157,9 @@ class RecordOf(Strict):
         needed = [known for known in self.record.options().values() if known.required]
         if value is None:
             return None if needed else "write {}"
-        if isinstance(value, dict | list) or len(needed) != 1:
-            return None
-        return f"write {written(self.record)}" if self.takes({needed[0].wire: value}) else None
+        is_one = len(needed) == 1 and not isinstance(value, dict | list)
+        is_meant = is_one and self.takes({needed[0].wire: value})
+        return f"write {written(self.record)}" if is_meant else None
 
     def read(self, value: Any) -> Any:
         """Read the record."""

@@ -54,8 +54,7 @@ class VariantOf(Strict):
             return hint
         if isinstance(value, dict | list):
             return None
-        found = [_made(tag, each, value) for tag, each in variants.items()]
-        fits = [each for each in found if each is not None]
+        fits = [*filter(None, (_made(tag, each, value) for tag, each in variants.items()))]
         return "write " + " or ".join(fits) if fits else None
 
     def form(self, value: Any) -> str | None:

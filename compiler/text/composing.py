@@ -189,7 +189,8 @@ class Building:
             return self.scalar(_ENDLESS if is_inside else _UNNAMED, offset)
         self._aliased += node.size
         if self._aliased > ALIASED:
-            raise MalformedDocument(_TOO_MANY, offset)
+            message = f"the aliases up to here stand for more than {ALIASED:,} values"
+            raise MalformedDocument(Fault("too-many-aliases", message), offset)
         if len(self._open) + node.height > DEPTH:
             raise MalformedDocument(_TOO_DEEP, offset)
         place = Position(offset, inside=node.place.inside, spelt=node.place.offset)
@@ -225,6 +226,3 @@ _UNNAMED = Fault(
     suggestion="put a text that starts with '*' in quotes",
 )
 _TOO_DEEP = Fault("too-deep", f"lists and objects are nested more than {DEPTH} deep")
-_TOO_MANY = Fault(
-    "too-many-aliases", f"the aliases up to here stand for more than {ALIASED:,} values"
-)

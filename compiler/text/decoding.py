@@ -58,7 +58,8 @@ def check_size(text: bytes | str) -> None:
     Raises: `MalformedDocument` at its start.
     """
     if len(text) > LARGEST:
-        raise MalformedDocument(_TOO_LARGE, 0)
+        fault = Fault("too-large", f"a document has at most {LARGEST // 2**20} MiB")
+        raise MalformedDocument(fault, 0)
     if isinstance(text, bytes) and _WIDE.match(text):
         raise MalformedDocument(_UTF_16, 0)
 
@@ -78,4 +79,3 @@ def _fault(text: str, at: int, skipped: int) -> Fault:
 
 
 _UTF_16 = Fault("not-text", "this is UTF-16: save it as UTF-8", found="UTF-16", expected="UTF-8")
-_TOO_LARGE = Fault("too-large", f"a document has at most {LARGEST // 2**20} MiB")

@@ -154,15 +154,7 @@ def _stray(text: str, at: int, building: Building) -> MalformedDocument | None:
     string = _BEGUN_STRING.match(text, at)
     if string is None or text.startswith('"', string.end()):
         return None
-    return _broken_string(text, at, string.end())
-
-
-def _ending(building: Building) -> tuple[str, str]:
-    """Return what the innermost of what is open is called, and what ends it."""
-    return ("object", "}") if building.in_object else ("list", "]")
-
-
-def _broken_string(text: str, at: int, end: int) -> MalformedDocument:
+    end = string.end()
     if end == len(text):
         return _malformed("the string that starts here does not end", at, expected="'\"'")
     if text[end] == "\\":
@@ -172,6 +164,11 @@ def _broken_string(text: str, at: int, end: int) -> MalformedDocument:
     return _malformed(
         r"the string that starts here has no end on its line: close it, or write \n", at
     )
+
+
+def _ending(building: Building) -> tuple[str, str]:
+    """Return what the innermost of what is open is called, and what ends it."""
+    return ("object", "}") if building.in_object else ("list", "]")
 
 
 def _wrong_word(text: str, at: int, expected: str) -> MalformedDocument:

@@ -111,7 +111,9 @@ def read_yaml(text: str, building: Building) -> None:
         for event in yaml.parse(text, Loader=yaml.CSafeLoader):
             documents += isinstance(event, yaml.DocumentStartEvent)
             if documents > 1:
-                return building.overlook(_SECOND_DOCUMENT, event.start_mark.index)
+                message = "a second document starts here: a config is one document"
+                fault = Fault("several-documents", message)
+                return building.overlook(fault, event.start_mark.index)
             if take := _TAKEN.get(type(event)):
                 take(event, event.start_mark.index, building)
     except yaml.MarkedYAMLError as error:

@@ -38,7 +38,7 @@ def lost(server: Opcua, how: str = "hung up") -> str:
 async def engine(server: Opcua) -> AsyncIterator[Engine]:
     """Give an engine with a connection 'plc'; close it in the end."""
     filed = {"plc": OpcuaConnection.load({"endpoint": server.url})}
-    made = Engine(Clock(asyncio.get_running_loop()), connections=filed, secrets=Secrets.none())
+    made = Engine(Clock(asyncio.get_running_loop()), connections=filed, secrets=Secrets({}, {}))
     try:
         yield made
     finally:

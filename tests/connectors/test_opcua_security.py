@@ -134,7 +134,7 @@ async def test_a_wrong_password_is_refused(guarded, other_make):
 
 async def test_a_pipeline_with_a_wrong_password_is_not_created(guarded: Opcua):
     filed = {"plc": OpcuaConnection.load({"endpoint": guarded.url, **joe("hunter2")})}
-    engine = Engine(Clock(asyncio.get_running_loop()), connections=filed, secrets=Secrets.none())
+    engine = Engine(Clock(asyncio.get_running_loop()), connections=filed, secrets=Secrets({}, {}))
     reading = OpcuaInput.load({"connection": "plc", "nodes": [STATE]})
 
     with pytest.raises(Refused) as refused:

@@ -29,7 +29,7 @@ async def engine(**servers: Redis) -> AsyncIterator[Engine]:
     """Give an engine whose connections are those servers; close it in the end."""
     connections = {name: RedisConnection.load({"url": each.url}) for name, each in servers.items()}
     made = Engine(
-        Clock(asyncio.get_running_loop()), connections=connections, secrets=Secrets.none()
+        Clock(asyncio.get_running_loop()), connections=connections, secrets=Secrets({}, {})
     )
     try:
         yield made

@@ -117,7 +117,7 @@ def test_a_connections_file_that_is_no_object_is_refused(text):
 
 def test_references_in_connections_are_warned_of_and_broken_ones_refused():
     warned = told("yard: {type: well, host: a, password: '${A}${B}'}", Secrets({"A": "a"}, {}))
-    refused = told("yard: {type: well, host: a, password: '${'}", Secrets.none())
+    refused = told("yard: {type: well, host: a, password: '${'}", Secrets({}, {}))
 
     assert warned == (
         {"yard": Well(host="a", password=Secret("${A}${B}"))},
@@ -313,7 +313,7 @@ def test_a_file_and_a_post_are_refused_with_what_no_build_would_take():
 def test_a_post_is_refused_a_reference_that_is_none_and_warned_of_one_that_nothing_answers():
     def posted(password):
         document = written_json({"id": "a", "type": "well", "host": "h", "password": password})
-        filed, said = load_connection(document, CATALOGUE, Secrets.none())
+        filed, said = load_connection(document, CATALOGUE, Secrets({}, {}))
         return filed is not None, [(each.severity.value, each.path) for each in said]
 
     assert posted("${") == (False, [("error", "password")])

@@ -542,7 +542,7 @@ def test_references_that_nothing_answers_are_warned_of_if_secrets_are_known():
 def test_a_reference_that_never_resolves_is_refused_if_secrets_are_known():
     text = "[{inputs: [{type: gate, token: '${T'}]}]"
 
-    loaded, diagnostics = load_program(written(text), CATALOGUE, secrets=Secrets.none())
+    loaded, diagnostics = load_program(written(text), CATALOGUE, secrets=Secrets({}, {}))
 
     assert loaded is None
     assert plain(diagnostics) == [

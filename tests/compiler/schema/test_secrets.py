@@ -57,7 +57,7 @@ def test_a_reference_that_nothing_answers_is_refused_with_where_it_was_looked_fo
 
 
 def test_every_reference_that_nothing_answers_is_told_once():
-    faults = Secrets.none().faults(Secret("${A}${B}${A}"))
+    faults = Secrets({}, {}).faults(Secret("${A}${B}${A}"))
 
     assert [fault.message for fault in faults] == [
         "nothing resolves '${A}': looked in the environment and the secrets file",
@@ -66,7 +66,7 @@ def test_every_reference_that_nothing_answers_is_told_once():
 
 
 def test_what_is_written_out_beside_a_reference_is_repeated_by_no_fault():
-    faults = [*Secrets.none().faults(Secret("written-out${A}${"))]
+    faults = [*Secrets({}, {}).faults(Secret("written-out${A}${"))]
 
     assert len(faults) == 2
     assert "written-out" not in str(faults)
