@@ -14,11 +14,10 @@ window itself is their flow and nothing is allocated for it.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Protocol, TypeVar
-
-from headrace.compiler.wakeup import WakeUp
 
 T = TypeVar("T")
 
@@ -74,7 +73,7 @@ class Window:
     def __init__(self, size: int = 16) -> None:
         self.size = size
         self.used = 0
-        self._freed = WakeUp()
+        self._freed = asyncio.Event()
 
     def take(self) -> None:
         """Charge one batch."""
@@ -83,8 +82,8 @@ class Window:
     def close(self) -> None:
         """Give one back, and wake the pump that waits for it."""
         self.used -= 1
-        if self._freed.waiter is not None and self.used < self.size:
-            self._freed.wake()
+        if self.used == self.size - 1:
+            self._freed.set()
 
     def windows(self) -> tuple[Window]:
         """Return itself."""
@@ -93,25 +92,8 @@ class Window:
     async def room(self) -> None:
         """Wait until less than `size` is on its way. One waiter: the input's own pump."""
         while self.used >= self.size:
+            self._freed.clear()
             await self._freed.wait()
-
-
-class Flow:
-    """The flow of a batch of which somebody wants to know when it has left the chain."""
-
-    __slots__ = ("_left", "_window")
-
-    def __init__(self, window: Window, left: Callable[[], None]) -> None:
-        self._window, self._left = window, left
-
-    def close(self) -> None:
-        """Give it back to the window, and tell."""
-        self._window.close()
-        self._left()
-
-    def windows(self) -> tuple[Window]:
-        """Return the window."""
-        return (self._window,)
 
 
 class SharedDebt:
@@ -135,7 +117,7 @@ class SharedDebt:
 
 
 class Several:
-    """Several debts settled as one: what a buffer releases owes everybody it held for."""
+    """Several debts settled as one, in order: what a buffer releases owes everybody it held for."""
 
     __slots__ = ("debts",)
 
@@ -154,12 +136,12 @@ class Several:
 
 
 class Acknowledgement:
-    """Custody of one arrival: closing it tells the broker."""
+    """Owed to somebody who is told: custody of one arrival, of which the broker is."""
 
     __slots__ = ("close",)
 
-    def __init__(self, acknowledge: Callable[[], None]) -> None:
-        self.close = acknowledge
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self.close = tell
 
     def windows(self) -> tuple[Window, ...]:
         """Return nothing: custody bounds no flow."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import math
 import re
@@ -14,7 +15,7 @@ from typing import Any, ClassVar
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import Context, Origin
 from headrace.compiler.component.families import Input, Output
-from headrace.compiler.delivery import Batch, is_large
+from headrace.compiler.delivery import Acknowledgement, Batch, is_large
 from headrace.compiler.edges import Arrival, AwaitingSink, Source
 from headrace.compiler.errors import BuildRefused, UnresolvedSecret
 from headrace.compiler.httpclient import HttpClient
@@ -27,7 +28,6 @@ from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.schema.urls import HttpUrl, ParsedUrl
 from headrace.compiler.schema.variants import Tagged, VariantOf
 from headrace.compiler.text.diagnostics import Fault, shown
-from headrace.compiler.wakeup import WakeUp
 
 PASSED_ON = ("content-type", "user-agent", "x-request-id", "x-correlation-id", "traceparent")
 """Headers of a post that an envelope shows. A credential may not be one of them."""
@@ -268,7 +268,7 @@ class Posts(Source):
         self._bytes = self._large = 0
         self._queue: deque[Arrival] = deque()
         self._sizes: deque[int] = deque()
-        self._posted = WakeUp()
+        self._posted = asyncio.Event()
         self._is_stopping = False
 
     def has_room_for(self, size: int) -> bool:
@@ -285,12 +285,11 @@ class Posts(Source):
         self._bytes += size
         if isinstance(batch, DecodedBatch):
             self._large += 1
-            batch.gone = partial(self._let_go, size)
+            batch.there.debt = Acknowledgement(partial(self._let_go, size))
             size = 0
         queue.append((batch, origin))
         self._sizes.append(size)
-        if self._posted.waiter is not None:
-            self._posted.wake()
+        self._posted.set()
         return True
 
     def _let_go(self, size: int) -> None:
@@ -308,6 +307,7 @@ class Posts(Source):
                 yield [queue.popleft() for _ in range(posts)]
                 self._bytes -= sum([sizes.popleft() for _ in range(posts)])
             else:
+                self._posted.clear()
                 await self._posted.wait()
 
     def describe(self, origin: Origin) -> dict[str, Any]:
@@ -319,7 +319,7 @@ class Posts(Source):
     def stop(self) -> bool:
         """Refuse posts from now on; what was accepted is read out, because it was answered 202."""
         self._is_stopping, self._room = True, 0
-        self._posted.wake()
+        self._posted.set()
         return True
 
     def close(self) -> int:

@@ -9,13 +9,11 @@ from __future__ import annotations
 import asyncio
 import gc
 import sys
-from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.delivery import JsonValue
+from headrace.compiler.delivery import Debt, JsonValue, Several, SharedDebt
 
 T = TypeVar("T")
 
@@ -27,41 +25,25 @@ LONGEST_SECONDS = 60.0
 _NEVER = 2**31 - 1
 
 
-class _Collections:
-    """The interpreter's full collections, put off for as long as somebody asks for it."""
-
-    def __init__(self) -> None:
-        self._asked = 0
-        self._usual = gc.get_threshold()
-
-    def put_off(self) -> None:
-        if not self._asked:
-            self._usual = gc.get_threshold()
-            gc.set_threshold(*self._usual[:2], _NEVER)
-        self._asked += 1
-
-    def take_up(self) -> None:
-        self._asked -= 1
-        if not self._asked:
-            gc.set_threshold(*self._usual)
-
-
-_COLLECTIONS = _Collections()
-
-
 class _PutOff:
-    """The full collections put off once, until it is ended or its time is over."""
+    """The interpreter's full collections put off, until it is ended or its time is over."""
+
+    asking: ClassVar[set[_PutOff]] = set()
+    usual: ClassVar[tuple[int, int, int]] = gc.get_threshold()
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._is_over = False
-        _COLLECTIONS.put_off()
+        if not self.asking:
+            _PutOff.usual = gc.get_threshold()
+            gc.set_threshold(*self.usual[:2], _NEVER)
+        self.asking.add(self)
         self._timer = Clock(loop).call_later(LONGEST_SECONDS, self.end)
 
     def end(self) -> None:
-        if not self._is_over:
-            self._is_over = True
+        if self in self.asking:
             self._timer.cancel()
-            _COLLECTIONS.take_up()
+            self.asking.remove(self)
+            if not self.asking:
+                gc.set_threshold(*self.usual)
 
 
 class Built(NamedTuple):
@@ -77,27 +59,6 @@ _HELD_BY_US = 3
 """References that the interpreter counts: the tuple's, a name's, and that of the count itself."""
 
 
-class _There:
-    """How many of those are there that a large batch is kept for: itself, and who has its messages."""
-
-    __slots__ = ("count",)
-
-    def __init__(self) -> None:
-        self.count = 1
-
-    def less(self, gone: Callable[[], None]) -> None:
-        self.count -= 1
-        if not self.count:
-            gone()
-
-
-def running_loop() -> asyncio.AbstractEventLoop | None:
-    """Return the loop that runs here, if one does."""
-    with suppress(RuntimeError):
-        return asyncio.get_running_loop()
-    return None
-
-
 class LargeList(list[T]):
     """A list of many items that is cut down in slices when nobody holds it any more."""
 
@@ -105,7 +66,10 @@ class LargeList(list[T]):
 
     def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
         super().__init__()
-        self._loop = loop or running_loop()
+        self._loop = loop
+        if loop is None:
+            with suppress(RuntimeError):  # none runs here
+                self._loop = asyncio.get_running_loop()
 
     def __del__(self) -> None:
         """Come back to life, for the last time, to be cut down. From any thread."""
@@ -133,24 +97,23 @@ class DecodedBatch(LargeList[JsonValue]):
     """A large batch as it was decoded.
 
     ``slices`` are the numbers of messages that were decoded together, ``built`` are the large lists and
-    objects in them, outer ones first. ``gone`` is called when nothing of it is left here, and nobody has
+    objects in them, outer ones first. ``there`` is owed until nothing of it is left here, and nobody has
     its messages `under_way`.
     """
 
-    __slots__ = ("_put_off", "_there", "built", "gone", "slices")
+    __slots__ = ("_put_off", "built", "slices", "there")
 
     def __init__(self, containers: int, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
         self.slices: list[int] = []
         self.built: list[Built] = []
-        self.gone: Callable[[], None] = _nothing
-        self._there = _There()
+        self.there = SharedDebt(Several(()), 1)
         self._put_off = _PutOff(loop) if containers > MANY_CONTAINERS else None
 
-    def under_way(self) -> Callable[[], None]:
-        """Count as there until what is returned is called: others may go on with its messages."""
-        self._there.count += 1
-        return partial(self._there.less, self.gone)
+    def under_way(self) -> Debt:
+        """Count as there until what is returned is settled: others may go on with its messages."""
+        self.there.parts += 1
+        return self.there
 
     def _shorten(self) -> bool:
         if self.slices:
@@ -159,7 +122,7 @@ class DecodedBatch(LargeList[JsonValue]):
             self._shorten_built()
         else:
             self._abandoned()
-            self._there.less(self.gone)
+            self.there.close()
             return False
         return True
 
@@ -176,7 +139,3 @@ class DecodedBatch(LargeList[JsonValue]):
     def _abandoned(self) -> None:
         if self._put_off is not None:
             self._put_off.end()
-
-
-def _nothing() -> None:
-    """Nobody asked to be told."""

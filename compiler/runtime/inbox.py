@@ -7,6 +7,7 @@ away: deleted, it receives nothing; created again under its id, it goes on.
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any, ClassVar
@@ -16,7 +17,6 @@ from reactivex.disposable import Disposable
 
 from headrace.compiler.delivery import Batch, Delivery
 from headrace.compiler.edges import Arrival, Source
-from headrace.compiler.wakeup import WakeUp
 
 CAPACITY = 100
 CHUNK = 16
@@ -35,7 +35,7 @@ class Inbox(Source):
         self._detach = detach
         self._batches: deque[Batch] = deque()
         self._waiting: deque[Delivery] = deque()
-        self._arrived = WakeUp()
+        self._arrived = asyncio.Event()
         self._stopping = False
 
     def take(self, delivery: Delivery) -> None:
@@ -47,7 +47,7 @@ class Inbox(Source):
             delivery.done()
         else:
             self._waiting.append(delivery)
-        self._arrived.wake()
+        self._arrived.set()
 
     def describe(self, origin: Any) -> dict[str, Any]:
         """Return where it came from."""
@@ -59,6 +59,7 @@ class Inbox(Source):
             if self._batches:
                 yield [(self._next(), None) for _ in range(min(CHUNK, len(self._batches)))]
             else:
+                self._arrived.clear()
                 await self._arrived.wait()
 
     def _next(self) -> Batch:
@@ -73,7 +74,7 @@ class Inbox(Source):
         """Accept nothing more; what was accepted or waits is read out, then the input ends."""
         self._stopping = True
         self._detach(self)
-        self._arrived.wake()
+        self._arrived.set()
         return True
 
     def close(self) -> int:

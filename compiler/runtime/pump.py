@@ -27,7 +27,7 @@ from headrace.compiler.delivery import (
     Batch,
     Debt,
     Delivery,
-    Flow,
+    Several,
     Window,
     is_large,
 )
@@ -263,7 +263,7 @@ class Pump:
             window.take()
             flow: Debt = window
             if arrived.__class__ is DecodedBatch:  # whatever is made of it counts as it does
-                flow = Flow(window, arrived.under_way())
+                flow = Several((window, arrived.under_way()))
             del arrived
             try:
                 emit(Delivery(batch, flow, custody))

@@ -8,10 +8,9 @@ compacted away) are ranges that are finished from the beginning.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Protocol
-
-from headrace.compiler.wakeup import WakeUp
 
 
 class ConsumedRecord(Protocol):
@@ -60,7 +59,7 @@ class Offsets:
 
     def __init__(self) -> None:
         self._lines: dict[int, PartitionOffsets] = {}
-        self._settled = WakeUp()
+        self._settled = asyncio.Event()
 
     def assign(self, positions: Mapping[int, int]) -> None:
         """Begin partitions where they are read from; one that began earlier goes on."""
@@ -72,7 +71,7 @@ class Offsets:
     def revoke(self) -> None:
         """Forget all partitions: whoever has them now begins at what is committed."""
         self._lines.clear()
-        self._settled.wake()
+        self._settled.set()
 
     def hand_out(
         self, partition: int, records: Sequence[ConsumedRecord], start: int, end: int
@@ -93,8 +92,8 @@ class Offsets:
         else:
             for record in records:
                 self._finish(record.partition, record.offset, record.offset + 1)
-        if self._settled.waiter is not None and self.is_settled:
-            self._settled.wake()
+        if not self._settled.is_set() and self.is_settled:
+            self._settled.set()
 
     def _finish(self, partition: int, first: int, end: int) -> None:
         line = self._lines.get(partition)
@@ -110,6 +109,7 @@ class Offsets:
     async def settle(self) -> None:
         """Wait until all that was handed out is finished. For one at a time."""
         while not self.is_settled:
+            self._settled.clear()
             await self._settled.wait()
 
     def due(self) -> dict[int, int]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from headrace.compiler.edges import Arrival
-from headrace.compiler.wakeup import WakeUp
 
 
 class Arrivals:
@@ -17,7 +18,7 @@ class Arrivals:
     def __init__(self, most: int) -> None:
         self._most = most
         self._items: list[Arrival] = []
-        self._arrived = WakeUp()
+        self._arrived = asyncio.Event()
         self._cause: Exception | None = None
 
     def __len__(self) -> int:
@@ -38,11 +39,12 @@ class Arrivals:
 
     def wake(self) -> None:
         """Have a waiting `take` return, with nothing if there is nothing."""
-        self._arrived.wake()
+        self._arrived.set()
 
     async def take(self) -> list[Arrival]:
         """Return everything that is here, as soon as something is."""
         if not self._items and self._cause is None:
+            self._arrived.clear()
             await self._arrived.wait()
         taken, self._items = self._items, []
         if not taken and self._cause is not None:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.decimals import Written
+from headrace.compiler.delivery import Acknowledgement
 from headrace.compiler.jsontext import Decoding, NotJson, decode
 from headrace.compiler.largejson import DecodedBatch, LargeList, cutting, decode_large, growing
 from headrace.compiler.largejson.cutting import SLICE, WINDOW, Cutting
@@ -312,7 +313,7 @@ def test_looking_through_a_text_takes_a_turn_for_each_window(name: str) -> None:
 async def test_a_batch_that_nobody_holds_is_cut_down_a_slice_at_a_time(monkeypatch) -> None:
     batch = await decode_large(LARGE_ONES["nests"], Decoding())
     gone: list[str] = []
-    batch.gone = lambda: gone.append("gone")
+    batch.there.debt = Acknowledgement(lambda: gone.append("gone"))
     slices, usual = len(batch.slices), gc.get_threshold()
 
     del batch
@@ -357,7 +358,7 @@ async def test_a_batch_that_lies_in_a_cycle_is_collected_after_a_minute_at_the_l
     batch = DecodedBatch(MANY_CONTAINERS + 1, asyncio.get_running_loop())
     batch.append({"failed": batch})
     gone: list[str] = []
-    batch.gone = lambda: gone.append("gone")
+    batch.there.debt = Acknowledgement(lambda: gone.append("gone"))
 
     del batch
     gc.collect(0)
@@ -375,7 +376,7 @@ async def test_a_batch_that_lies_in_a_cycle_is_collected_after_a_minute_at_the_l
 async def test_what_somebody_still_holds_of_a_large_message_is_left_whole() -> None:
     batch = await decode_large(LARGE_ONES["one message"], Decoding())
     gone: list[str] = []
-    batch.gone = lambda: gone.append("gone")
+    batch.there.debt = Acknowledgement(lambda: gone.append("gone"))
     held = batch[0]["a"]["rows"]
     expected = len(held)
 

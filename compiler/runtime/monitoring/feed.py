@@ -12,6 +12,7 @@ are told less often, more at once; and where that does not suffice, passes are r
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -20,7 +21,6 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.wakeup import WakeUp
 
 if TYPE_CHECKING:
     from headrace.compiler.runtime.monitoring.watch import Watch
@@ -69,7 +69,8 @@ class Listener:
     def __init__(self, feed: Feed, at: int) -> None:
         self._feed = feed
         self._closed = False
-        self._told = WakeUp()
+        self.told = asyncio.Event()
+        """Set when there is something to look at."""
         self.at = at
         """The number of the event it is told next."""
 
@@ -77,15 +78,14 @@ class Listener:
         """End the iteration and leave the feed."""
         self._closed = True
         self._feed.leave(self)
-        self.wake()
-
-    def wake(self) -> None:
-        """Have it look at what there is."""
-        self._told.wake()
+        self.told.set()
 
     async def __aiter__(self) -> AsyncIterator[Run | Lagged]:
         while not self._closed:
-            round = await self._round()
+            self.told.clear()
+            self._feed.wait(self)
+            await self.told.wait()
+            round = self._feed.round
             # Who has to be waited for is told on in the next round: this one has to end.
             while not self._closed and self.at < self._feed.end and round == self._feed.round:
                 if self.at < self._feed.oldest:
@@ -95,12 +95,6 @@ class Listener:
                     run = self._feed.run(self.at)
                     self.at += len(run.events)
                     yield run
-
-    async def _round(self) -> int:
-        """Wait for the next round, and return its number."""
-        self._feed.wait(self)
-        await self._told.wait()
-        return self._feed.round
 
 
 class Feed:
@@ -240,7 +234,7 @@ class Feed:
         behind = {each for each in self._waiting if each.at < self.end}
         self._waiting -= behind
         for listener in behind:
-            listener.wake()
+            listener.told.set()
         self.clock.call_later(0.0, self._told)
 
     def _told(self) -> None:
