@@ -91,7 +91,7 @@ class Clock:
         """Wait; with 0, give everybody else on the loop a turn."""
         await asyncio.sleep(seconds)
 
-    def call_later(self, seconds: float, action: Callable[[], None]) -> asyncio.TimerHandle:
+    def call_later(self, seconds: float, action: Callable[[], object]) -> asyncio.TimerHandle:
         """Call ``action`` in so many seconds, unless the handle is cancelled before."""
         return self._loop.call_later(seconds, action)
 

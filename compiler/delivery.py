@@ -85,7 +85,7 @@ class Window:
         if self.used == self.size - 1:
             self._freed.set()
 
-    def windows(self) -> tuple[Window]:
+    def windows(self) -> Iterable[Window]:
         """Return itself."""
         return (self,)
 
@@ -171,19 +171,15 @@ class Delivery:
 
     def share(self, parts: int) -> None:
         """Let ``parts`` holders each call `done` once; the debts are settled by the last."""
-        if parts != 1:
-            self.flow = SharedDebt(self.flow, parts)
-            if self.custody is not None:
-                self.custody = SharedDebt(self.custody, parts)
-
-    def open(self) -> None:
-        """Begin to hand out parts: it stays owed until they, and it itself, are done."""
-        self.flow = SharedDebt(self.flow, 1)
+        self.flow = SharedDebt(self.flow, parts)
         if self.custody is not None:
-            self.custody = SharedDebt(self.custody, 1)
+            self.custody = SharedDebt(self.custody, parts)
 
     def part(self, batch: Batch) -> Delivery:
-        """Return a delivery of what was made of a part of it; after `open`, while it is not done."""
+        """Return a delivery of what was made of a part of it; after `share`, while it is not done.
+
+        It stays owed until its parts, and it itself, are done.
+        """
         for debt in (self.flow, self.custody):
             if isinstance(debt, SharedDebt):
                 debt.parts += 1

@@ -22,9 +22,8 @@ from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import BucketDeclaration
 from headrace.compiler.config.program import Program
 from headrace.compiler.runtime.connectionregistry import Connections
-from headrace.compiler.runtime.monitoring.bucketpages import BucketFigures, BucketPage
 from headrace.compiler.runtime.monitoring.feed import Lagged, Run
-from headrace.compiler.runtime.monitoring.figures import PipelineFigures
+from headrace.compiler.runtime.monitoring.figures import BucketFigures, BucketPage, PipelineFigures
 from headrace.compiler.runtime.monitoring.pipelinehistory import Past
 from headrace.compiler.runtime.monitoring.pipelinerecord import Resolution
 from headrace.compiler.runtime.revert.plan import Plan

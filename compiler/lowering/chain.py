@@ -1,22 +1,35 @@
-"""Lowering the transforms of one pipeline: neighbours that are pure are fused, the rest is lifted.
+"""From a config to the whole chain of a pipeline, one cold observable.
 
-Fused and unfused chains give the same batches and the same failures. Production runs the fused one; a
-dry run, which shows every stage, the other.
+Neighbouring transforms that are pure are fused, the rest is lifted. Fused and unfused chains give the same
+batches and the same failures. Production runs the fused one; a dry run, which shows every stage, the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
+from reactivex import Observable
+
 from headrace.compiler.component.buildcontext import Context, Operator
-from headrace.compiler.component.families import Fusible, PerBatch, PerMessage, Transform
+from headrace.compiler.component.families import (
+    Component,
+    Fusible,
+    Input,
+    PerBatch,
+    PerMessage,
+    Transform,
+)
+from headrace.compiler.component.pipelineconfig import PipelineConfig
+from headrace.compiler.delivery import Delivery
 from headrace.compiler.errors import BuildRefused
+from headrace.compiler.lowering.chainends import Counters, PassWatch, entering
 from headrace.compiler.lowering.code import FunctionTooLong, fuse
 from headrace.compiler.lowering.lifting import fused, optimistic
 from headrace.compiler.lowering.lines import Pacing
 
+_C = TypeVar("_C", bound=Component)
 _T = TypeVar("_T")
 
 
@@ -35,6 +48,51 @@ RefusedTransforms = list[tuple[int, BuildRefused]]
 """Which transforms cannot be built, by index; the rest is built nevertheless, to hear all of it."""
 
 
+class Assembling(Protocol):
+    """What a chain is assembled in: it lends the components what they need, and takes their refusals."""
+
+    counters: Counters
+    """What the pipeline counts."""
+    watch: PassWatch
+    """Who is shown its passes."""
+
+    def each(
+        self, family: str, components: Iterable[_C], make: Callable[[_C, int], _T]
+    ) -> list[_T]:
+        """Return what is made of each component, by its index; refuse those that cannot be built."""
+
+    def place(self, family: str, index: int) -> TransformContext:
+        """Return the context of a component."""
+
+    def arriving(self, component: Input, index: int) -> Observable[Delivery]:
+        """Return what an input delivers: cold.
+
+        Raises:
+            BuildRefused: it cannot be built.
+        """
+
+    def refuse(self, family: str, index: int, cause: BuildRefused) -> None:
+        """Take why a component cannot be built."""
+
+
+def assemble(config: PipelineConfig, context: Assembling) -> Observable[Delivery]:
+    """Return all of a pipeline but its outputs: inputs merged and counted, then the transforms.
+
+    Nothing runs before it is subscribed, to one observer. If anything was refused it is not to be used:
+    the rest is built nevertheless, to hear all of it.
+    """
+
+    def placed(transform: Transform, index: int) -> PlacedTransform:
+        return transform, context.place("transforms", index)
+
+    refusals: RefusedTransforms = []
+    operators = lower(context.each("transforms", config.transforms, placed), refusals)
+    for index, cause in refusals:
+        context.refuse("transforms", index, cause)
+    inputs = context.each("inputs", config.inputs, context.arriving)
+    return entering(inputs, context.counters, context.watch).pipe(*operators)
+
+
 def lower(stages: Sequence[PlacedTransform], refusals: RefusedTransforms) -> list[Operator]:
     """Return the operators of a chain, neighbours that can be one loop fused.
 
@@ -47,22 +105,20 @@ def lower(stages: Sequence[PlacedTransform], refusals: RefusedTransforms) -> lis
     ]
 
 
-def _runs(stages: Sequence[PlacedTransform]) -> Iterator[list[PlacedTransform]]:
-    """Yield what becomes one operator each: a fused run ends behind what gathers messages.
+def _runs(stages: Sequence[PlacedTransform]) -> list[list[PlacedTransform]]:
+    """Return what becomes one operator each: a fused run ends behind what gathers messages.
 
     What is not pure is alone: a loop that starts again would see what it has done itself.
     """
-    run: list[PlacedTransform] = []
+    runs: list[list[PlacedTransform]] = []
+    goes_on = False
     for stage in stages:
-        if run and not isinstance(stage[0], PerMessage | PerBatch):
-            yield run
-            run = []
-        run.append(stage)
-        if not isinstance(stage[0], PerMessage):
-            yield run
-            run = []
-    if run:
-        yield run
+        if goes_on and isinstance(stage[0], PerMessage | PerBatch):
+            runs[-1].append(stage)
+        else:
+            runs.append([stage])
+        goes_on = isinstance(stage[0], PerMessage)
+    return runs
 
 
 def plainly(stages: Sequence[PlacedTransform], refusals: RefusedTransforms) -> list[Operator]:
@@ -110,7 +166,5 @@ def _each(
 def _named(run: Sequence[PlacedTransform]) -> str:
     """Return what a traceback calls the loop: the pipeline and the places it was made from."""
     first, last = run[0][1], run[-1][1]
-    places = first.place
-    if last is not first:
-        places = f"{first.place.removesuffix(']')}..{last.index}]"
-    return f"{first.pipeline} {places}"
+    more = "" if last is first else f"..{last.index}"
+    return f"{first.pipeline} {first.place.removesuffix(']')}{more}]"

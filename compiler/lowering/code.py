@@ -36,12 +36,14 @@ in a loop beats any ``{**m, k: v}`` (190): a dict that is only copied is cloned,
 from __future__ import annotations
 
 import linecache
+import math
 import re
 import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import count
 from typing import Any, NamedTuple
 
 from headrace.compiler.component.buildcontext import PacedStep
@@ -82,7 +84,7 @@ class Code:
         self.is_hopeful = is_hopeful
         self._constants = constants
         self._constant_names = {id(value): name for name, value in constants.items()}
-        self._names = 0
+        self._names = count(1)
         self._lines: list[str] = []
         self._clauses: list[str] | None = []  # the same as a comprehension, while it can be one
         self._depth = 0
@@ -122,8 +124,7 @@ class Code:
 
     def name(self, hint: str = "v") -> str:
         """Return a local name nobody else uses."""
-        self._names += 1
-        return f"{_identifier(hint)}_{self._names}"
+        return f"{_identifier(hint)}_{next(self._names)}"
 
     def let(self, expression: str, hint: str = "v") -> str:
         """Bind a fresh name to an expression and return it."""
@@ -142,11 +143,10 @@ class Code:
 
     def give_up_unless(self, condition: str) -> None:
         """Leave the batch to the plain steps unless the condition holds."""
-        if condition in self._facts:
-            return
-        self._clauses = None
-        self._emit(f"if not ({condition}):", f"{_INDENT}raise GiveUp")
-        self._facts.add(condition)
+        if condition not in self._facts:
+            self._clauses = None
+            self._emit(f"if not ({condition}):", f"{_INDENT}raise GiveUp")
+            self._facts.add(condition)
 
     def know(self, condition: str) -> None:
         """Take for granted what follows from what is written so far."""
@@ -355,17 +355,16 @@ class Code:
             self._is_object = True
 
     def _careful(self, path: DottedPath) -> str:
-        if path.is_plain:
-            return f"{_MESSAGE}.get({path.text!r})"
-        inner = self._below(path.segments[:-1], path.segments[-1])
-        return f"{_MESSAGE}[{path.text!r}] if {path.text!r} in {_MESSAGE} else {inner}"
+        way = self._below(path.segments[:-1], path.segments[-1])
+        literal = f"{_MESSAGE}[{path.text!r}] if {path.text!r} in {_MESSAGE}"
+        return way if path.is_plain else f"{literal} else {way}"
 
     def _below(self, parents: tuple[str, ...], segment: str) -> str:
         """Return the expression for one key of what the parents lead to."""
+        if not parents:
+            return f"{_MESSAGE}.get({segment!r})"
         if parents not in self._known:
-            above = f"{_MESSAGE}.get({parents[0]!r})"
-            if len(parents) > 1:
-                above = self._below(parents[:-1], parents[-1])
+            above = self._below(parents[:-1], parents[-1])
             self._learn(parents, parents[0], self.let(above, parents[-1]))
         parent = self._known[parents]
         return f"{parent}.get({segment!r}) if {parent}.__class__ is dict else None"
@@ -374,16 +373,15 @@ class Code:
         """Write where the literal key is, else copy every object on the way down."""
         self._flush()
         self.own()
-        self.line(f"if {path.text!r} in {_MESSAGE}:")
-        self.line(f"{_INDENT}{_MESSAGE}[{path.text!r}] = {expression}")
-        self.line("else:")
+        literal = f"{path.text!r} in {_MESSAGE}"
+        lines = [f"if {literal}:", f"{_INDENT}{_MESSAGE}[{path.text!r}] = {expression}", "else:"]
         parent = _MESSAGE
         for segment in path.segments[:-1]:
             child, place = self.name(segment), f"{parent}[{segment!r}]"
             there = f"{segment!r} in {parent}"
-            self.line(f"{_INDENT}{child} = {place} = {{**{place}}} if {there} else {{}}")
+            lines.append(f"{_INDENT}{child} = {place} = {{**{place}}} if {there} else {{}}")
             parent = child
-        self.line(f"{_INDENT}{parent}[{path.segments[-1]!r}] = {expression}")
+        self.line(*lines, f"{_INDENT}{parent}[{path.segments[-1]!r}] = {expression}")
 
 
 class Fused(NamedTuple):
@@ -467,9 +465,9 @@ def subscripts(path: DottedPath) -> str:
 
 def _is_short_number(value: object) -> bool:
     """Return whether a number has a literal: infinity has none, a huge integer no quick one."""
-    if type(value) is float:
-        return value - value == 0.0
-    return type(value) is int and value.bit_length() <= 64
+    if type(value) is int:
+        return value.bit_length() <= 64
+    return type(value) is float and math.isfinite(value)
 
 
 def _identifier(hint: str) -> str:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace.compiler.delivery import (
     LARGE_BATCH,
@@ -75,8 +76,7 @@ class Holding:
         left = size
         while left:
             segment = self._segments[0]
-            for window in segment.windows:
-                windows[window] = None
+            windows |= dict.fromkeys(segment.windows)
             if segment.count > left:
                 custody = segment.divide(left)
                 left = 0
@@ -104,36 +104,31 @@ class Holding:
         self._segments.clear()
 
     def _oldest(self, size: int) -> Batch:
-        if size > LARGE_BATCH:  # somebody frees all of it at once, and it is the last to hold it
-            batch = LargeList[JsonValue]()
-            batch += self._cut(size)
-            return batch
-        return self._cut(size)
-
-    def _cut(self, size: int) -> Batch:
-        start, end = self._start, self._start + size
-        if end == len(self._messages):
-            batch = self._messages[start:] if start else self._messages
+        messages, start, end = self._messages, self._start, self._start + size
+        if end == len(messages):
+            batch = messages[start:] if start else messages
             self._messages, self._start = [], 0
+        else:
+            batch = messages[start:end]
+            self._start = end
+            if end > len(messages) - end:
+                # More is gone than is there, so what moves up is less than what made room for it.
+                del messages[:end]
+                self._start = 0
+        if size <= LARGE_BATCH:
             return batch
-        batch = self._messages[start:end]
-        if end > len(self._messages) - end:
-            # More is gone than is there, so what moves up is less than what made room for it.
-            del self._messages[:end]
-            end = 0
-        self._start = end
-        return batch
+        large = LargeList[JsonValue]()  # somebody frees all of it at once, the last to hold it
+        large += batch
+        return large
 
 
+@dataclass(slots=True)
 class _Segment:
     """Neighbouring messages that owe the same: those of one delivery, or of several in nobody's custody."""
 
-    __slots__ = ("count", "custody", "windows")
-
-    def __init__(self, count: int, custody: Debt | None, windows: tuple[Window, ...]) -> None:
-        self.count = count
-        self.custody = custody
-        self.windows = windows
+    count: int
+    custody: Debt | None
+    windows: tuple[Window, ...]
 
     def divide(self, size: int) -> Debt | None:
         """Let ``size`` messages go while the rest stays; return the part of the custody they take along."""
@@ -169,7 +164,7 @@ class Deadline:
             return
         self.stop()
         self._at = self._scheduler.now + timedelta(seconds=self._seconds)
-        self._timer = self._scheduler.schedule_relative(self._seconds, self._due)
+        self._timer = self._scheduler.schedule_relative(self._seconds, lambda *_: self._action())
 
     def stop(self) -> None:
         """Run no clock."""
@@ -185,9 +180,6 @@ class Deadline:
     def is_past(self) -> bool:
         """Return whether it has passed, though its timer has not had its turn yet."""
         return self._at is not None and self._scheduler.now >= self._at
-
-    def _due(self, _scheduler: SchedulerBase, _state: Any) -> None:
-        self._action()
 
 
 LetGo = Callable[[Holding], Iterable[Delivery]]
@@ -230,8 +222,7 @@ class Gathering:
             self._release(self._everything())
         is_first = not held.count
         held.take(delivery)
-        leaving = self._let_go(held)
-        if leaving or is_first:
+        if (leaving := self._let_go(held)) or is_first:
             self._release(leaving, is_first)
 
     def look(self) -> None:

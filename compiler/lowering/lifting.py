@@ -22,10 +22,11 @@ from headrace.compiler.delivery import Batch, Delivery, parts
 from headrace.compiler.lowering.lines import (
     AwaitingLine,
     Emit,
-    PacedLine,
     Pacing,
+    PassOn,
     PausingLine,
     Report,
+    SlicedLine,
     SliceShare,
     hand_on,
     in_line,
@@ -160,7 +161,7 @@ def pausing(step: PausingStep, report: Report, pacing: Pacing) -> Operator:
     return in_line(lambda observer: PausingLine(step, report, pacing, observer))
 
 
-def _direct(pass_on: Callable[[Delivery, Callable[[Delivery], None]], None]) -> Operator:
+def _direct(pass_on: PassOn) -> Operator:
     """Return the operator that hands each delivery to ``pass_on`` with its observer's `on_next`."""
 
     def operator(source: Observable[Delivery]) -> Observable[Delivery]:
@@ -178,3 +179,53 @@ def _direct(pass_on: Callable[[Delivery, Callable[[Delivery], None]], None]) -> 
         return Observable(subscribe)
 
     return operator
+
+
+class PacedLine(SlicedLine):
+    """Deliveries that are passed on as they come; a large batch, and what waits behind it, in slices."""
+
+    def __init__(
+        self,
+        pass_on: PassOn,
+        paced: PacedStep,
+        report: Report,
+        pacing: Pacing,
+        observer: ObserverBase[Delivery],
+    ) -> None:
+        super().__init__(report, pacing, observer)
+        self._pass_on, self._paced, self._emit = pass_on, paced, observer.on_next
+        self._large = pacing.large
+
+    def entrance(self) -> Emit:
+        pass_on, emit, large = self._pass_on, self._emit, self._large  # this is on every pass
+
+        def take(delivery: Delivery) -> None:
+            if not self._busy and len(delivery.batch) <= large and delivery.batch.__class__ is list:
+                pass_on(delivery, emit)
+            else:
+                self.take(delivery)
+
+        return take
+
+    async def _work_on(self, delivery: Delivery) -> None:
+        await self._behind()
+        await self._slice()
+        if len(delivery.batch) <= self._large and delivery.batch.__class__ is list:
+            self._pass_on(delivery, self._emit)
+            return
+        delivery.share(1)
+        made = self._paced(delivery.batch)
+        while True:
+            try:
+                part = next(made)
+            except StopIteration:
+                break
+            except Exception as cause:
+                self._report(cause)
+                break
+            if part:
+                self._handed_on += len(part)
+                self._emit(delivery.part(part))
+                del part  # it may be all there is, and is not ours any more
+            await self._slice()
+        delivery.done()

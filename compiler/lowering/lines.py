@@ -23,7 +23,6 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import (
     AwaitingStep,
     Operator,
-    PacedStep,
     Paused,
     PausingStep,
 )
@@ -87,17 +86,11 @@ class SliceShare:
         """Report what has not gone through all lines; return how many messages those are."""
         return sum(line.abandon() for line in self.lines)
 
-    def begin(self) -> None:
-        """Count one more."""
-        self.paused += 1
+    def count(self, more: int) -> None:
+        """Count so many more, or fewer."""
+        self.paused += more
         if self._all is not None:
-            self._all.begin()
-
-    def end(self) -> None:
-        """Count one less."""
-        self.paused -= 1
-        if self._all is not None:
-            self._all.end()
+            self._all.count(more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,31 +105,39 @@ class Pacing:
 
 def hand_on(delivery: Delivery, batches: Sequence[Batch], emit: Callable[[Delivery], None]) -> None:
     """Emit what a step made of a delivery; what it owes is settled when the last part is done."""
-    if len(batches) == 1:
-        if batches[0]:
-            delivery.batch = batches[0]
-            emit(delivery)
-        else:
-            delivery.done()
-        return
-    full = [batch for batch in batches if batch]
-    if not full:
+    if len(batches) != 1:
+        batches = [batch for batch in batches if batch]
+    if not batches or not batches[0]:
         delivery.done()
-        return
-    for part in delivery.split(full):
-        emit(part)
+    elif len(batches) == 1:
+        delivery.batch = batches[0]
+        emit(delivery)
+    else:
+        for part in delivery.split(batches):
+            emit(part)
 
 
 class Line:
     """Deliveries worked on one at a time, in order; what comes meanwhile waits for its turn."""
 
-    def __init__(self, report: Report, observer: ObserverBase[Delivery]) -> None:
+    _step: AwaitingStep
+    """What each of them is made to."""
+
+    def __init__(
+        self, report: Report, slices: SliceShare | None, observer: ObserverBase[Delivery]
+    ) -> None:
         self._report = report
         self._observer = observer
         self._queue: deque[Delivery] = deque()
         self._current: Delivery | None = None
+        self._handed_on = 0
+        """Messages that the current delivery has become already."""
         self._work: asyncio.Future[None] | None = None
         self._is_completed = False
+        self._busy = 0
+        """How many work in this line and those behind it."""
+        if slices is not None:
+            slices.lines.append(self)
 
     def take(self, delivery: Delivery) -> None:
         """Work on a delivery, when those before it are done."""
@@ -156,16 +157,14 @@ class Line:
 
     def abandon(self) -> int:
         """Report what has not gone through, for its time is over; return how many messages those are."""
-        lost = [self._left(each) for each in (self._current, *self._queue) if each is not None]
+        lost = [len(each.batch) for each in self._queue]
+        if self._current is not None:
+            lost.append(max(len(self._current.batch) - self._handed_on, 0))
         for _ in filter(None, lost):
             self._report(BatchFailed("stopped before everything that was accepted went through"))
         self._current = None
         self._queue.clear()
         return sum(lost)
-
-    def _left(self, delivery: Delivery) -> int:
-        """Return how many messages of a delivery have not gone through."""
-        return len(delivery.batch)
 
     def cancel(self) -> None:
         """Work on nothing any more."""
@@ -177,6 +176,7 @@ class Line:
     async def _through(self) -> None:
         while self._queue:
             self._current = self._queue.popleft()
+            self._handed_on = 0
             try:
                 await self._work_on(self._current)
             except Exception as cause:  # steps and sinks report their own: an operator is broken
@@ -190,7 +190,12 @@ class Line:
 
     async def _work_on(self, delivery: Delivery) -> None:
         """Hand on what becomes of one delivery; raise what raised there."""
-        raise NotImplementedError
+        try:
+            batches = await self._step(delivery.batch)
+        except Exception as cause:
+            self._failed(delivery, cause)
+        else:
+            hand_on(delivery, batches, self._observer.on_next)
 
     def _failed(self, delivery: Delivery, cause: Exception) -> None:
         self._report(cause)
@@ -207,61 +212,40 @@ class AwaitingLine(Line):
         slices: SliceShare | None,
         observer: ObserverBase[Delivery],
     ) -> None:
-        super().__init__(report, observer)
+        super().__init__(report, slices, observer)
         self._step = step
-        if slices is not None:
-            slices.lines.append(self)
-
-    async def _work_on(self, delivery: Delivery) -> None:
-        try:
-            batches = await self._step(delivery.batch)
-        except Exception as cause:
-            self._failed(delivery, cause)
-        else:
-            hand_on(delivery, batches, self._observer.on_next)
 
 
-class _SlicedLine(Line):
+class SlicedLine(Line):
     """Deliveries most of which are done as they come; only one that takes long makes others wait."""
 
     def __init__(self, report: Report, pacing: Pacing, observer: ObserverBase[Delivery]) -> None:
-        super().__init__(report, observer)
-        self._clock, self._slices, self._large = pacing.clock, pacing.slices, pacing.large
+        self._clock, self._slices = pacing.clock, pacing.slices
         self._place = len(self._slices.lines)
-        self._slices.lines.append(self)
-        self._is_counted = False
-        self._busy = 0
-        """How many work in this line and those behind it."""
+        super().__init__(report, self._slices, observer)
+        self._counted = 0
+        """1 while it works."""
         self._ends = 0.0
 
     def take(self, delivery: Delivery) -> None:
-        self._begin()
+        self._count(1)
         super().take(delivery)
 
     def cancel(self) -> None:
         super().cancel()
-        self._rest()
+        self._count(0)
 
-    def _begin(self) -> None:
-        if not self._is_counted:
-            self._is_counted = True
-            self._slices.begin()
-            self._count(1)
-
-    def _rest(self) -> None:
-        if self._is_counted:
-            self._is_counted = False
-            self._slices.end()
-            self._count(-1)
-
-    def _count(self, more: int) -> None:
-        for line in self._slices.lines[self._place :]:
-            if isinstance(line, _SlicedLine):
+    def _count(self, works: int) -> None:
+        """Be counted as one that works, or as one that does not."""
+        more, self._counted = works - self._counted, works
+        if more:
+            self._slices.count(more)
+            for line in self._slices.lines[self._place :]:
                 line._busy += more
 
     async def _through(self) -> None:
         await super()._through()
-        self._rest()
+        self._count(0)
 
     async def _behind(self) -> None:
         """Wait until nobody works in the lines behind this one: the delivery before is through."""
@@ -279,14 +263,15 @@ class _SlicedLine(Line):
         return SLICE_SECONDS
 
 
-class PausingLine(_SlicedLine):
+class PausingLine(SlicedLine):
     """Deliveries for a step that says itself when it has not finished in its time."""
 
     def __init__(
         self, step: PausingStep, report: Report, pacing: Pacing, observer: ObserverBase[Delivery]
     ) -> None:
         super().__init__(report, pacing, observer)
-        self._step = step
+        self._step = self._in_slices
+        self._pausing_step = step
         self._paused: Paused | None = None
 
     def take(self, delivery: Delivery) -> None:
@@ -294,7 +279,7 @@ class PausingLine(_SlicedLine):
             super().take(delivery)
             return
         try:
-            made = self._step(delivery.batch, self._slices.seconds)
+            made = self._pausing_step(delivery.batch, self._slices.seconds)
         except Exception as cause:
             self._failed(delivery, cause)
             return
@@ -309,19 +294,11 @@ class PausingLine(_SlicedLine):
             self._paused.close()
         super().cancel()
 
-    async def _work_on(self, delivery: Delivery) -> None:
-        await self._behind()
-        try:
-            batches = await self._in_slices(delivery.batch)
-        except Exception as cause:
-            self._failed(delivery, cause)
-        else:
-            hand_on(delivery, batches, self._observer.on_next)
-
     async def _in_slices(self, batch: Batch) -> list[Batch]:
         """Return what becomes of a batch: of the one that is paused, then of each that waited."""
+        await self._behind()
         if self._paused is None:
-            made = self._step(batch, await self._slice())
+            made = self._pausing_step(batch, await self._slice())
             if isinstance(made, list):
                 return made
             self._paused = made
@@ -331,61 +308,6 @@ class PausingLine(_SlicedLine):
         finally:
             self._paused = None
         return batches
-
-
-class PacedLine(_SlicedLine):
-    """Deliveries that are passed on as they come; a large batch, and what waits behind it, in slices."""
-
-    def __init__(
-        self,
-        pass_on: PassOn,
-        paced: PacedStep,
-        report: Report,
-        pacing: Pacing,
-        observer: ObserverBase[Delivery],
-    ) -> None:
-        super().__init__(report, pacing, observer)
-        self._pass_on, self._paced, self._emit = pass_on, paced, observer.on_next
-        self._handed_on = 0
-
-    def entrance(self) -> Emit:
-        pass_on, emit, large = self._pass_on, self._emit, self._large  # this is on every pass
-
-        def take(delivery: Delivery) -> None:
-            if not self._busy and len(delivery.batch) <= large and delivery.batch.__class__ is list:
-                pass_on(delivery, emit)
-            else:
-                self.take(delivery)
-
-        return take
-
-    def _left(self, delivery: Delivery) -> int:
-        left = len(delivery.batch)
-        return max(left - self._handed_on, 0) if delivery is self._current else left
-
-    async def _work_on(self, delivery: Delivery) -> None:
-        await self._behind()
-        await self._slice()
-        self._handed_on = 0
-        if len(delivery.batch) <= self._large and delivery.batch.__class__ is list:
-            self._pass_on(delivery, self._emit)
-            return
-        delivery.open()
-        made = self._paced(delivery.batch)
-        while True:
-            try:
-                part = next(made)
-            except StopIteration:
-                break
-            except Exception as cause:
-                self._report(cause)
-                break
-            if part:
-                self._handed_on += len(part)
-                self._emit(delivery.part(part))
-                del part  # it may be all there is, and is not ours any more
-            await self._slice()
-        delivery.done()
 
 
 def in_line(line: Callable[[ObserverBase[Delivery]], Line]) -> Operator:

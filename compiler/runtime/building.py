@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from reactivex import Observable
 
+from headrace.compiler.component.buildcontext import Context, Operator
 from headrace.compiler.component.families import Component, Input, Output
+from headrace.compiler.component.inputbuffers import InputBuffer
 from headrace.compiler.component.pipelineconfig import FAMILY_OF, PipelineConfig
 from headrace.compiler.delivery import Delivery
+from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.lowering.assembling import assemble
-from headrace.compiler.lowering.merging import PassWatch
+from headrace.compiler.lowering.chain import assemble
+from headrace.compiler.lowering.chainends import PassWatch
+from headrace.compiler.lowering.holding import Holding, holding
 from headrace.compiler.runtime.built import BuiltComponents
 from headrace.compiler.runtime.componentcontext import ComponentContext, World
-from headrace.compiler.runtime.inputs import input_buffer, pump_over
 from headrace.compiler.runtime.monitoring.failures import Failures
 from headrace.compiler.runtime.outputs import Writer, writer
-from headrace.compiler.schema.records import Record
-from headrace.compiler.text.diagnostics import Diagnostic, Path
+from headrace.compiler.runtime.pump import Enclose, Pump, Unpacking
+from headrace.compiler.text.diagnostics import Diagnostic
+
+_C = TypeVar("_C", bound=Component)
+_T = TypeVar("_T")
 
 
 class Builder:
@@ -39,33 +46,39 @@ class Builder:
         self._world = world
         self._failures = failures
         self._broke = broke
-        self.refused: list[Diagnostic] = []
+        self._refused: list[Diagnostic] = []
 
-    def build(self) -> None:
-        """Build transforms, inputs, outputs, in this order."""
-        config = self._config
-        if config.state is not None and not self._is_there(config.state, ("state",)):
-            return  # whatever uses it could only say the same again
-        self._parts.chain = assemble(config, self)
-        for index, output in enumerate(config.outputs):
-            if self.is_sound(output, "outputs", index):
+    def build(self) -> list[Diagnostic]:
+        """Build transforms, inputs, outputs, in this order; return why it is refused, or nothing."""
+        config, parts = self._config, self._parts
+        faults = [] if config.state is None else self._world.missing(config.state)
+        if faults:  # whatever uses it could only say the same again
+            return [config.diagnose(fault, ("state",)) for fault in faults]
+        parts.chain = assemble(config, self)
+        parts.writers += self.each("outputs", config.outputs, self._writer)
+        return self._refused
+
+    def each(
+        self, family: str, components: Iterable[_C], make: Callable[[_C, int], _T]
+    ) -> list[_T]:
+        """Return what is made of each component, by its index; refuse those that cannot be built.
+
+        One that names what is not there is not even tried: building it could only say the same again.
+        """
+        made = []
+        for index, component in enumerate(components):
+            faults = self._world.missing(component)
+            self._refused += [self._config.diagnose(fault, (family, index)) for fault in faults]
+            if not faults:
                 try:
-                    self._parts.writers.append(self._writer(output, index))
+                    made.append(make(component, index))
                 except BuildRefused as cause:
-                    self.refuse("outputs", index, cause)
-
-    def is_sound(self, component: Component, family: str, index: int) -> bool:
-        """Return whether all that a component names is there; building it could only say the same again."""
-        return self._is_there(component, (family, index))
-
-    def _is_there(self, record: Record, path: Path) -> bool:
-        faults = self._world.missing(record)
-        self.refused += [self._config.diagnose(fault, path) for fault in faults]
-        return not faults
+                    self.refuse(family, index, cause)
+        return made
 
     def refuse(self, family: str, index: int, cause: BuildRefused) -> None:
         """Take why a component cannot be built."""
-        self.refused.append(self._config.diagnose(cause.fault, (family, index)))
+        self._refused.append(self._config.diagnose(cause.fault, (family, index)))
 
     def place(self, family: str, index: int) -> ComponentContext:
         """Return the context of a component."""
@@ -93,3 +106,63 @@ class Builder:
         place = self.place("outputs", index)
         sink = component.open(place)
         return writer(sink, place.report, self._world.clock, note=place.note, warn=place.warn)
+
+
+def pump_over(
+    source: Source,
+    component: Input,
+    place: ComponentContext,
+    parts: BuiltComponents,
+    world: World,
+    broke: Callable[[Exception], None],
+    *,
+    acknowledges: bool,
+) -> Pump:
+    """Return what reads ``source`` as an input is to be read, its envelope included.
+
+    ``received_at`` is when a message arrived here: an input buffer behind this does not change it.
+    """
+    enclose: Enclose | None = None
+    if component.envelope is not None:
+
+        def metadata(origin: Any) -> dict[str, Any]:
+            about = {"pipeline": place.pipeline, "input": component.kind, **source.describe(origin)}
+            about["received_at"] = world.clock.timestamp()
+            return about
+
+        put_on = component.envelope.putting(place.warn_once, is_added=source.merges_metadata)
+        enclose = Enclose(metadata, put_on)
+    unpacking = Unpacking(
+        source,
+        parts.decoding,
+        enclose,
+        parts.counters,
+        world.clock,
+        place.warn_once,
+        with_origins=acknowledges,
+    )
+    return Pump(
+        source,
+        unpacking,
+        place,
+        world.turns,
+        broke,
+        acknowledges=acknowledges,
+        on_delivery=component.ack == "on_delivery",
+    )
+
+
+def input_buffer(buffer: InputBuffer, ctx: Context) -> Operator:
+    """Return the operator that hands on everything held at its size or after its seconds.
+
+    An input that breaks or ends hands on what is held first. What a window gathers is bounded by what its
+    source delivers while it is open.
+    """
+    size, seconds = buffer.limits
+
+    def let_go(held: Holding) -> Iterable[Delivery]:
+        # With no seconds at all a batch ends as it begins, and no timer could say so sooner.
+        is_full = seconds == 0 or (size is not None and held.count >= size)
+        return [held.release()] if is_full and held.count else ()
+
+    return holding(let_go, seconds, ctx)

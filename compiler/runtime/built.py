@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from headrace.compiler.component.buildcontext import Release
 from headrace.compiler.jsontext import Decoding
+from headrace.compiler.lowering.chainends import Counters
 from headrace.compiler.lowering.lines import SliceShare
 from headrace.compiler.runtime.dependencies import Dependencies
-from headrace.compiler.runtime.monitoring.counters import Counters
 from headrace.compiler.runtime.outputs import Writer
 from headrace.compiler.runtime.pump import Pump
 from headrace.compiler.runtime.wayin import WayIn

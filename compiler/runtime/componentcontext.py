@@ -38,7 +38,7 @@ from headrace.compiler.runtime.ahead import Readings, read_now
 from headrace.compiler.runtime.built import Hold
 from headrace.compiler.runtime.claims import Claims
 from headrace.compiler.runtime.monitoring.failures import Failures, cut
-from headrace.compiler.runtime.turns import Turns
+from headrace.compiler.runtime.pump import Turns
 from headrace.compiler.runtime.wayin import LargePosts, WayIn
 from headrace.compiler.schema.records import Record
 from headrace.compiler.schema.redaction import Redaction

@@ -32,10 +32,15 @@ from headrace.compiler.runtime.connectionregistry import Connections
 from headrace.compiler.runtime.drivers import import_drivers
 from headrace.compiler.runtime.graph import Graph, upstream_first
 from headrace.compiler.runtime.inbox import Peek
-from headrace.compiler.runtime.monitoring import bucketpages
-from headrace.compiler.runtime.monitoring.bucketpages import BucketFigures, BucketPage, page_of
 from headrace.compiler.runtime.monitoring.feed import Feed, Listener
-from headrace.compiler.runtime.monitoring.figures import PipelineFigures, figures_of
+from headrace.compiler.runtime.monitoring.figures import (
+    BucketFigures,
+    BucketPage,
+    PipelineFigures,
+    bucket_figures,
+    figures_of,
+    page_of,
+)
 from headrace.compiler.runtime.monitoring.pipelinehistory import History, Past
 from headrace.compiler.runtime.monitoring.pipelinerecord import Resolution
 from headrace.compiler.runtime.pipeline import Pipeline
@@ -255,7 +260,7 @@ class Engine:
 
     async def buckets(self) -> list[BucketFigures]:
         """Return the declared buckets, in the order of their names."""
-        return await bucketpages.figures_of(self.state, self.clock)
+        return await bucket_figures(self.state, self.clock)
 
     async def bucket(self, name: str, most: int, most_bytes: int) -> BucketPage | None:
         """Return what was written last to a bucket (`page_of`); None: none of that name is declared."""

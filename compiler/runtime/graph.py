@@ -11,7 +11,7 @@ from headrace.compiler.component.pipelineconfig import PipelineConfig, keeping_d
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.lint.rules import missing_upstream
-from headrace.compiler.lowering.outlet import Outlet
+from headrace.compiler.lowering.chainends import Outlet
 from headrace.compiler.runtime.inbox import Inbox
 from headrace.compiler.runtime.pipeline import Pipeline
 
@@ -52,7 +52,7 @@ class Graph:
 
     def forget(self, id: str) -> None:
         """Drop the outlet of an id that nobody runs under and nobody reads."""
-        if id not in self.pipelines and id in self.outlets and not self.outlets[id].is_observed:
+        if id not in self.pipelines and id in self.outlets and not self.outlets[id].observers:
             del self.outlets[id]
 
     def remove(self, pipeline: Pipeline) -> None:

@@ -15,9 +15,8 @@ from reactivex.disposable import CompositeDisposable, Disposable
 
 from headrace.compiler.component.pipelineconfig import LIST_OF, PipelineConfig
 from headrace.compiler.jsontext import encode
+from headrace.compiler.lowering.chainends import Outlet, leaving
 from headrace.compiler.lowering.lines import SliceShare
-from headrace.compiler.lowering.merging import leaving
-from headrace.compiler.lowering.outlet import Outlet
 from headrace.compiler.runtime.building import Builder
 from headrace.compiler.runtime.built import BuiltComponents
 from headrace.compiler.runtime.componentcontext import World
@@ -105,11 +104,9 @@ class Pipeline:
 
     def build(self) -> list[Diagnostic]:
         """Make every component; return why it is refused, or nothing."""
-        builder = Builder(
+        return Builder(
             self.config, self.parts, self._world, self.failures, self._broke, self._watch
-        )
-        builder.build()
-        return builder.refused
+        ).build()
 
     async def open(self, seconds: float, *, is_awaited: bool = False) -> list[Diagnostic]:
         """Connect the inputs and start the sinks, within ``seconds``; return the refusals (`Opening`)."""

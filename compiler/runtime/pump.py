@@ -1,27 +1,30 @@
 """The pump: one task per input that turns what a source reads into deliveries.
 
-Reconnecting with backoff and the acknowledgement are here, what makes batches of what is read in
-`unpacking.py`, once, and in no connector. Back-pressure is the window: at 16 batches on
-their way, or 256 messages of a broker in smaller batches, the pump stops reading.
+Reconnecting with backoff, the acknowledgement and the making of batches are here, once, and in no
+connector. Back-pressure is the window: at 16 batches on their way, or 256 messages of a broker in smaller
+batches, the pump stops reading.
 
 A source that connects is read up to there while the pipeline is built, and lets go of its broker only
 when all that it handed out has left the outputs: until then there is something to acknowledge.
 
-A pass through the chain is synchronous, so a pump with always something to read would starve the
-rest of the server: it takes turns (`turns.py`).
+A pass through a chain is synchronous, so a busy pump could work on while nobody else on the loop gets
+anything done: requests, timers, other pumps. It works for a turn and then gives way. All pumps
+together work for about a millisecond, or as long as everybody else did when it was theirs: among many
+clients that post, a millisecond would fill the queue of an input that could well keep up.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from reactivex import Observable
 from reactivex.abc import DisposableBase, ObserverBase, SchedulerBase
 from reactivex.disposable import Disposable
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.envelopes import PutOn
 from headrace.compiler.delivery import (
     Acknowledgement,
     Batch,
@@ -30,19 +33,163 @@ from headrace.compiler.delivery import (
     Several,
     Window,
     is_large,
+    parts,
 )
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.errors import BatchFailed, BuildRefused, Ended
-from headrace.compiler.largejson import DecodedBatch
+from headrace.compiler.jsontext import UNSEEN, Decoding, NotJson
+from headrace.compiler.largejson import DecodedBatch, LargeList
+from headrace.compiler.lowering.chainends import Counters
 from headrace.compiler.runtime.backoff import Backoff
-from headrace.compiler.runtime.turns import Turn, Turns
-from headrace.compiler.runtime.unpacking import Unpacking
 
 MESSAGES_UNDER_WAY = 256
 """What may be on its way of payloads that are coalesced to small batches: what confirms them takes about
 as long for all of them as for one. Never fewer than the batches of a `Window`."""
 SUSPENDED_SECONDS = 0.00005
 """A read that took longer than this has let others run; one that did not took a microsecond."""
+
+TURN_SECONDS = 0.001
+"""What the pumps may work, together, before the others have their turn."""
+LONGEST_SECONDS = 0.01
+"""What they may at most, however long the others took: nobody waits for longer."""
+SHORTEST_SECONDS = 0.0001
+"""What each may at least, however many they are: giving way costs some microseconds."""
+
+
+class Turns:
+    """What the pumps of one loop have worked, so that each knows what the others were."""
+
+    __slots__ = ("given", "monotonic", "worked")
+
+    def __init__(self, clock: Clock) -> None:
+        self.monotonic = clock.monotonic
+        self.worked = 0.0
+        self.given = 0
+
+
+class Turn:
+    """One pump's turn. Over when the clock has passed ``ends``."""
+
+    __slots__ = ("_began", "_turns", "ends")
+
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+        self._began = self.ends = 0.0
+
+    def begin(self) -> None:
+        """Begin one after a wait: whoever waited has let others work."""
+        self._began = self._turns.monotonic()
+        self.ends = self._began + TURN_SECONDS
+
+    async def give_way(self) -> None:
+        """Give everybody else a turn, and begin one that is as long as theirs."""
+        turns = self._turns
+        left = turns.monotonic()
+        turns.worked += left - self._began
+        turns.given += 1
+        worked, given = turns.worked, turns.given
+        await asyncio.sleep(0)
+        self._began = turns.monotonic()
+        pumps = turns.given - given + 1
+        others = self._began - left - (turns.worked - worked)
+        share = min(max(others, TURN_SECONDS), LONGEST_SECONDS) / pumps
+        self.ends = self._began + max(share, SHORTEST_SECONDS)
+
+
+class Enclose(NamedTuple):
+    """How messages that share one origin get their metadata."""
+
+    metadata: Callable[[Any], dict[str, Any]]
+    """Return what is told of an origin, now."""
+    put_on: PutOn
+
+
+class Unpacking:
+    """What one input makes of arrivals, before anything is handed on: batches with their envelopes.
+
+    Payloads that are bytes are decoded and coalesced up to `max_batch` of the source; one that is not
+    JSON is skipped with a warning. Batches stay as they are.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        decoding: Decoding,
+        enclose: Enclose | None,
+        counters: Counters,
+        clock: Clock,
+        warn_once: Callable[[str], None],
+        *,
+        with_origins: bool,
+    ) -> None:
+        """Take how messages are decoded and enclosed; ``with_origins``: somebody asks for them."""
+        self.encloses_in_slices = enclose is not None and not source.is_raw
+        """Whether a large batch still needs `enclosed_in_slices`."""
+        self._source = source
+        self._decoding = decoding
+        self._enclose = enclose
+        self._counters = counters
+        self._clock = clock
+        self._warn_once = warn_once
+        self._is_asked = with_origins
+
+    def batches(self, arrivals: Sequence[Arrival]) -> Iterable[tuple[Batch, Any]]:
+        """Return batches, and the origins of what each was made of; None where nobody asks for them."""
+        if not self._source.is_raw:
+            return self._enclosed(arrivals) if self._is_asked or self._enclose else arrivals
+        most = max(self._source.max_batch, 1)
+        coalesced = (arrivals[start : start + most] for start in range(0, len(arrivals), most))
+        return ((self._messages(some), [origin for _, origin in some]) for some in coalesced)
+
+    async def enclosed_in_slices(self, batch: Batch, origin: Any, turn: Turn) -> Batch:
+        """Put the envelope on a large batch; others have their turns meanwhile."""
+        assert self._enclose is not None
+        about = self._enclose.metadata(origin)
+        enclosed: Batch = LargeList()
+        for part in parts(batch):
+            enclosed += self._enclose.put_on(part, about)
+            if self._clock.monotonic() > turn.ends:
+                await self._clock.sleep(0)
+                turn.begin()
+        self._counters.skipped += len(batch) - len(enclosed)
+        return enclosed
+
+    def _enclosed(self, arrivals: Sequence[Arrival]) -> Iterator[tuple[Batch, Sequence[Any]]]:
+        for batch, origin in arrivals:
+            is_sliced = is_large(batch)  # those have theirs put on in slices
+            yield batch if is_sliced else self._put_on(batch, origin), (origin,)
+
+    def _messages(self, arrivals: Sequence[Arrival]) -> Batch:
+        """Return the messages of some payloads; one that is not JSON is skipped with a warning."""
+        if self._enclose is None:
+            decode_usual, decode = self._decoding.decode_usual, self._decoding.decode
+            try:
+                return [
+                    decode_usual(payload) if len(payload) <= UNSEEN else decode(payload)
+                    for payload, _ in arrivals
+                ]
+            except ValueError:
+                pass  # one of them is unusual; told below, if it has to be
+        return [message for payload, origin in arrivals for message in self._one(payload, origin)]
+
+    def _one(self, payload: bytes, origin: Any) -> Batch:
+        try:
+            message = self._decoding.decode(payload)
+        except NotJson as cause:
+            # Without the place of the fault: one warning for each kind, however many there are.
+            kind, _, _ = str(cause).partition(" (byte ")
+            self._warn_once(f"skipped a payload that is not JSON: {kind}")
+            self._counters.skipped += 1
+            return []
+        return self._put_on([message], origin)
+
+    def _put_on(self, batch: Batch, origin: Any) -> Batch:
+        """Put the envelope on, and count what it does not fit."""
+        if self._enclose is None:
+            return batch
+        enclosed = self._enclose.put_on(batch, self._enclose.metadata(origin))
+        self._counters.skipped += len(batch) - len(enclosed)
+        return enclosed
 
 
 class InputContext(Protocol):
@@ -107,8 +254,12 @@ class Pump:
         def subscribe(
             observer: ObserverBase[Delivery], _: SchedulerBase | None = None
         ) -> DisposableBase:
-            self._task = asyncio.ensure_future(self._run(observer))
-            return Disposable(self._cancel)
+            task = self._task = asyncio.ensure_future(self._run(observer))
+
+            def cancel() -> None:
+                task.cancel()
+
+            return Disposable(cancel)
 
         return Observable(subscribe)
 
@@ -155,10 +306,6 @@ class Pump:
         self._drains = self._source.stop()
         wakes = self._drains or (self._is_connected and self._source.connects)
         if self._interruptible and self._task is not None and not wakes:
-            self._task.cancel()
-
-    def _cancel(self) -> None:
-        if self._task is not None:
             self._task.cancel()
 
     def discard(self) -> None:
@@ -212,13 +359,6 @@ class Pump:
         self._is_connected, self._is_down = False, True
         self.report(cause)
 
-    def _reached(self) -> None:
-        """Note that a life has begun."""
-        if self._is_down:
-            self._place.note("connected again")
-        self._is_connected, self._is_down = True, False
-        self._since = self._clock.monotonic()
-
     async def _read(self, emit: Callable[[Delivery], None]) -> None:
         """Read one life. Whatever ends it but a stop closes the reader."""
         monotonic = self._clock.monotonic
@@ -232,7 +372,10 @@ class Pump:
                 if arrivals is None:
                     return
                 if not self._is_connected:
-                    self._reached()
+                    if self._is_down:
+                        self._place.note("connected again")
+                    self._is_connected, self._is_down = True, False
+                    self._since = monotonic()
                 if monotonic() - asked > SUSPENDED_SECONDS:
                     self._turn.begin()
                 await self._deliver(arrivals, emit)

@@ -15,12 +15,9 @@ from headrace.compiler.runtime.monitoring import (
     feed,
     pipelinehistory,
     pipelinerecord,
-    repeats,
-    signatures,
     watch,
 )
-from headrace.compiler.runtime.monitoring.bucketpages import BucketFigures
-from headrace.compiler.runtime.monitoring.figures import PipelineFigures
+from headrace.compiler.runtime.monitoring.figures import BucketFigures, PipelineFigures
 from headrace.compiler.text import composing
 from headrace.web import bodies
 from headrace.web.docs.markdown import code, table
@@ -58,13 +55,13 @@ LIMITS = (
     ("history by five seconds goes back at most", f"{pipelinerecord.FINE_SECONDS // 60} min"),
     ("counters are read for history", f"every {pipelinehistory.SAMPLE_SECONDS:g} s"),
     ("history of deleted pipelines, together", f"{pipelinehistory.MOST_ENDED_BYTES // 2**20} MiB"),
-    ("distinct failures kept per pipeline", str(signatures.MOST_SIGNATURES)),
+    ("distinct failures kept per pipeline", str(pipelinerecord.MOST_SIGNATURES)),
     ("a failure's text", f"{failures.MOST_BYTES} bytes"),
     ("messages in a batch event", str(watch.MESSAGES_PER_BATCH)),
     ("a message in a batch event", f"{failures.MOST_BYTES} bytes"),
     ("batch events of one pipeline", f"one pass per {watch.QUIET_SECONDS * 1000:g} ms"),
     ("events of one failure", f"one per {watch.FAILURE_PAUSES[-1] * 1000:g} ms"),
-    ("different failures of one component that are told apart meanwhile", str(repeats.MOST_TEXTS)),
+    ("different failures of one component that are told apart meanwhile", str(failures.MOST_TEXTS)),
     ("events waiting for one listener", str(feed.MOST_WAITING)),
     ("comments that keep an event stream alive", f"every {events.KEEP_ALIVE_SECONDS:g} s"),
 )

@@ -14,8 +14,7 @@ from msgspec import Meta
 from headrace.compiler.component.families import Stage
 from headrace.compiler.jsontext import encode
 from headrace.compiler.runtime.monitoring.pipelinehistory import Past
-from headrace.compiler.runtime.monitoring.pipelinerecord import WIDTHS, Resolution
-from headrace.compiler.runtime.monitoring.rings import TimeBuckets
+from headrace.compiler.runtime.monitoring.pipelinerecord import WIDTHS, Resolution, TimeBuckets
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import Answer, Endpoint, Query
 from headrace.web.service import Service

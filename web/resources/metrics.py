@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import falcon.asgi
 
-from headrace.compiler.runtime.monitoring.bucketpages import BucketFigures
-from headrace.compiler.runtime.monitoring.figures import PipelineFigures
+from headrace.compiler.runtime.monitoring.figures import BucketFigures, PipelineFigures
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import Answer, Endpoint
 from headrace.web.service import Service

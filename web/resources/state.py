@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import encode
-from headrace.compiler.runtime.monitoring.bucketpages import BucketFigures, BucketPage
+from headrace.compiler.runtime.monitoring.figures import BucketFigures, BucketPage
 from headrace.compiler.schema.structures import AnyObject
 from headrace.compiler.text.suggest import one_of
 from headrace.web.auth.access import Access

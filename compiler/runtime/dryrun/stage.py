@@ -14,7 +14,7 @@ from headrace.compiler.runtime.built import BuiltComponents
 from headrace.compiler.runtime.componentcontext import MOST_SAID, ComponentContext, World
 from headrace.compiler.runtime.dryrun.probe import ActiveStage, DryRunLimits, Probe
 from headrace.compiler.runtime.monitoring.failures import Failures, cut
-from headrace.compiler.runtime.monitoring.signatures import Signatures
+from headrace.compiler.runtime.monitoring.pipelinerecord import Signatures
 
 
 class ProbedStage(ComponentContext):

@@ -4,25 +4,33 @@
     pipeline 'line-1' transforms[0]: 41 more: mapping 0 ('cast'): ...
 
 Counts are kept whether or not anybody watches, and nothing is left out of them. The `count` of the
-entries, 1 and 41, has the sum of all that failed as well.
+entries, 1 and 41, has the sum of all that failed as well. When a failure was told of, a while begins in
+which those that are the same are counted; when that is over, how many they were is told. Who may post can
+have ever new messages, so of one component so many are told of in a while; what else it has counts
+as `OTHERS`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable
-from typing import get_args
+from collections import Counter
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import Protocol, get_args
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.families import Stage
 from headrace.compiler.component.pipelineconfig import LIST_OF
-from headrace.compiler.runtime.monitoring.repeats import Repeats
-from headrace.compiler.runtime.monitoring.signatures import ComponentKey, Signature, Signatures
+from headrace.compiler.runtime.monitoring.pipelinerecord import ComponentKey, Signature, Signatures
 
 MOST_BYTES = 2048
 LOG_PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
 """Seconds between two sums in the log of what goes on failing: a short trial is told of soon, and a
 long outage fills no disk."""
+MOST_TEXTS = 8
+"""Different messages of one component that are told of in a while."""
+OTHERS = "failures with other texts"
 
 log = logging.getLogger("headrace.pipeline")
 
@@ -77,3 +85,88 @@ class Failures:
         where = LIST_OF[stage] + ("" if component is None else f"[{component}]")
         said = f"{count:,} more: {message}" if is_more else message
         log.warning("pipeline '%s' %s: %s", self._pipeline, where, said, extra={"count": count})
+
+
+class Tell(Protocol):
+    """Takes a failure that is told of; ``more`` are so many since it was told of last."""
+
+    def __call__(self, place: ComponentKey, count: int, *, is_more: bool) -> None:
+        """Tell of it."""
+
+
+class Repeats:
+    """Tells of failures, the same ones together.
+
+    ``pauses`` are the seconds between two sums: the first of them after a time without failures, the
+    next one for as long as they go on, the last one for ever. A timer runs only while there is
+    something to sum up.
+    """
+
+    def __init__(self, clock: Clock, pauses: Sequence[float], tell: Tell) -> None:
+        self._clock = clock
+        self._pauses = pauses
+        self._tell = tell
+        self._untold: dict[ComponentKey, int] = {}
+        """How often each failure came since it was told of."""
+        self._texts: Counter[tuple[Stage, int | None]] = Counter()
+        self._step = 0
+        self._until = -inf
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, stage: Stage, component: int | None, message: str) -> None:
+        """Take one failure: it is told of now, or when this while is over."""
+        if self._timer is None and (now := self._clock.monotonic()) >= self._until:
+            is_calm = now >= self._until + self._pauses[self._step]
+            self._begin(now, 0 if is_calm else self._next)
+        place = stage, component, message
+        if place in self._untold:
+            self._untold[place] += 1
+        elif self._texts[place[:2]] < MOST_TEXTS:
+            self._texts[place[:2]] += 1
+            self._untold[place] = 0
+            self._tell(place, 1, is_more=False)
+            return
+        else:
+            others = stage, component, OTHERS
+            self._untold[others] = self._untold.get(others, 0) + 1
+        if self._timer is None:
+            self._timer = self._clock.call_at(self._until, self._over)
+
+    def settle(self) -> None:
+        """Tell of all that was counted, now: nobody will come back to it."""
+        untold = self._counted()
+        self.forget()
+        for place, count in untold.items():
+            self._tell(place, count, is_more=True)
+
+    def forget(self) -> None:
+        """Start over: nobody has been told of anything."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._until = -inf
+        self._untold.clear()
+        self._texts.clear()
+
+    def _over(self) -> None:
+        self._timer = None
+        untold = self._counted()
+        self._begin(self._clock.monotonic(), self._next)
+        for place, count in untold.items():
+            if place[2] != OTHERS:
+                self._untold[place] = 0
+                self._texts[place[:2]] += 1
+            self._tell(place, count, is_more=True)
+
+    def _counted(self) -> dict[ComponentKey, int]:
+        return {place: count for place, count in self._untold.items() if count}
+
+    def _begin(self, now: float, step: int) -> None:
+        self._untold.clear()
+        self._texts.clear()
+        self._step = step
+        self._until = now + self._pauses[step]
+
+    @property
+    def _next(self) -> int:
+        return min(self._step + 1, len(self._pauses) - 1)

@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -105,7 +106,8 @@ class Feed:
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
-        self._listeners: set[Listener] = set()
+        self.listeners: set[Listener] = set()
+        """Who listens, if anybody does."""
         self._waiting: set[Listener] = set()
         self._watches: set[Watch] = set()
         self._closed = False
@@ -119,11 +121,6 @@ class Feed:
         self._began = 0.0
         self.round = 0
         """The number of the round that is going on, or else of the next one."""
-
-    @property
-    def is_heard(self) -> bool:
-        """Whether anybody listens."""
-        return bool(self._listeners)
 
     @property
     def end(self) -> int:
@@ -141,17 +138,17 @@ class Feed:
         if self._closed:
             listener.close()
             return listener
-        if not self._listeners:
+        if not self.listeners:
             for watch in self._watches:
                 watch.wake()
-        self._listeners.add(listener)
+        self.listeners.add(listener)
         return listener
 
     def leave(self, listener: Listener) -> None:
         """Forget a listener."""
-        self._listeners.discard(listener)
+        self.listeners.discard(listener)
         self._waiting.discard(listener)
-        if not self._listeners:
+        if not self.listeners:
             while self._kept:
                 self._forget_oldest()
             for watch in self._watches:
@@ -160,7 +157,7 @@ class Feed:
     def join(self, watch: Watch) -> None:
         """Show a pipeline from now on."""
         self._watches.add(watch)
-        if self._listeners:
+        if self.listeners:
             watch.wake()
 
     def drop(self, watch: Watch) -> None:
@@ -171,7 +168,7 @@ class Feed:
 
     def publish(self, event: Event) -> None:
         """Have everybody who listens told of an event, in the next round."""
-        if not self._listeners:
+        if not self.listeners:
             return
         self._kept.append(event)
         self._bytes += len(event.data)
@@ -184,7 +181,13 @@ class Feed:
     def run(self, at: int) -> Run:
         """Return what is told at once to a listener that has come to an event which is kept."""
         if at not in self._runs:
-            self._runs[at] = Run(tuple(self._up_to_enough(at - self.oldest)))
+            events, size = list[Event](), 0
+            for event in islice(self._kept, at - self.oldest, None):
+                events.append(event)
+                size += len(event.data)
+                if size > RUN_BYTES:
+                    break
+            self._runs[at] = Run(tuple(events))
         return self._runs[at]
 
     def wait(self, listener: Listener) -> None:
@@ -196,7 +199,7 @@ class Feed:
     def close(self) -> None:
         """End every stream."""
         self._closed = True
-        for listener in tuple(self._listeners):
+        for listener in tuple(self.listeners):
             listener.close()
 
     @contextmanager
@@ -215,31 +218,20 @@ class Feed:
         self._runs.pop(self.oldest, None)
         self.oldest += 1
 
-    def _up_to_enough(self, index: int) -> Iterator[Event]:
-        size = 0
-        for event in islice(self._kept, index, None):
-            yield event
-            size += len(event.data)
-            if size > RUN_BYTES:
-                return
-
     def _tell_soon(self) -> None:
         if not self._is_telling:
             self._is_telling = True
             self.clock.call_later(self.rest, self._tell)
 
     def _tell(self) -> None:
-        """Wake all who are behind. They write in turns of their own, which come before `_told`."""
+        """Wake all who are behind. They write in turns of their own, which come before `_written`."""
         self._began = self.clock.monotonic()
         behind = {each for each in self._waiting if each.at < self.end}
         self._waiting -= behind
         for listener in behind:
             listener.told.set()
-        self.clock.call_later(0.0, self._told)
-
-    def _told(self) -> None:
         # What was written goes to the system when the loop has nobody else to call.
-        self.clock.call_later(0.0, self._written)
+        self.clock.call_later(0.0, partial(self.clock.call_later, 0.0, self._written))
 
     def _written(self) -> None:
         self._worked(self.clock.monotonic() - self._began)

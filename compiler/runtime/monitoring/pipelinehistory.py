@@ -19,11 +19,17 @@ import msgspec
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.config.retention import DEFAULT_RETENTION
-from headrace.compiler.runtime.monitoring.counters import Counters
+from headrace.compiler.lowering.chainends import Counters
 from headrace.compiler.runtime.monitoring.failures import Failures
-from headrace.compiler.runtime.monitoring.pipelinerecord import WIDTHS, PipelineRecord, Resolution
-from headrace.compiler.runtime.monitoring.rings import Counts, TimeBuckets
-from headrace.compiler.runtime.monitoring.signatures import Signature, Signatures
+from headrace.compiler.runtime.monitoring.pipelinerecord import (
+    WIDTHS,
+    Counts,
+    PipelineRecord,
+    Resolution,
+    Signature,
+    Signatures,
+    TimeBuckets,
+)
 
 SAMPLE_SECONDS = 5.0
 MOST_ENDED_BYTES = 64 * 1024 * 1024
@@ -74,9 +80,9 @@ class History:
         """Record a pipeline from now on, and what failed while it came up: its first reading."""
         if not self._seconds:
             return None
-        record = self._records.get(id)
-        if record is None:
-            record = self._records[id] = PipelineRecord(id, self._clock, self._seconds)
+        if id not in self._records:
+            self._records[id] = PipelineRecord(id, self._clock, self._seconds)
+        record = self._records[id]
         record.lives += 1
         record.signatures.absorb(failures.table)
         failures.table = record.signatures
@@ -126,8 +132,7 @@ class History:
     def _forget(self, now: float) -> None:
         """Drop the records of pipelines that are gone: the old ones, and the first of too many."""
         oldest = now - self._seconds
-        old = [id for id in self._ended if self._records[id].was_active_at < oldest]
-        for id in old:
+        for id in [id for id in self._ended if self._records[id].was_active_at < oldest]:
             self._drop(id)
         bytes = sum(self._ended.values())
         while bytes > self._most_ended_bytes:

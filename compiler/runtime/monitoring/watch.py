@@ -17,11 +17,10 @@ from headrace.compiler.component.families import Stage
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import TURN_SECONDS, are_small, beginning
-from headrace.compiler.runtime.monitoring.counters import Counters
-from headrace.compiler.runtime.monitoring.failures import MOST_BYTES, cut
+from headrace.compiler.lowering.chainends import Counters
+from headrace.compiler.runtime.monitoring.failures import MOST_BYTES, Repeats, cut
 from headrace.compiler.runtime.monitoring.feed import Event, Feed
-from headrace.compiler.runtime.monitoring.repeats import Repeats
-from headrace.compiler.runtime.monitoring.signatures import ComponentKey
+from headrace.compiler.runtime.monitoring.pipelinerecord import ComponentKey
 
 MESSAGES_PER_BATCH = 100
 QUIET_SECONDS = 0.1
@@ -43,13 +42,12 @@ class Watch:
     __slots__ = (
         "_failed",
         "_feed",
-        "_inbound",
         "_is_passing",
-        "_outbound",
         "_passed",
         "_pipeline",
         "_rendering",
         "_seq",
+        "_shown",
         "_timers",
         "counters",
         "is_due",
@@ -66,9 +64,9 @@ class Watch:
         self.lasts: Callable[[], bool] = bool  # which is False
         """Whether a pass goes on after it has returned, because a transform waits for somebody."""
         self._is_passing = False
-        self._inbound = self._outbound = 0
+        self._shown = self._counted()
         """The counters when it was told of them last."""
-        self._passed = (0, 0)
+        self._passed = self._counted()
         """The counters some moments before the next pass is due."""
         self._seq = 0
         self._timers: tuple[asyncio.TimerHandle, ...] = ()
@@ -78,7 +76,7 @@ class Watch:
 
     def wake(self) -> None:
         """Somebody listens: report the next pass, and count what is skipped from now."""
-        self._inbound, self._outbound = self.counters.inbound, self.counters.outbound
+        self._shown = self._counted()
         self.is_due = self.sees_output = True
 
     def rest(self) -> None:
@@ -90,7 +88,7 @@ class Watch:
 
     def settle(self) -> None:
         """Tell whoever listens of all that they have not been told of."""
-        if self._feed.is_heard:
+        if self._feed.listeners:
             self._tell_skipped()
             self._failed.settle()
             for steps in self._rendering:
@@ -99,7 +97,7 @@ class Watch:
     def entered(self, batch: Batch) -> None:
         """Report a batch that the pipeline takes in; the rest of this pass is reported as well."""
         self.is_due, self._is_passing = False, True
-        self._show_input(batch)
+        self._show("input", batch)
         self._be_quiet()
 
     def passed(self) -> None:
@@ -109,7 +107,7 @@ class Watch:
 
     def left(self, batch: Batch) -> None:
         """Report a batch that leaves the transforms."""
-        self._show_output(batch)
+        self._show("output", batch)
         if not self._is_passing:  # released by a timer, or waited for: it comes with all its parts
             self._is_passing = True
             self._feed.clock.call_later(0.0, self._released)
@@ -123,7 +121,7 @@ class Watch:
 
     def failed(self, stage: Stage, component: int | None, message: str) -> None:
         """Report a failure, now or with those that are the same, if anybody listens."""
-        if self._feed.is_heard:
+        if self._feed.listeners:
             self._failed.add(stage, component, message)
 
     def _tell(self, place: ComponentKey, count: int, *, is_more: bool) -> None:
@@ -145,7 +143,10 @@ class Watch:
         self._timers = later(seconds - IDLE_SECONDS, self._look), later(seconds, self._due)
 
     def _look(self) -> None:
-        self._passed = self.counters.inbound, self.counters.outbound
+        self._passed = self._counted()
+
+    def _counted(self) -> dict[Stage, int]:
+        return {"input": self.counters.inbound, "output": self.counters.outbound}
 
     def _due(self) -> None:
         if self._rendering:
@@ -153,8 +154,8 @@ class Watch:
             return
         self._timers = ()
         self.is_due = self.sees_output = True
-        passed = self.counters.inbound, self.counters.outbound
-        if passed == (self._inbound, self._outbound):
+        passed = self._counted()
+        if passed == self._shown:
             return
         if passed == self._passed:
             self._tell_skipped()
@@ -167,22 +168,14 @@ class Watch:
         self._timers = ()
 
     def _tell_skipped(self) -> None:
-        if self.counters.inbound != self._inbound:
-            self._show_input([])
-        if self.counters.outbound != self._outbound:
-            self._show_output([])
+        for stage, count in self._counted().items():
+            if count != self._shown[stage]:
+                self._show(stage, [])
 
-    def _show_input(self, batch: Batch) -> None:
-        skipped = self.counters.inbound - self._inbound - len(batch)
-        self._inbound = self.counters.inbound
-        self._show("input", batch, skipped)
-
-    def _show_output(self, batch: Batch) -> None:
-        skipped = self.counters.outbound - self._outbound - len(batch)
-        self._outbound = self.counters.outbound
-        self._show("output", batch, skipped)
-
-    def _show(self, stage: Stage, batch: Batch, skipped: int) -> None:
+    def _show(self, stage: Stage, batch: Batch) -> None:
+        count = self._counted()[stage]
+        skipped = count - self._shown[stage] - len(batch)
+        self._shown[stage] = count
         if not self._rendering and are_small(batch[:MESSAGES_PER_BATCH]):
             with self._feed.working():
                 deque(self._steps(stage, batch, skipped, encode), 0)

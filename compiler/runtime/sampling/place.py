@@ -8,7 +8,7 @@ from headrace.compiler.edges import Source
 from headrace.compiler.runtime.built import BuiltComponents
 from headrace.compiler.runtime.componentcontext import ComponentContext, World
 from headrace.compiler.runtime.monitoring.failures import Failures, cut
-from headrace.compiler.runtime.monitoring.signatures import Signatures
+from headrace.compiler.runtime.monitoring.pipelinerecord import Signatures
 
 MOST_KEPT = 10
 """Different warnings, and failures, that are told of one sample: the first ones."""

@@ -18,10 +18,10 @@ from headrace.compiler.errors import BuildRefused
 from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import are_small
 from headrace.compiler.runtime.ahead import read_ahead
+from headrace.compiler.runtime.building import pump_over
 from headrace.compiler.runtime.built import BuiltComponents
 from headrace.compiler.runtime.componentcontext import World
 from headrace.compiler.runtime.drivers import import_drivers
-from headrace.compiler.runtime.inputs import pump_over
 from headrace.compiler.runtime.pump import Pump
 from headrace.compiler.runtime.sampling.place import SamplePlace
 from headrace.compiler.schema.redaction import Hidden

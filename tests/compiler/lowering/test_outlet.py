@@ -3,7 +3,7 @@
 import pytest
 
 from headrace.compiler.delivery import Delivery, Window
-from headrace.compiler.lowering.outlet import Outlet
+from headrace.compiler.lowering.chainends import Outlet
 
 
 class Observer:
@@ -36,7 +36,7 @@ class Flowing:
 def test_to_nobody_a_delivery_is_done_at_once():
     flow = Flowing()
     flow.hand_on()
-    assert (flow.window.used, flow.outlet.is_observed) == (0, False)
+    assert (flow.window.used, len(flow.outlet.observers)) == (0, 0)
 
 
 def test_one_observer_takes_the_delivery_itself():
@@ -92,7 +92,7 @@ def test_the_observers_of_an_included_outlet_come_and_go_and_take_their_shares()
     flow.hand_on()
     reading.dispose()
     flow.hand_on()
-    assert (len(writer.taken), len(reader.taken), flow.outlet.is_observed) == (3, 1, True)
+    assert (len(writer.taken), len(reader.taken), len(flow.outlet.observers)) == (3, 1, 1)
     writer.finish()
     assert flow.window.used == 1
     reader.finish()

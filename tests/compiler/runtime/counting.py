@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.runtime.monitoring.counters import Counters
+from headrace.compiler.lowering.chainends import Counters
 from headrace.compiler.runtime.monitoring.failures import Failures
 from headrace.compiler.runtime.monitoring.pipelinehistory import History
 from headrace.compiler.runtime.monitoring.pipelinerecord import Resolution

@@ -5,7 +5,7 @@ from reactivex.testing import ReactiveTest, TestScheduler
 from reactivex.testing.marbles import marbles_testing
 
 from headrace.compiler.component.inputbuffers import Either, Static, Tumbling
-from headrace.compiler.runtime.inputs import input_buffer
+from headrace.compiler.runtime.building import input_buffer
 from tests.doubles import StubContext
 from tests.marbles import Broker, over_lists
 

@@ -14,8 +14,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.config.retention import DEFAULT_RETENTION
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.monitoring.pipelinehistory import History
-from headrace.compiler.runtime.monitoring.pipelinerecord import PipelineRecord
-from headrace.compiler.runtime.monitoring.signatures import MOST_SIGNATURES
+from headrace.compiler.runtime.monitoring.pipelinerecord import MOST_SIGNATURES, PipelineRecord
 from headrace.web.app import Application
 from headrace.web.service import Service
 from tests.compiler.runtime.counting import Counting

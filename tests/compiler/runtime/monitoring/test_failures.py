@@ -8,7 +8,7 @@ from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.monitoring.failures import Failures
-from headrace.compiler.runtime.monitoring.signatures import Signatures
+from headrace.compiler.runtime.monitoring.pipelinerecord import Signatures
 from tests.stand_ins import Kept, Told, batches, pipeline, reads, run, takes
 
 

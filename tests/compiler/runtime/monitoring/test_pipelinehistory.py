@@ -8,8 +8,7 @@ from math import ceil
 
 import pytest
 
-from headrace.compiler.runtime.monitoring.pipelinerecord import PipelineRecord
-from headrace.compiler.runtime.monitoring.signatures import MOST_SIGNATURES
+from headrace.compiler.runtime.monitoring.pipelinerecord import MOST_SIGNATURES, PipelineRecord
 from tests.compiler.runtime.counting import Counting, history, rows, seen
 from tests.virtual import virtual
 

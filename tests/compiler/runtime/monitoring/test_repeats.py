@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.runtime.monitoring.repeats import MOST_TEXTS, OTHERS, Repeats
-from headrace.compiler.runtime.monitoring.signatures import ComponentKey
+from headrace.compiler.runtime.monitoring.failures import MOST_TEXTS, OTHERS, Repeats
+from headrace.compiler.runtime.monitoring.pipelinerecord import ComponentKey
 from tests.virtual import virtual
 
 PAUSES = (1.0, 2.0, 4.0)

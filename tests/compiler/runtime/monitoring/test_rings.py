@@ -6,7 +6,7 @@ from sys import getsizeof
 
 import pytest
 
-from headrace.compiler.runtime.monitoring.rings import Ring
+from headrace.compiler.runtime.monitoring.pipelinerecord import Ring
 
 MINUTE = 60
 

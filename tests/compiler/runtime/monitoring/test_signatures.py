@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.runtime.monitoring.signatures import MOST_SIGNATURES, Signatures
+from headrace.compiler.runtime.monitoring.pipelinerecord import MOST_SIGNATURES, Signatures
 from tests.virtual import virtual
 
 BEGAN = 1767225600000

@@ -12,9 +12,9 @@ import pytest
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import encode
+from headrace.compiler.lowering.chainends import Counters
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.monitoring import watch
-from headrace.compiler.runtime.monitoring.counters import Counters
 from headrace.compiler.runtime.monitoring.failures import cut
 from headrace.compiler.runtime.monitoring.feed import Feed, Listener, Run
 from headrace.compiler.runtime.monitoring.watch import Watch

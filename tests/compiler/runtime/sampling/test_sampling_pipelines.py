@@ -148,7 +148,7 @@ async def test_nothing_is_attached_to_a_pipeline_after_its_sample():
     for seconds in (0.0, 1.0):
         await it.samples.take(peeking(), most=5, seconds=seconds)
 
-    assert not it.graph.outlets["above"].is_observed
+    assert not it.graph.outlets["above"].observers
     await it.close()
 
 
