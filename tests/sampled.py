@@ -10,7 +10,7 @@ from typing import Any
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.families import Connection, Input
 from headrace.compiler.runtime.engine import Engine
-from headrace.compiler.runtime.sampling.taking import Sample, Unbuilt, Unread
+from headrace.compiler.runtime.sampling import Sample, Unbuilt, Unread
 from headrace.compiler.schema.secrets import Secrets
 from tests.clients import PATIENCE
 from tests.waiting import until

@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from headrace.compiler.config.retention import DEFAULT_RETENTION, MOST_RETENTION
+from headrace.compiler.runtime import sampling
 from headrace.compiler.runtime.monitoring import feed
-from headrace.compiler.runtime.sampling import sampler
 from headrace.web import threadqueue
 from headrace.web.auth import passwords, sessions, settingsfile, signingkeys
 from headrace.web.commands.cli import commands
@@ -81,7 +81,7 @@ def test_what_a_scraper_is_given_is_yaml() -> None:
         f"| {connectionlimit.MOST_HELD // 2**20} MiB |",
         f"| {lingering.MOST_DROPPED // 2**20} MiB, {lingering.MOST_SECONDS} seconds,"
         f" {lingering.SILENT_SECONDS} without a byte |",
-        f"| {sampler.AT_ONCE} at a time | 503 |",
+        f"| {sampling.AT_ONCE} at a time | 503 |",
         f"{passwords.MOST_WAITING} wait | 503 |",
         f"{threadqueue.MOST_WAITING} wait, and {threadqueue.MOST_LOGINS:,} logins |",
         f"{sessions.MOST:,}, {sessions.MOST_OF_ONE:,} of one user",

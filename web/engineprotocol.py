@@ -28,7 +28,7 @@ from headrace.compiler.runtime.monitoring.pipelinehistory import Past
 from headrace.compiler.runtime.monitoring.pipelinerecord import Resolution
 from headrace.compiler.runtime.revert.plan import Plan
 from headrace.compiler.runtime.revert.reverting import Target
-from headrace.compiler.runtime.sampling.taking import Sample, Unbuilt, Unread
+from headrace.compiler.runtime.sampling import Sample, Unbuilt, Unread
 from headrace.compiler.schema.secrets import Secrets
 
 

@@ -25,12 +25,10 @@ from headrace.compiler.errors import (
     Refused,
     UnknownPipeline,
 )
-from headrace.compiler.runtime.ahead import read_ahead
-from headrace.compiler.runtime.changelock import ChangeLock
 from headrace.compiler.runtime.componentcontext import World
 from headrace.compiler.runtime.connectionregistry import Connections
-from headrace.compiler.runtime.drivers import import_drivers
-from headrace.compiler.runtime.graph import Graph, upstream_first
+from headrace.compiler.runtime.dependencies import prepare
+from headrace.compiler.runtime.graph import ChangeLock, Graph, upstream_first
 from headrace.compiler.runtime.inbox import Peek
 from headrace.compiler.runtime.monitoring.feed import Feed, Listener
 from headrace.compiler.runtime.monitoring.figures import (
@@ -46,9 +44,7 @@ from headrace.compiler.runtime.monitoring.pipelinerecord import Resolution
 from headrace.compiler.runtime.pipeline import Pipeline
 from headrace.compiler.runtime.revert.plan import Plan
 from headrace.compiler.runtime.revert.reverting import Reverting, ShuttingDown, Target
-from headrace.compiler.runtime.sampling.sampler import Samples
-from headrace.compiler.runtime.sampling.taking import Sample, Unbuilt, Unread
-from headrace.compiler.runtime.wanted import naming, rings
+from headrace.compiler.runtime.sampling import Sample, Samples, Unbuilt, Unread
 from headrace.compiler.runtime.wayin import WayIn
 from headrace.compiler.schema.secrets import Secrets
 from headrace.compiler.text.diagnostics import Diagnostic
@@ -86,9 +82,7 @@ class Engine:
         self.state = Buckets(clock)
         """The declared buckets."""
         self.declarations: Mapping[str, BucketDeclaration] = {}
-        self.connections = Connections(
-            connections or {}, lambda name: naming(name, self.graph.configs())
-        )
+        self.connections = Connections(connections or {}, self.graph.naming)
         self.history = History(clock, retention_seconds)
         self._feed = Feed(clock)
         self._world = World(
@@ -126,18 +120,14 @@ class Engine:
             Refused: with every reason; nothing was started.
         """
         await self._changes.passed()
-        id = config.id if config.id is not None else generated_id(self._pipelines)
-        if id in self._pipelines:
-            raise PipelineExists(id)
-        if closed := [*rings(id, config, self.graph.configs())]:
-            raise Refused(closed, f"pipeline '{id}' could not be started")
-        pipeline = self._make(id, config)
-        self._pipelines[id] = pipeline  # reserved while its outputs come up
-        self.graph.settle_decoding()
+        pipeline = self._reserved(config)
+        id = pipeline.id
         try:
-            await import_drivers([config], self.clock)
-            await self._read_ahead([config])
-            refused = pipeline.build() or await pipeline.open(OPENING_SECONDS, is_awaited=True)
+            refused = [*self.graph.rings(id)]
+            if not refused:
+                self.graph.settle_decoding()
+                await self._prepare([config])
+                refused = pipeline.build() or await pipeline.open(OPENING_SECONDS, is_awaited=True)
             if self._pipelines.get(id) is not pipeline:
                 raise PipelineDeleted(id)
             if refused:
@@ -154,18 +144,13 @@ class Engine:
         Raises:
             Refused: with every reason of every pipeline; nothing was started.
         """
-        await import_drivers(program.pipelines, self.clock)
-        await self._read_ahead(program.pipelines)
+        await self._prepare(program.pipelines)
         undeclare = self.state.declare(bounds_of(program.buckets))
         declared, self.declarations = self.declarations, program.buckets
         made: list[Pipeline] = []
         try:
             for config in program.pipelines:
-                id = config.id if config.id is not None else generated_id(self._pipelines)
-                if id in self._pipelines:
-                    raise PipelineExists(id)
-                self._pipelines[id] = self._make(id, config)
-                made.append(self._pipelines[id])
+                made.append(self._reserved(config))
             self.graph.settle_decoding()
             if refused := await _refused(made):
                 raise Refused(self._world.shown(refused))
@@ -329,10 +314,22 @@ class Engine:
             self.graph.forget(each.id)
         self.graph.settle_decoding()
 
-    async def _read_ahead(self, configs: Iterable[PipelineConfig]) -> None:
-        """Read what is needed to build pipelines, which has to happen before anything is awaited."""
+    async def _prepare(self, configs: Iterable[PipelineConfig]) -> None:
+        """Have what is needed to build pipelines, which has to happen before anything is awaited."""
         world = self._world
-        world.readings = await read_ahead(configs, world.connections, world.base, self.clock)
+        world.readings = await prepare(configs, world.connections, world.base, self.clock)
+
+    def _reserved(self, config: PipelineConfig) -> Pipeline:
+        """Return a new pipeline, which has its id from now on.
+
+        Raises:
+            PipelineExists: its id runs already.
+        """
+        id = config.id if config.id is not None else generated_id(self._pipelines)
+        if id in self._pipelines:
+            raise PipelineExists(id)
+        self._pipelines[id] = pipeline = self._make(id, config)
+        return pipeline
 
     def _make(self, id: str, config: PipelineConfig, world: World | None = None) -> Pipeline:
         downstream = self.graph.outlets[id]

@@ -1,19 +1,32 @@
-"""The graph: which pipelines run, and who reads whom. Bookkeeping only: it starts and ends nothing."""
+"""The graph: which pipelines run, who reads whom, and who may change that now.
+
+Bookkeeping only: it starts and ends nothing.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager, contextmanager, suppress
 from graphlib import CycleError, TopologicalSorter
 
 from headrace.compiler.component.pipelineconfig import PipelineConfig, keeping_digits
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.lint.rules import missing_upstream
+from headrace.compiler.lint.rules import circle, missing_upstream
 from headrace.compiler.lowering.chainends import Outlet
 from headrace.compiler.runtime.inbox import Inbox
 from headrace.compiler.runtime.pipeline import Pipeline
+from headrace.compiler.text.diagnostics import Diagnostic
 
 InboxKind = Callable[[str, Callable[[Inbox], None]], Inbox]
 """Makes an inbox of an upstream; is given what detaches it."""
@@ -70,6 +83,34 @@ class Graph:
         for id, each in self.pipelines.items():
             each.parts.decoding.keep_digits(keeps=id in keeping)
 
+    def naming(self, connection: str) -> list[str]:
+        """Return the pipelines that name a connection, whatever their status."""
+        return [id for id, config in self.configs().items() if connection in config.connections]
+
+    def rings(self, id: str) -> Iterator[Diagnostic]:
+        """Yield the readings of a pipeline that close a ring: of pipelines that waited for its id."""
+        config = self.pipelines[id].config
+        for path, upstream in config.readings():
+            if ring := self._way(id, upstream):
+                yield config.diagnose(circle(ring), path)
+
+    def _way(self, start: str, end: str) -> list[str]:
+        """Return the pipelines that messages of one go through to another; empty if there are none."""
+        after: dict[str, str | None] = {end: None}
+        reached: list[str] = [end]
+        for here in reached:
+            if here == start:
+                way = [here]
+                while (following := after[way[-1]]) is not None:
+                    way.append(following)
+                return way
+            if here in self.pipelines:
+                upstreams = self.pipelines[here].config.upstreams
+                new = {each: here for each in upstreams if each not in after}
+                after |= new
+                reached += new
+        return []
+
     def _detach(self, inbox: Inbox) -> None:
         inbox.subscription.dispose()
         self.forget(inbox.upstream)
@@ -89,3 +130,45 @@ async def upstream_first(
         ready = order.get_ready()
         await end([left.pop(id) for id in ready or tuple(left)])
         order.done(*ready)
+
+
+class ChangeLock:
+    """The gate before the graph: single changes pass, and wait while all of it changes at once.
+
+    Open, unless somebody has it closed. One at a time does; the next one waits.
+    """
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        self._open = asyncio.Event()
+        self._open.set()
+        self._leaving = 0
+        self._left = asyncio.Event()
+
+    async def passed(self) -> None:
+        """Wait until it is open. What comes next without waiting is done before it closes."""
+        while not self._open.is_set():
+            await self._open.wait()
+
+    @contextmanager
+    def leaving(self) -> Iterator[None]:
+        """Have nobody close the gate before this is over: something is still ending."""
+        self._leaving += 1
+        try:
+            yield
+        finally:
+            self._leaving -= 1
+            self._left.set()
+
+    @asynccontextmanager
+    async def closed(self) -> AsyncIterator[None]:
+        """Have nobody pass; begins when nothing is ending any more."""
+        async with self._turn:
+            self._open.clear()
+            try:
+                while self._leaving:
+                    self._left.clear()
+                    await self._left.wait()
+                yield
+            finally:
+                self._open.set()

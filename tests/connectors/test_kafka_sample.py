@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 
-from headrace.compiler.runtime.sampling.taking import Unread
+from headrace.compiler.runtime.sampling import Unread
 from headrace.connectors.kafka import KafkaConnection, KafkaInput
 from headrace.connectors.kafka.member import TOMBSTONE
 from tests.kafka_sides import committed, joined, payloads, produce

@@ -10,7 +10,7 @@ from typing import Any
 import aiomqtt
 import pytest
 
-from headrace.compiler.runtime.sampling.taking import Unread
+from headrace.compiler.runtime.sampling import Unread
 from headrace.connectors.mqtt import MqttConnection, MqttInput
 from tests.mqtt_sides import connection, halted, heard, listening, somebody
 from tests.sampled import engine, failed, reading, shown, take, taken

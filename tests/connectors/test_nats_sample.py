@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headrace.compiler.runtime.sampling.taking import Unread
+from headrace.compiler.runtime.sampling import Unread
 from headrace.connectors.nats import NatsConnection, NatsInput
 from tests.nats_sides import peer
 from tests.sampled import engine, failed, reading, shown, take, taken

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headrace.compiler.runtime.sampling.taking import Unread
+from headrace.compiler.runtime.sampling import Unread
 from headrace.connectors.opcua import OpcuaConnection, OpcuaInput
 from tests.clients import PATIENCE
 from tests.connected import subscribed

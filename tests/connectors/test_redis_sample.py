@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headrace.compiler.runtime.sampling.taking import Unread
+from headrace.compiler.runtime.sampling import Unread
 from headrace.connectors.redis import RedisConnection, RedisInput
 from tests.clients import PATIENCE
 from tests.redis_sides import client, halted, listening

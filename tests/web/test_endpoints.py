@@ -16,7 +16,7 @@ from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.runtime.connectionregistry import Connections
 from headrace.compiler.runtime.dryrun.threads import LimitedThreads, TooMany
 from headrace.compiler.runtime.engine import Engine
-from headrace.compiler.runtime.sampling.sampler import TooManySamples
+from headrace.compiler.runtime.sampling import TooManySamples
 from headrace.web.app import Application
 from headrace.web.auth import passwords
 from headrace.web.auth.access import Access, Caller

@@ -18,7 +18,7 @@ from headrace.compiler.delivery import JsonValue
 from headrace.compiler.errors import Refused
 from headrace.compiler.jsontext import encode
 from headrace.compiler.lint.rules import wrong_between, wrong_within
-from headrace.compiler.runtime.sampling.taking import Sample, Unbuilt, Unread
+from headrace.compiler.runtime.sampling import Sample, Unbuilt, Unread
 from headrace.compiler.schema.fields import Integer
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import ComponentOf

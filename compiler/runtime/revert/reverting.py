@@ -21,9 +21,8 @@ from headrace.compiler.component.states import bounds_of
 from headrace.compiler.config.program import Program
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import HeadraceError, Refused
-from headrace.compiler.runtime.ahead import Readings, read_ahead
 from headrace.compiler.runtime.componentcontext import World
-from headrace.compiler.runtime.drivers import import_drivers
+from headrace.compiler.runtime.dependencies import Readings, prepare
 from headrace.compiler.runtime.graph import Graph, upstream_first
 from headrace.compiler.runtime.inbox import Inbox
 from headrace.compiler.runtime.pipeline import Pipeline
@@ -137,10 +136,7 @@ class Reverting:
             NotReverted: with every reason; nothing is left of them.
         """
         world = self._world
-        await import_drivers(configs.values(), world.clock)
-        readings = await read_ahead(
-            configs.values(), self.target.connections, world.base, world.clock
-        )
+        readings = await prepare(configs.values(), self.target.connections, world.base, world.clock)
         made: dict[str, Pipeline] = {}
         refused: list[Diagnostic] = []
         try:

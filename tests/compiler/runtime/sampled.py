@@ -8,7 +8,7 @@ from typing import Any
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.runtime.engine import Engine
-from headrace.compiler.runtime.sampling.taking import MOST_BYTES
+from headrace.compiler.runtime.sampling import MOST_BYTES
 from tests.stand_ins import (
     reads,
 )

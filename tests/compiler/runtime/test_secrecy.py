@@ -18,7 +18,7 @@ from headrace.compiler.edges import Sink, Source
 from headrace.compiler.errors import BatchFailed, BuildRefused, Refused, Unreachable
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.monitoring.failures import MOST_BYTES
-from headrace.compiler.runtime.sampling.taking import Sample
+from headrace.compiler.runtime.sampling import Sample
 from headrace.compiler.schema.fields import SecretText
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.secrets import Secret, Secrets

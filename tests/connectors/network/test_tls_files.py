@@ -16,8 +16,7 @@ from headrace.compiler.component.buildcontext import MOST_BYTES
 from headrace.compiler.component.families import Connection
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.errors import BuildRefused, Refused
-from headrace.compiler.runtime.ahead import read_ahead
-from headrace.compiler.runtime.dependencies import digest
+from headrace.compiler.runtime.dependencies import digest, prepare
 from headrace.compiler.runtime.engine import Engine
 from headrace.connectors.clickhouse import ClickHouseConnection, ClickHouseOutput
 from headrace.connectors.dummy import DummyInput
@@ -129,7 +128,7 @@ async def test_what_is_read_ahead_is_known_by_what_the_files_held(authority: Aut
     writes = RedisOutput.load({"connection": "there", "channel": "c"})
     config = PipelineConfig(id="p", inputs=(DummyInput(duration=3600),), outputs=(writes,))
 
-    readings = await read_ahead(
+    readings = await prepare(
         [config, config], {"there": connection}, base, Clock(asyncio.get_running_loop())
     )
 

@@ -97,7 +97,7 @@ class Recorded:
         self.asked: list[tuple[int, float]] = []
 
     async def take(self, component: Any, *, most: int, seconds: float) -> Any:
-        from headrace.compiler.runtime.sampling.taking import Sample
+        from headrace.compiler.runtime.sampling import Sample
 
         self.asked.append((most, seconds))
         return Sample([], [], 0.0)

@@ -12,12 +12,14 @@ from headrace.compiler.component.envelopes import Merge, Wrap
 from headrace.compiler.component.families import Input
 from headrace.compiler.component.inputbuffers import Static
 from headrace.compiler.edges import Source
-from headrace.compiler.runtime.sampling import taking
-from headrace.compiler.runtime.sampling.sampler import AT_ONCE, CLOSE_SECONDS, TooManySamples
-from headrace.compiler.runtime.sampling.taking import (
+from headrace.compiler.runtime import sampling as sampling_module
+from headrace.compiler.runtime.sampling import (
+    AT_ONCE,
+    CLOSE_SECONDS,
     SHUTTING_DOWN,
     UNBUFFERED,
     Sample,
+    TooManySamples,
 )
 from tests.compiler.runtime.sampled import DOWN, Broker, taken
 from tests.stand_ins import (
@@ -93,7 +95,7 @@ async def test_of_large_messages_one_is_taken_in_each_turn(monkeypatch: pytest.M
             turns += 1
             await asyncio.sleep(0)
 
-    monkeypatch.setattr(taking, "encode", lambda each: sized.append(turns) or b"")
+    monkeypatch.setattr(sampling_module, "encode", lambda each: sized.append(turns) or b"")
     counting = asyncio.ensure_future(others())
     said = await taken(it, Told(it.clock, [batches(large, [6])], stays=False), most=6)
     counting.cancel()

@@ -13,7 +13,7 @@ from headrace.compiler.component.inputbuffers import Static
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused, Ended, Unreachable
 from headrace.compiler.runtime.engine import Engine
-from headrace.compiler.runtime.sampling.taking import (
+from headrace.compiler.runtime.sampling import (
     Sample,
     Unbuilt,
     Unread,

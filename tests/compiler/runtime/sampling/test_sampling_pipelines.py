@@ -10,9 +10,9 @@ import pytest
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.families import Input
 from headrace.compiler.edges import Source
+from headrace.compiler.runtime import sampling as sampling_module
 from headrace.compiler.runtime.inbox import CAPACITY
-from headrace.compiler.runtime.sampling import taking
-from headrace.compiler.runtime.sampling.taking import (
+from headrace.compiler.runtime.sampling import (
     Sample,
 )
 from headrace.connectors.pipelineinput import PipelineInput
@@ -113,7 +113,7 @@ async def test_a_sample_that_ends_while_it_takes_large_messages_gives_back_what_
     given = reads(source, acknowledges=True, ack="on_delivery")
     await run(it, pipeline("above", [given]))
     sampling: list[asyncio.Future[Any]] = []
-    monkeypatch.setattr(taking, "encode", lambda _: sampling[0].cancel() or b"")
+    monkeypatch.setattr(sampling_module, "encode", lambda _: sampling[0].cancel() or b"")
 
     sampling.append(asyncio.ensure_future(it.samples.take(peeking(), most=100, seconds=5)))
     await asyncio.wait(sampling)

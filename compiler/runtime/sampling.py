@@ -1,8 +1,13 @@
-"""One sample: an input built and read as in a pipeline, until there is enough, and let go of."""
+"""Samples: a few messages of an input that no pipeline reads, and no trace of having read them.
+
+An input is built and read as in a pipeline, until there is enough, and let go of. A few samples are taken
+at a time, and each is closed whatever became of who asked.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -14,27 +19,35 @@ from headrace.compiler.component.families import Input
 from headrace.compiler.component.pipelineconfig import PipelineConfig, generated_id
 from headrace.compiler.delivery import Batch, Delivery, JsonValue
 from headrace.compiler.edges import Source
-from headrace.compiler.errors import BuildRefused
+from headrace.compiler.errors import BuildRefused, HeadraceError
 from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import are_small
-from headrace.compiler.runtime.ahead import read_ahead
 from headrace.compiler.runtime.building import pump_over
 from headrace.compiler.runtime.built import BuiltComponents
-from headrace.compiler.runtime.componentcontext import World
-from headrace.compiler.runtime.drivers import import_drivers
+from headrace.compiler.runtime.componentcontext import ComponentContext, World
+from headrace.compiler.runtime.dependencies import prepare
+from headrace.compiler.runtime.monitoring.failures import Failures, cut
+from headrace.compiler.runtime.monitoring.pipelinerecord import Signatures
 from headrace.compiler.runtime.pump import Pump
-from headrace.compiler.runtime.sampling.place import SamplePlace
 from headrace.compiler.schema.redaction import Hidden
 from headrace.compiler.text.diagnostics import Fault
 
 if TYPE_CHECKING:
     from reactivex.abc import DisposableBase
 
+AT_ONCE = 8
+"""How many are under way, those that are being closed included."""
+CLOSE_SECONDS = 2.0
+"""How long an answer waits until all is closed; what is not goes on closing."""
 MOST_BYTES = 8 * 1024 * 1024
 """Bytes of the messages of one sample together, as JSON."""
 
 UNBUFFERED = "'buffer' is ignored: messages are shown as they arrive"
 SHUTTING_DOWN = "the server is shutting down: the sample ended early"
+MOST_KEPT = 10
+"""Different warnings, and failures, that are told of one sample: the first ones."""
+
+log = logging.getLogger("headrace.pipeline")
 
 
 class Sample(msgspec.Struct, frozen=True, tag=True):
@@ -58,6 +71,61 @@ class Unread(msgspec.Struct, frozen=True, tag=True):
 
     reason: str
     notes: Sequence[str]
+
+
+class TooManySamples(HeadraceError):
+    """So many are under way that one more would be one too many."""
+
+    def __init__(self) -> None:
+        super().__init__(f"{AT_ONCE} samples are being taken already: try again later")
+
+
+class Samples:
+    """Takes samples of inputs as long as the engine lives."""
+
+    def __init__(self, world: World, attach: Callable[[str], Source]) -> None:
+        """Take what is lent to components, and what reads along with another pipeline."""
+        self._world = world
+        self._attach = attach
+        self._under_way: dict[Taking, asyncio.Task[None] | None] = {}
+        """With what closes them, once something does."""
+
+    async def take(
+        self, component: Input, *, most: int, seconds: float, most_bytes: int = MOST_BYTES
+    ) -> Sample | Unbuilt | Unread:
+        """Read up to so many messages, of so many bytes, within so many seconds, and let go of the input.
+
+        Raises:
+            TooManySamples: `AT_ONCE` are under way.
+        """
+        if len(self._under_way) >= AT_ONCE:
+            raise TooManySamples
+        taking = Taking(component, most, most_bytes, self._world, self._attach)
+        self._under_way[taking] = None
+        try:
+            return await taking.read(seconds)
+        finally:
+            closing = self._under_way[taking] = asyncio.ensure_future(self._let_go(taking))
+            await asyncio.wait([closing], timeout=CLOSE_SECONDS)
+
+    def end(self) -> None:
+        """Have those that are under way end now."""
+        for taking in self._under_way:
+            taking.end()
+
+    async def close(self) -> None:
+        """End all, and wait until what they have opened is closed, but not for long."""
+        self.end()
+        if closing := [task for task in self._under_way.values() if task is not None]:
+            await asyncio.wait(closing, timeout=CLOSE_SECONDS)
+
+    async def _let_go(self, taking: Taking) -> None:
+        try:
+            await taking.let_go()
+        except Exception:
+            log.exception("pipeline '%s': could not be closed", taking.name)
+        finally:
+            del self._under_way[taking]
 
 
 class Taking:
@@ -92,19 +160,22 @@ class Taking:
     async def read(self, seconds: float) -> Sample | Unbuilt | Unread:
         """Return what arrives within so many seconds, as soon as there is enough of it."""
         config, world = PipelineConfig(inputs=(self._component,)), self._world
-        await import_drivers([config], world.clock)
-        world.readings = await read_ahead([config], world.connections, world.base, world.clock)
-        faults = self._world.missing(self._component)
-        source: Source | None = None
+        world.readings = await prepare([config], world.connections, world.base, world.clock)
+        faults = world.missing(self._component)
         if not faults:
             try:
                 source, notes = self._component.sample_source(self._place)
-                self._notes += notes
             except BuildRefused as cause:
                 faults = [cause.fault]
-        if source is None:
-            return Unbuilt([self._shown(fault) for fault in faults], self._notes)
-        return await self._read(source, seconds)
+            else:
+                self._notes += notes
+                return await self._read(source, seconds)
+        hide = self._place.without_secrets  # some are in the words of a driver
+        shown = [
+            replace(each, message=hide(each.message), found=each.found and hide(each.found))
+            for each in faults
+        ]
+        return Unbuilt(shown, self._notes)
 
     def end(self) -> None:
         """Have it end now, with what there is."""
@@ -153,7 +224,12 @@ class Taking:
             await asyncio.wait([enough], timeout=seconds)
         finally:
             enough.cancel()
-        return self._outcome(monotonic() - began)
+        took = monotonic() - began
+        notes = [*self._notes, *self._told()]
+        reason = self._obstacle(took)
+        if reason is None or self._messages:
+            return Sample([*self._messages], notes, took)
+        return Unread(reason, [note for note in notes if note != reason])
 
     async def _open(self, pump: Pump) -> None:
         """Connect, and have what arrives taken."""
@@ -168,8 +244,8 @@ class Taking:
 
     def _take(self, delivery: Delivery) -> None:
         """Take what is wanted of a batch; of large messages one in each turn of the loop."""
-        if self._taking is None and are_small(delivery.batch[: self._left]):
-            for message in delivery.batch[: self._left]:
+        if self._taking is None and are_small(wanted := delivery.batch[: self._left]):
+            for message in wanted:
                 self._keep(message)
             self._taken(delivery)
             return
@@ -214,13 +290,6 @@ class Taking:
         if self._messages or isinstance(cause, BuildRefused):
             self._is_over.set()
 
-    def _outcome(self, seconds: float) -> Sample | Unread:
-        notes = [*self._notes, *self._told()]
-        reason = self._obstacle(seconds)
-        if reason is None or self._messages:
-            return Sample([*self._messages], notes, seconds)
-        return Unread(reason, [note for note in notes if note != reason])
-
     def _obstacle(self, seconds: float) -> str | None:
         """Return why nothing can be read at the moment."""
         if self._opening is not None and not self._opening.done():
@@ -240,7 +309,63 @@ class Taking:
         yield from self._place.warnings
         yield from self._place.failed
 
-    def _shown(self, fault: Fault) -> Fault:
-        """Return a fault without secrets: some are in the words of a driver."""
-        hide = self._place.without_secrets
-        return replace(fault, message=hide(fault.message), found=fault.found and hide(fault.found))
+
+class SamplePlace(ComponentContext):
+    """The context of an input that is sampled. Its failures are logged, and are those of no pipeline."""
+
+    def __init__(
+        self,
+        parts: BuiltComponents,
+        world: World,
+        attach: Callable[[str], Source],
+        broke_off: Callable[[BaseException], None],
+    ) -> None:
+        """Take what gives the output of another pipeline, and who is told when reading breaks off."""
+        table = Signatures(world.clock, 0)
+        failures = Failures(parts.pipeline, world.clock, lambda *_: None, table)
+        super().__init__(world, parts, failures, "input", 0)
+        self.place = "input"
+        self._attach, self._broke_off = attach, broke_off
+        self.warnings: list[str] = []
+        """What was warned of, without secrets."""
+        self.failed: list[str] = []
+        """What went wrong, without secrets."""
+        self.outage: str | None = None
+        """Why nothing can be read at the moment, without secrets."""
+
+    def attach(self, upstream: str) -> Source:
+        return self._attach(upstream)
+
+    def warn(self, text: str) -> None:
+        super().warn(text)
+        self._keep(text, self.warnings)
+
+    def fail(self, message: str) -> None:
+        """Log a failure the first time: it may come again with every try."""
+        if self._keep(message, self.failed):
+            super().fail(message)
+
+    def report(self, cause: BaseException) -> None:
+        """Take note that a life of the source is over, or never began."""
+        super().report(cause)
+        self.outage = self._shown(str(cause) or type(cause).__name__)
+        self._broke_off(cause)
+
+    def note(self, text: str) -> None:
+        """Take note that another life has begun: nothing else ends well after all."""
+        super().note(text)
+        self.outage = None
+
+    def without_secrets(self, text: str) -> str:
+        """Return a text without secrets, whosever they are."""
+        return self._world.secrets.redact(self.redact(text))
+
+    def _shown(self, text: str) -> str:
+        return cut(" ".join(self.without_secrets(text).split()))
+
+    def _keep(self, text: str, texts: list[str]) -> bool:
+        text = self._shown(text)
+        is_new = text not in texts and len(texts) < MOST_KEPT
+        if is_new:
+            texts.append(text)
+        return is_new
