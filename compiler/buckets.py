@@ -18,7 +18,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from heapq import nsmallest
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -135,17 +135,17 @@ class Bucket:
         which is counted, and warned of the first time. Whoever watches one of the keys is told when all
         of it is written.
         """
-        self._write_all(writes.items())
-        if self._watchers:
-            self._tell(writes)
+        self.merge_in_turn(writes.items())
 
-    def merge_in_turn(self, writes: Sequence[tuple[str, Values]]) -> None:
+    def merge_in_turn(self, writes: Collection[tuple[str, Values]]) -> None:
         """Write as `merge` does, but one after the other: a key may come several times.
 
         It may have to go in between. Where `displaces` says that none has to, `merge` comes to the same
         with each key at the place of its last write, and takes less.
         """
-        self._write_all(writes)
+        self.expire(len(writes) + SPARE)
+        for some in parts(writes, MOMENT):
+            self._write(some)
         if self._watchers:
             self._tell(dict(writes))
 
@@ -240,15 +240,6 @@ class Bucket:
         # 8.2 - 3 is less than 5.2: without the half tick an entry would outlive its own second.
         return now - self._idle + _HALF_A_TICK
 
-    def _write_all(self, writes: Collection[tuple[str, Values]]) -> None:
-        self.expire(len(writes) + SPARE)
-        if len(writes) <= MOMENT:
-            self._write(writes)
-            return
-        each = iter(writes)
-        while some := [*islice(each, MOMENT)]:
-            self._write(some)
-
     def _write(self, writes: Iterable[tuple[str, Values]]) -> None:
         entries = self.entries
         now = self._clock.monotonic()
@@ -268,35 +259,29 @@ class Bucket:
     def _add(self, key: str, values: dict[str, JsonValue], now: float) -> None:
         """Take in a new key; in a full bucket it takes the place of the oldest."""
         if len(self.entries) >= self.bounds.max_keys:
-            self._make_room(now)
+            _, oldest = self.entries.popitem(last=False)
+            if oldest.at > self._cutoff(now):  # else it had expired anyway
+                if not self.evictions:
+                    self._warn(
+                        f"bucket '{self.name}' is full (max_keys is {self.bounds.max_keys:,}): from now "
+                        "on each new key takes the place of the one that was written longest ago"
+                    )
+                self.evictions += 1
         self.entries[key] = Entry(values, now)
 
-    def _make_room(self, now: float) -> None:
-        """Let go of the oldest key; count it and warn, unless it had expired anyway."""
-        _, oldest = self.entries.popitem(last=False)
-        if oldest.at <= self._cutoff(now):
-            return
-        if not self.evictions:
-            self._warn(
-                f"bucket '{self.name}' is full (max_keys is {self.bounds.max_keys:,}): from now on each "
-                "new key takes the place of the one that was written longest ago"
-            )
-        self.evictions += 1
-
     def _tell(self, writes: Mapping[str, Any]) -> None:
-        for key in sorted(writes.keys() & self._watchers.keys()):
-            watching = self._watchers[key]
-            self._telling.add(partial(self._tell_one, key, watching, each) for each in watching)
-        self._telling.run()
+        self._telling.tell(
+            partial(self._tell_one, key, self._watchers[key], each)
+            for key in sorted(writes.keys() & self._watchers.keys())
+            for each in self._watchers[key]
+        )
 
     def _tell_one(self, key: str, watching: Mapping[object, OnWrite], watcher: object) -> None:
-        told = watching.get(watcher)
-        if told is None:  # it left while another one was told
-            return
-        try:
-            told()
-        except Exception:  # a reader's fault must not become the writer's
-            log.exception("bucket '%s': a reader of '%s' broke", self.name, key)
+        if watcher in watching:  # else it left while another one was told
+            try:
+                watching[watcher]()
+            except Exception:  # a reader's fault must not become the writer's
+                log.exception("bucket '%s': a reader of '%s' broke", self.name, key)
 
 
 class Watchers:
@@ -309,12 +294,9 @@ class Watchers:
         self._waiting: deque[OnWrite] = deque()
         self._is_running = False
 
-    def add(self, each: Iterable[OnWrite]) -> None:
-        """Have them told after those that wait already."""
-        self._waiting += each
-
-    def run(self) -> None:
-        """Tell all that wait; within `run`, leave that to the one that is at it."""
+    def tell(self, watchers: Iterable[OnWrite]) -> None:
+        """Tell them after those that wait already; within `tell`, leave that to the one that is at it."""
+        self._waiting += watchers
         if self._is_running:
             return
         self._is_running = True
@@ -339,13 +321,9 @@ class Buckets:
 
         One whose bounds stay the same keeps what it holds.
         """
-        before = self._buckets
-        self._buckets = self.redeclared(declared)._buckets
-
-        def undo() -> None:
-            self._buckets = before
-
-        return undo
+        before = copy(self)
+        self.become(self.redeclared(declared))
+        return partial(self.become, before)
 
     def redeclared(self, declared: Mapping[str, Bounds]) -> Buckets:
         """Return what `declare` would make of these, and change nothing."""

@@ -17,7 +17,7 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import Context
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
 
 from headrace.compiler.errors import HeadraceError
@@ -57,7 +57,8 @@ class Clock:
         else:
             # What loop.time() gives on asyncio's loops; uvloop's is the same clock cut to whole
             # milliseconds, too coarse for timestamps and for what a pump may spend at once.
-            self.monotonic, self.outside, wall = time.monotonic, nullcontext, _system_time
+            self.monotonic, self.outside = time.monotonic, nullcontext
+            wall = partial(datetime.now, UTC)
         began = started_at or wall()
         self._origin = (began - EPOCH) // MICROSECOND - round(self.monotonic() * 1e6)
         self._second = -1
@@ -109,23 +110,15 @@ class Clock:
         # Imported when the first pipeline is built: Rx takes a tenth of a second.
         from reactivex.scheduler.eventloop import AsyncIOScheduler
 
-        clock = self
-
         class ClockScheduler(AsyncIOScheduler):
             """Rx's scheduler asks the system for the time; this one asks the clock."""
 
-            @property
-            def now(self) -> datetime:
-                return clock.now()
+            now = property(lambda _: self.now())
 
         return ClockScheduler(self._loop)
 
     def _micros(self) -> int:
         return self._origin + round(self.monotonic() * 1e6)
-
-
-def _system_time() -> datetime:
-    return datetime.now(UTC)
 
 
 class Stalled(HeadraceError):
@@ -197,16 +190,17 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Run ``func`` in a thread; virtual time stands still until its result is back."""
         future = super().run_in_executor(executor, func, *args)
         self._skipping.awaited += 1
-        future.add_done_callback(self._returned)
+
+        def returned(_: asyncio.Future[Any]) -> None:
+            self._skipping.awaited -= 1
+
+        future.add_done_callback(returned)
         return future
 
     async def shutdown_default_executor(self, *args: Any) -> None:
         """Wait for the threads. Newer Pythons set a time limit, which virtual time would jump."""
         with self.outside():
             await super().shutdown_default_executor(*args)
-
-    def _returned(self, _: asyncio.Future[Any]) -> None:
-        self._skipping.awaited -= 1
 
 
 class _Skipping(selectors.DefaultSelector):

@@ -78,7 +78,13 @@ class HttpClient:
             Unreachable: no answer, or one that asks for a pause (429, 5xx).
             BatchFailed: any other answer but 2xx.
         """
-        await self._exchange(body, _discard)
+
+        async def discard(reply: ClientResponse) -> None:
+            # To its end, so that the connection can be used again. The batch has been taken: the status
+            # said so.
+            await _beginning(reply, DISCARDED_BYTES, is_needed=False)
+
+        await self._exchange(body, discard)
 
     async def ask(self, body: bytes, most: int) -> bytes:
         """Send ``body`` and return the reply, of at most ``most`` bytes.
@@ -120,9 +126,20 @@ class HttpClient:
 
     async def _request(self, body: bytes) -> ClientResponse:
         """Return the last reply, redirects followed where they are safe."""
-        session, url = self._session or self._open(), self._url
+        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
+
+        if self._session is None:  # not before: it belongs to the running loop
+            timeout = ClientTimeout(total=self._seconds)
+            self._session = ClientSession(cookie_jar=DummyCookieJar(), timeout=timeout)
+        url = self._url
         for _ in range(REDIRECTS):
-            reply = await self._once(session, url, body)
+            try:
+                reply = await self._session.request(
+                    self._verb, url, data=body, headers=self._headers, allow_redirects=False
+                )
+            except ValueError as cause:  # about the url: that of a redirect is what a server says
+                said = f"cannot be requested: {self._shown(str(cause))}"
+                raise BatchFailed(self._say(said)) from None
             target = _redirection(reply)
             if target is None:
                 return reply
@@ -130,51 +147,17 @@ class HttpClient:
             url = target
         raise BatchFailed(self._say(f"redirected more than {REDIRECTS} times"))
 
-    async def _once(self, session: ClientSession, url: URL, body: bytes) -> ClientResponse:
-        """Return the reply to one request.
-
-        Raises:
-            BatchFailed: the library objects to the url; that of a redirect is whatever a server says.
-        """
-        try:
-            return await session.request(
-                self._verb, url, data=body, headers=self._headers, allow_redirects=False
-            )
-        except ValueError as cause:
-            raise BatchFailed(
-                self._say(f"cannot be requested: {self._shown(str(cause))}")
-            ) from None
-
-    def _open(self) -> ClientSession:
-        """Make the session: at the first request, because it belongs to the running loop."""
-        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
-
-        self._session = ClientSession(
-            cookie_jar=DummyCookieJar(),
-            timeout=ClientTimeout(total=self._seconds),
-        )
-        return self._session
-
     async def _refusal(self, reply: ClientResponse) -> BatchFailed:
         """Return what to raise for a reply that is no success."""
         told = [f"{reply.status} {self._shown(reply.reason or '')}".rstrip()]
         if "Location" in reply.headers and 300 <= reply.status < 400:
             told.append(f"the server points to '{self._shown(reply.headers['Location'])}'")
-        elif excerpt := await self._excerpt(reply):
-            told.append(excerpt)
-        text = self._say(": ".join(told))
+        else:  # nothing of it where it cannot be read: the status says enough
+            beginning = await _beginning(reply, 16 * EXCERPT_BYTES, is_needed=False)
+            told.append(self._shown(beginning.decode("utf-8", "replace")))
+        text = self._say(": ".join(filter(None, told)))
         is_passing = reply.status == 429 or reply.status >= 500
         return Unreachable(text) if is_passing else BatchFailed(text)
-
-    async def _excerpt(self, reply: ClientResponse) -> str:
-        """Return the beginning of a reply."""
-        from aiohttp import ClientError
-
-        try:
-            beginning = await _beginning(reply, 16 * EXCERPT_BYTES)
-        except (TimeoutError, ClientError):
-            return ""  # the status says enough
-        return self._shown(beginning.decode("utf-8", "replace"))
 
     def _shown(self, text: str) -> str:
         """Return what the server said: without credentials, on one line, of 300 bytes at most.
@@ -201,24 +184,24 @@ def _redirection(reply: ClientResponse) -> URL | None:
         return None
 
 
-async def _beginning(reply: ClientResponse, most: int) -> bytes:
-    """Return the reply; when it is longer than ``most``, as much as showed that."""
-    read = bytearray()
-    async for piece in reply.content.iter_any():
-        read += piece
-        if len(read) > most:
-            break
-    return bytes(read)
+async def _beginning(reply: ClientResponse, most: int, *, is_needed: bool = True) -> bytes:
+    """Return the reply; when it is longer than ``most``, as much as showed that.
 
-
-async def _discard(reply: ClientResponse) -> None:
-    """Read a reply to its end, so that the connection can be used again. It may fail to come."""
+    One that is not needed may fail to come: then nothing is returned.
+    """
     from aiohttp import ClientError
 
+    read = bytearray()
     try:
-        await _beginning(reply, DISCARDED_BYTES)
+        async for piece in reply.content.iter_any():
+            read += piece
+            if len(read) > most:
+                break
     except (TimeoutError, ClientError):
-        return  # the batch has been taken: the status said so
+        if is_needed:
+            raise
+        return b""
+    return bytes(read)
 
 
 def _unreachable(cause: ClientConnectionError) -> str:

@@ -96,24 +96,19 @@ def decode(body: Body) -> JsonValue:
     Raises:
         NotJson: it is malformed, or well-formed and refused.
     """
-    if len(body) > UNSEEN and has_exponents(body):
-        return _decode_any(body)
-    try:
-        return _SHALLOW.decode(body)
-    except ValueError:
-        return _decode_any(body)
+    if len(body) <= UNSEEN or not has_exponents(body):
+        try:
+            return _SHALLOW.decode(body)
+        except ValueError:
+            pass  # it nests deeper than messages do, or is not JSON
+    value = decode_shallow(body)
+    _check_depth(value)
+    return value
 
 
 def has_exponents(body: Body) -> bool:
     """Return whether a text may have numbers with an exponent, which `decode_usual` can take long for."""
     return b"0e" in bytes(body).translate(_DIGITS)
-
-
-def _decode_any(body: Body) -> JsonValue:
-    """Decode what nests deeper than messages do, or say why it is not JSON."""
-    value = decode_shallow(body)
-    _check_depth(value)
-    return value
 
 
 def decode_shallow(body: Body) -> JsonValue:

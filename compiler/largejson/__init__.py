@@ -1,9 +1,9 @@
 """Large JSON texts, decoded a slice at a time: no slice keeps the event loop from anybody for long.
 
-`cutting.py` looks through the text and says where it may be cut, `numbers.py` what is left of numbers that
-are longer than a slice, `growing.py` decodes the slices and puts the value together, `letting_go.py` drops
-it again, a slice at a time as well. `writing.py` is the way back, from the messages of a large batch to
-their text.
+`cutting.py` looks through the text and says where it may be cut, `longnumbers.py` what is left of numbers
+that are longer than a slice, `growing.py` decodes the slices and puts the value together, `letting_go.py`
+drops it again, a slice at a time as well. `encoding.py` is the way back, from the messages of a large batch
+to their text.
 """
 
 from __future__ import annotations

@@ -38,7 +38,11 @@ def are_small(messages: list[JsonValue]) -> bool:
         values += len(level)
         if values > MOST_VALUES:
             return False
-        characters += _characters(level)
+        # What the strings and numbers have at least that may have many.
+        texts = [each for each in level if type(each) is str]
+        digits = [len(each.text) for each in level if type(each) is Written]
+        bits = [each.bit_length() for each in level if type(each) is int]
+        characters += sum(map(len, texts)) + sum(digits) + sum(bits) // 4
         objects = [each for each in level if type(each) is dict]
         lists = [each for each in level if type(each) is list]
         if values + sum(map(len, objects)) + sum(map(len, lists)) > MOST_VALUES:
@@ -51,14 +55,6 @@ def are_small(messages: list[JsonValue]) -> bool:
     return True
 
 
-def _characters(values: list[Any]) -> int:
-    """Return how many characters the strings and numbers have at least that may have many."""
-    texts = [each for each in values if type(each) is str]
-    bits = sum([each.bit_length() for each in values if type(each) is int])
-    digits = sum([len(each.text) for each in values if type(each) is Written])
-    return sum(map(len, texts)) + bits // 4 + digits
-
-
 class _Cut:
     """Makes a value of the beginning of another. Counts bytes of its JSON: never more than there are."""
 
@@ -69,18 +65,20 @@ class _Cut:
 
     def value(self, value: JsonValue) -> JsonValue:
         """Return a value, or one whose JSON begins in the same way."""
-        kind = type(value)
-        if kind is str:
-            self._left -= len(value) + 2
-            return value[: self._most]
-        if kind is list:
-            return self._list(value)
-        if kind is dict:
-            return self._object(value)
-        if kind is int:
-            self._left -= value.bit_length() // 4 or 1
-        else:
-            self._left -= len(value.text) if kind is Written else 1
+        match value:
+            case str():
+                self._left -= len(value) + 2
+                return value[: self._most]
+            case list():
+                return self._list(value)
+            case dict():
+                return self._object(value)
+            case Written():
+                self._left -= len(value.text)
+            case int():
+                self._left -= value.bit_length() // 4 or 1
+            case _:
+                self._left -= 1
         return value
 
     def _list(self, items: list[JsonValue]) -> list[JsonValue]:

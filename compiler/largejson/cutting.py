@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right, insort
 from collections.abc import Generator, Iterator
+from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from headrace.compiler.jsontext import MAX_DEPTH, NotJson
@@ -261,7 +262,9 @@ class Cutting:
         # The item that begins here is longer than a slice.
         inside = self._looked[1]
         while at - inside >= SLICE:
-            begin, behind = self._next_number(inside)
+            # The next long number that is not over here.
+            index = bisect_right(self._numbers, inside, key=itemgetter(1))
+            begin, behind = [*self._numbers, (len(text), 0)][index]
             if begin <= inside:
                 inside = behind
                 continue
@@ -276,15 +279,6 @@ class Cutting:
             inside = self._strings.get(end, end)
         self._looked = start, inside
         return False
-
-    def _next_number(self, at: int) -> tuple[int, int]:
-        """Return where the next long number begins and ends that is not over at ``at``."""
-        index = bisect_right(self._numbers, at, key=_stop)
-        return self._numbers[index] if index < len(self._numbers) else (len(self._text), 0)
-
-
-def _stop(number: tuple[int, int]) -> int:
-    return number[1]
 
 
 def _end(pattern: re.Pattern[bytes], text: JsonBytes, start: int, stop: int) -> int:

@@ -89,18 +89,18 @@ async def _joined(
     around: tuple[bytes, bytes, bytes],
 ) -> bytes:
     """Return the texts of all slices, with what stands before, between and behind them."""
-    between, again, end = around
-    pieces: list[bytes] = []
+    before, between, end = around
     texts: list[bytes] = []
     turn = WritingTurn(clock)
+    joined = 0
     for some in parts(batch, ENCODED_AT_ONCE):
-        texts += between, written(some)
-        between = again
+        texts += before, written(some)
+        before = between
         if turn.is_over:  # few large pieces: those of one number each take a while to join
-            pieces.append(b"".join(texts))
-            texts.clear()
+            texts[joined:] = [b"".join(texts[joined:])]
+            joined = len(texts)
             await turn.end()
-    whole = b"".join((*pieces, *texts, end))
+    whole = b"".join((*texts, end))
     await turn.end()
     return whole
 

@@ -42,7 +42,6 @@ class Growing:
         self._decode = decode
         self._batch = batch
         self._open: list[Built] = []
-        self._is_begun: list[bool] = []
         self._strings: dict[str, str] = {}
         # A name that no text holds: what a client writes cannot be taken for it.
         self._name = secrets.token_hex(16)
@@ -85,18 +84,16 @@ class Growing:
     def _begin(self, step: Cut) -> None:
         """Begin a list or an object, behind the items before it."""
         made: Any = [] if self._text[step.stop] == ord("[") else {}
+        if not self._open and type(made) is list:
+            self._open.append(Built(self._batch, self._batch.slices))
+            return
         if self._open:
             self._attach(step, made)
-        elif type(made) is list:
-            made = self._batch
         else:
             self._batch.append(made)
             self._batch.slices.append(1)
-        slices = self._batch.slices if made is self._batch else []
-        self._open.append(Built(made, slices))
-        self._is_begun.append(False)
-        if made is not self._batch:
-            self._batch.built.append(self._open[-1])
+        self._open.append(Built(made, []))
+        self._batch.built.append(self._open[-1])
 
     def _attach(self, step: Cut, made: Any) -> None:
         # A string in place of what begins: so the comma and the key before it have to be there.
@@ -115,7 +112,6 @@ class Growing:
         """End the innermost container."""
         if _BLANK.fullmatch(self._piece(step.start, step.stop)) is None:
             self._add(self._items_of(step))
-        self._is_begun.pop()
         _, closing = _BRACKETS[dict if type(self._open.pop().container) is dict else list]
         if self._text[step.stop] != closing[0]:
             raise _malformed(f"expected ',' or '{closing.decode()}'", step.stop)
@@ -132,13 +128,12 @@ class Growing:
         else:
             container.extend(items)
         slices.append(len(items))
-        self._is_begun[-1] = True
 
     def _items_of(self, step: Cut, more: bytes = b"", *, is_over: bool = True) -> Any:
         """Return the items of a step, decoded as a container of their own."""
         piece = self._piece(step.start, step.stop)
         skipped = 0
-        if self._is_begun[-1]:
+        if self._open[-1].slices:  # items came before
             lead = _LEAD.match(piece)
             skipped = lead.end()  # type: ignore[union-attr]
             if not lead[1] and is_over:  # type: ignore[index]
@@ -152,16 +147,12 @@ class Growing:
 
     def _piece(self, start: int, stop: int) -> bytes:
         """Return a part of the text, with what stands in place of what was lifted out of it."""
-        first = bisect_left(self._lifted, (start,))
-        if first == len(self._lifted) or self._lifted[first][0] >= stop:
-            return bytes(self._text[start:stop])
-        pieces = []
-        for index in range(first, len(self._lifted)):
+        pieces: list[JsonBytes] = []
+        first, last = (bisect_left(self._lifted, (at,)) for at in (start, stop))
+        for index in range(first, last):
             begin, end, instead = self._lifted[index]
-            if begin >= stop:
-                break
-            pieces.append(self._text[start:begin])
-            pieces.append(b'"%b%d"' % (self._name.encode(), index) if instead is None else instead)
+            name = b'"%b%d"' % (self._name.encode(), index)
+            pieces += self._text[start:begin], name if instead is None else instead
             start = end
         return b"".join((*pieces, self._text[start:stop]))
 
@@ -179,9 +170,7 @@ class Growing:
 
     def _put_back(self, value: Any) -> Any:
         """Return a value with the strings that were lifted out of its text."""
-        if not self._strings:
-            return value
-        match value:
+        match value if self._strings else None:
             case str():
                 return self._strings.get(value, value)
             case list():

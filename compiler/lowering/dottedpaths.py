@@ -70,17 +70,17 @@ class DottedPath:
         Raises: ScalarInTheWay where something on the way is no object. Null is none: it is a value
         that somebody sent, and writing through it would lose it unseen.
         """
-        if self.text in message:
-            return {**message, self.text: value}
-        return self._write_below(message, self.segments, value)
+        return self._written(message, self._way(message), value)
 
     def remove(self, message: JsonValue) -> JsonValue:
         """Return the message without it, parents kept even if empty; itself if nothing is there."""
-        if isinstance(message, dict) and self.text in message:
-            return _without(message, self.text)
-        return _remove_below(message, self.segments)
+        return _removed(message, self._way(message))
 
-    def _write_below(
+    def _way(self, message: JsonValue) -> Sequence[str]:
+        is_literal = isinstance(message, dict) and self.text in message
+        return (self.text,) if is_literal else self.segments
+
+    def _written(
         self, parent: dict[str, Any], segments: Sequence[str], value: JsonValue
     ) -> dict[str, Any]:
         head, rest = segments[0], segments[1:]
@@ -89,18 +89,14 @@ class DottedPath:
         child = parent.get(head, {})
         if not isinstance(child, dict):
             raise ScalarInTheWay(self, head)
-        return {**parent, head: self._write_below(child, rest, value)}
+        return {**parent, head: self._written(child, rest, value)}
 
 
-def _remove_below(parent: JsonValue, segments: Sequence[str]) -> JsonValue:
+def _removed(parent: JsonValue, segments: Sequence[str]) -> JsonValue:
     head, rest = segments[0], segments[1:]
     if not isinstance(parent, dict) or head not in parent:
         return parent
     if not rest:
-        return _without(parent, head)
-    child = _remove_below(parent[head], rest)
+        return {name: value for name, value in parent.items() if name != head}
+    child = _removed(parent[head], rest)
     return parent if child is parent[head] else {**parent, head: child}
-
-
-def _without(parent: dict[str, Any], key: str) -> dict[str, Any]:
-    return {name: value for name, value in parent.items() if name != key}

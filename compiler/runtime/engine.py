@@ -47,7 +47,6 @@ from headrace.compiler.runtime.revert.reverting import Reverting, ShuttingDown, 
 from headrace.compiler.runtime.sampling import Sample, Samples, Unbuilt, Unread
 from headrace.compiler.runtime.wayin import WayIn
 from headrace.compiler.schema.secrets import Secrets
-from headrace.compiler.text.diagnostics import Diagnostic
 
 OPENING_SECONDS = 5.0
 """How long outputs may take to come up before a create is answered as `starting`."""
@@ -152,7 +151,11 @@ class Engine:
             for config in program.pipelines:
                 made.append(self._reserved(config))
             self.graph.settle_decoding()
-            if refused := await _refused(made):
+            refused = [diagnostic for each in made for diagnostic in each.build()]
+            if not refused:
+                opened = await asyncio.gather(*(each.open(OPENING_SECONDS) for each in made))
+                refused = [diagnostic for some in opened for diagnostic in some]
+            if refused:
                 raise Refused(self._world.shown(refused))
         except BaseException:
             await self._withdraw(made)
@@ -229,8 +232,8 @@ class Engine:
         """Return the figures of what runs, in the order it was created; some at a time."""
         told = list[PipelineFigures]()
         for id in [*self._pipelines]:
-            if (pipeline := self._pipelines.get(id)) is not None:  # it may have gone meanwhile
-                told.append(figures_of(pipeline))
+            if id in self._pipelines:  # it may have gone meanwhile
+                told.append(figures_of(self._pipelines[id]))
                 if len(told) % SLICE == 0:
                     await self.clock.sleep(0)
         return told
@@ -291,7 +294,7 @@ class Engine:
         self._is_closed = True
         await self.samples.close()
         if self._reverting is not None:
-            self._reverting.cancel()
+            self._reverting.is_cancelled = True
             await self._reverting.has_ended.wait()  # what ends hands on to what is about to
 
         async def end(layer: Sequence[Pipeline]) -> None:
@@ -334,12 +337,3 @@ class Engine:
     def _make(self, id: str, config: PipelineConfig, world: World | None = None) -> Pipeline:
         downstream = self.graph.outlets[id]
         return Pipeline(id, config, world or self._world, self._feed, self.history, downstream)
-
-
-async def _refused(made: Sequence[Pipeline]) -> list[Diagnostic]:
-    """Build pipelines and start their outputs; return why any of them is refused."""
-    refused = [diagnostic for each in made for diagnostic in each.build()]
-    if not refused:
-        opened = await asyncio.gather(*(each.open(OPENING_SECONDS) for each in made))
-        refused = [diagnostic for some in opened for diagnostic in some]
-    return refused

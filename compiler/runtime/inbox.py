@@ -79,8 +79,7 @@ class Inbox(Source):
 
     def close(self) -> int:
         """Settle what nobody will read any more, so that the upstream is not held up."""
-        self._stopping = True
-        self._detach(self)
+        self.stop()
         lost = len(self._batches) + len(self._waiting)
         self._batches.clear()
         while self._waiting:

@@ -126,14 +126,13 @@ class QueuedWriter(Writer):
                 f"messages lost, because not written in time: {sum(lost):,} (batches: {len(lost):,})"
             )
         self._queue.clear()
-        while self._workers:
-            worker, _ = self._workers.popitem()
+        for worker in self._workers:
             worker.cancel()
+        self._workers.clear()
         return sum(lost)
 
     def _begin(self, delivery: Delivery) -> Rest | None:
         """Begin to write a delivery; return what finishes it, or None when it is done."""
-        rest = None
         if self._closed_until and self._clock.monotonic() < self._closed_until:
             # The same text: one outage is one failure, counted.
             self.report(Unreachable(self._cause))
@@ -143,11 +142,11 @@ class QueuedWriter(Writer):
             except Exception as cause:
                 self._failed(cause)
             else:
-                if rest is None:
-                    self._succeeded()
-        if rest is None:
-            delivery.done()
-        return rest
+                if rest is not None:
+                    return rest
+                self._succeeded()
+        delivery.done()
+        return None
 
     async def _work(self, delivery: Delivery, rest: Rest) -> None:
         worker = asyncio.current_task()

@@ -90,11 +90,6 @@ class Pipeline:
         """Batches on their way."""
         return sum(pump.window.used for pump in self.parts.pumps)
 
-    @property
-    def held(self) -> int:
-        """Messages held on purpose by buffers."""
-        return self.parts.held
-
     def text(self) -> bytes:
         """Return its id and config as JSON, secrets as templates. Encoded once: no config changes."""
         if self._text is None or self._text[0] is not self.config:
@@ -119,11 +114,16 @@ class Pipeline:
         ]
 
     def run(self) -> None:
-        """Subscribe now, or as soon as every sink has answered; not when it was stopped meanwhile."""
+        """Subscribe now, or as soon as every sink has answered; be `failed` if `open` was told no.
+
+        Nothing of that when it was stopped meanwhile.
+        """
         if self._lifecycle.is_over:
             return
         self._recorded = self._history.begin(self.id, self.counters, self.failures)
-        if self._opening.is_complete:
+        if self._refusals:
+            self._turned_down(self._refusals)
+        elif self._opening.is_complete:
             self._subscribe()
         else:
             self._lifecycle.start()
@@ -134,12 +134,6 @@ class Pipeline:
             self._turned_down(refused)
         else:
             self._subscribe()
-
-    def give_up(self) -> None:
-        """Be `failed` instead of running, because of what `open` was told."""
-        if not self._lifecycle.is_over:
-            self._recorded = self._history.begin(self.id, self.counters, self.failures)
-            self._turned_down(self._refusals)
 
     def _turned_down(self, refused: list[RefusedComponent]) -> None:
         """The other side says no, too late to refuse anything: there are the failures to tell."""
@@ -169,11 +163,14 @@ class Pipeline:
     def _broke(self, cause: Exception) -> None:
         """An operator raised or ended the stream: a fault of ours, so it is logged whole."""
         log.error("pipeline '%s' broke", self.id, exc_info=cause)
-        said = self._world.secrets.redact(f"{type(cause).__name__}: {cause}")
-        self.failures.report("transform", None, said)
+        self._report(cause)
         self._subscription.dispose()
         if not self._lifecycle.is_over:
             self._fail()
+
+    def _report(self, cause: Exception) -> None:
+        said = self._world.secrets.redact(f"{type(cause).__name__}: {cause}")
+        self.failures.report("transform", None, said)
 
     def _completed(self) -> None:
         if self._lifecycle.phase is Phase.STOPPING:
@@ -209,8 +206,7 @@ class Pipeline:
             try:
                 await action()
             except Exception as cause:
-                said = self._world.secrets.redact(f"{type(cause).__name__}: {cause}")
-                self.failures.report("transform", None, said)
+                self._report(cause)
         self.failures.settle()
         self._feed.drop(self._watch)
 

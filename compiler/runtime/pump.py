@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from reactivex import Observable
@@ -104,6 +105,7 @@ class Enclose(NamedTuple):
     put_on: PutOn
 
 
+@dataclass(frozen=True, slots=True)
 class Unpacking:
     """What one input makes of arrivals, before anything is handed on: batches with their envelopes.
 
@@ -111,47 +113,34 @@ class Unpacking:
     JSON is skipped with a warning. Batches stay as they are.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        decoding: Decoding,
-        enclose: Enclose | None,
-        counters: Counters,
-        clock: Clock,
-        warn_once: Callable[[str], None],
-        *,
-        with_origins: bool,
-    ) -> None:
-        """Take how messages are decoded and enclosed; ``with_origins``: somebody asks for them."""
-        self.encloses_in_slices = enclose is not None and not source.is_raw
-        """Whether a large batch still needs `enclosed_in_slices`."""
-        self._source = source
-        self._decoding = decoding
-        self._enclose = enclose
-        self._counters = counters
-        self._clock = clock
-        self._warn_once = warn_once
-        self._is_asked = with_origins
+    source: Source
+    decoding: Decoding
+    enclose: Enclose | None
+    counters: Counters
+    clock: Clock
+    warn_once: Callable[[str], None]
+    with_origins: bool
+    """Whether somebody asks where a batch came from."""
 
     def batches(self, arrivals: Sequence[Arrival]) -> Iterable[tuple[Batch, Any]]:
         """Return batches, and the origins of what each was made of; None where nobody asks for them."""
-        if not self._source.is_raw:
-            return self._enclosed(arrivals) if self._is_asked or self._enclose else arrivals
-        most = max(self._source.max_batch, 1)
+        if not self.source.is_raw:
+            return self._enclosed(arrivals) if self.with_origins or self.enclose else arrivals
+        most = max(self.source.max_batch, 1)
         coalesced = (arrivals[start : start + most] for start in range(0, len(arrivals), most))
         return ((self._messages(some), [origin for _, origin in some]) for some in coalesced)
 
     async def enclosed_in_slices(self, batch: Batch, origin: Any, turn: Turn) -> Batch:
         """Put the envelope on a large batch; others have their turns meanwhile."""
-        assert self._enclose is not None
-        about = self._enclose.metadata(origin)
+        assert self.enclose is not None
+        about = self.enclose.metadata(origin)
         enclosed: Batch = LargeList()
         for part in parts(batch):
-            enclosed += self._enclose.put_on(part, about)
-            if self._clock.monotonic() > turn.ends:
-                await self._clock.sleep(0)
+            enclosed += self.enclose.put_on(part, about)
+            if self.clock.monotonic() > turn.ends:
+                await self.clock.sleep(0)
                 turn.begin()
-        self._counters.skipped += len(batch) - len(enclosed)
+        self.counters.skipped += len(batch) - len(enclosed)
         return enclosed
 
     def _enclosed(self, arrivals: Sequence[Arrival]) -> Iterator[tuple[Batch, Sequence[Any]]]:
@@ -161,8 +150,8 @@ class Unpacking:
 
     def _messages(self, arrivals: Sequence[Arrival]) -> Batch:
         """Return the messages of some payloads; one that is not JSON is skipped with a warning."""
-        if self._enclose is None:
-            decode_usual, decode = self._decoding.decode_usual, self._decoding.decode
+        if self.enclose is None:
+            decode_usual, decode = self.decoding.decode_usual, self.decoding.decode
             try:
                 return [
                     decode_usual(payload) if len(payload) <= UNSEEN else decode(payload)
@@ -174,21 +163,21 @@ class Unpacking:
 
     def _one(self, payload: bytes, origin: Any) -> Batch:
         try:
-            message = self._decoding.decode(payload)
+            message = self.decoding.decode(payload)
         except NotJson as cause:
             # Without the place of the fault: one warning for each kind, however many there are.
             kind, _, _ = str(cause).partition(" (byte ")
-            self._warn_once(f"skipped a payload that is not JSON: {kind}")
-            self._counters.skipped += 1
+            self.warn_once(f"skipped a payload that is not JSON: {kind}")
+            self.counters.skipped += 1
             return []
         return self._put_on([message], origin)
 
     def _put_on(self, batch: Batch, origin: Any) -> Batch:
         """Put the envelope on, and count what it does not fit."""
-        if self._enclose is None:
+        if self.enclose is None:
             return batch
-        enclosed = self._enclose.put_on(batch, self._enclose.metadata(origin))
-        self._counters.skipped += len(batch) - len(enclosed)
+        enclosed = self.enclose.put_on(batch, self.enclose.metadata(origin))
+        self.counters.skipped += len(batch) - len(enclosed)
         return enclosed
 
 
@@ -388,6 +377,7 @@ class Pump:
         """Send batch after batch down the chain, each as soon as the window has room."""
         window, turn, monotonic = self.window, self._turn, self._clock.monotonic
         unpacking = self._unpacking
+        encloses = unpacking.enclose is not None and not unpacking.source.is_raw
         rest = iter(unpacking.batches(arrivals))
         for batch, origins in rest:
             arrived = batch
@@ -395,7 +385,7 @@ class Pump:
                 if window.used >= window.size:
                     await window.room()
                     turn.begin()
-                if unpacking.encloses_in_slices and is_large(batch):
+                if encloses and is_large(batch):
                     batch = await unpacking.enclosed_in_slices(batch, origins[0], turn)
             except asyncio.CancelledError:
                 self._unsent = 0 if self._on_delivery else 1 + sum(1 for _ in rest)

@@ -226,7 +226,10 @@ class Taking:
             enough.cancel()
         took = monotonic() - began
         notes = [*self._notes, *self._told()]
-        reason = self._obstacle(took)
+        reason = self._place.outage
+        if not self._opening.done():
+            # Whether there is a server that hangs, or another kind of server, or none, is not known.
+            reason = f"nothing that speaks '{self._component.kind}' has answered after {took:.1f} s"
         if reason is None or self._messages:
             return Sample([*self._messages], notes, took)
         return Unread(reason, [note for note in notes if note != reason])
@@ -289,15 +292,6 @@ class Taking:
         """Go on only while nothing was read: after that, what comes could have been read before."""
         if self._messages or isinstance(cause, BuildRefused):
             self._is_over.set()
-
-    def _obstacle(self, seconds: float) -> str | None:
-        """Return why nothing can be read at the moment."""
-        if self._opening is not None and not self._opening.done():
-            # Whether there is a server that hangs, or another kind of server, or none, is not known.
-            return (
-                f"nothing that speaks '{self._component.kind}' has answered after {seconds:.1f} s"
-            )
-        return self._place.outage
 
     def _told(self) -> Iterator[str]:
         """Yield what was passed over, and all that went wrong."""

@@ -248,7 +248,7 @@ def steady(it: Engine) -> Input:
 
 def failures(it: Engine) -> dict[str, int]:
     """Return the failures of the output with their counts."""
-    signatures = running(it, "p").failures.signatures()
+    signatures = running(it, "p").failures.table.latest()
     return {each.message: each.count for each in signatures if each.stage == "output"}
 
 

@@ -81,7 +81,7 @@ async def test_a_pipeline_counts_it_and_tries_on_without_haste(elsewhere: Kafka)
         await it.compile(pipeline("in", [reads], [], []))
         out = await it.compile(pipeline("out", [reads], [], [writes]))
         await it.clock.sleep(2)
-        signatures = [*running(it, "in").failures.signatures()]
+        signatures = [*running(it, "in").failures.table.latest()]
         count = sum(each.count for each in signatures)
 
     assert out.status == "starting"

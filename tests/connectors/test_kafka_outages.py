@@ -101,7 +101,7 @@ async def test_a_route_over_a_broker_that_was_killed_loses_nothing_and_goes_on(
         while 1099 not in kept.messages:
             await kept.until(len(kept.messages) + 1)
         assert back.seconds < BACK_SECONDS
-        told = running(it, "p").failures.signatures()
+        told = running(it, "p").failures.table.latest()
         await it.dispose("p")
 
     assert set(kept.messages) == set(range(1100))
@@ -260,7 +260,7 @@ async def test_a_pipeline_waits_for_a_broker_that_comes_later(mortal: Kafka):
             await it.clock.sleep(0.01)
         await produce(mortal.bootstrap, "later", [b"1"])
         assert await kept.until(1) == [1]
-        [told] = running(it, "in").failures.signatures()
+        [told] = running(it, "in").failures.table.latest()
 
     assert told.message == refused(mortal)
 

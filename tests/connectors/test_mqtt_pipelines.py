@@ -205,7 +205,9 @@ async def test_nothing_is_lost_when_the_broker_ends(tmp_path, transforms):
                 await asyncio.to_thread(server.start)
             await publishing
             await kept.until({*range(150)})
-            said = {each.message for name in "pq" for each in view(it, name).failures.signatures()}
+            said = {
+                each.message for name in "pq" for each in view(it, name).failures.table.latest()
+            }
             await it.dispose("p")
             await it.dispose("q")
 
@@ -236,7 +238,7 @@ async def test_it_goes_on_within_three_seconds_of_the_brokers_return(tmp_path):
                     await client.publish("back", b"1")
                     await it.clock.sleep(0.05)
             assert back.seconds < 3
-            (failure,) = view(it).failures.signatures()
+            (failure,) = view(it).failures.table.latest()
 
     assert failure.count >= 4
 

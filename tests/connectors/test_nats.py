@@ -54,7 +54,7 @@ def writes(subject):
 
 def failures(it, id="p"):
     """Return stage, text and count of what failed."""
-    found = running(it, id).failures.signatures()
+    found = running(it, id).failures.table.latest()
     return {(each.stage, each.message): each.count for each in found}
 
 

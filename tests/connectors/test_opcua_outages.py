@@ -57,7 +57,7 @@ def reading(**options: Any) -> OpcuaInput:
 
 
 def failures(it: Engine) -> dict[str, int]:
-    return {each.message: each.count for each in running(it, "p").failures.signatures()}
+    return {each.message: each.count for each in running(it, "p").failures.table.latest()}
 
 
 def seen(kept: Kept) -> list[tuple[str, Any, str]]:

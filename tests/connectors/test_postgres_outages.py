@@ -198,7 +198,7 @@ async def occurs(it: Engine, holds: Callable[[], bool], seconds: float = PATIENC
 
 def failures(it: Engine) -> dict[str, int]:
     """Return the failures of the output with their counts."""
-    signatures = running(it, "p").failures.signatures()
+    signatures = running(it, "p").failures.table.latest()
     return {each.message: each.count for each in signatures if each.stage == "output"}
 
 

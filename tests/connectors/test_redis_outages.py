@@ -47,7 +47,7 @@ def writing(connection: str) -> RedisOutput:
 
 def failures(it: Engine, stage: str) -> dict[str, int]:
     """Return the failures of one stage with their counts."""
-    signatures = running(it, "p").failures.signatures()
+    signatures = running(it, "p").failures.table.latest()
     return {each.message: each.count for each in signatures if each.stage == stage}
 
 

@@ -79,7 +79,7 @@ async def test_what_one_pipeline_writes_releases_at_once_what_another_holds():
 
     assert kept.batches == [[1, 2, 3], [4]]
     assert kept.times == [5.501, 12]
-    assert running(it, "press").held == 0
+    assert running(it, "press").parts.held == 0
     await it.close()
 
 
@@ -255,7 +255,7 @@ async def test_a_fault_behind_a_release_ends_the_pipeline_that_held_and_not_the_
     assert (running(it, "modes").status, running(it, "modes").failures.total) == ("running", 0)
     press = running(it, "press")
     assert (press.status, press.held) == ("failed", 0)
-    assert [(each.stage, each.message) for each in press.failures.signatures()] == [
+    assert [(each.stage, each.message) for each in press.failures.table.latest()] == [
         ("transform", "RuntimeError: an operator is broken")
     ]
     assert bucket._watchers == {}
@@ -290,7 +290,7 @@ async def test_a_batch_that_fails_behind_a_release_is_told_of_the_pipeline_that_
 
     press, wrote = running(it, "press"), running(it, "modes")
     assert (press.status, wrote.status) == ("running", "running")
-    assert [(each.component, each.message) for each in press.failures.signatures()] == [
+    assert [(each.component, each.message) for each in press.failures.table.latest()] == [
         (1, "ValueError: no such machine")
     ]
     assert wrote.failures.total == 0

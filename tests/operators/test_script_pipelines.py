@@ -156,7 +156,7 @@ async def test_a_long_run_that_fails_fails_its_batch_and_later_ones_go_on() -> N
     await it.compile(slow)
     await it.clock.sleep(1)
 
-    [failure] = running(it, "p").failures.signatures()
+    [failure] = running(it, "p").failures.table.latest()
     assert (failure.stage, failure.component, failure.message, failure.count) == (
         "transform",
         0,
@@ -188,10 +188,10 @@ async def test_a_run_without_end_holds_nobody_up() -> None:
     await it.compile(endless)
     await it.compile(quick)
     await turns(it, passed.batches)
-    while not running(it, "p").failures.signatures():
+    while not running(it, "p").failures.table.latest():
         await it.clock.sleep(0)
 
-    [failure] = running(it, "p").failures.signatures()
+    [failure] = running(it, "p").failures.table.latest()
     assert failure.message == "script line 1: stopped after 1 s: no run may take longer"
     assert kept.batches == []
 
@@ -235,6 +235,6 @@ async def test_a_config_is_built_with_the_files_beside_it(tmp_path: Path) -> Non
     await it.clock.sleep(1.5)
 
     view = running(it, "p")
-    assert view.failures.signatures() == []
+    assert view.failures.table.latest() == []
     assert view.counters.outbound == 4 * view.counters.inbound > 0
     await it.close()

@@ -11,8 +11,8 @@ from typing import Any
 
 from headrace.compiler.jsontext import encode
 from headrace.compiler.runtime.dryrun import run, threads
-from headrace.compiler.runtime.dryrun.probe import DryRunLimits
 from headrace.compiler.runtime.dryrun.run import Surroundings
+from headrace.compiler.runtime.dryrun.stage import DryRunLimits
 from headrace.compiler.runtime.dryrun.threads import TimeLimit
 from headrace.web.docs.markdown import fenced, table
 from headrace.web.docs.regions import RegionTexts

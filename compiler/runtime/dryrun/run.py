@@ -28,8 +28,12 @@ from headrace.compiler.lint.rules import missing_upstream
 from headrace.compiler.lowering.chain import RefusedTransforms, plainly
 from headrace.compiler.runtime.built import BuiltComponents
 from headrace.compiler.runtime.componentcontext import World
-from headrace.compiler.runtime.dryrun.probe import ActiveStage, DroppedMessage, DryRunLimits, Probe
-from headrace.compiler.runtime.dryrun.stage import ProbedStage
+from headrace.compiler.runtime.dryrun.stage import (
+    ActiveStage,
+    DroppedMessage,
+    DryRunLimits,
+    ProbedStage,
+)
 from headrace.compiler.runtime.dryrun.steprun import TracedBatch
 from headrace.compiler.runtime.dryrun.threads import MOST_SECONDS, Interrupted, TimeLimit
 from headrace.compiler.schema.redaction import Hidden
@@ -127,9 +131,8 @@ class ChainDryRun:
         except (asyncio.CancelledError, Interrupted):
             if self._broken is not None:
                 raise self._broken from None
-            self.failure = self._failed() or self._late()
-        else:
-            self.failure = self._failed()
+            self.failure = self._late()
+        self.failure = self._failed() or self.failure
 
     @property
     def completed(self) -> Sequence[ProbedStage]:
@@ -142,14 +145,12 @@ class ChainDryRun:
         Only of a chain that is traced, and of messages of which nothing has come through.
         """
         stages = self.completed
-        if not stages:
-            return []
-        out = stages[-1].probe.handed_on
+        out = [batch for stage in stages[-1:] for batch in stage.handed_on]
         arrived = {index for batch in out for origins in batch.origins for index in origins}
         lost = dict.fromkeys(
             (index, each)
             for stage in stages
-            for each in (*stage.probe.lost, *stage.probe.held())
+            for each in (*stage.lost, *stage.still_held())
             for index in each.origins
             if index not in arrived
         )
@@ -218,10 +219,9 @@ class ChainDryRun:
 
         subscriptions = []
         for index, (stage, operator) in enumerate(zip(self.stages, self._operators, strict=True)):
-            probe = stage.probe
-            probe.onward = partial(self._drive, index + 1)
-            chain = operator(_entrance(probe))
-            subscriptions.append(chain.subscribe(probe.leave, broke, scheduler=clock.scheduler))
+            stage.onward = partial(self._drive, index + 1)
+            chain = operator(_entrance(stage))
+            subscriptions.append(chain.subscribe(stage.leave, broke, scheduler=clock.scheduler))
         try:
             yield
         finally:
@@ -260,28 +260,29 @@ class ChainDryRun:
             self._at = at
             if self._limit.is_over:
                 raise Interrupted
-            made = self.stages[at].probe.take(delivery, batch)
+            made = self.stages[at].take(delivery, batch)
             ahead += [(at + 1, *each) for each in reversed(made)]
 
     def _failed(self) -> Failure | None:
         """Return the failure of the first stage that has one."""
-        for stage in self.stages:
-            if stage.failure is not None:
-                return Failure(stage.index, "apply", stage.failure, stage.cause)
-        return None
+        failed = (
+            Failure(stage.index, "apply", stage.failure, stage.cause)
+            for stage in self.stages
+            if stage.failure is not None
+        )
+        return next(failed, None)
 
     def _late(self) -> Failure:
         """Return the failure of not being over in time: of the stage that was at work, if one was."""
         told = f"not over after {self._limit.seconds:g} seconds, which is all that a dry run gets"
         if self._is_building:
             return Failure(max(len(self.stages) - 1, 0), "build", told)
-        probes = [stage.probe for stage in self.stages]
-        at_work = [index for index, probe in enumerate(probes) if probe.is_working]
-        waiting = [index for index, probe in enumerate(probes) if probe.waiting]
+        at_work = [stage.index for stage in self.stages if stage.is_working]
+        waiting = [stage.index for stage in self.stages if stage.waiting]
         return Failure([*at_work, *waiting, self._at][0], "apply", told)
 
 
-def _entrance(probe: Probe) -> Observable[Delivery]:
+def _entrance(stage: ProbedStage) -> Observable[Delivery]:
     """Return what the operator of a stage subscribes to."""
     from reactivex import Observable
     from reactivex.disposable import Disposable
@@ -289,7 +290,7 @@ def _entrance(probe: Probe) -> Observable[Delivery]:
     def subscribe(
         observer: ObserverBase[Delivery], scheduler: SchedulerBase | None = None
     ) -> DisposableBase:
-        probe.enter = observer.on_next
+        stage.enter = observer.on_next
         return Disposable()
 
     return Observable(subscribe)

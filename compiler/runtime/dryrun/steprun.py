@@ -34,31 +34,27 @@ class StepRun:
     """A batch in a step, and what was made of its parts so far."""
 
     batch: TracedBatch
-    parts: Sequence[Batch]
+    is_apart: bool
+    """Whether it is handed in one message at a time."""
     made: list[list[Batch]] = field(default_factory=list)
-
-    @classmethod
-    def whole(cls, batch: TracedBatch) -> StepRun:
-        """Return the turn of a lot that is handed in as it is."""
-        return cls(batch, [batch.batch])
-
-    @classmethod
-    def apart(cls, batch: TracedBatch) -> StepRun:
-        """Return the turn of a lot that is handed in one message at a time."""
-        return cls(batch, [[message] for message in batch.batch])
 
     @property
     def next(self) -> Batch | None:
         """The part that is handed in next; None when the step is through."""
-        return self.parts[len(self.made)] if len(self.made) < len(self.parts) else None
+        done = len(self.made)
+        if self.is_apart:
+            return self.batch.batch[done : done + 1] or None
+        return None if done else self.batch.batch
 
-    def together(self) -> list[Batch]:
-        """Return what was made of the messages that were handed in one by one: one batch, or none."""
+    def batches(self) -> list[Batch]:
+        """Return what was made: of messages that were handed in one by one, one batch or none."""
+        if not self.is_apart:
+            return self.made[0]
         whole = [message for made in self.made for batch in made for message in batch]
         return [whole] if whole else []
 
     def sources(self) -> Sequence[Sequence[Sequence[int]]]:
-        """Return, of `together`, the message that each came from."""
+        """Return, of what was made of messages one by one, the message that each came from."""
         each = [[index] for index, made in enumerate(self.made) for batch in made for _ in batch]
         return [each] if each else []
 

@@ -22,7 +22,7 @@ from typing import Protocol, get_args
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.families import Stage
 from headrace.compiler.component.pipelineconfig import LIST_OF
-from headrace.compiler.runtime.monitoring.pipelinerecord import ComponentKey, Signature, Signatures
+from headrace.compiler.runtime.monitoring.pipelinerecord import ComponentKey, Signatures
 
 MOST_BYTES = 2048
 LOG_PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
@@ -70,10 +70,6 @@ class Failures:
     def settle(self) -> None:
         """Log what has been counted and not been logged: the pipeline is over."""
         self._logged.settle()
-
-    def signatures(self) -> list[Signature]:
-        """Return what failed, last seen first, then by message."""
-        return self.table.latest()
 
     @property
     def total(self) -> int:

@@ -53,7 +53,7 @@ def figures_of(pipeline: Pipeline) -> PipelineFigures:
         counters.outbound,
         counters.skipped,
         dict(pipeline.failures.by_stage),
-        pipeline.held,
+        pipeline.parts.held,
         pipeline.in_flight,
     )
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from headrace.compiler.component.families import Stage
@@ -180,7 +181,8 @@ class Watch:
             with self._feed.working():
                 deque(self._steps(stage, batch, skipped, encode), 0)
             return
-        self._rendering.append(self._steps(stage, batch, skipped, _beginning))
+        written = partial(beginning, most=MOST_BYTES)
+        self._rendering.append(self._steps(stage, batch, skipped, written))
         if len(self._rendering) == 1:
             self._feed.clock.call_later(0.0, self._render)
 
@@ -228,7 +230,3 @@ class Watch:
             **more,
         }
         self._feed.publish(Event(encode(event)))
-
-
-def _beginning(message: JsonValue) -> bytes:
-    return beginning(message, MOST_BYTES)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from headrace.compiler.buckets import Bucket, Buckets
+from headrace.compiler.buckets import Buckets
 from headrace.compiler.component.families import Connection
 from headrace.compiler.component.pipelineconfig import (
     PipelineConfig,
@@ -107,17 +107,6 @@ class Standing:
     is_settled: bool
     has_failed: bool
 
-    @classmethod
-    def of(cls, pipeline: Pipeline) -> Standing:
-        """Look at a pipeline."""
-        return cls(
-            pipeline.id,
-            pipeline.config,
-            pipeline.parts.dependencies,
-            pipeline.is_settled,
-            pipeline.status == "failed",
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -128,11 +117,6 @@ class Comparison:
 
     wanted: Mapping[str, PipelineConfig]
     why: Mapping[str, tuple[str, ...]]
-
-    @property
-    def kept(self) -> list[str]:
-        """Those that run as the file wants them."""
-        return [id for id, why in self.why.items() if not why]
 
     @property
     def made(self) -> dict[str, PipelineConfig]:
@@ -169,17 +153,14 @@ def _identified(
     for config in configs:
         id = config.id
         if id is None:
-            alike = next((one for one in nameless if _is_like(one.config, config)), None)
+            same = (one for one in nameless if next(differing(one.config, config), None) is None)
+            alike = next(same, None)
             if alike is not None:
                 nameless.remove(alike)
             id = alike.id if alike is not None else generated_id(taken)
             taken.add(id)
         found[id] = config
     return found
-
-
-def _is_like(before: PipelineConfig, after: PipelineConfig) -> bool:
-    return next(differing(before, after), None) is None
 
 
 def _reasons(
@@ -208,7 +189,7 @@ def plan_of(
     """Return the plan; ``filed`` and ``buckets`` are those of now and those that are wanted."""
     made = comparison.made
     return Plan(
-        kept=tuple(comparison.kept),
+        kept=tuple(id for id, why in comparison.why.items() if not why),
         added=tuple(id for id in made if id not in running),
         changed=tuple(
             _ending(running[id], comparison.why[id]) for id in made if id in comparison.why
@@ -220,35 +201,24 @@ def plan_of(
 
 
 def _ending(pipeline: Pipeline, why: tuple[str, ...] = ()) -> PlannedStop:
-    return PlannedStop(pipeline.id, pipeline.held, pipeline.in_flight, why)
+    return PlannedStop(pipeline.id, pipeline.parts.held, pipeline.in_flight, why)
 
 
 def _names(before: Mapping[str, Connection], after: Mapping[str, Connection]) -> NewNames:
+    both = sorted(after.keys() & before.keys())
     return NewNames(
         added=tuple(sorted(after.keys() - before.keys())),
-        changed=tuple(
-            sorted(
-                name
-                for name in after.keys() & before.keys()
-                if not is_same(before[name], after[name])
-            )
-        ),
+        changed=tuple(name for name in both if not is_same(before[name], after[name])),
         removed=tuple(sorted(before.keys() - after.keys())),
     )
 
 
 def _bucket_changes(before: Buckets, after: Buckets) -> BucketChanges:
-    def emptied(bucket: Bucket) -> Emptied:
-        return Emptied(bucket.name, len(bucket))
-
-    known = {bucket.name: after.get(bucket.name) for bucket in before}
+    kept = [bucket.name for bucket in before if after.get(bucket.name) is bucket]
+    lost = [Emptied(bucket.name, len(bucket)) for bucket in before if bucket.name not in kept]
     return BucketChanges(
-        kept=tuple(bucket.name for bucket in before if known[bucket.name] is bucket),
-        added=tuple(name for name in after.names() if name not in known),
-        changed=tuple(
-            emptied(bucket)
-            for bucket in before
-            if known[bucket.name] is not None and known[bucket.name] is not bucket
-        ),
-        removed=tuple(emptied(bucket) for bucket in before if known[bucket.name] is None),
+        kept=tuple(kept),
+        added=tuple(name for name in after.names() if before.get(name) is None),
+        changed=tuple(each for each in lost if after.get(each.name) is not None),
+        removed=tuple(each for each in lost if after.get(each.name) is None),
     )

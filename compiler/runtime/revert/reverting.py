@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -82,11 +81,8 @@ class Reverting:
         self._opening_seconds, self._ending_seconds = opening_seconds, ending_seconds
         self._inboxes: dict[str, list[Inbox]] = {}
         self._worlds: list[World] = []
-        self._is_cancelled = False
-
-    def cancel(self) -> None:
-        """Have it change nothing, if it has not begun to."""
-        self._is_cancelled = True
+        self.is_cancelled = False
+        """Whether it is to change nothing, if it has not begun to."""
 
     async def plan(self) -> Plan:
         """Return what would be done."""
@@ -113,7 +109,16 @@ class Reverting:
         return replace(plan, lost=sum(each.lost for each in old.values()))
 
     async def _compared(self) -> Comparison:
-        running = [Standing.of(each) for each in self._graph.pipelines.values()]
+        running = [
+            Standing(
+                each.id,
+                each.config,
+                each.parts.dependencies,
+                each.is_settled,
+                each.status == "failed",
+            )
+            for each in self._graph.pipelines.values()
+        ]
         with self._world.clock.outside():
             return await asyncio.to_thread(
                 compared, running, self.target.program, self.target.connections, self.buckets
@@ -147,7 +152,7 @@ class Reverting:
                     await self._world.clock.sleep(0)  # as `_each` does
             if refused:
                 raise NotReverted(self._world.shown(refused), "nothing was changed")
-            if self._is_cancelled:
+            if self.is_cancelled:
                 raise ShuttingDown
         except BaseException:
             await asyncio.gather(*(each.stop(0) for each in made.values()))
@@ -156,20 +161,17 @@ class Reverting:
 
     def _aside(self, id: str, readings: Readings) -> World:
         """Return the world as it is going to be, for one pipeline."""
-        world = self._world.aside(
-            self.target.connections,
-            self.buckets,
-            partial(self._attach, self._inboxes.setdefault(id, [])),
-        )
+        inboxes = self._inboxes.setdefault(id, [])
+
+        def attach(upstream: str) -> Source:
+            # It is joined to its upstream later; the file was checked to have it.
+            inboxes.append(self._graph.inbox(upstream, [upstream]))
+            return inboxes[-1]
+
+        world = self._world.aside(self.target.connections, self.buckets, attach)
         world.readings = readings
         self._worlds.append(world)
         return world
-
-    def _attach(self, inboxes: list[Inbox], upstream: str) -> Source:
-        """Return an inbox that is joined to its upstream later; the file was checked to have it."""
-        inbox = self._graph.inbox(upstream, [upstream])
-        inboxes.append(inbox)
-        return inbox
 
     def _take_over(
         self,
@@ -192,19 +194,20 @@ class Reverting:
         clock = self._world.clock
         ends = clock.monotonic() + self._ending_seconds
 
+        async def hand_over(old: Pipeline) -> None:
+            # What comes after the last that it takes goes to the new one. With nothing awaited in
+            # between: no batch is for both, or for neither.
+            self._join(old.id)
+            await old.stop(max(ends - clock.monotonic(), 0.0), is_deleted=True)
+
         async def end(layer: Sequence[Pipeline]) -> None:
-            await self._each(layer, lambda old: self._hand_over(old, ends))
+            await self._each(layer, hand_over)
 
         await upstream_first(old, end)
         for id in [*self._inboxes]:
             self._join(id)
         for id in old:
             self._graph.forget(id)
-
-    async def _hand_over(self, old: Pipeline, ends: float) -> None:
-        """End a pipeline; what comes after the last that it takes goes to the new one."""
-        self._join(old.id)  # with nothing awaited in between: no batch is for both, or for neither
-        await old.stop(max(ends - self._world.clock.monotonic(), 0.0), is_deleted=True)
 
     def _join(self, id: str) -> None:
         for inbox in self._inboxes.pop(id, ()):
@@ -230,8 +233,5 @@ class Reverting:
     async def _open(self, pipeline: Pipeline) -> list[Diagnostic]:
         # Shown before it ends, which lets go of its credentials.
         refused = self._world.shown(await pipeline.open(self._opening_seconds))
-        if refused:
-            pipeline.give_up()
-        else:
-            pipeline.run()
+        pipeline.run()
         return refused

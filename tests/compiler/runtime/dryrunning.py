@@ -10,8 +10,8 @@ from typing import Any
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.families import Transform
 from headrace.compiler.component.states import PipelineState
-from headrace.compiler.runtime.dryrun.probe import DryRunLimits
 from headrace.compiler.runtime.dryrun.run import ChainDryRun, Surroundings
+from headrace.compiler.runtime.dryrun.stage import DryRunLimits
 from headrace.compiler.runtime.dryrun.threads import TimeLimit
 from headrace.web.files.reading import catalogue
 
@@ -60,6 +60,6 @@ def tried(
 def handed_on(trial: ChainDryRun, *, flushed: bool = False) -> list[list[list[Any]]]:
     """Return the batches of each stage that completed: those it made, or those it let go of later."""
     return [
-        [lot.batch for lot in stage.probe.handed_on if lot.is_flush is flushed]
+        [lot.batch for lot in stage.handed_on if lot.is_flush is flushed]
         for stage in trial.completed
     ]

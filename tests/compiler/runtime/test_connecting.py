@@ -60,7 +60,7 @@ def test_a_broker_that_is_away_refuses_nothing_and_is_one_failure_counted():
         await it.clock.sleep(0.001)
 
         assert kept.batches == [[1]]
-        [outage] = running(it, "p").failures.signatures()
+        [outage] = running(it, "p").failures.table.latest()
         assert (outage.stage, outage.message, outage.count) == ("input", "it does not answer", 5)
         await it.close()
 
@@ -136,7 +136,7 @@ def test_a_connection_that_is_refused_later_is_tried_on():
         await it.clock.sleep(0.001)
 
         assert kept.batches == [[1]]
-        told = {each.message: each.count for each in running(it, "p").failures.signatures()}
+        told = {each.message: each.count for each in running(it, "p").failures.table.latest()}
         assert told == {"it does not answer": 1, "WRONGPASS": 2}
         await it.close()
 

@@ -45,7 +45,7 @@ def test_one_failing_input_is_survived_and_the_last_one_ends_the_pipeline():
         assert running(it, "p").status == "failed"
         assert kept.batches == [[1]]
         assert kept.finished == 1
-        assert {each.message for each in running(it, "p").failures.signatures()} == {
+        assert {each.message for each in running(it, "p").failures.table.latest()} == {
             "the device is gone",
             "the last input ended",
         }
@@ -66,7 +66,7 @@ def test_held_messages_are_released_through_the_rest_of_the_chain_before_the_out
             [takes(kept)],
         )
         await run(it, config)
-        assert (kept.batches, running(it, "p").held) == (
+        assert (kept.batches, running(it, "p").parts.held) == (
             [],
             3,
         )  # two in the transform, one before it
@@ -134,7 +134,7 @@ def test_an_operator_that_raises_ends_its_pipeline_and_no_other():
 
         assert (running(it, "p").status, kept.finished, source.is_closed) == ("failed", 1, True)
         assert "MemoryError: out of memory" in {
-            each.message for each in running(it, "p").failures.signatures()
+            each.message for each in running(it, "p").failures.table.latest()
         }
         assert (running(it, "q").status, other.batches) == ("running", [[3]])
         await it.close()
@@ -185,7 +185,7 @@ def test_what_is_lost_when_the_grace_is_over_is_counted_and_not_acknowledged():
 
         await it.dispose("p")
 
-        assert {each.message: each.count for each in failures.signatures()} == {
+        assert {each.message: each.count for each in failures.table.latest()} == {
             "stopped before everything was written": 16  # the other four were never sent
         }
         assert source.acknowledged == []
@@ -205,7 +205,7 @@ def test_posts_that_nobody_works_off_in_time_are_counted():
 
         await it.dispose("p")
 
-        assert sum(each.count for each in failures.signatures()) == 50
+        assert sum(each.count for each in failures.table.latest()) == 50
 
     run_virtual(main)
 
@@ -226,7 +226,7 @@ def test_what_transforms_have_not_worked_through_in_time_is_counted_and_not_ackn
 
         await it.dispose("p")
 
-        assert {each.message: each.count for each in ended.failures.signatures()} == {
+        assert {each.message: each.count for each in ended.failures.table.latest()} == {
             "stopped before everything that was accepted went through": 2
         }
         assert (ended.lost, source.acknowledged) == (3, [])
@@ -250,7 +250,7 @@ def test_what_waits_in_the_middle_of_an_envelope_when_the_grace_is_over_is_count
         await ended.stop(0)
 
         assert kept.batches == []
-        assert {each.message: each.count for each in ended.failures.signatures()} == {
+        assert {each.message: each.count for each in ended.failures.table.latest()} == {
             "stopped before everything that was accepted went through": 2
         }
         await it.close()

@@ -69,7 +69,7 @@ def test_a_failing_batch_is_dropped_and_reported_and_the_next_goes_on():
         await run(it, pipeline("p", [reads(source)], [does(step)], [takes(kept)]))
 
         assert kept.batches == [[1], [3]]
-        [failure] = running(it, "p").failures.signatures()
+        [failure] = running(it, "p").failures.table.latest()
         assert (failure.stage, failure.component, failure.message, failure.count) == (
             "transform",
             0,
@@ -102,7 +102,7 @@ def test_a_failing_output_does_not_keep_the_others_from_writing():
             0,
             1,
         ]  # a failing output does not hold up the acknowledgement
-        [failure] = running(it, "p").failures.signatures()
+        [failure] = running(it, "p").failures.table.latest()
         assert (failure.stage, failure.component, failure.count) == ("output", 0, 2)
         await it.close()
 
@@ -121,7 +121,7 @@ def test_a_lost_connection_is_opened_again_on_the_backoff():
         assert source.lives == 3
         assert kept.batches == [[1]]
         assert 0.75 * 0.8 <= kept.times[0] <= 0.75 * 1.2 + 0.01  # 250 ms, then 500 ms, each +-20 %
-        [failure] = running(it, "p").failures.signatures()
+        [failure] = running(it, "p").failures.table.latest()
         assert (failure.stage, failure.component, failure.message, failure.count) == (
             "input",
             None,
@@ -177,7 +177,7 @@ def test_while_a_backoff_is_open_batches_fail_at_once():
         await it.clock.sleep(61)
 
         assert sink.batches == [[4]]
-        assert {each.message: each.count for each in running(it, "p").failures.signatures()} == {
+        assert {each.message: each.count for each in running(it, "p").failures.table.latest()} == {
             "nobody answers": 3,  # one outage is one failure, counted for every batch it cost
         }
         await it.close()

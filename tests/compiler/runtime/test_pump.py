@@ -225,7 +225,7 @@ def test_a_fault_in_a_step_is_reported_with_its_kind_and_ends_nothing():
 
         await run(it, pipeline("p", [reads(source)], [does(step)], [takes(kept)]))
         [view] = it.graph.pipelines.values()
-        [failure] = view.failures.signatures()
+        [failure] = view.failures.table.latest()
         await it.close()
         return kept.batches, failure.message
 

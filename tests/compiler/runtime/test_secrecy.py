@@ -142,7 +142,7 @@ def test_a_failure_shows_no_value(caplog, fault, spelling):
         )
         await it.clock.sleep(1)
 
-        [signature] = running(it, "p").failures.signatures()
+        [signature] = running(it, "p").failures.table.latest()
         assert "AUTH ${BUS_PASS} failed" in signature.message
         await it.close()
         await hearing

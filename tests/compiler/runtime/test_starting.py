@@ -70,7 +70,7 @@ def test_a_sink_that_does_not_answer_leaves_the_pipeline_starting_until_it_does(
 
         assert running(it, "p").status == "running"
         assert late.batches == [[1]]
-        [outage] = running(it, "p").failures.signatures()
+        [outage] = running(it, "p").failures.table.latest()
         assert (outage.stage, outage.component, outage.message) == (
             "output",
             0,
@@ -175,7 +175,7 @@ def test_a_sink_that_refuses_late_fails_the_pipeline_and_frees_its_source():
         view = running(it, "p")
         assert (view.status, source.lives, source.is_closed) == ("failed", 0, True)
         assert ("output", 0, "wrong password") in {
-            (each.stage, each.component, each.message) for each in view.failures.signatures()
+            (each.stage, each.component, each.message) for each in view.failures.table.latest()
         }
         await it.dispose("p")
 

@@ -178,14 +178,14 @@ class Excerpt:
     def _shown(self, stage: ProbedStage) -> list[tuple[TracedBatch, Batch, Sequence[Indices]]]:
         """Return the batches of a stage, each with as much of it as is shown."""
         shown, left = list[tuple[TracedBatch, Batch, Sequence[Indices]]](), MOST_SHOWN
-        for traced in stage.probe.handed_on:
+        for traced in stage.handed_on:
             count = self._fitting(traced, left)
             left -= count
             if count:
                 shown.append((traced, traced.batch[:count], traced.origins[:count]))
             if count < len(traced.batch):
                 break
-        total = sum(len(traced.batch) for traced in stage.probe.handed_on)
+        total = sum(len(traced.batch) for traced in stage.handed_on)
         if rest := total - (MOST_SHOWN - left):
             self.notes.append(f"{stage.place}: {rest:,} more messages are not shown")
         return shown
@@ -222,4 +222,4 @@ def weight(value: JsonValue, most: int) -> int:
 
 
 def _named(stage: ProbedStage) -> tuple[int, str]:
-    return stage.index, stage.probe.transform.kind
+    return stage.index, stage.transform.kind

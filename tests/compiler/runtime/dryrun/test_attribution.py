@@ -29,7 +29,7 @@ def script(code, scope="message"):
 
 def origins(trial, stage):
     """Return the origins of what a stage handed on, batch by batch."""
-    return [[*lot.origins] for lot in trial.stages[stage].probe.handed_on]
+    return [[*lot.origins] for lot in trial.stages[stage].handed_on]
 
 
 def left(trial):
@@ -70,7 +70,7 @@ def test_a_message_came_from_those_whose_marks_it_carries(chain, batch, state, h
     trial = tried(chain, batch, state=state, seeds=held, advance=advance, traced=True)
 
     for stage in trial.stages:
-        for lot in stage.probe.handed_on:
+        for lot in stage.handed_on:
             for message, of in zip(lot.batch, lot.origins, strict=True):
                 assert list(of) == sorted(set(message.get("ids", [message.get("id")])))
     if trial.failure is None:

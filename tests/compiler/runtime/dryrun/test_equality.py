@@ -145,7 +145,7 @@ def ran(documents, batch, state, held, advance):
         await clock.sleep(advance)
         written = [*kept.batches]
         failed = {
-            (each.component, each.message) for each in running(engine, "p1").failures.signatures()
+            (each.component, each.message) for each in running(engine, "p1").failures.table.latest()
         }
         left = {key: values for key, values, _ in engine.state.get("b").newest(100)}
         await engine.close()
@@ -162,7 +162,7 @@ def test_a_dry_run_hands_on_what_a_running_pipeline_writes(documents, batch, sta
     for traced in (False, True):
         trial = tried(documents, batch, state=state, seeds=held, advance=advance, traced=traced)
 
-        shown = [lot.batch for lot in trial.stages[-1].probe.handed_on]
+        shown = [lot.batch for lot in trial.stages[-1].handed_on]
         if trial.failure is None:
             assert failed == set()
         else:

@@ -203,7 +203,7 @@ def test_after_a_failure_no_time_passes():
 
     trial = tried([ONE_BY_ONE, failing, window(5)], [1, 2], advance=9)
     assert trial.failure.at == 1
-    assert trial.stages[2].probe.handed_on == []
+    assert trial.stages[2].handed_on == []
 
 
 def test_every_transform_that_cannot_be_built_is_told():
@@ -215,7 +215,7 @@ def test_every_transform_that_cannot_be_built_is_told():
         (0, "unknown-bucket"),
         (2, "no-state"),
     ]
-    assert [stage.probe.handed_on for stage in trial.stages] == [[], [], []]
+    assert [stage.handed_on for stage in trial.stages] == [[], [], []]
 
 
 def test_what_a_transform_warns_of_comes_back():

@@ -103,7 +103,7 @@ async def test_a_wait_for_a_server_ends_with_the_time(aside):
 
     assert (trial.failure.at, trial.failure.phase) == (1, "apply")
     assert trial.failure.message == ("not over after 0.2 seconds, which is all that a dry run gets")
-    assert [stage.probe.handed_on[0].batch for stage in trial.completed] == [[1]]
+    assert [stage.handed_on[0].batch for stage in trial.completed] == [[1]]
 
 
 async def test_scripts_that_run_and_run_end_with_the_time(aside):

@@ -21,7 +21,7 @@ def test_counts_are_exact_and_every_failure_is_told_on(caplog):
             await clock.sleep(0.1)
         failures.report("output", 1, "full")
 
-        first, second = failures.signatures()
+        first, second = failures.table.latest()
         assert (first.component, first.count, second.count) == (1, 1, 10)
         assert (second.first_seen, second.last_seen) == (1767225600000, 1767225600900)
         assert told == [("output", 0, "full")] * 10 + [("output", 1, "full")]
@@ -70,7 +70,7 @@ def test_a_message_is_one_line_of_at_most_2048_bytes():
         failures = Failures("p", clock, lambda *_: None, Signatures(clock, 60))
         failures.report("input", None, "a\n  b" + "ä" * 3000)
 
-        [failure] = failures.signatures()
+        [failure] = failures.table.latest()
         assert failures.by_stage == {"input": 1, "transform": 0, "output": 0}
         assert failure.message.startswith("a b")
         assert failure.message.endswith("ä…")

@@ -240,7 +240,7 @@ async def test_others_have_their_turns_while_large_messages_are_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made: list[int] = []
-    monkeypatch.setattr(watch, "beginning", lambda *_: made.append(turns) or b"1")  # type: ignore[func-returns-value]
+    monkeypatch.setattr(watch, "beginning", lambda _, most: made.append(turns) or b"1")  # type: ignore[func-returns-value]
     feed, turns = Feed(TickingClock()), 0
     it = Watch("p", feed, Counters())
     feed.join(it)

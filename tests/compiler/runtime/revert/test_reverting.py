@@ -54,7 +54,7 @@ async def test_a_window_that_a_revert_falls_into_ends_once_with_everything():
     window = flow("kept", Buffer(seconds=3, max_messages=1000))
     await stage.revert(window, flow("other"))
     await stage.it.clock.sleep(1.05)
-    assert running(stage.it, "kept").held == 10
+    assert running(stage.it, "kept").parts.held == 10
 
     await stage.revert(window)
     await stage.it.clock.sleep(2.1)

@@ -36,7 +36,7 @@ async def test_one_that_is_turned_down_is_failed_and_all_the_others_run():
         "p": "failed",
         "new": "running",
     }
-    [failure] = running(stage.it, "p").failures.signatures()
+    [failure] = running(stage.it, "p").failures.table.latest()
     assert (failure.stage, failure.component, failure.message) == ("output", 0, "wrong password")
     assert (stage.written("kept"), stage.written("new")) == ([*range(6)], [*range(3)])
     assert denying.asked == 1
@@ -83,7 +83,7 @@ async def test_an_input_that_is_turned_down_is_told_as_one():
     with pytest.raises(RevertedInPart, match=r"'p': inputs\[0\]: not authorized"):
         await stage.revert(flow("p", word="shut"))
 
-    [failure] = running(stage.it, "p").failures.signatures()
+    [failure] = running(stage.it, "p").failures.table.latest()
     assert (failure.stage, failure.component, failure.message) == ("input", None, "not authorized")
     await stage.it.close()
 
