@@ -12,9 +12,15 @@ from __future__ import annotations
 import asyncio
 import selectors
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+)
 from contextvars import Context
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
@@ -48,17 +54,22 @@ class Clock:
     """Return a context for awaiting what is not on this loop (a request to a server, a thread):
     virtual time stands still for it. Free where time is real."""
 
+    within: Callable[[float], AbstractAsyncContextManager[asyncio.Timeout]]
+    """Return the context for awaiting a server so many seconds: `outside` and `timeout` in one."""
+
     def __init__(
         self, loop: asyncio.AbstractEventLoop, *, started_at: datetime | None = None
     ) -> None:
         self._loop = loop
         if isinstance(loop, VirtualLoop):
             self.monotonic, self.outside, wall = loop.time, loop.outside, loop.wall
+            self.within = loop.within
         else:
             # What loop.time() gives on asyncio's loops; uvloop's is the same clock cut to whole
             # milliseconds, too coarse for timestamps and for what a pump may spend at once.
             self.monotonic, self.outside = time.monotonic, nullcontext
             wall = partial(datetime.now, UTC)
+            self.within = asyncio.timeout
         began = started_at or wall()
         self._origin = (began - EPOCH) // MICROSECOND - round(self.monotonic() * 1e6)
         self._second = -1
@@ -170,6 +181,13 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             yield
         finally:
             self._skipping.awaited -= 1
+
+    @asynccontextmanager
+    async def within(self, seconds: float) -> AsyncIterator[asyncio.Timeout]:
+        """Hold the time as `outside` does, until the wait is over or nothing has come in for long."""
+        with self.outside():
+            async with asyncio.timeout(seconds) as limit:
+                yield limit
 
     def call_at(
         self,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from headrace.compiler.component.families import Connection
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.text.diagnostics import Codes, Fault
 
@@ -20,9 +21,23 @@ MOST_SAID = 500
 """Characters that are shown of what a server says."""
 
 
+def unusable(code: str, message: str, expected: str | None = None) -> BuildRefused:
+    """Return the refusal of a component for what its connection holds, or names."""
+    return BuildRefused(Fault(code, message, expected=expected, path=("connection",)))
+
+
 def turned_away(message: str, expected: str | None = None) -> BuildRefused:
     """Return the refusal of a component by the server that its connection names."""
-    return BuildRefused(Fault("turned-away", message, expected=expected, path=("connection",)))
+    return unusable("turned-away", message, expected)
+
+
+def half_credential(connection: Connection, at: str | None = None) -> Iterator[Fault]:
+    """Yield what is wrong when a connection has one of user and password; at the one that it has."""
+    given = [name for name in ("username", "password") if getattr(connection, name) is not None]
+    if len(given) == 1:
+        (missing,) = {"username", "password"}.difference(given)
+        message = f"the connection has a '{given[0]}' and no '{missing}'"
+        yield Fault("conflict", message, None, "both of them, or neither", path=(at or given[0],))
 
 
 def quoted(said: str, redact: Callable[[str], str]) -> str:

@@ -7,23 +7,24 @@ import errno
 import ssl
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import MOST_BYTES, Context, Reading
 from headrace.compiler.component.families import Connection
-from headrace.compiler.errors import BuildRefused
 from headrace.compiler.schema.fields import Boolean
 from headrace.compiler.schema.records import option
 from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.disk.paths import FilePath
+from headrace.connectors.network.refusal import unusable
 
 PROBE_SECONDS = 1.0
 """How long a server may take over a handshake that is only to tell what is wrong."""
 
 FILES = ("ca_file", "cert_file", "key_file")
+_CALLED = "a file of certificates"
 
 
 class TlsConnection(Connection):
@@ -64,9 +65,11 @@ class TlsConnection(Connection):
         """Refuse files that nothing would read."""
         for name in FILES:
             if getattr(self, name) is not None and self.wants_tls is False:
-                yield _conflict(name, "means nothing without TLS", "'tls: true' beside it")
+                message = f"'{name}' means nothing without TLS"
+                yield Fault("conflict", message, None, "'tls: true' beside it", path=(name,))
         if self.key_file is not None and self.cert_file is None:
-            yield _conflict("key_file", "is the key of no certificate", "'cert_file' beside it")
+            message = "'key_file' is the key of no certificate"
+            yield Fault("conflict", message, None, "'cert_file' beside it", path=("key_file",))
 
     def readings(self) -> Iterator[TlsFiles]:
         """Yield what TLS is made of, unless it is clear that there is none."""
@@ -99,30 +102,22 @@ class TlsFiles(Reading[ssl.SSLContext]):
     @property
     def files(self) -> tuple[str, ...]:
         """Those that are given."""
-        given = (self.ca_file, self.cert_file, self.key_file)
-        return tuple(file for file in given if file is not None)
+        return tuple(filter(None, (self.ca_file, self.cert_file, self.key_file)))
 
     def made(self, base: Path) -> ssl.SSLContext:
         """Return a context that trusts these authorities and presents this certificate."""
-        context = self._trusting(base)
+        if self.ca_file is None:
+            context = ssl.create_default_context()
+        else:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            with _told(self.ca_file, "certificate in PEM format"):
+                context.load_verify_locations(readable(self.ca_file, base, _CALLED))
         if self.cert_file is not None:
             with _told(self.cert_file, "certificate with a key that fits and has no password"):
-                key = None if self.key_file is None else _readable(self.key_file, base)
+                key = None if self.key_file is None else readable(self.key_file, base, _CALLED)
                 # An empty password, or a key that has one would ask for it on the terminal.
-                context.load_cert_chain(_readable(self.cert_file, base), key, password="")
+                context.load_cert_chain(readable(self.cert_file, base, _CALLED), key, password="")
         return context
-
-    def _trusting(self, base: Path) -> ssl.SSLContext:
-        if self.ca_file is None:
-            return ssl.create_default_context()
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        with _told(self.ca_file, "certificate in PEM format"):
-            context.load_verify_locations(_readable(self.ca_file, base))
-        return context
-
-
-def _conflict(name: str, what: str, expected: str) -> Fault:
-    return Fault("conflict", f"'{name}' {what}", expected=expected, path=(name,))
 
 
 @contextmanager
@@ -131,29 +126,29 @@ def _told(file: str, wanted: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise _unusable("missing-file", f"there is no file '{file}', or none of its key") from None
+        raise unusable("missing-file", f"there is no file '{file}', or none of its key") from None
     except ssl.SSLError:
-        raise _unusable("unreadable-file", f"'{file}' holds no {wanted}") from None
+        raise unusable("unreadable-file", f"'{file}' holds no {wanted}") from None
     except OSError as cause:
-        raise _unusable("unreadable-file", f"'{file}': {cause.strerror or cause}") from None
+        raise unusable("unreadable-file", f"'{file}': {cause.strerror or cause}") from None
 
 
-def _readable(file: str, base: Path) -> Path:
-    """Return a file that is read soon and to its end: to open a pipe is to wait for its other end."""
+def readable(file: str, base: Path, called: str) -> Path:
+    """Return a file that is read soon and to its end: to open a pipe is to wait for its other end.
+
+    Raises:
+        OSError: there is none, or it is of another kind.
+        BuildRefused: it is larger than what it is ``called`` may be.
+    """
     found = (path := base / file).stat()
     if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, "it is not a regular file")
     if found.st_size > MOST_BYTES:
-        raise _unusable(
+        raise unusable(
             "too-large",
-            f"'{file}' has {found.st_size:,} bytes, and a file of certificates has at most"
-            f" {MOST_BYTES:,}",
+            f"'{file}' has {found.st_size:,} bytes, and {called} has at most {MOST_BYTES:,}",
         )
     return path
-
-
-def _unusable(code: str, message: str) -> BuildRefused:
-    return BuildRefused(Fault(code, message, path=("connection",)))
 
 
 async def tls_fault(host: str, port: int, tls: ssl.SSLContext | None, clock: Clock) -> str | None:
@@ -199,16 +194,15 @@ async def _handshake(host: str, port: int, tls: ssl.SSLContext, clock: Clock) ->
 
     TLS 1.3 tells a client only afterwards what is wrong with its certificate.
     """
-    with clock.outside():
-        async with clock.timeout(PROBE_SECONDS):
-            reader, writer = await asyncio.open_connection(host, port, ssl=tls)
-        try:
-            with suppress(TimeoutError):
-                async with clock.timeout(PROBE_SECONDS / 4):
-                    return await reader.read(1) != b""
-            return True
-        finally:
-            writer.transport.abort()  # it was asked, and there is nothing to say goodbye to
+    async with clock.within(PROBE_SECONDS):
+        reader, writer = await asyncio.open_connection(host, port, ssl=tls)
+    try:
+        async with clock.within(PROBE_SECONDS / 4):
+            return await reader.read(1) != b""
+    except TimeoutError:
+        return True
+    finally:
+        writer.transport.abort()  # it was asked, and there is nothing to say goodbye to
 
 
 def _trusting() -> ssl.SSLContext:
