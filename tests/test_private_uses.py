@@ -34,7 +34,7 @@ USED = {
     "compiler/clock.py: _clock_resolution",
     # Both have their reason where they are, and `tests/connectors/test_nats_driver.py`.
     "connectors/nats/connection.py: _send_command",
-    "connectors/nats/nats_driver.py: _process_msg",
+    "connectors/nats/connection.py: _process_msg",
 }
 """Each with its reason in a comment beside it, and a test that fails when they change it."""
 

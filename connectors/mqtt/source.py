@@ -175,13 +175,13 @@ class MqttSource(Source):
         self._starvation = Starvation(ctx.clock)
         self._has_let_go = False
         self._access, self._identifier, self._ctx = access, identifier, ctx
-        self._arrivals = Arrivals(limits.most_kept)
+        self._arrivals = Arrivals[Arrival](limits.most_kept)
         self._bytes = 0
         self._is_subscribed = self._is_stopping = False
 
     async def read(self) -> AsyncGenerator[Sequence[Arrival], None]:
         """Connect, subscribe, yield what comes."""
-        self._arrivals, self._bytes = Arrivals(self._limits.most_kept), 0
+        self._arrivals, self._bytes = Arrivals[Arrival](self._limits.most_kept), 0
         self._is_subscribed = False
         self._starvation.begin()
         client = self._client()

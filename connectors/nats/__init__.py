@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import unquote, urlsplit
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.families import Input, Output
@@ -16,7 +17,7 @@ from headrace.compiler.schema.records import option
 from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.text.diagnostics import Fault
-from headrace.connectors.nats.nats_urls import schemes, servers_in
+from headrace.connectors.network.refusal import unusable
 from headrace.connectors.network.tls import FILES, TlsConnection
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 LONGEST_SUBJECT = 1000
 """Characters of a subject. A server takes 4,096 bytes of a whole command unless told otherwise."""
 
+PORT = 4222
+EXPECTED = "nats://host:port or tls://host:port, with user:password@ or token@ before the host"
+
+_NOT_IN_A_HOST = re.compile(r"[\x00-\x20\x7f\"#%/<>?\\^`{|}]")
 _NOT_IN_A_SUBJECT = re.compile(r"[\s\x00-\x20\x7f]")
 
 
@@ -63,6 +68,78 @@ class Subject(Name):
         if any(token not in ("*", ">") for token in wild):
             return "'*' and '>' are wildcards only as whole tokens"
         return "'>' can only be the last token" if ">" in tokens[:-1] else None
+
+
+@dataclass(frozen=True)
+class NatsServer:
+    """One server, and the credentials to present there. A token excludes the other two."""
+
+    host: str
+    port: int
+    tls: bool
+    user: str | None = field(default=None, repr=False)
+    password: str | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
+
+    @property
+    def where(self) -> str:
+        """Host and port, as people write them."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def schemes(urls: str) -> Iterator[str]:
+    """Yield what stands before the host of each url: its scheme, ``nats`` where there is none."""
+    for url in urls.split(","):
+        scheme, is_given, _ = url.strip().partition("://")
+        yield scheme.lower() if is_given else "nats"
+
+
+def servers_in(urls: str, *, tls: bool) -> list[NatsServer] | Fault:
+    """Return the servers that comma separated urls name; or what is wrong, without quoting them.
+
+    ``tls`` has all of them use TLS; otherwise those with the scheme ``tls://`` do.
+    """
+    found = []
+    for place, url in enumerate(urls.split(","), 1):
+        server = _server(url.strip(), tls)
+        if isinstance(server, str):
+            which = "this" if "," not in urls else f"url {place} of {urls.count(',') + 1}"
+            return Fault(
+                "not-a-url", f"{which} is no url of a NATS server: {server}", None, EXPECTED
+            )
+        found.append(server)
+    return found
+
+
+def _server(url: str, tls: bool) -> NatsServer | str:
+    """Return the server of one url, or what is wrong with that."""
+    [scheme] = schemes(url)
+    if scheme not in ("nats", "tls"):
+        return "its scheme is neither nats nor tls"
+    # The last @: a password may hold one that should have been encoded.
+    credentials, _, place = url.rpartition("://")[2].rpartition("@")
+    try:
+        parts = urlsplit(f"//{place.removesuffix('/')}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return "its host or its port is malformed"
+    if not host:
+        return "it names no host"
+    if parts.path or parts.query or parts.fragment:
+        return "nothing may follow the port"
+    if port == 0:
+        return "its port is not a number from 1 to 65535"
+    if _NOT_IN_A_HOST.search(host):
+        return "its host or its port is malformed"
+    user, has_password, password = credentials.partition(":")
+    return NatsServer(
+        host=host,
+        port=PORT if port is None else port,
+        tls=tls or scheme == "tls",
+        user=unquote(user) if has_password else None,
+        password=unquote(password) if has_password else None,
+        token=unquote(user) if user and not has_password else None,
+    )
 
 
 class NatsConnection(TlsConnection, kind="nats", listed=2):
@@ -112,9 +189,7 @@ class NatsConnection(TlsConnection, kind="nats", listed=2):
         uses_tls = any(server.tls for server in servers)
         if not uses_tls and any(getattr(self, name) for name in FILES):
             message = "the files for TLS mean nothing to a connection without"
-            raise BuildRefused(
-                Fault("conflict", message, None, "tls:// urls", path=("connection",))
-            )
+            raise unusable("conflict", message, "tls:// urls")
         tls = self.tls_context(ctx) if uses_tls else None
         return NatsServers(servers, tls, ctx, limits or Limits())
 
@@ -159,7 +234,7 @@ class NatsInput(Input, kind="nats", listed=4):
         from headrace.connectors.nats.source import NatsSource
 
         servers = ctx.connection(NatsConnection, self.connection).servers(ctx, limits)
-        return NatsSource(servers, self.connection, self.subject, self.max_batch, ctx)
+        return NatsSource(self, servers, ctx)
 
 
 class NatsOutput(Output, kind="nats", listed=5):

@@ -14,13 +14,14 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from math import ceil
+from typing import NamedTuple
 
 from nats import errors
+from nats.aio.client import Client
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
-from headrace.connectors.nats.nats_driver import Driver, NatsMessage, NoAgreement
-from headrace.connectors.nats.nats_urls import EXPECTED, NatsServer
+from headrace.connectors.nats import EXPECTED, NatsServer
 from headrace.connectors.network.portions import portions
 from headrace.connectors.network.refusal import CONNECT_SECONDS, turned_away
 from headrace.connectors.network.tls import CERTIFICATE, handshake_fault
@@ -30,8 +31,8 @@ PING_SECONDS = 15
 WRITE_BYTES = 64 * 1024
 """Most that is handed to the system at once, unless one message alone is larger."""
 
-NONSENSE = (ValueError, TypeError)
-"""What the driver raises when something else is said to it than servers say."""
+TURN_MESSAGES = 256
+"""How many messages are taken in before everybody else on the loop has a turn."""
 
 _ERRNO = re.compile(r"\[Errno (\d{1,6})\]")
 _DENIED = "permissions violation"
@@ -54,6 +55,74 @@ class Limits:
     """What their payloads may come to."""
 
 
+class NatsMessage(NamedTuple):
+    """What arrived, as it stood on the wire."""
+
+    data: bytes
+    subject: bytes
+    reply: bytes
+    headers: bytes | None
+
+
+class NoAgreement(errors.Error):
+    """One side wants TLS and the other does not."""
+
+
+class Driver(Client):
+    """nats-py's, for one connection: agrees on TLS before anything is said, and hands its messages on."""
+
+    def __init__(self, server: NatsServer) -> None:
+        super().__init__()
+        self.server = server
+        self.take: Callable[[NatsMessage], None] = lambda _: None
+        self.has_begun_tls = False
+        self._until_turn = TURN_MESSAGES
+
+    @property
+    def ssl_context(self) -> ssl.SSLContext:
+        """What TLS is made with. The client asks for it when the server asks for TLS."""
+        if not self.server.tls:
+            raise NoAgreement(f"{self.server.where} asks for TLS, and the connection is without")
+        self.has_begun_tls = True
+        return super().ssl_context
+
+    def shown(self, credential: str | None) -> Callable[[], str] | None:
+        """Return what gives a credential when the client signs in; over TLS, if it is to be.
+
+        The client would go on without when the server does not ask for TLS, and say all in clear.
+        """
+        if credential is None:
+            return None
+
+        def show() -> str:
+            self.agree()
+            return credential
+
+        return show
+
+    def agree(self) -> None:
+        """Raise `NoAgreement` if TLS is wanted here and has not begun."""
+        if self.server.tls and not self.has_begun_tls:
+            raise NoAgreement(
+                f"{self.server.where} does not ask for TLS, and the connection is not made without"
+            )
+
+    async def _process_msg(
+        self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes | None
+    ) -> None:
+        """Hand on what arrived.
+
+        Private: a callback gets one of several headers by one name; the client ends without a word on
+        a subject that is not UTF-8, and anybody may publish to one; and by way of its queue and a task
+        a message takes half as long again.
+        """
+        self.take(NatsMessage(data, subject, reply, headers))
+        self._until_turn -= 1
+        if not self._until_turn:
+            self._until_turn = TURN_MESSAGES
+            await asyncio.sleep(0)
+
+
 class NatsClient:
     """A connection that tells when it is over, and whose confirmations can be relied on."""
 
@@ -68,20 +137,10 @@ class NatsClient:
         """What the server did not permit, in its words."""
         self.last_words = ""
         """What it said before it hung up; empty if it just did."""
-        self._driver = Driver(server)
+        self.driver = Driver(server)
         self._failures: list[Exception] = []
         self._ctx, self._limits, self._news = ctx, limits, news
         self._waiting: asyncio.Timeout | None = None
-
-    @property
-    def has_begun_tls(self) -> bool:
-        """Whether the server has asked for TLS, and may have got it."""
-        return self._driver.has_begun_tls
-
-    @property
-    def max_payload(self) -> int:
-        """Bytes of the largest message that the server takes."""
-        return self._driver.max_payload
 
     def words(self, cause: object) -> str:
         """Return what the server or its client says, as part of a sentence of ours."""
@@ -93,7 +152,7 @@ class NatsClient:
         Raises:
             errors.Error, OSError: it did not work; what is left of it has to be closed.
         """
-        server, driver, ctx = self.server, self._driver, self._ctx
+        server, driver, ctx = self.server, self.driver, self._ctx
         try:
             await driver.connect(
                 f"nats://{server.where}",
@@ -118,9 +177,8 @@ class NatsClient:
             )
         except errors.NoServersError:
             raise self._failures[-1] from None
-        if (
-            not driver.is_connected
-        ):  # it hung up in the middle, which the client takes for a success
+        # It may have hung up in the middle, which the client takes for a success.
+        if not driver.is_connected:
             raise ConnectionResetError
         driver.agree()
 
@@ -131,9 +189,9 @@ class NatsClient:
             Unreachable: the server did not confirm.
             BuildRefused: it does not permit it.
         """
-        self._driver.take = take
+        self.driver.take = take
         async with self._confirming("the subscription"):
-            await self._driver.subscribe(subject)
+            await self.driver.subscribe(subject)
         if self.denied:
             raise turned_away(f"{self.server.where} does not permit it: {self.denied}")
 
@@ -152,7 +210,7 @@ class NatsClient:
             for portion in portions(bodies, WRITE_BYTES):
                 lines = b"".join([b"%b%d\r\n%b\r\n" % (head, len(body), body) for body in portion])
                 # Private: `publish` takes three times as long, a fifth of all that is done for a message.
-                await self._driver._send_command(lines)
+                await self.driver._send_command(lines)
                 self._go_on()
         if self.denied:
             raise BatchFailed(f"{self.server.where} does not permit it: {self.denied}")
@@ -161,18 +219,17 @@ class NatsClient:
         """Close at once, whether or not somebody is there: what counts has been confirmed."""
         with suppress(TimeoutError, OSError, errors.Error):
             async with self._ctx.clock.timeout(self._limits.close_seconds):
-                await self._driver.close()
+                await self.driver.close()
 
     @asynccontextmanager
     async def _confirming(self, what: str) -> AsyncIterator[None]:
         """Send something, and return when the server has dealt with it. Raises Unreachable."""
         try:
-            with self._ctx.clock.outside():
-                async with self._ctx.clock.timeout(self._limits.confirm_seconds) as self._waiting:
-                    yield
-                    self._go_on()
-                    # Not `flush`, which returns without an answer if nobody reads any more.
-                    await self._driver.rtt(ceil(2 * self._limits.confirm_seconds))
+            async with self._ctx.clock.within(self._limits.confirm_seconds) as self._waiting:
+                yield
+                self._go_on()
+                # Not `flush`, which returns without an answer if nobody reads any more.
+                await self.driver.rtt(ceil(2 * self._limits.confirm_seconds))
         except (errors.Error, OSError) as cause:
             why = f"nothing within {self._limits.confirm_seconds:g} s"
             if self.is_over:
@@ -195,12 +252,12 @@ class NatsClient:
         if _DENIED in str(cause):
             self.denied = self.words(cause)
             self._news(self)
-        elif not self._driver.is_connecting:
+        elif not self.driver.is_connecting:
             await self._lost()
 
     async def _lost(self) -> None:
         """Note that the connection is over, and what the server said before."""
-        said = self._driver.last_error
+        said = self.driver.last_error
         if not self.is_over and type(said) is errors.Error:
             self.last_words = self.words(said)
         self.is_over = True
@@ -225,8 +282,7 @@ class NatsServers:
     ) -> None:
         self.where = ", ".join(server.where for server in servers)
         self.limits = limits
-        self._servers = servers
-        self._tls, self._ctx = tls, ctx
+        self._servers, self._tls, self._ctx = servers, tls, ctx
         self._seconds = limits.connect_seconds / len(servers)
 
     async def connect(self, news: Callable[[NatsClient], None] = lambda _: None) -> NatsClient:
@@ -238,70 +294,69 @@ class NatsServers:
         """
         refusals, silences = list[BuildRefused](), list[Unreachable]()
         for server in self._servers:
+            client = NatsClient(server, self._ctx, self.limits, news)
             try:
-                return await self._connect(NatsClient(server, self._ctx, self.limits, news))
-            except BuildRefused as cause:
-                refusals.append(cause)
-            except Unreachable as cause:
-                silences.append(cause)
-        if refusals:
-            raise refusals[0]
-        raise Unreachable("; ".join(map(str, silences)))
-
-    async def _connect(self, client: NatsClient) -> NatsClient:
-        try:
-            with self._ctx.clock.outside():
-                async with self._ctx.clock.timeout(self._seconds):
+                async with self._ctx.clock.within(self._seconds):
                     await client.open(self._tls, self._seconds)
-        except (errors.Error, OSError, *NONSENSE) as cause:
-            await client.end()
-            raise self._told(client, cause) from cause
-        except BaseException:
-            await client.end()
-            raise
-        return client
+            except BaseException as cause:
+                await client.end()
+                match self._told(client, cause):
+                    case BuildRefused() as refusal:
+                        refusals.append(refusal)
+                    case Unreachable() as silence:
+                        silences.append(silence)
+                    case _:
+                        raise
+            else:
+                return client
+        raise refusals[0] if refusals else Unreachable("; ".join(map(str, silences)))
 
-    def _told(self, client: NatsClient, cause: Exception) -> Exception:
-        """Return what to tell of a server that could not be connected to."""
-        where = client.server.where
+    def _told(self, client: NatsClient, cause: BaseException) -> Exception | None:
+        """Return what to tell of a server that could not be connected to; None: it is not the server."""
+        where, words = client.server.where, client.words(cause)
         if fault := _tls_fault(client, cause):
             return turned_away(fault)
-        if type(cause) is UnicodeError:  # from the encoding of names that are too long
-            return Unreachable(f"{where} does not answer: {_UNKNOWN}")
-        words = client.words(cause)
-        if isinstance(cause, NONSENSE) or "INFO" in words:
-            return Unreachable(f"{where} does not answer as a NATS server does")
-        if isinstance(cause, errors.Error):
-            if "auth" in words.lower():
+        match cause:
+            case UnicodeError() if type(cause) is UnicodeError:  # names that are too long
+                why = _UNKNOWN
+            case ValueError() | TypeError():
+                return Unreachable(f"{where} does not answer as a NATS server does")
+            case errors.Error() | OSError() if "INFO" in words:
+                return Unreachable(f"{where} does not answer as a NATS server does")
+            case errors.Error() if "auth" in words.lower():
                 return turned_away(f"{where} turns the connection away: {words}", EXPECTED)
-            return Unreachable(f"{where} does not take the connection: {words}")
-        if isinstance(cause, TimeoutError):
-            return Unreachable(f"{where} does not answer: nothing within {self._seconds:g} s")
-        return Unreachable(f"{where} does not answer: {_reason(cause)}")
+            case errors.Error():
+                return Unreachable(f"{where} does not take the connection: {words}")
+            case TimeoutError():
+                why = f"nothing within {self._seconds:g} s"
+            case OSError():
+                why = _reason(cause)
+            case _:
+                return None
+        return Unreachable(f"{where} does not answer: {why}")
 
 
-def _tls_fault(client: NatsClient, cause: Exception) -> str | None:
+def _tls_fault(client: NatsClient, cause: BaseException) -> str | None:
     """Return why TLS as configured cannot work with a server; None if it is not to blame."""
     where = client.server.where
-    if isinstance(cause, NoAgreement):
-        return str(cause)
-    if isinstance(cause, ssl.SSLError) and not isinstance(cause, ssl.SSLEOFError):
-        return handshake_fault(where, cause)
-    # TLS 1.3 tells a client afterwards, or just hangs up.
-    if client.has_begun_tls and isinstance(cause, ssl.SSLEOFError | ConnectionError):
-        return f"{where} hangs up after the TLS handshake: {CERTIFICATE}"
+    match cause:
+        case NoAgreement():
+            return str(cause)
+        case ssl.SSLEOFError() | ConnectionError() if client.driver.has_begun_tls:
+            # TLS 1.3 tells a client afterwards, or just hangs up.
+            return f"{where} hangs up after the TLS handshake: {CERTIFICATE}"
+        case ssl.SSLError() if not isinstance(cause, ssl.SSLEOFError):
+            return handshake_fault(where, cause)
     return None
 
 
-def _reason(cause: Exception) -> str:
+def _reason(cause: OSError) -> str:
     """Return why there is no connection: in the system's words, without those of a library."""
-    number = cause.errno if isinstance(cause, OSError) else None
     if isinstance(cause, ConnectionResetError | ssl.SSLEOFError):
         return "it hung up"
+    number = cause.errno
     if number is None and (found := _ERRNO.search(str(cause))):  # several addresses, several faults
         number = int(found[1])
-    if number is not None and number < 0:  # so are those of name resolution
-        return _UNKNOWN
     if number is None:
-        return str(getattr(cause, "strerror", None) or cause).lower()
-    return os.strerror(number).lower()
+        return str(cause.strerror or cause).lower()
+    return _UNKNOWN if number < 0 else os.strerror(number).lower()  # names have numbers below 0

@@ -62,7 +62,7 @@ class NatsSink(AwaitingSink):
 
         It is handed the messages of one batch in order, so many in all.
         """
-        most, places = client.max_payload, itertools.count(1)
+        most, places = client.driver.max_payload, itertools.count(1)
 
         def check(bodies: list[bytes]) -> None:
             for body, place in zip(bodies, places, strict=False):

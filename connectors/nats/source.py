@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.edges import Arrival, Source
+from headrace.compiler.edges import Arrival
 from headrace.compiler.errors import BatchFailed, Unreachable
-from headrace.connectors.nats.connection import NatsClient, NatsServers
-from headrace.connectors.nats.nats_driver import NatsMessage
-from headrace.connectors.network.arrivals import Arrivals
+from headrace.connectors.nats.connection import NatsClient, NatsMessage, NatsServers
+from headrace.connectors.network.arrivals import Arrivals, PushedSource
+
+if TYPE_CHECKING:
+    from headrace.connectors.nats import NatsInput
 
 
-class NatsSource(Source):
+class NatsSource(PushedSource):
     """A subscription for as long as its connection lives, and what it brought and nobody has read."""
 
-    connects: ClassVar[bool] = True
-
-    def __init__(
-        self, servers: NatsServers, connection: str, subject: str, max_batch: int, ctx: Context
-    ) -> None:
-        self.max_batch = max_batch
-        self._servers, self._ctx = servers, ctx
-        self._connection, self._subject = connection, subject
-        self._arrivals: Arrivals | None = None
+    def __init__(self, config: NatsInput, servers: NatsServers, ctx: Context) -> None:
+        super().__init__(config.max_batch)
+        self._config, self._servers, self._ctx = config, servers, ctx
         self._bytes = 0
-        self._was_connected = self._is_stopping = False
+        self._was_connected = False
 
     async def read(self) -> AsyncGenerator[Sequence[Arrival], None]:
         """Subscribe, and yield what arrives; when it is to stop, what has arrived by then."""
-        arrivals = Arrivals(self._servers.limits.waiting_messages)
+        arrivals = Arrivals[Arrival](self._servers.limits.waiting_messages)
         client = await self._subscribed(arrivals)
         try:
             self._arrivals, self._was_connected = arrivals, True
@@ -46,33 +42,20 @@ class NatsSource(Source):
     def describe(self, origin: NatsMessage) -> dict[str, Any]:
         """Return what an envelope shows of a message."""
         return {
-            "connection": self._connection,
+            "connection": self._config.connection,
             "subject": origin.subject.decode(errors="replace"),
             "reply": origin.reply.decode(errors="replace") or None,
             "headers": _headers(origin.headers or b""),
         }
 
-    def stop(self) -> bool:
-        """Take no more; what has arrived is read out, because it does not come again."""
-        self._is_stopping = True
-        if self._arrivals is None:
-            return False
-        self._arrivals.wake()
-        return True
-
-    def close(self) -> int:
-        """Return how many batches have arrived that nobody will read."""
-        waiting = 0 if self._arrivals is None else len(self._arrivals)
-        return -(-waiting // max(self.max_batch, 1))
-
-    async def _subscribed(self, arrivals: Arrivals) -> NatsClient:
+    async def _subscribed(self, arrivals: Arrivals[Arrival]) -> NatsClient:
         """Return a connection whose messages are put among the arrivals, while there is room."""
         try:
             client = await self._servers.connect(
                 lambda client: arrivals.break_off(self._broken(client))
             )
             try:
-                await client.listen(self._subject, self._taking(arrivals))
+                await client.listen(self._config.subject, self._taking(arrivals))
             except BaseException:
                 await client.end()
                 raise
@@ -82,7 +65,7 @@ class NatsSource(Source):
             raise
         return client
 
-    def _taking(self, arrivals: Arrivals) -> Callable[[NatsMessage], None]:
+    def _taking(self, arrivals: Arrivals[Arrival]) -> Callable[[NatsMessage], None]:
         """Return what takes a message, or counts it as dropped."""
         limits, put, fail = self._servers.limits, arrivals.put, self._ctx.fail
         dropped = (

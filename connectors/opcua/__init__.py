@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headrace.compiler.component.buildcontext import Context
@@ -27,11 +26,12 @@ from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.structures import ListOf, RecordOf
 from headrace.compiler.text.diagnostics import Codes, Fault, shown
 from headrace.connectors.disk.paths import FilePath
+from headrace.connectors.network.refusal import half_credential, unusable
 from headrace.connectors.opcua.nodes import FORMS, Node, NodeKey
 
 if TYPE_CHECKING:
     from headrace.connectors.opcua.connection import Limits
-    from headrace.connectors.opcua.security import OpcuaServer, Security
+    from headrace.connectors.opcua.login import OpcuaServer
 
 CODES: Codes = {
     "not-a-node": "A node id is not written as OPC UA servers write them.",
@@ -133,45 +133,33 @@ class OpcuaConnection(Connection, kind="opcua", listed=9, elsewhere="opc opc_ua"
 
     def rules(self) -> Iterator[Fault]:
         """Refuse an endpoint that cannot be one, and options that miss others."""
-        if "${" not in self.endpoint.template and (wrong := objection(self.endpoint.template)):
-            yield _not_a_url(wrong, "endpoint")
+        if "${" not in self.endpoint.template:
+            try:
+                dialled(self.endpoint.template)
+            except ValueError as wrong:
+                yield Fault("not-a-url", str(wrong), None, URL_FORM, path=("endpoint",))
         if self.security_policy == "None":
+            besides = "a 'security_policy' beside it"
             for name in OF_POLICY:
                 if getattr(self, name) is not None:
-                    yield _conflict(
-                        name,
-                        f"'{name}' means nothing without a security policy",
-                        "a 'security_policy' beside it",
-                    )
+                    message = f"'{name}' means nothing without a security policy"
+                    yield Fault("conflict", message, None, besides, path=(name,))
             if self.server_certificate is not None and self.username is None:
-                yield _conflict(
-                    "server_certificate",
+                message = (
                     "'server_certificate' protects nothing: there is neither a security policy nor"
-                    " a password",
-                    "a 'security_policy' beside it",
+                    " a password"
                 )
+                yield Fault("conflict", message, None, besides, path=("server_certificate",))
             return
         for name in ("certificate", "private_key"):
             if getattr(self, name) is None:
-                yield _conflict(
-                    "security_policy",
-                    f"the security policy {self.security_policy} needs a '{name}'",
-                    "'certificate' and 'private_key' beside it",
-                )
+                message = f"the security policy {self.security_policy} needs a '{name}'"
+                expected = "'certificate' and 'private_key' beside it"
+                yield Fault("conflict", message, None, expected, path=("security_policy",))
 
     def examine(self, context: CheckContext) -> Iterator[Fault]:
         """Tell of half a credential."""
-        yield from self._halves(at="username" if self.password is None else "password")
-
-    def _halves(self, at: str) -> Iterator[Fault]:
-        """Yield what is wrong when one of user and password is given."""
-        if (self.username is None) is (self.password is None):
-            return
-        given, missing = ("username", "password")
-        if self.username is None:
-            given, missing = missing, given
-        message = f"the connection has a '{given}' and no '{missing}'"
-        yield _conflict(at, message, "both of them, or neither")
+        yield from half_credential(self)
 
     def server(self, ctx: Context) -> OpcuaServer:
         """Return the server, with the secrets resolved and the files read.
@@ -179,19 +167,19 @@ class OpcuaConnection(Connection, kind="opcua", listed=9, elsewhere="opc opc_ua"
         Raises:
             BuildRefused: a secret does not resolve, a file is unusable, or half a credential is given.
         """
-        from headrace.connectors.opcua.security import OpcuaServer, pinned
+        from headrace.connectors.opcua.login import OpcuaServer, pinned, security
 
-        for fault in self._halves(at="connection"):
+        for fault in half_credential(self, at="connection"):
             raise BuildRefused(fault)
-        if wrong := objection(text := ctx.resolve(self.endpoint)):
-            raise BuildRefused(_not_a_url(wrong, "connection"))
-        url, where = dialled(text)
+        try:
+            url, where = dialled(ctx.resolve(self.endpoint))
+        except ValueError as wrong:
+            raise unusable("not-a-url", str(wrong), URL_FORM) from None
         file = self.server_certificate
-        for each in (file, self.certificate, self.private_key):
-            if each is not None:
-                ctx.reads(each)
-        security = self._security(ctx)
-        if security is not None and file is None:
+        for each in filter(None, (file, self.certificate, self.private_key)):
+            ctx.reads(each)
+        secured = security(self, ctx)
+        if secured is not None and file is None:
             ctx.warn(
                 f"the certificate of {where} is not verified: name it as 'server_certificate' in the"
                 " connection, so that nobody else can pass for it"
@@ -199,58 +187,32 @@ class OpcuaConnection(Connection, kind="opcua", listed=9, elsewhere="opc opc_ua"
         return OpcuaServer(
             url,
             where,
+            ctx,
             username=None if self.username is None else ctx.resolve(self.username),
             password=None if self.password is None else ctx.resolve(self.password),
-            security=security,
-            certificate=None if file is None else pinned(ctx.base or Path(), file),
+            security=secured,
+            certificate=None if file is None else pinned(file, ctx),
         )
-
-    def _security(self, ctx: Context) -> Security | None:
-        from headrace.connectors.opcua.security import security
-
-        if self.certificate is None or self.private_key is None:
-            return None
-        return security(
-            self.security_policy,
-            self.security_mode or "SignAndEncrypt",
-            base=ctx.base or Path(),
-            certificate=self.certificate,
-            private_key=self.private_key,
-            application_uri=self.application_uri,
-            now=ctx.clock.now(),
-        )
-
-
-def objection(text: str) -> str | None:
-    """Return what is wrong with a url, without any of it: it may hold a secret."""
-    if not text.startswith(_SCHEME):
-        return f"it does not begin with {_SCHEME}"
-    parts = _URL.fullmatch(text)
-    if parts is None:
-        if "@" in text:
-            return "it holds an '@': the user and the password are keys of their own"
-        return "its host or its port is malformed, or something else than a path follows"
-    if parts["port"] is not None and not 0 < int(parts["port"]) < 65536:
-        return "its port is not a number from 1 to 65535"
-    return None
 
 
 def dialled(text: str) -> tuple[str, str]:
-    """Return a url to which there is no `objection` with its port, and its host and port."""
+    """Return a url with its port, and its host and port.
+
+    Raises: ValueError with what is wrong, without any of the url: it may hold a secret.
+    """
     parts = _URL.fullmatch(text)
-    assert parts is not None
-    where = f"{parts['host']}:{parts['port'] or PORT}"
-    return f"{_SCHEME}{where}{parts['path'] or ''}", where
-
-
-def _not_a_url(wrong: str, at: str) -> Fault:
-    return Fault(
-        "not-a-url", f"this is no url of an OPC UA server: {wrong}", None, URL_FORM, path=(at,)
-    )
-
-
-def _conflict(at: str, what: str, expected: str) -> Fault:
-    return Fault("conflict", what, expected=expected, path=(at,))
+    if not text.startswith(_SCHEME):
+        wrong = f"it does not begin with {_SCHEME}"
+    elif parts is None and "@" in text:
+        wrong = "it holds an '@': the user and the password are keys of their own"
+    elif parts is None:
+        wrong = "its host or its port is malformed, or something else than a path follows"
+    elif parts["port"] is not None and not 0 < int(parts["port"]) < 65536:
+        wrong = "its port is not a number from 1 to 65535"
+    else:
+        where = f"{parts['host']}:{parts['port'] or PORT}"
+        return f"{_SCHEME}{where}{parts['path'] or ''}", where
+    raise ValueError(f"this is no url of an OPC UA server: {wrong}")
 
 
 class ListedNode(Record):
@@ -361,24 +323,11 @@ class OpcuaInput(Input, kind="opcua", listed=8, elsewhere="opc opc_ua"):
         """Look up the connection, with its files; the pump connects."""
         from headrace.connectors.opcua.connection import Limits
         from headrace.connectors.opcua.source import OpcuaSource
-        from headrace.connectors.opcua.subscription import Watching
 
         server = ctx.connection(OpcuaConnection, self.connection).server(ctx)
-        browse = self.browse
-        watching = Watching(
-            nodes=self._listed(),
-            root=None if browse is None else NodeKey.of(browse.root),
-            depth=0 if browse is None else browse.depth,
-            publish_interval_ms=self.publish_interval_ms,
-            sampling_interval_ms=self.sampling_interval_ms,
-            queue_size=max(self.queue_size, 1),
-            deadband=float(self.deadband or 0),
-        )
-        return OpcuaSource(
-            server, watching, self.connection, self.max_batch, ctx, limits or Limits()
-        )
+        return OpcuaSource(self, server, ctx, limits or Limits())
 
-    def _listed(self) -> list[Node]:
+    def listed_nodes(self) -> list[Node]:
         """Return the listed nodes, each once."""
         found: dict[NodeKey, Node] = {}
         for each in self.nodes:

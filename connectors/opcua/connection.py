@@ -24,7 +24,7 @@ from asyncua.ua.ua_binary import nodeid_from_binary, struct_from_binary
 from asyncua.ua.uaerrors import BadSecurityChecksFailed, BadTooManyOperations, UaError
 
 from headrace.compiler.clock import Clock
-from headrace.connectors.opcua.login import Login, Shortfall
+from headrace.connectors.opcua.login import OpcuaServer, Shortfall
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -115,12 +115,10 @@ class OpcuaClient(Client):
     uaclient: _Transport
     security_policy: Any
 
-    def __init__(self, login: Login, limits: Limits) -> None:
-        super().__init__(
-            login.server.url, limits.dial_seconds, watchdog_intervall=limits.probe_seconds
-        )
-        self.login, self.clock, self.limits = login, login.ctx.clock, limits
-        self.uaclient = _Transport(f"headrace-{login.ctx.pipeline}", limits, self.clock)
+    def __init__(self, server: OpcuaServer, limits: Limits) -> None:
+        super().__init__(server.url, limits.dial_seconds, watchdog_intervall=limits.probe_seconds)
+        self.login, self.clock, self.limits = server, server.ctx.clock, limits
+        self.uaclient = _Transport(f"headrace-{server.ctx.pipeline}", limits, self.clock)
         self.nodes = Shortcuts(self.uaclient.session)
         self.name = self.description = "headrace"
         self.application_uri = self.product_uri = APPLICATION
@@ -147,13 +145,12 @@ class OpcuaClient(Client):
             lost(cause)
 
         self.connection_lost_callback = gone
-        security = self.login.server.security
-        if security is not None:
+        if (security := self.login.security) is not None:
             shown = self.login.endpoint(await self.endpoints()).ServerCertificate
             if not shown:
                 raise Shortfall("shows no certificate")
             self.application_uri = security.application_uri
-            self.security_policy = self.login.policy(shown)
+            self.security_policy = security.channel(shown)
             self.uaclient.set_security(self.security_policy)
             self.login.check_server(self.security_policy.peer_certificate)
         await self.connect()
@@ -182,10 +179,10 @@ class OpcuaClient(Client):
         self.login.check_server(channel.peer_certificate)
         endpoint = self.find_endpoint(created.ServerEndpoints, channel.Mode, channel.URI)
         self.identities = endpoint.UserIdentityTokens or ()
-        user, password = self.login.credential(self.identities)
-        if user is not None and password is not None:
-            self.set_user(user)
-            self.set_password(password)
+        self.login.check_credential(self.identities)
+        if self.login.username is not None and self.login.password is not None:
+            self.set_user(self.login.username)
+            self.set_password(self.login.password)
         return created
 
     def server_policy(self, token_type: ua.UserTokenType) -> ua.UserTokenPolicy:

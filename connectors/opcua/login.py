@@ -1,9 +1,12 @@
-"""Getting in at an OPC UA server: who it is, who we are, and what it says when it says no."""
+"""Getting in at an OPC UA server: who it is, who we are, how the channel is secured, and how it says no."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from asyncua import ua
 from asyncua.crypto import security_policies
@@ -12,12 +15,18 @@ from asyncua.crypto.uacrypto import (  # type: ignore[attr-defined]
     InvalidSignature,
     x509_from_der,
 )
-from asyncua.ua.status_codes import code_to_name_doc
 from asyncua.ua.uaerrors import UaStatusCodeError
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.connectors.network.refusal import turned_away
-from headrace.connectors.opcua.security import OpcuaServer
+from headrace.connectors.network.refusal import turned_away, unusable
+from headrace.connectors.network.tls import readable
+from headrace.connectors.opcua.notifications import STATUSES
+
+if TYPE_CHECKING:
+    from headrace.connectors.opcua import OpcuaConnection
 
 POLICIES: dict[str, type[SecurityPolicy]] = {
     "None": security_policies.SecurityPolicyNone,
@@ -52,33 +61,51 @@ class SubscriptionEnded(Exception):
     """The server has ended a subscription; the text is the status that it gave."""
 
 
-class Login:
-    """What is to be agreed on with a server, for one component."""
+@dataclass(frozen=True)
+class Security:
+    """A policy that is not `None`, with what it needs of us."""
 
-    def __init__(self, server: OpcuaServer, ctx: Context) -> None:
-        self.server, self.where, self.ctx = server, server.where, ctx
+    policy: str
+    mode: str
+    certificates: tuple[x509.Certificate, ...]
+    """Ours, then those of who signed it."""
+    private_key: RSAPrivateKey = field(repr=False)
+    application_uri: str
 
-    @property
-    def wanted(self) -> str:
-        """Policy and mode of the channel."""
-        security = self.server.security
-        return "None" if security is None else f"{security.policy} / {security.mode}"
-
-    def policy(self, certificate: bytes) -> SecurityPolicy:
+    def channel(self, certificate: bytes) -> SecurityPolicy:
         """Return what secures a channel to the owner of a certificate, the first of a chain.
 
         Raises: ValueError if it is no certificate.
         """
-        security = self.server.security
-        assert security is not None
-        ours, *chain = security.certificates
+        ours, *chain = self.certificates
         peer = x509_from_der(certificate)  # type: ignore[no-untyped-call]
-        make = POLICIES[security.policy]
-        return make(peer, ours, security.private_key, MODES[security.mode], host_cert_chain=chain)
+        make, mode = POLICIES[self.policy], MODES[self.mode]
+        return make(peer, ours, self.private_key, mode, host_cert_chain=chain)
+
+
+@dataclass(frozen=True)
+class OpcuaServer:
+    """A server, what we show it, and what is to be agreed on with it, for one component."""
+
+    url: str = field(repr=False)
+    where: str
+    """Its host and port: what texts call it."""
+    ctx: Context = field(repr=False)
+    username: str | None = field(default=None, repr=False)
+    password: str | None = field(default=None, repr=False)
+    security: Security | None = field(default=None, repr=False)
+    certificate: bytes | None = field(default=None, repr=False)
+    """The only certificate that it may have, in DER."""
+
+    @property
+    def wanted(self) -> str:
+        """Policy and mode of the channel."""
+        security = self.security
+        return "None" if security is None else f"{security.policy} / {security.mode}"
 
     def check_server(self, certificate: bytes | None) -> None:
         """Refuse a server with another certificate than the one that is known."""
-        if self.server.certificate not in (None, certificate):
+        if self.certificate not in (None, certificate):
             raise turned_away(
                 f"{self.where} shows another certificate than that in 'server_certificate'"
             )
@@ -96,19 +123,18 @@ class Login:
             )
         return offers[self.wanted]
 
-    def credential(self, policies: Sequence[ua.UserTokenPolicy]) -> tuple[str | None, str | None]:
-        """Return user and password, if the server takes what we have to show."""
-        kinds = {policy.TokenType for policy in policies or ()}
-        if self.server.username is None and kinds and ua.UserTokenType.Anonymous not in kinds:
+    def check_credential(self, policies: Sequence[ua.UserTokenPolicy]) -> None:
+        """Refuse a server that does not take what we have to show."""
+        kinds = {policy.TokenType for policy in policies}
+        if self.username is None and kinds and ua.UserTokenType.Anonymous not in kinds:
             raise turned_away(
                 f"{self.where} lets nobody in without a user",
                 "'username' and 'password' in the connection",
             )
-        if self.server.username is not None and ua.UserTokenType.UserName not in kinds:
+        if self.username is not None and ua.UserTokenType.UserName not in kinds:
             raise turned_away(
                 f"{self.where} takes no user names", "a connection without 'username'"
             )
-        return self.server.username, self.server.password
 
     def token_policy(
         self,
@@ -123,13 +149,7 @@ class Login:
         a password that goes out in the clear is warned of.
         """
         offered = [
-            ua.UserTokenPolicy(
-                each.PolicyId,
-                each.TokenType,
-                each.IssuedTokenType,
-                each.IssuerEndpointUrl,
-                each.SecurityPolicyUri or of_channel,
-            )
+            replace(each, SecurityPolicyUri=each.SecurityPolicyUri or of_channel)
             for each in policies
             if each.TokenType == token_type
         ]
@@ -160,19 +180,15 @@ class Login:
             return turned_away(f"{self.where} does not have the key of the certificate it shows")
         if not isinstance(cause, UaStatusCodeError):
             return None
-        name = named(cause)
+        name = STATUSES[cause.code][0]
         if name in _CREDENTIAL:
-            who = (
-                "anybody without a user"
-                if self.server.username is None
-                else "this user and password"
-            )
+            who = "anybody without a user" if self.username is None else "this user and password"
             return turned_away(f"{self.where} does not let in {who} ({name})")
         if name in _SECURITY:
             return turned_away(f"{self.where} does not take the security '{self.wanted}' ({name})")
         if name in _URL:
             return turned_away(f"{self.where} has no endpoint at the path of this url ({name})")
-        if self.server.security and (
+        if self.security and (
             name.startswith("BadCertificate") or name == "BadSecurityChecksFailed"
         ):
             return turned_away(
@@ -190,37 +206,126 @@ def _described(endpoint: ua.EndpointDescription) -> str:
     return f"{name} / {_MODE_NAMES.get(endpoint.SecurityMode, endpoint.SecurityMode)}"
 
 
-def named(cause: UaStatusCodeError) -> str:
-    """Return the name of a status that a server answered with."""
-    known = code_to_name_doc.get(cause.code & 0xFFFF_0000)
-    return known[0] if known else f"0x{cause.code:08X}"
-
-
 def reason(cause: Exception) -> str:
     """Return why a server could not be reached, as what comes behind its name."""
-    if isinstance(cause, Shortfall):
-        return str(cause)
-    if isinstance(cause, UaStatusCodeError):
-        return f"does not take the connection ({named(cause)})"
-    if isinstance(cause, ConnectionRefusedError):
-        return "does not answer: connection refused"
-    if isinstance(cause, TimeoutError):
-        return "does not answer in time"
-    if isinstance(cause, ConnectionError):
-        return "hangs up"
-    if isinstance(cause, OSError):
-        number = cause.errno or 0
-        why = os.strerror(number).lower() if number > 0 else "the host name cannot be resolved"
-        return f"does not answer: {why}"
+    match cause:
+        case Shortfall():
+            return str(cause)
+        case UaStatusCodeError():
+            return f"does not take the connection ({STATUSES[cause.code][0]})"
+        case ConnectionRefusedError():
+            return "does not answer: connection refused"
+        case TimeoutError():
+            return "does not answer in time"
+        case ConnectionError():
+            return "hangs up"
+        case OSError():
+            number = cause.errno or 0
+            why = os.strerror(number).lower() if number > 0 else "the host name cannot be resolved"
+            return f"does not answer: {why}"
     return "does not answer as an OPC UA server does"
 
 
 def ended(cause: Exception) -> str:
     """Return how a connection ended that was there, as what comes behind the name of the server."""
-    if isinstance(cause, SubscriptionEnded):
-        return f"ended the subscription ({cause})"
-    if isinstance(cause, UaStatusCodeError):
-        return f"ended the session ({named(cause)})"
-    if isinstance(cause, TimeoutError):
-        return "does not answer any more"
+    match cause:
+        case SubscriptionEnded():
+            return f"ended the subscription ({cause})"
+        case UaStatusCodeError():
+            return f"ended the session ({STATUSES[cause.code][0]})"
+        case TimeoutError():
+            return "does not answer any more"
     return "hung up" if isinstance(cause, OSError) else "sent what cannot be read"
+
+
+def security(connection: OpcuaConnection, ctx: Context) -> Security | None:
+    """Read the files of a connection and return how it is secured, if it is.
+
+    Raises:
+        BuildRefused: a file cannot be read or holds something else, or they do not fit each other.
+    """
+    file, key_file = connection.certificate, connection.private_key
+    if file is None or key_file is None:
+        return None
+    base = ctx.base or Path()
+    certificates = _certificates(base, file)
+    key = _key(base, key_file)
+    ours = certificates[0]
+    if ours.public_key() != key.public_key():
+        message = f"the key in '{key_file}' is not that of the certificate '{file}'"
+        raise unusable("conflict", message)
+    begins, ends = ours.not_valid_before_utc, ours.not_valid_after_utc
+    if not begins <= ctx.clock.now() <= ends:
+        message = f"the certificate '{file}' is valid from {begins:%Y-%m-%d} to {ends:%Y-%m-%d}"
+        raise unusable("conflict", message)
+    uri = _application_uri(ours, file, connection.application_uri)
+    mode = connection.security_mode or "SignAndEncrypt"
+    return Security(connection.security_policy, mode, certificates, key, uri)
+
+
+def pinned(file: str, ctx: Context) -> bytes:
+    """Return the certificate in a file, as a server shows it."""
+    return _certificates(ctx.base or Path(), file)[0].public_bytes(serialization.Encoding.DER)
+
+
+def _certificates(base: Path, file: str) -> tuple[x509.Certificate, ...]:
+    """Return the certificates of a file: one in DER, any number in PEM."""
+    content = _content(base, file)
+    try:
+        if b"-----BEGIN" in content:
+            found = x509.load_pem_x509_certificates(content)
+        else:
+            found = [x509.load_der_x509_certificate(content)]
+        if not isinstance(found[0].public_key(), RSAPublicKey):
+            raise unusable("unreadable-file", f"the certificate '{file}' is not of an RSA key")
+    except ValueError:
+        raise unusable(
+            "unreadable-file", f"'{file}' holds no certificate in PEM or DER format"
+        ) from None
+    return tuple(found)
+
+
+def _key(base: Path, file: str) -> RSAPrivateKey:
+    content = _content(base, file)
+    is_pem = b"-----BEGIN" in content
+    load = serialization.load_pem_private_key if is_pem else serialization.load_der_private_key
+    try:
+        key = load(content, password=None)
+    except TypeError:
+        raise unusable(
+            "unreadable-file", f"the key in '{file}' is locked with a password"
+        ) from None
+    except ValueError:
+        raise unusable(
+            "unreadable-file", f"'{file}' holds no private key in PEM or DER format"
+        ) from None
+    if not isinstance(key, RSAPrivateKey):
+        raise unusable("unreadable-file", f"'{file}' holds a key that is not of RSA")
+    return key
+
+
+def _application_uri(ours: x509.Certificate, file: str, wanted: str | None) -> str:
+    """Return the name of our application, which servers compare with the certificate."""
+    names = [
+        name
+        for extension in ours.extensions
+        if isinstance(extension.value, x509.SubjectAlternativeName)
+        for name in extension.value.get_values_for_type(x509.UniformResourceIdentifier)
+    ]
+    if not names:
+        message = f"the certificate '{file}' names no application"
+        expected = "a URI among its alternative names, the application's"
+        raise unusable("conflict", message, expected)
+    if wanted is not None and wanted not in names:
+        message = f"the certificate '{file}' is that of the application '{names[0]}'"
+        raise unusable("conflict", message, "the same 'application_uri', or none")
+    return wanted or names[0]
+
+
+def _content(base: Path, file: str) -> bytes:
+    try:
+        return readable(file, base, "such a file").read_bytes()
+    except FileNotFoundError:
+        raise unusable("missing-file", f"there is no file '{file}'") from None
+    except OSError as cause:
+        raise unusable("unreadable-file", f"'{file}': {cause.strerror or cause}") from None

@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable
 from typing import NamedTuple, Self
 from uuid import UUID
 
@@ -38,11 +37,11 @@ class NodeKey(NamedTuple):
         """
         match = _FORM.fullmatch(text)
         if match is None:
-            raise ValueError(_objection(text))
+            raise ValueError(next(why for form, why in _OBJECTIONS if re.match(form, text)))
         namespace = (match["namespace"] or "0").lstrip("0") or "0"
         if len(namespace) > len(str(LARGEST_NAMESPACE)) or int(namespace) > LARGEST_NAMESPACE:
             raise ValueError(f"its namespace is larger than {LARGEST_NAMESPACE:,}")
-        return cls(int(namespace), match["kind"], _READERS[match["kind"]](match["identifier"]))
+        return cls(int(namespace), match["kind"], _identifier(match["kind"], match["identifier"]))
 
     @property
     def text(self) -> str:
@@ -54,37 +53,31 @@ class NodeKey(NamedTuple):
         return f"{prefix}{self.kind}={identifier}"
 
 
-def _objection(text: str) -> str:
-    if text.startswith("nsu="):
-        return "it names its namespace by a url, and not by its number"
-    if text != text.strip():
-        return "there are blanks around it"
-    if re.match(r"ns=[0-9]+[:,]", text):
-        return "a semicolon parts the namespace from the identifier"
-    if re.fullmatch(r"(ns=[0-9]+;)?[isgb]=", text):
-        return "its identifier is empty"
-    return "it has no identifier that begins with i=, s=, g= or b="
+_OBJECTIONS = (
+    (r"nsu=", "it names its namespace by a url, and not by its number"),
+    (r"(?s)\s|.*\s\Z", "there are blanks around it"),
+    (r"ns=[0-9]+[:,]", "a semicolon parts the namespace from the identifier"),
+    (r"(ns=[0-9]+;)?[isgb]=\Z", "its identifier is empty"),
+    (r"", "it has no identifier that begins with i=, s=, g= or b="),
+)
+"""What may be wrong with the form of a node id: the first that is met is told."""
 
 
-def _number(text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,10}", text) or int(text) > LARGEST_NUMBER:
-        raise ValueError(f"after i= comes a number of at most {LARGEST_NUMBER:,}")
-    return int(text)
-
-
-def _string(text: str) -> str:
-    if len(text) > LONGEST:
-        raise ValueError(f"its identifier is longer than {LONGEST:,} characters")
-    return text
-
-
-def _guid(text: str) -> UUID:
-    if not _GUID.fullmatch(text):
-        raise ValueError("after g= comes a guid, 8-4-4-4-12 hexadecimal digits")
-    return UUID(text)
-
-
-def _octets(text: str) -> bytes:
+def _identifier(kind: str, text: str) -> int | str | UUID | bytes:
+    """Read what comes behind the letter. Raises: ValueError with what is wrong."""
+    match kind:
+        case "i":
+            if not re.fullmatch(r"[0-9]{1,10}", text) or int(text) > LARGEST_NUMBER:
+                raise ValueError(f"after i= comes a number of at most {LARGEST_NUMBER:,}")
+            return int(text)
+        case "s":
+            if len(text) > LONGEST:
+                raise ValueError(f"its identifier is longer than {LONGEST:,} characters")
+            return text
+        case "g":
+            if not _GUID.fullmatch(text):
+                raise ValueError("after g= comes a guid, 8-4-4-4-12 hexadecimal digits")
+            return UUID(text)
     try:
         octets = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
@@ -92,14 +85,6 @@ def _octets(text: str) -> bytes:
     if len(octets) > LONGEST:
         raise ValueError(f"its identifier is longer than {LONGEST:,} bytes")
     return octets
-
-
-_READERS: dict[str, Callable[[str], int | str | UUID | bytes]] = {
-    "i": _number,
-    "s": _string,
-    "g": _guid,
-    "b": _octets,
-}
 
 
 class Node(NamedTuple):

@@ -280,62 +280,43 @@ def extension_object(data: bytes, at: int) -> tuple[ua.NodeId, int, int]:
 
 def written(value: Any, kind: ua.VariantType) -> Any:
     """Return a value of the library as messages have it, an array element by element."""
-    if value is None:
-        return None
-    if isinstance(value, list):
-        made = [written(each, kind) for each in value]
-        return STRUCTURE if any(each is STRUCTURE for each in made) else made
-    if isinstance(value, int):
-        return value
-    if isinstance(value, float):
-        return shortest(value) if kind is ua.VariantType.Float else _finite(value)
-    if isinstance(value, str):
-        # What is not UTF-8 has become halves of pairs that no text may hold.
-        return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    writes = _WRITES.get(type(value))
-    return STRUCTURE if writes is None else writes(value)
-
-
-def _datetime(value: datetime) -> str | None:
-    return timestamp((value - _ORIGIN) // timedelta(microseconds=1) * 10)
-
-
-def _data_value(value: ua.DataValue) -> Any:
-    """Return what a value in a value holds, unless it is bad."""
-    is_bad = value.StatusCode is not None and STATUSES[value.StatusCode.value][1]
-    return None if is_bad or value.Value is None else _variant(value.Value)
-
-
-def _variant(value: ua.Variant) -> Any:
-    return written(value.Value, value.VariantType)
-
-
-def _node(value: ua.NodeId) -> str:
-    return node_key(value).text
-
-
-def _expanded_node(value: ua.ExpandedNodeId) -> str:
-    _, kind, identifier = key = node_key(value)
-    uri, server = value.NamespaceUri, value.ServerIndex
-    text = key.text if uri is None else f"nsu={uri};{NodeKey(0, kind, identifier).text}"
-    return f"svr={server};{text}" if server else text
-
-
-def _qualified_name(value: ua.QualifiedName) -> str:
-    name = value.Name or ""
-    return f"{value.NamespaceIndex}:{name}" if value.NamespaceIndex else name
-
-
-_WRITES: Mapping[type, Callable[[Any], Any]] = {
-    bytes: lambda value: base64.b64encode(value).decode(),
-    datetime: _datetime,
-    UUID: str,
-    ua.NodeId: _node,
-    ua.ExpandedNodeId: _expanded_node,
-    ua.XmlElement: lambda value: written(value.Value, ua.VariantType.String),
-    ua.StatusCode: lambda value: _status(value.value),
-    ua.QualifiedName: _qualified_name,
-    ua.LocalizedText: lambda value: written(value.Text, ua.VariantType.String),
-    ua.Variant: _variant,
-    ua.DataValue: _data_value,
-}
+    match value:
+        case None | int():
+            return value
+        case float():
+            return shortest(value) if kind is ua.VariantType.Float else _finite(value)
+        case str():
+            # What is not UTF-8 has become halves of pairs that no text may hold.
+            return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        case list():
+            made = [written(each, kind) for each in value]
+            return STRUCTURE if any(each is STRUCTURE for each in made) else made
+        case bytes():
+            return base64.b64encode(value).decode()
+        case datetime():
+            return timestamp((value - _ORIGIN) // timedelta(microseconds=1) * 10)
+        case UUID():
+            return str(value)
+        case ua.ExpandedNodeId():
+            _, letter, identifier = key = node_key(value)
+            uri, server = value.NamespaceUri, value.ServerIndex
+            text = key.text if uri is None else f"nsu={uri};{NodeKey(0, letter, identifier).text}"
+            return f"svr={server};{text}" if server else text
+        case ua.NodeId():
+            return node_key(value).text
+        case ua.XmlElement():
+            return written(value.Value, ua.VariantType.String)
+        case ua.StatusCode():
+            return _status(value.value)
+        case ua.QualifiedName():
+            name = value.Name or ""
+            return f"{value.NamespaceIndex}:{name}" if value.NamespaceIndex else name
+        case ua.LocalizedText():
+            return written(value.Text, ua.VariantType.String)
+        case ua.Variant():
+            return written(value.Value, value.VariantType)
+        case ua.DataValue():
+            # What it holds, unless it is bad.
+            is_bad = value.StatusCode is not None and STATUSES[value.StatusCode.value][1]
+            return None if is_bad or value.Value is None else written(value.Value, kind)
+    return STRUCTURE

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from typing import Any, ClassVar
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.edges import Arrival, Source
+from headrace.compiler.edges import Arrival
 from headrace.compiler.errors import BuildRefused, Unreachable
+from headrace.connectors.network.arrivals import Arrivals, PushedSource
 from headrace.connectors.network.refusal import CONNECT_SECONDS, Outage
 from headrace.connectors.opcua.browse import Browse
 from headrace.connectors.opcua.connection import Limits, OpcuaClient
-from headrace.connectors.opcua.login import Login, ended, reason
-from headrace.connectors.opcua.nodes import Node
-from headrace.connectors.opcua.security import OpcuaServer
-from headrace.connectors.opcua.subscription import Subscription, Watching
+from headrace.connectors.opcua.login import OpcuaServer, ended, reason
+from headrace.connectors.opcua.nodes import Node, NodeKey
+from headrace.connectors.opcua.subscription import Subscription
+
+if TYPE_CHECKING:
+    from headrace.connectors.opcua import OpcuaInput
 
 PATIENT_SECONDS = 30.0
 """How long connecting, browsing and subscribing may take when no pipeline waits for it to be built."""
@@ -37,72 +40,18 @@ DataChange = dict[str, Any]
 """A message of this input."""
 
 
-class Changes:
-    """A bounded list between the subscription and who reads: the oldest makes room for the newest."""
-
-    def __init__(self, drop: Callable[[str], None]) -> None:
-        self._drop = drop
-        self._waiting = list[DataChange]()
-        self._news = asyncio.Event()
-        self._cause: Exception | None = None
-
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    def put(self, changes: Sequence[DataChange]) -> None:
-        """Add changes, unless it is broken off: what would still come is of a connection that is over."""
-        if self._cause is not None:
-            return
-        self._waiting += changes
-        excess = max(len(self._waiting) - MOST_WAITING, 0)
-        del self._waiting[:excess]
-        for _ in range(excess):
-            self._drop(DROPPED)
-        self._news.set()
-
-    def break_off(self, cause: Exception) -> None:
-        """Have `take` raise, when all that is here has been taken."""
-        self._cause = self._cause or cause
-        self._news.set()
-
-    def wake(self) -> None:
-        """Have a waiting `take` return, with nothing if there is nothing."""
-        self._news.set()
-
-    async def take(self) -> list[DataChange]:
-        """Return the oldest changes, as soon as there are any."""
-        if not self._waiting and self._cause is None:
-            self._news.clear()
-            await self._news.wait()
-        taken = self._waiting[:PORTION]
-        del self._waiting[:PORTION]
-        if not taken and self._cause is not None:
-            raise self._cause
-        return taken
-
-
-class OpcuaSource(Source):
+class OpcuaSource(PushedSource):
     """A subscription for as long as its connection lives, and what it brought and nobody has read."""
 
     is_raw: ClassVar[bool] = False
-    connects: ClassVar[bool] = True
 
     def __init__(
-        self,
-        server: OpcuaServer,
-        watching: Watching,
-        connection: str,
-        max_batch: int,
-        ctx: Context,
-        limits: Limits,
+        self, config: OpcuaInput, server: OpcuaServer, ctx: Context, limits: Limits
     ) -> None:
-        self.max_batch = max(max_batch, 1)
-        self._login, self._watching, self._ctx = Login(server, ctx), watching, ctx
-        self._connection, self._limits = connection, limits
+        super().__init__(config.max_batch)
+        self._config, self._server, self._ctx, self._limits = config, server, ctx, limits
         self._outage = Outage(server.where)
-        self._changes: Changes | None = None
         self._seconds = CONNECT_SECONDS
-        self._is_stopping = False
 
     async def read(self) -> AsyncGenerator[Sequence[Arrival], None]:
         """Subscribe, and yield the changes; when it is to stop, what has arrived by then.
@@ -113,63 +62,68 @@ class OpcuaSource(Source):
             BuildRefused: the server says no.
             Unreachable: it does not answer, or not so that it could be read, or no more.
         """
-        changes = Changes(self._ctx.skip)
-        client = OpcuaClient(self._login, self._limits)
+        changes = Arrivals[DataChange](MOST_WAITING)
+        client = OpcuaClient(self._server, self._limits)
         publishing: asyncio.Task[None] | None = None
         try:
             nodes, subscription = await self._subscribed(client, changes)
             publishing = asyncio.create_task(self._publish(subscription, changes))
-            self._changes = changes
+            self._arrivals = changes
             yield ()
             try:
                 while len(changes) or not self._is_stopping:
-                    yield self._batches(await changes.take())
+                    yield self._batches(await changes.take(PORTION))
             except Unreachable:
-                yield self._batches(list(_without_value(nodes, LOST)))
+                yield self._batches(_without_value(nodes, LOST))
                 raise
         finally:
-            self._changes = None
+            self._arrivals = None
             if publishing is not None:
                 publishing.cancel()
             await client.end()
 
     async def _subscribed(
-        self, client: OpcuaClient, changes: Changes
+        self, client: OpcuaClient, changes: Arrivals[DataChange]
     ) -> tuple[list[Node], Subscription]:
         """Connect and subscribe; return the nodes that are watched, and what is heard of them."""
         seconds, self._seconds = self._seconds, PATIENT_SECONDS
-        clock, watching = self._ctx.clock, self._watching
+        browse = self._config.browse
+
+        def take(some: list[DataChange]) -> None:
+            for _ in range(changes.put_newest(some)):
+                self._ctx.skip(DROPPED)
+
         try:
-            with clock.outside():
-                async with clock.timeout(seconds):
-                    await client.open(lambda cause: self._lost(changes, cause))
-                    nodes = {node.key: node for node in watching.nodes}
-                    if watching.root is not None:
-                        for node in await Browse(client).variables(watching.root, watching.depth):
-                            nodes.setdefault(node.key, node)
-                    wanted = list(nodes.values())
-                    subscription = Subscription(client, watching, wanted, changes.put)
-                    refused = await subscription.create()
+            async with self._ctx.clock.within(seconds):
+                await client.open(lambda cause: self._lost(changes, cause))
+                nodes = {node.key: node for node in self._config.listed_nodes()}
+                if browse is not None:
+                    root = NodeKey.of(browse.root)
+                    for node in await Browse(client).variables(root, browse.depth):
+                        nodes.setdefault(node.key, node)
+                wanted = list(nodes.values())
+                subscription = Subscription(client, self._config, wanted, take)
+                refused = await subscription.create()
         except BuildRefused:
             raise
         except Exception as cause:
             await client.end()
-            refusal = self._login.refusal(cause) or await self._explained(cause)
+            refusal = self._server.refusal(cause) or await self._explained(cause)
             raise refusal or self._outage.of(reason(cause)) from None
         self._outage.over()
         for status, some in refused.items():
             self._tell(status, some)
-            changes.put(list(_without_value(some, status)))
+            take(_without_value(some, status))
         without = {node.key for some in refused.values() for node in some}
         return [node for node in wanted if node.key not in without], subscription
 
-    async def _publish(self, subscription: Subscription, changes: Changes) -> None:
+    async def _publish(self, subscription: Subscription, changes: Arrivals[DataChange]) -> None:
         try:
             await subscription.publish()
         except Exception as cause:
             self._lost(changes, cause)
 
-    def _lost(self, changes: Changes, cause: Exception) -> None:
+    def _lost(self, changes: Arrivals[DataChange], cause: Exception) -> None:
         changes.break_off(
             self._outage.of(f"{ended(cause)}: what changes until it is back does not arrive")
         )
@@ -178,7 +132,7 @@ class OpcuaSource(Source):
         names = ", ".join(f"'{node.text}'" for node in refused[:MOST_NAMED])
         more = len(refused) - MOST_NAMED
         self._ctx.warn_once(
-            f"{self._login.where} refuses nodes ({status}): {names}"
+            f"{self._server.where} refuses nodes ({status}): {names}"
             + (f" and {more:,} more" if more > 0 else "")
         )
 
@@ -186,11 +140,9 @@ class OpcuaSource(Source):
         """Ask a server that just hung up, or said nothing clear, whether it has what we want."""
         if isinstance(cause, OSError) and not isinstance(cause, ConnectionError):
             return None
-        clock = self._ctx.clock
         try:
-            with clock.outside():
-                async with clock.timeout(self._limits.explain_seconds):
-                    self._login.endpoint(await OpcuaClient(self._login, self._limits).endpoints())
+            async with self._ctx.clock.within(self._limits.explain_seconds):
+                self._server.endpoint(await OpcuaClient(self._server, self._limits).endpoints())
         except BuildRefused as refused:
             return refused
         except Exception:  # it tells nothing: what it did before is what is known
@@ -205,24 +157,11 @@ class OpcuaSource(Source):
 
     def describe(self, origin: Any) -> dict[str, Any]:
         """Return where it came from; the node is in the message itself."""
-        return {"connection": self._connection}
-
-    def stop(self) -> bool:
-        """Take no more; what has arrived is read out, because it does not come again."""
-        self._is_stopping = True
-        if self._changes is None:
-            return False
-        self._changes.wake()
-        return True
-
-    def close(self) -> int:
-        """Return how many batches have arrived that nobody will read."""
-        waiting = 0 if self._changes is None else len(self._changes)
-        return -(-waiting // self.max_batch)
+        return {"connection": self._config.connection}
 
 
-def _without_value(nodes: Iterable[Node], status: str) -> Iterable[DataChange]:
-    return (
+def _without_value(nodes: Iterable[Node], status: str) -> list[DataChange]:
+    return [
         {
             "node": node.text,
             "name": node.name,
@@ -232,4 +171,4 @@ def _without_value(nodes: Iterable[Node], status: str) -> Iterable[DataChange]:
             "server_timestamp": None,
         }
         for node in nodes
-    )
+    ]

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from asyncua import ua
 from asyncua.ua.attribute_ids import AttributeIds
@@ -22,6 +21,9 @@ from headrace.connectors.opcua.connection import OpcuaClient
 from headrace.connectors.opcua.login import SubscriptionEnded
 from headrace.connectors.opcua.nodes import Node, NodeKey
 from headrace.connectors.opcua.notifications import STATUSES, extension_object, messages, node_id
+
+if TYPE_CHECKING:
+    from headrace.connectors.opcua import OpcuaInput
 
 KEEP_ALIVES = 10
 """Publishing intervals after which a server that has no news says so."""
@@ -53,31 +55,17 @@ _CODE = struct.Struct("<I").unpack_from
 _MESSAGE = struct.Struct("<Iqi").unpack_from
 
 
-@dataclass(frozen=True)
-class Watching:
-    """What is watched, and how. Units: milliseconds; the deadband is in that of the value."""
-
-    nodes: Sequence[Node]
-    root: NodeKey | None
-    """Where browsing begins; None: nowhere."""
-    depth: int
-    publish_interval_ms: int
-    sampling_interval_ms: int | None
-    queue_size: int
-    deadband: float
-
-
 class Subscription:
     """A subscription to some nodes, whose places are the client handles of their items."""
 
     def __init__(
         self,
         client: OpcuaClient,
-        watching: Watching,
+        config: OpcuaInput,
         nodes: Sequence[Node],
         take: Callable[[list[dict[str, Any]]], None],
     ) -> None:
-        self._client, self._watching, self._nodes, self._take = client, watching, nodes, take
+        self._client, self._config, self._nodes, self._take = client, config, nodes, take
         self._ctx = client.login.ctx
         self._number = 0
         self._patience = 0.0
@@ -92,7 +80,7 @@ class Subscription:
         await self._create_subscription()
         places = range(len(self._nodes))
         filtered = set[int]()
-        if self._watching.deadband:
+        if self._config.deadband:
             values = await self._client.in_portions(self._nodes, self._read)
             filtered = {place for place in places if _may_be_a_number(values[place])}
         statuses = await self._create_items(places, filtered)
@@ -109,7 +97,7 @@ class Subscription:
     async def _create_subscription(self) -> None:
         request = ua.CreateSubscriptionRequest()
         request.Parameters = ua.CreateSubscriptionParameters(
-            RequestedPublishingInterval=float(self._watching.publish_interval_ms),
+            RequestedPublishingInterval=float(self._config.publish_interval_ms),
             RequestedLifetimeCount=LIFETIMES,
             RequestedMaxKeepAliveCount=KEEP_ALIVES,
             MaxNotificationsPerPublish=MOST_CHANGES,
@@ -134,16 +122,16 @@ class Subscription:
         return await self._client.session.read_attributes(ids, AttributeIds.Value)
 
     def _item(self, place: int, is_filtered: bool) -> ua.MonitoredItemCreateRequest:
-        watching, interval = self._watching, self._watching.sampling_interval_ms
+        interval = self._config.sampling_interval_ms
         wanted = ua.MonitoringParameters(
             ClientHandle=place,
             SamplingInterval=_SAMPLED_AS_PUBLISHED if interval is None else float(interval),
-            QueueSize=watching.queue_size,
+            QueueSize=max(self._config.queue_size, 1),
             DiscardOldest=True,
         )
         if is_filtered:
             wanted.Filter = ua.DataChangeFilter(
-                ua.DataChangeTrigger.StatusValue, _ABSOLUTE, watching.deadband
+                ua.DataChangeTrigger.StatusValue, _ABSOLUTE, float(self._config.deadband or 0)
             )
         return ua.MonitoredItemCreateRequest(
             ua.ReadValueId(node_id(self._nodes[place].key), AttributeIds.Value),
@@ -211,7 +199,5 @@ class Subscription:
 
 def _may_be_a_number(value: ua.DataValue) -> bool:
     """Return whether a node has a number, or nothing that tells what it has."""
-    found = value.Value
-    if found is None or found.VariantType is None or found.VariantType == ua.VariantType.Null:
-        return True
-    return getattr(found.VariantType, "value", 0) in _NUMERIC
+    kind = None if value.Value is None else value.Value.VariantType
+    return kind in (None, ua.VariantType.Null) or getattr(kind, "value", 0) in _NUMERIC

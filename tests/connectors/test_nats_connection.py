@@ -8,9 +8,8 @@ import pytest
 
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.text.diagnostics import Fault
-from headrace.connectors.nats import NatsConnection
+from headrace.connectors.nats import NatsConnection, NatsServer, servers_in
 from headrace.connectors.nats.connection import Limits
-from headrace.connectors.nats.nats_urls import NatsServer, servers_in
 from tests.connected import subscribed
 from tests.doubles import StubContext, refusals
 from tests.nats_sides import context, listening, sink, source

@@ -6,7 +6,7 @@ import inspect
 
 from nats.aio.client import Client
 
-from headrace.connectors.nats.nats_driver import Driver
+from headrace.connectors.nats.connection import Driver
 
 
 def test_the_client_hands_each_message_to_process_msg() -> None:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.errors import BuildRefused
 from headrace.connectors.opcua import OpcuaConnection, OpcuaInput
+from headrace.connectors.opcua.login import OpcuaServer
 from headrace.connectors.opcua.nodes import FORMS, NodeKey
-from headrace.connectors.opcua.security import OpcuaServer
 from tests.doubles import StubContext, refusals
 from tests.services.opcua import Identity
 

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from headrace.compiler.errors import Unreachable
+from headrace.connectors.network.arrivals import Arrivals
 from headrace.connectors.opcua import source as opcua_source
 from headrace.connectors.opcua.connection import Limits
 from tests.connected import subscribed
@@ -413,11 +414,11 @@ async def test_a_node_of_another_server_is_not_browsed(opcua_server: Opcua):
 
 
 async def test_nothing_is_taken_of_a_connection_that_is_over():
-    kept = opcua_source.Changes(lambda _: None)
-    kept.put([{"n": 1}])
+    kept = Arrivals[dict[str, int]](10)
+    kept.put_newest([{"n": 1}])
     kept.break_off(Unreachable("first"))
     kept.break_off(Unreachable("second"))
-    kept.put([{"n": 2}])
+    kept.put_newest([{"n": 2}])
 
     assert await kept.take() == [{"n": 1}]
     with pytest.raises(Unreachable, match="first"):

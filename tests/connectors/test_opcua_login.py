@@ -10,8 +10,7 @@ from asyncua import ua
 from asyncua.crypto.uacrypto import InvalidSignature  # type: ignore[attr-defined]
 
 from headrace.compiler.errors import BuildRefused, Unreachable
-from headrace.connectors.opcua.login import Login
-from headrace.connectors.opcua.security import OpcuaServer
+from headrace.connectors.opcua.login import OpcuaServer
 from tests.doubles import StubContext
 from tests.nats_sides import listening
 from tests.opcua_sides import context, source
@@ -20,9 +19,8 @@ POLICY = "http://opcfoundation.org/UA/SecurityPolicy#"
 USER = ua.UserTokenType.UserName
 
 
-def login(ctx: StubContext | None = None, **options: Any) -> Login:
-    server = OpcuaServer("opc.tcp://plc:4840", "plc:4840", **options)
-    return Login(server, ctx or StubContext())
+def login(ctx: StubContext | None = None, **options: Any) -> OpcuaServer:
+    return OpcuaServer("opc.tcp://plc:4840", "plc:4840", ctx or StubContext(), **options)
 
 
 def offered(*policies: str | None) -> list[ua.UserTokenPolicy]:
