@@ -2,25 +2,88 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Self
+from urllib.parse import unquote
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.families import Input, Output
 from headrace.compiler.edges import AwaitingSink, Source
-from headrace.compiler.errors import BuildRefused
 from headrace.compiler.schema.fields import ConnectionName, Identifier, Integer, SecretText
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.templates import Fixed
-from headrace.compiler.text.diagnostics import Fault, Path
+from headrace.compiler.text.diagnostics import Fault
+from headrace.connectors.network.refusal import unusable
 from headrace.connectors.network.tls import FILES, TlsConnection
-from headrace.connectors.redis.redis_url import URL_FORM, RedisUrl, objection
 
 if TYPE_CHECKING:
     from headrace.connectors.redis.connection import Limits, RedisServer
 
+URL_FORM = "redis://[user:password@]host[:port][/database], or rediss:// for TLS"
+PORT = 6379
+
+_SCHEME = re.compile(r"rediss?://", re.IGNORECASE)
+# As the driver reads it: the first colon ends the user, the last @ the password.
+_URL = re.compile(
+    r"(?P<scheme>rediss?)://"
+    r"(?:(?P<user>[^:/?#\s]*)(?::(?P<password>[^/?#\s]*))?@)?"
+    r"(?P<host>\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]|[^:@/?#\[\]\s]+)"
+    r"(?::(?P<port>[0-9]{1,5}))?"
+    r"(?:/(?P<database>[0-9]{0,9}))?",
+    re.IGNORECASE,
+)
+
 PATTERN_CHARACTERS = "*?["
+
+
+@dataclass(frozen=True)
+class RedisUrl:
+    """What a url says. Its repr is without the credentials."""
+
+    is_tls: bool
+    user: str = field(repr=False)
+    password: str = field(repr=False)
+    host: str
+    port: int
+    database: int
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Read a url.
+
+        Raises: ValueError with what is wrong, without any of the url: it may hold a password.
+        """
+        parts = _URL.fullmatch(text)
+        if not _SCHEME.match(text):
+            wrong = "it does not begin with redis:// or rediss://"
+        elif parts is None and "?" in text:
+            # The driver takes any of its settings from there, and a config is not to reach those.
+            wrong = "it holds a '?', and a url sets no options (in a password, write %3F)"
+        elif parts is None:
+            wrong = (
+                "it is of another form (in a user or a password, write %2F for '/', %23 for '#', %40"
+                " for '@')"
+            )
+        elif parts["port"] is not None and not 0 < int(parts["port"]) < 65536:
+            wrong = "its port is not a number from 1 to 65535"
+        else:
+            return cls(
+                is_tls=parts["scheme"].lower() == "rediss",
+                user=unquote(parts["user"] or ""),
+                password=unquote(parts["password"] or ""),
+                host=parts["host"].strip("[]"),
+                port=int(parts["port"] or PORT),
+                database=int(parts["database"] or 0),
+            )
+        raise ValueError(f"the url is not one of Redis: {wrong}")
+
+    @property
+    def where(self) -> str:
+        """Host and port: what texts call the server."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 class RedisConnection(TlsConnection, kind="redis", listed=8):
@@ -49,8 +112,11 @@ class RedisConnection(TlsConnection, kind="redis", listed=8):
     def rules(self) -> Iterator[Fault]:
         """Refuse a url that cannot be one, where nothing of it is left open."""
         yield from super().rules()
-        if "${" not in self.url.template and (wrong := objection(self.url.template)):
-            yield _not_a_url(wrong, ("url",))
+        if "${" not in self.url.template:
+            try:
+                RedisUrl.of(self.url.template)
+            except ValueError as wrong:
+                yield Fault("not-a-url", str(wrong), None, URL_FORM, path=("url",))
 
     def server(self, ctx: Context, limits: Limits | None = None) -> RedisServer:
         """Return the server. Opens nothing.
@@ -60,21 +126,17 @@ class RedisConnection(TlsConnection, kind="redis", listed=8):
         """
         from headrace.connectors.redis.connection import Limits, RedisServer  # the driver
 
-        text = ctx.resolve(self.url)
-        if wrong := objection(text):
-            raise BuildRefused(_not_a_url(wrong, ("connection",)))
-        url = RedisUrl.of(text)
+        try:
+            url = RedisUrl.of(ctx.resolve(self.url))
+        except ValueError as wrong:
+            raise unusable("not-a-url", str(wrong), URL_FORM) from None
         is_tls = self.tls or url.is_tls
         if not is_tls and (name := next((name for name in FILES if getattr(self, name)), None)):
             message = f"'{name}' means nothing without TLS"
             expected = "'tls: true' beside it, or a url that begins with rediss://"
-            raise BuildRefused(Fault("conflict", message, None, expected, path=("connection",)))
+            raise unusable("conflict", message, expected)
         tls = self.tls_context(ctx) if is_tls else None
         return RedisServer(url, tls, ctx, limits or Limits())
-
-
-def _not_a_url(wrong: str, path: Path) -> Fault:
-    return Fault("not-a-url", f"the url is not one of Redis: {wrong}", None, URL_FORM, path=path)
 
 
 class RedisInput(Input, kind="redis", listed=7, elsewhere="redis_pubsub"):
@@ -121,7 +183,7 @@ class RedisInput(Input, kind="redis", listed=7, elsewhere="redis_pubsub"):
                 " the name of one channel, not a pattern"
             )
         server = ctx.connection(RedisConnection, self.connection).server(ctx, limits)
-        return RedisSource(server, self.connection, self.channel, self.max_batch)
+        return RedisSource(self, server)
 
 
 class RedisOutput(Output, kind="redis", listed=9, elsewhere="redis_pubsub"):

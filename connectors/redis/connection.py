@@ -35,7 +35,7 @@ from headrace.connectors.network.refusal import (
     unanswered,
 )
 from headrace.connectors.network.tls import PROBE_SECONDS, handshake_fault, tls_fault
-from headrace.connectors.redis.redis_url import RedisUrl
+from headrace.connectors.redis import RedisUrl
 
 READ_BYTES = 256 * 1024
 """Most that is taken from the connection at once."""
@@ -90,7 +90,8 @@ class RedisServer:
         self._clock, self._redact = ctx.clock, ctx.redact
         # A name in Redis is of visible characters.
         self._name = re.sub(r"[^!-~]", "_", f"headrace-{ctx.pipeline}")
-        self._outage = Outage(url.where)
+        self.outage = Outage(url.where)
+        """Over when there is a connection again."""
 
     async def connect(self) -> RedisClient:
         """Return a new connection, signed in.
@@ -101,45 +102,32 @@ class RedisServer:
         """
         client = RedisClient(self._made(), self, self._clock, self._limits)
         try:
-            with self._clock.outside():
-                async with self._clock.timeout(self._limits.reach_seconds):
-                    await client.open(self._name)
-        except (RedisError, OSError, TimeoutError) as cause:
+            async with self._clock.within(self._limits.reach_seconds):
+                await client.open(self._name)
+        except BaseException as cause:
             await client.close()
-            raise await self._not_connected(cause) from None
-        except BaseException:
-            await client.close()
+            if isinstance(cause, (RedisError, OSError)):  # a time limit is one of the latter
+                raise await self._not_connected(cause) from None
             raise
-        self._outage.over()
+        self.outage.over()
         return client
 
     def refusal(self, reply: ErrorReply) -> Exception:
         """Return what to raise for an error that stands in the way of everything else."""
         if reply.is_passing:
-            return self.outage(f"says '{self._quoted(reply)}'")
+            return self.outage.of(f"says '{quoted(reply, self._redact)}'")
         return turned_away(self.words(reply))
 
     def lost(self, cause: Exception) -> Unreachable:
         """Return what to raise when a connection has broken."""
         if isinstance(cause, InvalidResponse):
-            return self.outage(NOT_REDIS)
+            return self.outage.of(NOT_REDIS)
         is_silent = isinstance(cause, TimeoutError)
-        return self.outage("does not answer any more" if is_silent else "closed the connection")
-
-    def outage(self, what: str) -> Unreachable:
-        """Return what to raise while nobody can be reached.
-
-        The same text until there is a connection again: an outage is one failure, counted.
-        """
-        return self._outage.of(what)
+        return self.outage.of("does not answer any more" if is_silent else "closed the connection")
 
     def words(self, reply: ErrorReply) -> str:
-        """Return what the server says, for a text."""
-        return f"{self._url.where} says '{self._quoted(reply)}'"
-
-    def _quoted(self, reply: ErrorReply) -> str:
-        """Return what the server says without secrets, and no more of it than people read."""
-        return quoted(reply, self._redact)
+        """Return what the server says, for a text: without secrets, and no more than people read."""
+        return f"{self._url.where} says '{quoted(reply, self._redact)}'"
 
     def _made(self) -> Connection:
         """Return the driver's connection, which is not connected yet."""
@@ -168,17 +156,16 @@ class RedisServer:
         if (reply := error_reply(cause)) is not None:
             return self.refusal(reply)
         if isinstance(cause.__context__, UnicodeError):  # it is longer than a name can be
-            return self.outage("does not answer: the host name cannot be resolved")
+            return self.outage.of("does not answer: the host name cannot be resolved")
         system = cause.__context__ if isinstance(cause.__context__, OSError) else None
         if isinstance(system, ConnectionRefusedError | socket.gaierror):
-            return self.outage(f"does not answer: {unanswered(system)}")
-        with self._clock.outside():
-            fault = await self._tls_fault(cause, system)
+            return self.outage.of(f"does not answer: {unanswered(system)}")
+        fault = await self._tls_fault(cause, system)
         if fault is None and isinstance(cause, InvalidResponse):
             fault = f"{self._url.where} {NOT_REDIS}"
         if fault is not None:
             return turned_away(fault)
-        return self.outage(f"does not answer{f': {unanswered(system)}' if system else ''}")
+        return self.outage.of(f"does not answer{f': {unanswered(system)}' if system else ''}")
 
     async def _tls_fault(self, cause: Exception, system: OSError | None) -> str | None:
         """Return why TLS as configured cannot work, if that is certain.
@@ -197,16 +184,14 @@ class RedisServer:
                 return f"{url.where} does not speak TLS" if is_plain else None
             # It says what is wrong with a certificate, but not to who goes on talking to it.
             await self._first_byte(b"", self._tls)
-        except ssl.SSLError as told:
-            is_told = not isinstance(told, ssl.SSLEOFError)
-            return handshake_fault(url.where, told) if is_told else None
-        except (OSError, TimeoutError):
-            pass
+        except OSError as told:
+            if isinstance(told, ssl.SSLError) and not isinstance(told, ssl.SSLEOFError):
+                return handshake_fault(url.where, told)
         return None
 
     async def _first_byte(self, said: bytes, tls: ssl.SSLContext | None) -> bytes:
         """Say something over a connection of its own and return how the answer begins."""
-        async with self._clock.timeout(PROBE_SECONDS):
+        async with self._clock.within(PROBE_SECONDS):
             reader, writer = await asyncio.open_connection(self._url.host, self._url.port, ssl=tls)
             try:
                 writer.write(said)
@@ -221,8 +206,7 @@ class RedisClient:
     def __init__(
         self, connection: Connection, server: RedisServer, clock: Clock, limits: Limits
     ) -> None:
-        self._connection = connection
-        self._server = server
+        self._connection, self._server = connection, server
         self._clock, self._limits = clock, limits
         self._patience: asyncio.Timeout | None = None
         self._is_woken = False
@@ -243,8 +227,8 @@ class RedisClient:
         Raises:
             Unreachable: the connection is lost.
         """
-        with self._losing(), self._clock.outside():
-            async with self._clock.timeout(self._limits.answer_seconds):
+        with self._losing():
+            async with self._clock.within(self._limits.answer_seconds):
                 await self._connection.send_command(*command)
                 return await self._reply()
 
@@ -259,8 +243,8 @@ class RedisClient:
         packed = b"".join(
             [pack_command((b"PUBLISH", channel, body)) for body in bodies]  # type: ignore[arg-type]
         )
-        with self._losing(), self._clock.outside():
-            async with self._clock.timeout(self._limits.answer_seconds):
+        with self._losing():
+            async with self._clock.within(self._limits.answer_seconds):
                 # A connection that is closed still sends what it has taken: a little at a time, so
                 # that the rest of what is given up stays here.
                 for start in range(0, len(packed), WRITE_BYTES):
@@ -278,7 +262,7 @@ class RedisClient:
             try:
                 found = [(each[2], None) for each in said if each and each[0] == b"message"]
             except (IndexError, TypeError):
-                raise self._server.outage(NOT_REDIS) from None
+                raise self._server.outage.of(NOT_REDIS) from None
             if found:
                 return found
         return []

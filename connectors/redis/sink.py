@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import Batch, is_large
@@ -19,9 +19,7 @@ class RedisSink(AwaitingSink):
     """Publishes over one connection, which is made again when it is lost."""
 
     def __init__(self, server: RedisServer, channel: str, ctx: Context) -> None:
-        self._server = server
-        self._channel = channel
-        self._ctx = ctx
+        self._server, self._channel, self._ctx = server, channel, ctx
         self._client: RedisClient | None = None
 
     async def start(self) -> None:
@@ -45,22 +43,38 @@ class RedisSink(AwaitingSink):
             Unreachable: the server does not answer, or not now.
             BatchFailed: it refuses one of the messages.
         """
-        if is_large(batch):
-            bodies = await encode_each(batch, self._ctx.clock)
-        else:
-            bodies = [encode(message) for message in batch]
+        is_sliced = is_large(batch)
+        bodies = await encode_each(batch, self._ctx.clock) if is_sliced else [*map(encode, batch)]
         replies: list[Any] = []
         try:
-            await self._publish(bodies, replies)
+            client = await self._connected()
+            for portion in portions(bodies):
+                await client.publish(self._channel, portion, replies)
+                if _refusal(replies) is not None:
+                    break
         except Unreachable:
             await self.finish()
             if _refusal(replies) is None:
-                self._tell_of_the_rest(len(replies), len(batch))
+                if replies:
+                    self._ctx.warn(
+                        f"of a batch of {len(batch)} messages {len(replies)} were published before the"
+                        " connection was lost; of the others nobody knows"
+                    )
                 raise
         except BuildRefused as refused:  # since it was built: not for every batch anew
             raise Unreachable(str(refused)) from None
-        if (refusal := _refusal(replies)) is not None:
-            await self._fail(refusal, replies, len(batch))
+        if (refusal := _refusal(replies)) is None:
+            return
+        if refusal.is_passing:
+            await self.finish()
+            raise self._server.refusal(refusal)
+        said = self._server.words(refusal)
+        if published := sum(type(reply) is int for reply in replies):
+            self._ctx.warn_once(
+                f"of a batch of {len(batch)} messages {published} were published: {said}"
+            )
+            said = f"published in part: {said}"
+        raise BatchFailed(said)
 
     async def finish(self) -> None:
         """Hang up."""
@@ -77,13 +91,6 @@ class RedisSink(AwaitingSink):
             await self.finish()  # the transaction goes with its connection
         return queued if isinstance(queued, ErrorReply) else None
 
-    async def _publish(self, bodies: Sequence[bytes], replies: list[Any]) -> None:
-        client = await self._connected()
-        for portion in portions(bodies):
-            await client.publish(self._channel, portion, replies)
-            if _refusal(replies) is not None:
-                return
-
     async def _connected(self) -> RedisClient:
         """Return the connection; a new one if the server has hung up meanwhile."""
         if self._client is not None and await self._client.is_spent():
@@ -91,23 +98,6 @@ class RedisSink(AwaitingSink):
         if self._client is None:
             self._client = await self._server.connect()
         return self._client
-
-    def _tell_of_the_rest(self, answered: int, of: int) -> None:
-        if answered:
-            self._ctx.warn(
-                f"of a batch of {of} messages {answered} were published before the connection was"
-                " lost; of the others nobody knows"
-            )
-
-    async def _fail(self, refusal: ErrorReply, replies: Sequence[Any], of: int) -> NoReturn:
-        if refusal.is_passing:
-            await self.finish()
-            raise self._server.refusal(refusal)
-        said = self._server.words(refusal)
-        if published := sum(type(reply) is int for reply in replies):
-            self._ctx.warn_once(f"of a batch of {of} messages {published} were published: {said}")
-            raise BatchFailed(f"published in part: {said}")
-        raise BatchFailed(said)
 
 
 def _refusal(replies: Sequence[Any]) -> ErrorReply | None:

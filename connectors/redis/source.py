@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 from headrace.compiler.edges import Arrival, Source
+from headrace.connectors.redis import RedisInput
 from headrace.connectors.redis.connection import ErrorReply, RedisClient, RedisServer
 
 
@@ -14,11 +15,9 @@ class RedisSource(Source):
 
     connects = True
 
-    def __init__(self, server: RedisServer, connection: str, channel: str, max_batch: int) -> None:
-        self.max_batch = max_batch
-        self._server = server
-        self._channel = channel
-        self._metadata = {"connection": connection, "channel": channel}
+    def __init__(self, config: RedisInput, server: RedisServer) -> None:
+        self.max_batch = config.max_batch
+        self._config, self._server = config, server
         self._client: RedisClient | None = None
         self._is_stopping = False
 
@@ -29,7 +28,7 @@ class RedisSource(Source):
         """
         client = self._client = await self._server.connect()
         try:
-            confirmed = await client.ask("SUBSCRIBE", self._channel)
+            confirmed = await client.ask("SUBSCRIBE", self._config.channel)
             if isinstance(confirmed, ErrorReply):
                 raise self._server.refusal(confirmed)
             yield ()
@@ -41,7 +40,7 @@ class RedisSource(Source):
 
     def describe(self, origin: Any) -> dict[str, Any]:
         """Return where it came from."""
-        return dict(self._metadata)
+        return {"connection": self._config.connection, "channel": self._config.channel}
 
     def stop(self) -> bool:
         """Hand out nothing more."""
