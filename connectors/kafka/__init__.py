@@ -26,8 +26,8 @@ from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.structures import ObjectOf
 from headrace.compiler.schema.templates import PIPELINES, Fixed
 from headrace.compiler.text.diagnostics import Fault, shown
-from headrace.connectors.kafka.addresses import brokers
-from headrace.connectors.kafka.connection import LIMITS, Cluster, Credential, Limits
+from headrace.connectors.kafka.connection import LIMITS, Cluster, Limits
+from headrace.connectors.kafka.metadata import brokers
 from headrace.connectors.kafka.sink import ACKS, KafkaSink
 from headrace.connectors.kafka.source import KafkaSample, KafkaSource
 from headrace.connectors.network.tls import TlsConnection
@@ -58,8 +58,7 @@ class TopicName(Name):
         """Take a name that brokers take."""
         topic: str = super().read(value)
         if not _TOPIC.fullmatch(topic):
-            message = f"{shown(topic)} cannot be the name of a topic"
-            hint = self.instead(topic)
+            message, hint = f"{shown(topic)} cannot be the name of a topic", self.instead(topic)
             raise refused("not-a-subject", message, found=topic, expected=self.expects, hint=hint)
         return topic
 
@@ -123,11 +122,24 @@ class KafkaConnection(TlsConnection, kind="kafka", listed=1, elsewhere="kafka_fr
         """
         addresses = brokers(ctx.resolve(self.brokers), self.brokers.template)
         tls = self.tls_context(ctx) if self.tls else None
-        credential = None
+        layer = "PLAINTEXT" if tls is None else "SSL"
+        access = {
+            "client_id": f"headrace-{ctx.pipeline}",
+            "security_protocol": layer,
+            "ssl_context": tls,
+        }
         if self.sasl_mechanism and self.username is not None and self.password is not None:
-            user, password = ctx.resolve(self.username), ctx.resolve(self.password)
-            credential = Credential(self.sasl_mechanism, user, password)
-        return Cluster(addresses, tls, credential, ctx, limits, makes_topics=makes_topics)
+            access |= {
+                "security_protocol": f"SASL_{layer}",
+                "sasl_mechanism": self.sasl_mechanism,
+                "sasl_plain_username": ctx.resolve(self.username),
+                "sasl_plain_password": ctx.resolve(self.password),
+            }
+
+        def presented() -> dict[str, Any]:
+            return access  # the repr of a function does not show the credential
+
+        return Cluster(addresses, presented, ctx, limits, makes_topics)
 
 
 class KafkaInput(Input, kind="kafka", listed=3, elsewhere="kafka_consumer kafka_franz redpanda"):
@@ -187,28 +199,15 @@ class KafkaInput(Input, kind="kafka", listed=3, elsewhere="kafka_consumer kafka_
 
     def source(self, ctx: Context, limits: Limits = LIMITS) -> Source:
         """Build what reads the topic."""
-        return KafkaSource(
-            ctx.connection(KafkaConnection, self.connection).cluster(ctx, limits),
-            ctx,
-            connection=self.connection,
-            topic=self.topic,
-            group=self.group,
-            start_at=self.start_at,
-            max_batch=self.max_batch,
-        )
+        cluster = ctx.connection(KafkaConnection, self.connection).cluster(ctx, limits)
+        return KafkaSource(self, cluster)
 
     def sample_source(self, ctx: Context) -> tuple[Source, Sequence[str]]:
         """Build what reads the topic under a group of its own that nobody ever joins."""
         group = f"headrace-{ctx.pipeline}"
-        source = KafkaSample(
-            ctx.connection(KafkaConnection, self.connection).cluster(ctx, makes_topics=False),
-            ctx,
-            connection=self.connection,
-            topic=self.topic,
-            group=group,
-            start_at=self.start_at,
-            max_batch=self.max_batch,
-        )
+        plain = replace(self, group=group)
+        cluster = ctx.connection(KafkaConnection, self.connection).cluster(ctx, makes_topics=False)
+        source = KafkaSample(plain, cluster)
         return source, [
             f"read with a throwaway consumer group, '{group}', and nothing is committed",
             _BEGUN[self.start_at],
@@ -269,12 +268,5 @@ class KafkaOutput(Output, kind="kafka", listed=4, elsewhere="kafka_franz kafka_p
 
     def open(self, ctx: Context, limits: Limits = LIMITS) -> AwaitingSink:
         """Build what writes to the topic."""
-        return KafkaSink(
-            ctx.connection(KafkaConnection, self.connection).cluster(ctx, limits),
-            ctx,
-            topic=self.topic,
-            key=self.key,
-            headers=self.headers or {},
-            compression=self.compression,
-            acks=self.acks,
-        )
+        cluster = ctx.connection(KafkaConnection, self.connection).cluster(ctx, limits)
+        return KafkaSink(self, cluster)

@@ -8,27 +8,32 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import ssl
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.errors import BuildRefused, Unreachable
-from headrace.connectors.kafka.addresses import Broker, spelt
+from headrace.compiler.runtime.backoff import Backoff
 from headrace.connectors.kafka.metadata import (
     TOPIC_SECONDS,
+    Broker,
     Metadata,
     NotThere,
     advertised,
     coordinator,
     metadata_of,
+    spelt,
 )
 from headrace.connectors.network.refusal import CONNECT_SECONDS, turned_away
 from headrace.connectors.network.tls import tls_fault
 
 STOP_SECONDS = 0.4
 """How long a client that is stopped is waited for."""
+
+LOOK_SECONDS = 1.0
+"""How long a batch waits before the brokers are asked; how long they may take to say."""
 
 MOST_PROBES = 3
 """How many of the brokers that one advertises are tried while a client is made."""
@@ -38,8 +43,6 @@ ADVERTISED = (
 )
 
 T = TypeVar("T")
-Talk = Callable[[Any], Awaitable[T]]
-"""Makes something of a connection."""
 
 
 @dataclass(frozen=True)
@@ -69,56 +72,25 @@ class Limits:
 LIMITS = Limits()
 
 
-@dataclass(frozen=True)
-class Credential:
-    """What a connection presents over SASL."""
-
-    mechanism: str
-    username: str = field(repr=False)
-    password: str = field(repr=False)
-
-
+@dataclass
 class Cluster:
     """The brokers of a connection, as one component reaches them."""
 
-    def __init__(
-        self,
-        addresses: Collection[Broker],
-        tls: ssl.SSLContext | None,
-        credential: Credential | None,
-        ctx: Context,
-        limits: Limits,
-        *,
-        makes_topics: bool = True,
-    ) -> None:
-        """Take where to begin, and whether a topic that is not there may be made for who asks for it."""
-        self.limits = limits
-        self._addresses = addresses
-        self._tls = tls
-        self._credential = credential
-        self._ctx = ctx
-        self._makes_topics = makes_topics
-        self._client_id = f"headrace-{ctx.pipeline}"
+    addresses: Collection[Broker]
+    """Where to begin."""
+    access: Callable[[], dict[str, Any]]
+    """Returns how the driver gets in, the credential and all."""
+    ctx: Context
+    limits: Limits
+    makes_topics: bool = True
+    """Whether a topic that is not there may be made for who asks for it."""
 
     def options(self) -> dict[str, Any]:
         """Return how every client of the driver is made; the credential is in it."""
         return {
-            "client_id": self._client_id,
             "request_timeout_ms": int(self.limits.request_seconds * 1000),
             "metadata_max_age_ms": int(self.limits.metadata_seconds * 1000),
-            **self._security(),
-        }
-
-    def _security(self) -> dict[str, Any]:
-        layer = "PLAINTEXT" if self._tls is None else "SSL"
-        if self._credential is None:
-            return {"security_protocol": layer, "ssl_context": self._tls}
-        return {
-            "security_protocol": f"SASL_{layer}",
-            "ssl_context": self._tls,
-            "sasl_mechanism": self._credential.mechanism,
-            "sasl_plain_username": self._credential.username,
-            "sasl_plain_password": self._credential.password,
+            **self.access(),
         }
 
     async def reach(self, topic: str) -> tuple[str, Collection[int]]:
@@ -142,13 +114,14 @@ class Cluster:
             as `reach` does, and Missing also for each that does not answer where it is said to be.
         """
         broker, metadata = await self._ask(topic, seconds)
-        with self._ctx.clock.outside():
+        with self.ctx.clock.outside():
             if not {*metadata.leaders.values()} <= metadata.brokers.keys():
                 raise NotThere(f"a partition of '{topic}' has no leader")
             needed = {*metadata.places}
             try:
                 if group is not None:
-                    needed.add(await self._talk(broker, seconds, lambda it: coordinator(it, group)))
+                    async with self._talking(broker, seconds) as connection:
+                        needed.add(await coordinator(connection, group))
                 # One after the other: the first that is missing is told, always the same.
                 for each in sorted(needed - {broker}):
                     await self._probe(each, seconds)
@@ -156,13 +129,13 @@ class Cluster:
                 raise NotThere(str(cause)) from cause
 
     async def _ask(self, topic: str, seconds: float) -> tuple[Broker, Metadata]:
-        return await self._first(self._ask_one(each, topic, seconds) for each in self._addresses)
+        return await self._first(self._ask_one(each, topic, seconds) for each in self.addresses)
 
     async def _first(self, asking: Iterable[Coroutine[Any, Any, T]]) -> T:
         """Return what comes first of some attempts; raise the reason when none comes to anything."""
         asked = [asyncio.ensure_future(each) for each in asking]
         try:
-            with self._ctx.clock.outside():
+            with self.ctx.clock.outside():
                 for each in asyncio.as_completed(asked):
                     try:
                         return await each
@@ -176,13 +149,10 @@ class Cluster:
 
     async def _ask_one(self, broker: Broker, topic: str, seconds: float) -> tuple[Broker, Metadata]:
         """Ask one broker for the topic, and see that others are where it says."""
-        where, clock, makes = spelt(*broker), self._ctx.clock, self._makes_topics
-        metadata = await self._talk(
-            broker,
-            seconds,
-            lambda it: metadata_of(it, where, topic, clock, makes=makes),
-            TOPIC_SECONDS,
-        )
+        async with self._talking(broker, seconds, TOPIC_SECONDS) as connection:
+            metadata = await metadata_of(
+                connection, spelt(*broker), topic, self.ctx.clock, makes=self.makes_topics
+            )
         others = [*dict.fromkeys(metadata.brokers.values())]
         if broker not in others:
             await self._first(self._probe(each, seconds) for each in others[:MOST_PROBES])
@@ -191,41 +161,46 @@ class Cluster:
     async def _probe(self, broker: Broker, seconds: float) -> None:
         """See that a broker is where the brokers say."""
         try:
-            await self._talk(advertised(broker), seconds, _nothing)
+            async with self._talking(advertised(broker), seconds):
+                pass  # that there is a connection is enough
         except NotThere:
             raise
         except Unreachable as cause:
             raise Unreachable(f"{cause}; {ADVERTISED}") from cause
 
-    async def _talk(self, broker: Broker, seconds: float, talk: Talk[T], more: float = 0.0) -> T:
-        """Return what is made of a connection to a broker.
+    @asynccontextmanager
+    async def _talking(
+        self, broker: Broker, seconds: float, more: float = 0.0
+    ) -> AsyncIterator[Any]:
+        """Give a connection to a broker.
 
         Raises:
             BuildRefused: it says no.
             Unreachable: it does not answer, or nothing that the driver can read.
         """
         try:
-            async with self._ctx.clock.timeout(seconds + more):
-                return await self._over(broker, seconds, talk)
+            async with (
+                self.ctx.clock.timeout(seconds + more),
+                self._connected(broker, seconds) as connection,
+            ):
+                yield connection
         except (BuildRefused, Unreachable):
             raise
         except Exception as cause:
             raise await self._fault(*broker, cause) from cause
 
-    async def _over(self, broker: Broker, seconds: float, talk: Talk[T]) -> T:
-        """Return what is made of a connection of its own."""
+    @asynccontextmanager
+    async def _connected(self, broker: Broker, seconds: float) -> AsyncIterator[Any]:
+        """Give a connection, and close it."""
         from aiokafka.conn import AIOKafkaConnection
 
         connection = AIOKafkaConnection(
-            *broker,
-            client_id=self._client_id,
-            request_timeout_ms=int(seconds * 1000),
-            **self._security(),
+            *broker, request_timeout_ms=int(seconds * 1000), **self.access()
         )
-        async with self._ctx.clock.timeout(seconds):
+        async with self.ctx.clock.timeout(seconds):
             _, writer = await connection.connect()
         try:
-            return await talk(connection)
+            yield connection
         finally:
             connection.close()
             writer.transport.abort()  # over TLS the other side would have to say goodbye as well
@@ -234,24 +209,24 @@ class Cluster:
         """Return why a broker could not be talked to."""
         from aiokafka import errors
 
-        where = spelt(host, port)
+        where, mechanism = spelt(host, port), self.access().get("sasl_mechanism")
         match cause:
             case errors.SaslAuthenticationFailed():
-                told = self._ctx.redact(str(cause.args[0] or "")) or "wrong user name or password"
+                told = self.ctx.redact(str(cause.args[0] or "")) or "wrong user name or password"
                 return turned_away(f"{where} refuses the credential: {told}")
-            case errors.UnsupportedSaslMechanismError() if self._credential is not None:
-                return turned_away(f"{where} does not take {self._credential.mechanism}")
+            case errors.UnsupportedSaslMechanismError() if mechanism is not None:
+                return turned_away(f"{where} does not take {mechanism}")
             case errors.IllegalSaslStateError():
                 return turned_away(f"{where} takes no credential, and the connection has one")
             case ConnectionRefusedError():
                 return Unreachable(f"{where} does not answer: connection refused")
             case socket.gaierror():
                 return Unreachable(f"{where} does not answer: the host name cannot be resolved")
-        if fault := await tls_fault(host, port, self._tls, self._ctx.clock):
+        if fault := await tls_fault(host, port, self.access()["ssl_context"], self.ctx.clock):
             return turned_away(fault)
         if not isinstance(cause, (OSError, TimeoutError, errors.KafkaError)):
             return Unreachable(f"{where} answers, and not as Kafka does")
-        if self._credential is None and (wanted := await self._wanted(host, port)):
+        if mechanism is None and (wanted := await self._wanted(host, port)):
             mechanisms = ", ".join(wanted)
             return turned_away(f"{where} asks for a credential: {mechanisms}", "'sasl_mechanism'")
         return Unreachable(f"{where} does not answer")
@@ -261,33 +236,25 @@ class Cluster:
         from aiokafka.errors import KafkaError
         from aiokafka.protocol.admin import SaslHandShakeRequest
 
-        def shake(connection: Any) -> Awaitable[Any]:
-            answer: Awaitable[Any] = connection.send(SaslHandShakeRequest("PLAIN"))
-            return answer
-
         try:
-            answer = await self._over((host, port), self.limits.answer_seconds / 4, shake)
+            seconds = self.limits.answer_seconds / 4
+            async with self._connected((host, port), seconds) as connection:
+                answer = await connection.send(SaslHandShakeRequest("PLAIN"))
         except (OSError, TimeoutError, KafkaError):
             return ()
         return sorted(answer.enabled_mechanisms)
 
 
-async def _nothing(connection: Any) -> None:
-    """Make nothing of a connection: that there is one is enough."""
-
-
-def _reason(causes: Collection[BaseException | None]) -> BaseException:
+def _reason(causes: Iterable[BaseException | None]) -> BaseException:
     """Return the one reason of all brokers; that one says no counts for more than silence."""
     found = [cause for cause in causes if cause is not None]
-    for kind in (BuildRefused, NotThere):
-        for cause in found:
-            if isinstance(cause, kind):
-                return cause
-    unexpected = [cause for cause in found if not isinstance(cause, Unreachable)]
-    return unexpected[0] if unexpected else Unreachable("; ".join(dict.fromkeys(map(str, found))))
+    telling: list[BaseException] = [cause for cause in found if isinstance(cause, BuildRefused)]
+    telling += [cause for cause in found if isinstance(cause, NotThere)]
+    telling += [cause for cause in found if not isinstance(cause, Unreachable)]
+    return telling[0] if telling else Unreachable("; ".join(dict.fromkeys(map(str, found))))
 
 
-_stopping: set[asyncio.Task[None]] = set()
+_stopping: set[asyncio.Future[Any]] = set()
 
 
 async def stop(client: Any) -> None:
@@ -296,18 +263,74 @@ async def stop(client: Any) -> None:
     One whose broker is silent takes as long as a request may take. It is not waited for: it stops when
     the broker answers, or time is up.
     """
-    task: asyncio.Task[None] = asyncio.ensure_future(client.stop())
-    _stopping.add(task)  # the loop itself would forget it
-    task.add_done_callback(_stopped)
-    await asyncio.wait([task], timeout=STOP_SECONDS)
-
-
-def _stopped(task: asyncio.Task[None]) -> None:
-    _stopping.discard(task)
-    if not task.cancelled():
-        task.exception()  # looked at: who is let go of need not say why
+    # Who is let go of need not say why.
+    stopping = asyncio.gather(client.stop(), return_exceptions=True)
+    _stopping.add(stopping)  # the loop itself would forget it
+    stopping.add_done_callback(_stopping.discard)
+    await asyncio.wait([stopping], timeout=STOP_SECONDS)
 
 
 def said(cause: BaseException) -> str:
     """Return what an error of the driver says, by Kafka's own name for it if there is one."""
     return str(getattr(cause, "message", None) or type(cause).__name__)
+
+
+class HealthCheck:
+    """Counts it as a failure when the brokers that a component needs do not answer, and notes their return.
+
+    They are asked when nothing comes or nothing is confirmed. The driver connects again by itself and
+    keeps to itself that it has to. A consumer so stays the member of its group that it was, and goes on
+    as soon as the broker is back; a new one would have to wait until the group has given up the old one.
+
+    With a ``group``, the broker that looks after it is one of them.
+    """
+
+    def __init__(self, cluster: Cluster, topic: str, group: str | None = None) -> None:
+        self._cluster, self._ctx = cluster, cluster.ctx
+        self._topic, self._group = topic, group
+        self._backoff = Backoff()
+        self._next = 0.0
+        self._missing_since: float | None = None
+        self.reason: str | None = None
+        """What was told last; None when nothing is wrong."""
+
+    async def look(self) -> None:
+        """Ask the brokers, if it is time to: each try that goes wrong is a failure.
+
+        We try on the backoff; the driver does by itself, several times a second.
+        """
+        monotonic = self._ctx.clock.monotonic
+        if monotonic() >= self._next:
+            if reason := await self._ask():
+                self.reason = reason
+                self._ctx.fail(reason)
+            self._next = monotonic() + self._backoff.next()
+
+    def over(self) -> None:
+        """Take note that the brokers answer the driver."""
+        if self._next:
+            self._next, self._missing_since = 0.0, None
+            self._backoff.reset()
+        self._answered()
+
+    def _answered(self) -> None:
+        if self.reason is not None:
+            self.reason = None
+            self._ctx.note("connected again")
+
+    async def _ask(self) -> str | None:
+        """Return what is wrong, as the brokers say; None when that may be over in a moment."""
+        try:
+            await self._cluster.examine(self._topic, self._group, LOOK_SECONDS)
+        except NotThere as cause:
+            now = self._ctx.clock.monotonic()
+            if self._missing_since is None:
+                self._missing_since = now
+            is_lasting = now - self._missing_since >= self._cluster.limits.missing_seconds
+            return str(cause) if is_lasting else None
+        except (BuildRefused, Unreachable) as cause:
+            self._missing_since = None
+            return str(cause)
+        self._missing_since = None
+        self._answered()
+        return None

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.connectors.kafka.connection import Limits, said, stop
+from headrace.connectors.kafka.connection import Cluster, said, stop
 from headrace.connectors.kafka.offsets import Offsets
 
 POLL_SECONDS = 0.25
@@ -32,8 +32,7 @@ class Answers:
     """Whether the brokers that lead the partitions of a consumer say something when they are asked."""
 
     def __init__(self, consumer: Any, ctx: Context) -> None:
-        self._consumer = consumer
-        self._ctx = ctx
+        self._consumer, self._ctx = consumer, ctx
         self._seen: dict[Any, tuple[int | None, float]] = {}
 
     @property
@@ -61,12 +60,7 @@ class Member:
     """
 
     def __init__(
-        self,
-        consumer: Any,
-        ctx: Context,
-        topic: str,
-        known: frozenset[int] | None,
-        limits: Limits,
+        self, consumer: Any, cluster: Cluster, topic: str, known: frozenset[int] | None
     ) -> None:
         """Take a consumer that is not started.
 
@@ -75,11 +69,9 @@ class Member:
         """
         self.known = known
         self.offsets = Offsets()
-        self._consumer = consumer
-        self._ctx = ctx
-        self._topic = topic
-        self._limits = limits
-        self._answers = Answers(consumer, ctx)
+        self._consumer, self._topic = consumer, topic
+        self._ctx, self._limits = cluster.ctx, cluster.limits
+        self._answers = Answers(consumer, cluster.ctx)
         self._pinned = asyncio.Event()
         self._fault: Exception | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -101,10 +93,9 @@ class Member:
             KafkaError: the group does not take us.
         """
         await asyncio.wait([self._joining], timeout=seconds)
-        if not self._joining.done():
-            return False
-        self._joining.result()
-        return True
+        if is_done := self._joining.done():
+            self._joining.result()
+        return is_done
 
     async def _join(self) -> None:
         from aiokafka.abc import ConsumerRebalanceListener
@@ -137,17 +128,15 @@ class Member:
         kept = [record for record in records if record.value is not None]
         first, last = records[0], records[-1]
         self.offsets.hand_out(first.partition, kept, first.offset, last.offset + 1)
-        if len(kept) != len(records):
-            for _ in range(len(records) - len(kept)):
-                self._ctx.skip(TOMBSTONE)
+        for _ in range(len(records) - len(kept)):
+            self._ctx.skip(TOMBSTONE)
             self._commit_later()
         return kept
 
     def finish(self, records: Sequence[Any]) -> None:
         """Take note that a batch is finished."""
         self.offsets.finish(records)
-        if self._timer is None:
-            self._commit_later()
+        self._commit_later()
 
     def _commit_later(self) -> None:
         if self._timer is None:
@@ -238,9 +227,8 @@ class Member:
         finally:
             self.offsets.revoke()
             self._joining.cancel()
-            await asyncio.wait([self._joining])
-            if not self._joining.cancelled():
-                self._joining.exception()  # it was told, or nobody waits for it any more
+            # What is wrong with it was told, or nobody waits for it any more.
+            await asyncio.gather(self._joining, return_exceptions=True)
             await leave(self._consumer)
             if self._committing is not None:
                 self._committing.cancel()

@@ -1,21 +1,67 @@
-"""What one broker tells of its cluster: who else is there, who leads a topic, who looks after a group."""
+"""Where the brokers of a cluster are: as a connection lists them, and as one of them tells.
+
+That one also tells who leads a topic, and who looks after a group.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.errors import Unreachable
-from headrace.compiler.text.diagnostics import shown
-from headrace.connectors.kafka.addresses import Broker, is_address
+from headrace.compiler.errors import BuildRefused, Unreachable
+from headrace.compiler.text.diagnostics import Fault, shown
 from headrace.connectors.network.refusal import turned_away
+
+Broker = tuple[str, int]
+"""Host and port."""
+
+_ADDRESS = re.compile(
+    r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[^\s:/@,\[\]\x00-\x1f\x7f]+)):(?P<port>\d{1,5})"
+)
 
 TOPIC_SECONDS = 1.5
 """How long a topic may take to be there that the broker makes when it is asked for."""
 ASK_SECONDS = 0.1
 """How often a broker is asked for that topic."""
+
+
+def brokers(text: str, template: str) -> list[Broker]:
+    """Return the hosts and ports of a list.
+
+    Raises:
+        BuildRefused: one is no address. It is shown as the ``template`` of the list spells it, for
+            what that resolves to may be a secret.
+    """
+    found, entries = [_broker(entry.strip()) for entry in text.split(",")], template.split(",")
+    if None in found:
+        bad, which = template, f"part {found.index(None) + 1} of '{template}'"
+        if len(found) == len(entries):
+            bad = entries[found.index(None)].strip()
+            which = f"'{bad}' in 'brokers'"
+        message = f"{which} is no address of a broker"
+        expected = "host:port, several of them parted by commas"
+        raise BuildRefused(Fault("not-an-address", message, bad, expected, path=("connection",)))
+    return [broker for broker in found if broker is not None]
+
+
+def spelt(host: str, port: int) -> str:
+    """Return an address as a list has it."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _broker(entry: str) -> Broker | None:
+    match = _ADDRESS.fullmatch(entry)
+    if match is None or not 0 < int(match["port"]) <= 65535:
+        return None
+    host = match["six"] or match["host"]
+    try:
+        host.encode("idna")  # a part of a name is neither empty nor longer than 63
+    except UnicodeError:
+        return None
+    return host, int(match["port"])
 
 
 class NotThere(Unreachable):
@@ -71,7 +117,8 @@ async def metadata_of(
         error = NoError if code is None else for_code(code)
         if error is not NoError and not error.retriable:
             raise turned_away(f"{where} refuses the topic '{topic}': {error.message}")
-        metadata = Metadata(_brokers(answer), leaders)
+        there = {node: (host, port) for node, host, port, *_ in answer.brokers}
+        metadata = Metadata(there, leaders)
         if code is not None and error is NoError and metadata.lacks is None:
             return metadata
         if not makes and error is UnknownTopicOrPartitionError:
@@ -89,10 +136,6 @@ def _topic(answer: Any, topic: str) -> tuple[int | None, Mapping[int, int]]:
         if name == topic:
             return code, {number: leader for _, number, leader, *_ in partitions}
     return None, {}
-
-
-def _brokers(answer: Any) -> Mapping[int, Broker]:
-    return {node: (host, port) for node, host, port, *_ in answer.brokers}
 
 
 async def coordinator(connection: Any, group: str) -> Broker:
@@ -118,6 +161,6 @@ def advertised(broker: Broker) -> Broker:
         NotThere: it is none.
     """
     host, port = broker
-    if not is_address(host, port):
+    if _broker(spelt(host, port)) is None:
         raise NotThere(f"the brokers advertise {shown(host)}, {port}, which is no address")
     return broker

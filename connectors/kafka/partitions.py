@@ -28,8 +28,7 @@ class Pending:
     """A batch of ours under way. ``done`` when each of its records is confirmed, or never will be."""
 
     def __init__(self, count: int, begun: float) -> None:
-        self.count = count
-        self.begun = begun
+        self.count, self.begun = count, begun
         self.confirmed = 0
         self.faults: list[Exception] = []
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -58,8 +57,8 @@ class Pending:
 class RecordBatch:
     """What is sent to a partition at once: records of one batch of ours or several, in order."""
 
-    def __init__(self, builder: Any) -> None:
-        self.builder = builder
+    def __init__(self, producer: Any) -> None:
+        self.builder = producer.create_batch()
         # Two lists, not one of pairs: millions of those would wait here for the search for cycles.
         self.records: list[ProducedRecord] = []
         self.of: list[Pending] = []
@@ -83,9 +82,7 @@ class Partition:
     """What is under way to one partition, and what waits for it."""
 
     def __init__(self, producer: Any, topic: str, number: int) -> None:
-        self._producer = producer
-        self._topic = topic
-        self._number = number
+        self._producer, self._topic, self._number = producer, topic, number
         self._waiting: deque[RecordBatch] = deque()
         self.sending: asyncio.Task[None] | None = None
         """Runs while something is under way."""
@@ -93,17 +90,10 @@ class Partition:
     def put(self, record: ProducedRecord, pending: Pending) -> None:
         """Send a record, with what else goes there."""
         if not self._waiting or not self._waiting[-1].append(record, pending):
-            self._waiting.append(self._record_batch((record,), (pending,)))
+            self._waiting.append(RecordBatch(self._producer))
+            self._waiting[-1].append(record, pending)
         if self.sending is None:
             self.sending = asyncio.ensure_future(self._send_all())
-
-    def _record_batch(
-        self, records: Sequence[ProducedRecord], of: Sequence[Pending]
-    ) -> RecordBatch:
-        made = RecordBatch(self._producer.create_batch())
-        for record, pending in zip(records, of, strict=True):
-            made.append(record, pending)
-        return made
 
     async def _send_all(self) -> None:
         try:
@@ -125,10 +115,9 @@ class Partition:
         except MessageSizeTooLargeError as cause:
             # The topic may take less at once than we send: only a record alone is really too large.
             if half := len(some.records) // 2:
-                halves = [
-                    self._record_batch(some.records[part], some.of[part])
-                    for part in (slice(half), slice(half, None))
-                ]
+                halves = RecordBatch(self._producer), RecordBatch(self._producer)
+                for place, parts in enumerate(zip(some.records, some.of, strict=True)):
+                    halves[place >= half].append(*parts)
                 self._waiting.extendleft(reversed(halves))
             else:
                 some.settle(cause)
@@ -148,8 +137,7 @@ class TopicPartitions:
     def __init__(self, producer: Any, name: str) -> None:
         from aiokafka.partitioner import DefaultPartitioner
 
-        self._producer = producer
-        self._name = name
+        self._producer, self._name = producer, name
         self._partition_of: Callable[..., int] = DefaultPartitioner()
         self._all: Sequence[int] = ()
         self._led: Sequence[int] = ()
@@ -187,8 +175,7 @@ class TopicPartitions:
         self._partitions = {}
         for task in sending:
             task.cancel()
-        if sending:
-            await asyncio.wait(sending)
+        await asyncio.gather(*sending, return_exceptions=True)
 
 
 def is_refusal(cause: BaseException) -> bool:

@@ -6,23 +6,24 @@ import asyncio
 from collections import deque
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.compiler import jsontext
-from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import Batch, JsonValue, is_large, parts
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.compiler.largejson import ENCODED_AT_ONCE, SLICE_MESSAGES, LargeList, WritingTurn
 from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath
-from headrace.connectors.kafka.connection import Cluster, said, stop
-from headrace.connectors.kafka.healthcheck import LOOK_SECONDS, HealthCheck
+from headrace.connectors.kafka.connection import LOOK_SECONDS, Cluster, HealthCheck, said, stop
 from headrace.connectors.kafka.partitions import (
     Pending,
     ProducedRecord,
     TopicPartitions,
     is_refusal,
 )
+
+if TYPE_CHECKING:
+    from headrace.connectors.kafka import KafkaOutput
 
 REQUEST_BYTES = 1 << 17
 """Bytes of the records that are sent to a partition together; a larger record goes alone."""
@@ -35,25 +36,12 @@ class KafkaSink(AwaitingSink):
 
     at_once = 256  # the windows of the inputs are the bound; what is under way is sent together
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        ctx: Context,
-        *,
-        topic: str,
-        key: str | None,
-        headers: Mapping[str, str],
-        compression: str,
-        acks: str,
-    ) -> None:
-        self._cluster = cluster
-        self._ctx = ctx
-        self._name = topic
-        self._key = None if key is None else DottedPath(key)
-        self._headers = [(name, DottedPath(path)) for name, path in headers.items()]
-        self._compression = None if compression == "none" else compression
-        self._acks = ACKS[acks]
-        self._health = HealthCheck(cluster, topic, ctx)
+    def __init__(self, config: KafkaOutput, cluster: Cluster) -> None:
+        self._config, self._cluster, self._ctx = config, cluster, cluster.ctx
+        self._name = config.topic
+        self._key = None if config.key is None else DottedPath(config.key)
+        self._headers = [(name, DottedPath(path)) for name, path in (config.headers or {}).items()]
+        self._health = HealthCheck(cluster, config.topic)
         self._producer: Any = None
         self._topic: TopicPartitions | None = None
         self._has_ended = False
@@ -69,19 +57,19 @@ class KafkaSink(AwaitingSink):
         from aiokafka.errors import KafkaError
 
         address, _ = await self._cluster.reach(self._name)
+        compression = self._config.compression
         producer = AIOKafkaProducer(
             **self._cluster.options(),
             bootstrap_servers=address,
-            acks=self._acks,
-            compression_type=self._compression,
+            acks=ACKS[self._config.acks],
+            compression_type=None if compression == "none" else compression,
             max_batch_size=REQUEST_BYTES,
         )
         self._producer, self._has_ended = producer, False
         try:
-            with self._ctx.clock.outside():
-                async with self._ctx.clock.timeout(self._cluster.limits.connect_seconds):
-                    await producer.start()
-                    await producer.partitions_for(self._name)
+            async with self._ctx.clock.within(self._cluster.limits.connect_seconds):
+                await producer.start()
+                await producer.partitions_for(self._name)
         except BaseException as cause:
             await self._close()
             if isinstance(cause, (KafkaError, TimeoutError)):
@@ -95,8 +83,7 @@ class KafkaSink(AwaitingSink):
         tasks = [each for each in (self._watching, self._sending) if each is not None]
         for task in tasks:
             task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self._close()
 
     async def _close(self) -> None:
@@ -115,18 +102,15 @@ class KafkaSink(AwaitingSink):
         """Send the batch with what else waits for its partitions; return what waits for it."""
         topic = self._topic
         if is_large(batch) or self._sending is not None or self._has_ended or not topic:
-            return self._queued(batch)
+            # It is sent when that can be, in turns, and those that come meanwhile behind it.
+            pending = self._pending(len(batch))
+            self._queue.append((batch, pending))
+            if self._sending is None:
+                self._sending = asyncio.ensure_future(self._send_queued())
+            return partial(self._confirmed, pending)
         records = self._records(batch)
         pending = self._pending(len(records))
         topic.put(records, pending, topic.any())
-        return partial(self._confirmed, pending)
-
-    def _queued(self, batch: Batch) -> Rest:
-        """Have a batch sent when it can be, in turns, and those that come meanwhile behind it."""
-        pending = self._pending(len(batch))
-        self._queue.append((batch, pending))
-        if self._sending is None:
-            self._sending = asyncio.ensure_future(self._send_queued())
         return partial(self._confirmed, pending)
 
     async def _send_queued(self) -> None:
@@ -225,15 +209,13 @@ class KafkaSink(AwaitingSink):
                 return BatchFailed(f"'{self._name}' refuses records: {said(cause)}{rest}")
         cause = pending.faults[0]
         if isinstance(cause, BuildRefused):
-            return Unreachable(
-                str(cause)
-            )  # nobody is there to be refused; a password may be rotated
+            # Nobody is there to be refused; a password may be rotated.
+            return Unreachable(str(cause))
         if not isinstance(cause, KafkaError):
             return cause
         if not cause.retriable:
-            self._has_ended = (
-                True  # the driver has, of an error of its own: it sends nothing any more
-            )
+            # The driver has, of an error of its own: it sends nothing any more.
+            self._has_ended = True
         # The outage, if there is one, has been told in the same words: it is one failure.
         reason = self._health.reason or f"'{self._name}' did not confirm records: {said(cause)}"
         return Unreachable(reason + rest)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Sequence
-from typing import Any
+from collections.abc import AsyncGenerator, Sequence
+from typing import TYPE_CHECKING, Any
 
-from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.timestamps import rfc3339_of_seconds
-from headrace.connectors.kafka.connection import Cluster, said
-from headrace.connectors.kafka.healthcheck import LOOK_SECONDS, HealthCheck
+from headrace.connectors.kafka.connection import LOOK_SECONDS, Cluster, HealthCheck, said
 from headrace.connectors.kafka.member import (
     MOST_RECORDS,
     POLL_SECONDS,
@@ -22,6 +20,9 @@ from headrace.connectors.kafka.member import (
 from headrace.connectors.kafka.metadata import NoTopic
 from headrace.connectors.kafka.partitions import is_refusal
 from headrace.connectors.network.refusal import turned_away
+
+if TYPE_CHECKING:
+    from headrace.connectors.kafka import KafkaInput
 
 FETCH_BYTES = 1 << 20
 """Bytes of one partition that the driver fetches ahead; a batch of records that is larger comes alone."""
@@ -35,25 +36,10 @@ class KafkaSource(Source):
 
     connects = True
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        ctx: Context,
-        *,
-        connection: str,
-        topic: str,
-        group: str,
-        start_at: str,
-        max_batch: int,
-    ) -> None:
-        self.max_batch = max_batch
-        self._cluster = cluster
-        self._ctx = ctx
-        self._connection = connection
-        self._topic = topic
-        self._group = group
-        self._start_at = start_at
-        self._health = HealthCheck(cluster, topic, ctx, group)
+    def __init__(self, config: KafkaInput, cluster: Cluster) -> None:
+        self.max_batch = config.max_batch
+        self._config, self._cluster, self._ctx = config, cluster, cluster.ctx
+        self._health = HealthCheck(cluster, config.topic, config.group)
         self._known: frozenset[int] | None = None
         self._stopping = False
         self._member: Member | None = None
@@ -64,8 +50,13 @@ class KafkaSource(Source):
 
         clock, limits = self._ctx.clock, self._cluster.limits
         ends = clock.monotonic() + limits.connect_seconds
-        consumer = self._consumer(await self._reached())
-        member = self._member = Member(consumer, self._ctx, self._topic, self._known, limits)
+        try:
+            address, _ = await self._cluster.reach(self._config.topic)
+        except NoTopic:
+            self._known = self._known or frozenset()  # whatever it will hold is new
+            raise
+        consumer = self._consumer(address)
+        member = self._member = Member(consumer, self._cluster, self._config.topic, self._known)
         try:
             # A group may let us wait for others. They commit, so nothing is lost by it.
             await member.joined(ends - clock.monotonic())
@@ -84,14 +75,6 @@ class KafkaSource(Source):
             self._known = member.known
             await member.leave()
 
-    async def _reached(self) -> str:
-        try:
-            address, _ = await self._cluster.reach(self._topic)
-        except NoTopic:
-            self._known = self._known or frozenset()  # whatever it will hold is new
-            raise
-        return address
-
     def _consumer(self, address: str) -> Any:
         from aiokafka import AIOKafkaConsumer
         from aiokafka.coordinator.assignors.range import RangePartitionAssignor
@@ -100,8 +83,8 @@ class KafkaSource(Source):
         return AIOKafkaConsumer(
             **self._cluster.options(),
             bootstrap_servers=address,
-            group_id=self._group,
-            auto_offset_reset=self._start_at,
+            group_id=self._config.group,
+            auto_offset_reset=self._config.start_at,
             enable_auto_commit=False,
             max_partition_fetch_bytes=FETCH_BYTES,
             fetch_max_bytes=16 * FETCH_BYTES,
@@ -117,9 +100,9 @@ class KafkaSource(Source):
     def _broke(self, cause: Exception) -> Exception:
         """Return what an error of the driver means to the pipeline."""
         if is_refusal(cause):
-            whom = f"the topic '{self._topic}' or the group '{self._group}'"
+            whom = f"the topic '{self._config.topic}' or the group '{self._config.group}'"
             return turned_away(f"the brokers refuse {whom}: {said(cause)}")
-        return Unreachable(f"reading '{self._topic}' broke off: {said(cause)}")
+        return Unreachable(f"reading '{self._config.topic}' broke off: {said(cause)}")
 
     def acknowledge(self, origins: Sequence[Any]) -> None:
         """Have positions committed that are finished, soon."""
@@ -129,7 +112,7 @@ class KafkaSource(Source):
     def describe(self, origin: Any) -> dict[str, Any]:
         """Return where a record was."""
         return {
-            "connection": self._connection,
+            "connection": self._config.connection,
             "topic": origin.topic,
             "partition": origin.partition,
             "offset": origin.offset,
@@ -157,13 +140,15 @@ class KafkaSample(KafkaSource):
 
         clock = self._ctx.clock
         ends = clock.monotonic() + self._cluster.limits.connect_seconds
-        address, numbers = await self._cluster.reach(self._topic)
+        address, numbers = await self._cluster.reach(self._config.topic)
         consumer = self._consumer(address)
         answers = Answers(consumer, self._ctx)
         try:
             async with clock.timeout(ends - clock.monotonic()):
                 await consumer.start()
-                consumer.assign([TopicPartition(self._topic, number) for number in sorted(numbers)])
+                consumer.assign(
+                    [TopicPartition(self._config.topic, number) for number in sorted(numbers)]
+                )
                 for each in consumer.assignment():
                     await consumer.position(each)
             yield ()
@@ -171,21 +156,17 @@ class KafkaSample(KafkaSource):
                 fetched = await consumer.getmany(
                     timeout_ms=int(POLL_SECONDS * 1000), max_records=MOST_RECORDS
                 )
-                if fetched:
-                    yield [*self._messages(record for some in fetched.values() for record in some)]
+                records = [record for some in fetched.values() for record in some]
+                for _ in range(sum(record.value is None for record in records)):
+                    self._ctx.skip(TOMBSTONE)
+                if records:
+                    yield [(each.value, each) for each in records if each.value is not None]
                 elif not answers.are_coming:
-                    await self._cluster.examine(self._topic, None, LOOK_SECONDS)
+                    await self._cluster.examine(self._config.topic, None, LOOK_SECONDS)
         except (KafkaError, TimeoutError) as cause:
             raise self._broke(cause) from cause
         finally:
             await leave(consumer)
-
-    def _messages(self, records: Iterator[Any]) -> Iterator[Arrival]:
-        for record in records:
-            if record.value is None:
-                self._ctx.skip(TOMBSTONE)
-            else:
-                yield record.value, record
 
 
 def _text(key: bytes | None) -> str | None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from headrace.compiler.errors import BatchFailed, BuildRefused
 from headrace.connectors.kafka import KafkaConnection, KafkaInput, KafkaOutput
-from headrace.connectors.kafka.addresses import brokers
+from headrace.connectors.kafka.metadata import brokers
 from tests.doubles import StubContext, refusals
 from tests.kafka_sides import context, sink, source
 
