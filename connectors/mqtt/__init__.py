@@ -26,12 +26,11 @@ from headrace.compiler.schema.records import option
 from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.text.diagnostics import Codes, Fault, Severity, shown
-from headrace.connectors.mqtt.broker_access import BrokerAccess
-from headrace.connectors.mqtt.connection import LIMITS, QOS, Limits
+from headrace.connectors.mqtt.connection import LIMITS, QOS, BrokerAccess, Limits
 from headrace.connectors.mqtt.packets import PACKET_IDS
-from headrace.connectors.mqtt.sample import MqttSample
 from headrace.connectors.mqtt.sink import MqttSink
-from headrace.connectors.mqtt.source import IN_FLIGHT, REMEDIES, MqttSource
+from headrace.connectors.mqtt.source import IN_FLIGHT, REMEDIES, MqttSample, MqttSource
+from headrace.connectors.network.refusal import half_credential
 from headrace.connectors.network.tls import TlsConnection
 
 CODES: Codes = {
@@ -66,27 +65,24 @@ class MqttTopicName(Name):
     def read(self, value: Any) -> str:
         """Take a name that can be published to."""
         topic: str = super().read(value)
-        if len(topic.encode()) > LONGEST:
-            raise self.illegal(topic, f"is too long: at most {LONGEST:,} bytes")
-        if _FORBIDDEN.search(topic):
-            raise self.illegal(topic, "holds a character that no topic may have")
-        self.check(topic)
+        if why := self.objection(topic):
+            message, expected, hint = f"{shown(topic)} {why}", self.expects, self.instead(topic)
+            raise refused("not-a-subject", message, found=topic, expected=expected, hint=hint)
         return topic
 
-    def check(self, topic: str) -> None:
-        """Refuse wildcards."""
-        if "+" in topic or "#" in topic:
-            raise self.illegal(topic, "is a filter, and a message is published to one topic")
+    def objection(self, topic: str) -> str | None:
+        """Return what is wrong with a topic, behind its name."""
+        if len(topic.encode()) > LONGEST:
+            return f"is too long: at most {LONGEST:,} bytes"
+        if _FORBIDDEN.search(topic):
+            return "holds a character that no topic may have"
+        return self.misuse(topic)
 
-    def illegal(self, topic: str, why: str) -> Exception:
-        """Return the error."""
-        return refused(
-            "not-a-subject",
-            f"{shown(topic)} {why}",
-            found=topic,
-            expected=self.expects,
-            hint=self.instead(topic),
-        )
+    def misuse(self, topic: str) -> str | None:
+        """Return what is wrong with its wildcards: it may have none."""
+        if "+" in topic or "#" in topic:
+            return "is a filter, and a message is published to one topic"
+        return None
 
 
 class TopicFilter(MqttTopicName):
@@ -94,22 +90,18 @@ class TopicFilter(MqttTopicName):
 
     expects = "a topic or a filter: + for one level, # at the end for all that follow"
 
-    def check(self, topic: str) -> None:
-        """Refuse wildcards that are not a level of their own, and shares without a group."""
+    def misuse(self, topic: str) -> str | None:
+        """Return which wildcards are not a level of their own, or that a share has no group."""
         levels = topic.split("/")
         if levels[0] == "$share":
-            if (
-                len(levels) < 3
-                or levels[1] == ""
-                or set("+#") & set(levels[1])
-                or levels[2:] == [""]
-            ):
-                raise self.illegal(topic, "is not $share/<group>/<filter>")
-            levels = levels[2:]
+            group, levels = [*levels, ""][1], levels[2:]
+            if not group or set("+#") & set(group) or levels in ([], [""]):
+                return "is not $share/<group>/<filter>"
         if "#" in "/".join(levels[:-1]) or ("#" in levels[-1] and levels[-1] != "#"):
-            raise self.illegal(topic, "has a # that is not the last level")
+            return "has a # that is not the last level"
         if any("+" in level and level != "+" for level in levels):
-            raise self.illegal(topic, "has a + that is not a level of its own")
+            return "has a + that is not a level of its own"
+        return None
 
 
 class MqttConnection(TlsConnection, kind="mqtt", listed=7):
@@ -131,20 +123,7 @@ class MqttConnection(TlsConnection, kind="mqtt", listed=7):
     def examine(self, context: CheckContext) -> Iterator[Fault]:
         """Tell of half a credential."""
         yield from super().examine(context)
-        yield from self._halves(at="username" if self.password is None else "password")
-
-    def _halves(self, at: str) -> Iterator[Fault]:
-        """Yield what is wrong when one of user and password is given."""
-        given, missing = (
-            ("username", "password") if self.password is None else ("password", "username")
-        )
-        if (self.username is None) is not (self.password is None):
-            yield Fault(
-                "conflict",
-                f"the connection has a '{given}' and no '{missing}'",
-                expected="both of them, or neither",
-                path=(at,),
-            )
+        yield from half_credential(self)
 
     def access(self, ctx: Context) -> BrokerAccess:
         """Return how to get in, with the secrets resolved.
@@ -152,7 +131,7 @@ class MqttConnection(TlsConnection, kind="mqtt", listed=7):
         Raises:
             BuildRefused: a secret does not resolve, a file is unusable, or half a credential is given.
         """
-        for fault in self._halves(at="connection"):
+        for fault in half_credential(self, at="connection"):
             raise BuildRefused(fault)
         return BrokerAccess(
             self.host,
@@ -162,11 +141,6 @@ class MqttConnection(TlsConnection, kind="mqtt", listed=7):
             tls=self.tls_context(ctx) if self.tls else None,
             clock=ctx.clock,
         )
-
-
-def _unshared(topic: str) -> str:
-    """Return the filter of a shared subscription; any other one as it is."""
-    return topic.split("/", 2)[2] if topic.startswith("$share/") else topic
 
 
 def _identified(ctx: Context, access: BrokerAccess, topic: str, suffix: str = "") -> str:
@@ -268,7 +242,8 @@ class MqttInput(Input, kind="mqtt", listed=6):
 
     def sample_source(self, ctx: Context) -> tuple[Source, Sequence[str]]:
         """Build what subscribes as a client of its own, and shares with nobody."""
-        plain = replace(self, topic=_unshared(self.topic), ack="on_receipt")
+        topic = self.topic.split("/", 2)[2] if self.topic.startswith("$share/") else self.topic
+        plain = replace(self, topic=topic, ack="on_receipt")
         access = ctx.connection(MqttConnection, self.connection).access(ctx)
         identifier = _identified(ctx, access, plain.topic)
         notes = [f"read with a client id of its own, '{identifier}', and a clean session"]

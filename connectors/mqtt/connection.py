@@ -5,26 +5,44 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
+import ssl
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
+from headrace.compiler.clock import Clock
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.runtime.backoff import LASTING_SECONDS
+from headrace.compiler.wakeup import WakeUp
 from headrace.connectors.mqtt import packets
-from headrace.connectors.mqtt.broker_access import (
-    CLOSED,
-    LIMIT_SECONDS,
-    NONSENSE,
-    REFUSALS,
-    SILENT,
-    TOO_LONG,
-    BrokerAccess,
-)
+from headrace.connectors.network.refusal import CONNECT_SECONDS, Outage, turned_away, unanswered
+from headrace.connectors.network.tls import PROBE_SECONDS, tls_fault
 
 QOS = ("at_most_once", "at_least_once", "exactly_once")
 """Qualities of service: the place of the word is the number on the wire."""
+
+LIMIT_SECONDS = CONNECT_SECONDS - PROBE_SECONDS
+"""How long connecting may take, so that there is time to ask what is wrong with TLS."""
+
+CLOSED = "closed the connection"
+SILENT = "does not answer any more"
+NONSENSE = "sent what is not MQTT 3.1.1"
+TOO_LONG = f"announced a packet of more than {packets.LONGEST >> 20} MiB"
+SLOW = f"does not answer: nothing came within {LIMIT_SECONDS:g} s"
+
+UNAVAILABLE = 3
+"""Of all refusals of a connection the one that passes."""
+REFUSALS = {
+    1: "unsupported protocol version",
+    2: "client identifier not valid",
+    UNAVAILABLE: "server unavailable",
+    4: "bad user name or password",
+    5: "not authorized",
+}
+"""Why a broker lets nobody in, by the code of its CONNACK."""
+
+HUNG_UP = (errno.ECONNRESET, errno.ECONNABORTED, errno.EPIPE)
 
 LOOKS = 4
 """How often a broker is looked at in the time that it may be silent."""
@@ -59,6 +77,42 @@ PacketHandler = Callable[[int, memoryview], None]
 """Takes a packet: the flags of its first byte, and its body."""
 
 
+@dataclass
+class BrokerAccess:
+    """How one component gets into a broker: what a connection says, its secrets resolved."""
+
+    host: str
+    port: int
+    username: str | None
+    password: str | None = field(repr=False)
+    tls: ssl.SSLContext | None
+    clock: Clock
+
+    def __post_init__(self) -> None:
+        self.where = f"{self.host}:{self.port}"
+        self.outage = Outage(self.where)
+        """Over when the broker has let us in."""
+
+    async def fault(self, cause: OSError, sent: str) -> Exception:
+        """Return what to raise for a connection that did not come about.
+
+        Unless that is plain, by asking about TLS. ``sent`` is what the broker did before it was over.
+        """
+        is_slow = isinstance(cause, TimeoutError)
+        if isinstance(cause, socket.gaierror | ConnectionRefusedError):
+            return self.outage.of(f"does not answer: {unanswered(cause)}")
+        if is_slow and self.tls is not None:
+            return self.outage.of(SLOW)  # a broker without TLS hangs up at once, so this one hangs
+        said = await tls_fault(self.host, self.port, self.tls, self.clock)
+        if said is not None:
+            return turned_away(said)
+        if is_slow:
+            return self.outage.of(SLOW)
+        if cause.errno in (None, *HUNG_UP) or isinstance(cause, ssl.SSLError):
+            return self.outage.of(sent)
+        return self.outage.of(f"does not answer: {unanswered(cause)}")
+
+
 class Client(asyncio.Protocol):
     """Connects once, and is never used again. Whoever subscribes or publishes is one of these.
 
@@ -75,7 +129,7 @@ class Client(asyncio.Protocol):
         on_loss: Callable[[Unreachable], None] | None = None,
         limits: Limits = LIMITS,
     ) -> None:
-        self.is_lost = self.is_paused = False
+        self.is_lost = self.is_paused = self.is_full = False
         self.access, self.limits = access, limits
         self._identifier, self._is_clean, self._on_loss = identifier, is_clean, on_loss
         self._loop = asyncio.get_running_loop()
@@ -88,7 +142,7 @@ class Client(asyncio.Protocol):
         self._packets = packets.Packets()
         self._handlers: dict[int, PacketHandler] = {packets.CONNACK: self._connected}
         self._unsent: list[bytes] = []
-        self._room: asyncio.Future[None] | None = None
+        self._room = WakeUp()
         self._has_heard, self._silent, self._unheard = True, 0, 0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -110,30 +164,25 @@ class Client(asyncio.Protocol):
         """
         access = self.access
         try:
-            with access.clock.outside():
-                async with access.clock.timeout(LIMIT_SECONDS):
-                    await self._connect()
+            async with access.clock.within(LIMIT_SECONDS):
+                await self._loop.create_connection(
+                    lambda: self, access.host, access.port, ssl=access.tls
+                )
+                keepalive, is_clean = self.limits.keepalive_seconds, self._is_clean
+                user, password = access.username, access.password
+                self.send(
+                    packets.connect(
+                        self._identifier, user, password, is_clean=is_clean, keepalive=keepalive
+                    )
+                )
+                await self._let_in
         except OSError as cause:  # a time limit is one, and what is wrong with TLS
             raise await access.fault(cause, self._why) from None
         except UnicodeError:  # a part of the name is empty, or longer than 63
-            raise access.outage("does not answer: the host name cannot be resolved") from None
+            raise access.outage.of("does not answer: the host name cannot be resolved") from None
         self._is_open, self._opened_at = True, access.clock.monotonic()
-        access.reached()
+        access.outage.over()
         self._look_later()
-
-    async def _connect(self) -> None:
-        access = self.access
-        await self._loop.create_connection(lambda: self, access.host, access.port, ssl=access.tls)
-        self.send(
-            packets.connect(
-                self._identifier,
-                access.username,
-                access.password,
-                is_clean=self._is_clean,
-                keepalive=self.limits.keepalive_seconds,
-            )
-        )
-        await self._let_in
 
     def _connected(self, _: int, body: memoryview) -> None:
         """Learn whether the broker lets us in."""
@@ -142,8 +191,12 @@ class Client(asyncio.Protocol):
             raise packets.MalformedPacket
         self._handlers = self.handlers()
         if not self._let_in.done():
-            if code:
-                self._let_in.set_exception(self.access.refusal(code))
+            said = REFUSALS.get(code)
+            if code == UNAVAILABLE:
+                self._let_in.set_exception(self.access.outage.of(f"does not answer: {said}"))
+            elif code:
+                refusal = turned_away(f"{self.access.where} does not let the client in: {said}")
+                self._let_in.set_exception(refusal)
             else:
                 self._let_in.set_result(None)
 
@@ -171,10 +224,9 @@ class Client(asyncio.Protocol):
 
     async def _closed(self) -> None:
         """Wait until the connection is closed, if there is one, but not for whoever is not there."""
-        clock = self.access.clock
         if self._transport is not None:
-            with suppress(TimeoutError), clock.outside():
-                async with clock.timeout(CLOSE_SECONDS):
+            with suppress(TimeoutError):
+                async with self.access.clock.within(CLOSE_SECONDS):
                     await asyncio.shield(self._over)
 
     def _end(self) -> None:
@@ -196,7 +248,7 @@ class Client(asyncio.Protocol):
         if was_open:
             if why == CLOSED and self.seconds < LASTING_SECONDS:
                 why += f": another client with the id '{self._identifier}' may have taken it over"
-            cause = self.access.outage(why)
+            cause = self.access.outage.of(why)
             self.lost(cause)
             if self._on_loss is not None:
                 self._on_loss(cause)
@@ -204,8 +256,9 @@ class Client(asyncio.Protocol):
     # Whether the other side is there.
 
     def _look_later(self) -> None:
-        seconds = self.limits.keepalive_seconds / LOOKS
-        self._timer = self.access.clock.call_later(seconds, self._look)
+        self._timer = self.access.clock.call_later(
+            self.limits.keepalive_seconds / LOOKS, self._look
+        )
 
     def _look(self) -> None:
         """See from time to time whether the broker is still there, and have it know that we are.
@@ -237,15 +290,10 @@ class Client(asyncio.Protocol):
             self._unheard = 0
         self._unsent.clear()
 
-    @property
-    def is_full(self) -> bool:
-        """Whether the broker takes less than is sent."""
-        return self._room is not None
-
     async def drained(self) -> None:
-        """Wait until the broker takes more, or is lost."""
-        if self._room is not None:
-            await asyncio.shield(self._room)
+        """Wait until the broker takes more, or is lost. For one at a time."""
+        if self.is_full:
+            await self._room.wait()
 
     # What is read.
 
@@ -331,11 +379,10 @@ class Client(asyncio.Protocol):
             self._read()
 
     def pause_writing(self) -> None:
-        """Have `drained` wait."""
-        self._room = self._loop.create_future()
+        """Note that the broker takes less than is sent: have `drained` wait."""
+        self.is_full = True
 
     def resume_writing(self) -> None:
         """Let whoever waits go on."""
-        room, self._room = self._room, None
-        if room is not None:
-            room.set_result(None)
+        self.is_full = False
+        self._room.wake()

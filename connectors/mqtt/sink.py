@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
@@ -15,9 +14,17 @@ from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import SLICE_MESSAGES, WritingTurn, encode_each
 from headrace.compiler.runtime.backoff import Backoff
+from headrace.compiler.wakeup import WakeUp
 from headrace.connectors.mqtt import packets
-from headrace.connectors.mqtt.broker_access import CLOSED, BrokerAccess
-from headrace.connectors.mqtt.connection import LIMITS, QOS, Client, Limits, PacketHandler
+from headrace.connectors.mqtt.connection import (
+    CLOSED,
+    LIMITS,
+    QOS,
+    BrokerAccess,
+    Client,
+    Limits,
+    PacketHandler,
+)
 
 if TYPE_CHECKING:
     from headrace.connectors.mqtt import MqttOutput
@@ -36,7 +43,7 @@ class Publisher(Client):
         self._last_packet = 0
         self._unconfirmed: dict[int, bytes] = {}
         self._waiting: deque[bytes] = deque()
-        self._confirmation: asyncio.Future[None] | None = None
+        self._confirmation = WakeUp()
 
     def handlers(self) -> dict[int, PacketHandler]:
         """Return what is done with what is answered to who publishes."""
@@ -71,15 +78,13 @@ class Publisher(Client):
         return [*self._unconfirmed.values()]
 
     async def confirmed(self) -> None:
-        """Wait until everything is confirmed, or the connection is lost."""
+        """Wait until everything is confirmed, or the connection is lost. For one at a time."""
         if self._unconfirmed and not self.is_lost:
-            self._confirmation = asyncio.get_running_loop().create_future()
-            await self._confirmation
+            await self._confirmation.wait()
 
     def lost(self, cause: Unreachable) -> None:
         """Let whoever waits for confirmations look at what there is."""
-        if self._confirmation is not None and not self._confirmation.done():
-            self._confirmation.set_result(None)
+        self._confirmation.wake()
 
     def _received(self, _: int, body: memoryview) -> None:
         """Have the broker hand on a message of QoS 2 that it has."""
@@ -89,9 +94,8 @@ class Publisher(Client):
         """Go on when a message is confirmed."""
         self._unconfirmed.pop(packets.number(body), None)
         self._publish_waiting()
-        confirmation = self._confirmation
-        if not self._unconfirmed and confirmation is not None and not confirmation.done():
-            confirmation.set_result(None)
+        if not self._unconfirmed:
+            self._confirmation.wake()
 
 
 class MqttSink(AwaitingSink):
@@ -149,12 +153,8 @@ class MqttSink(AwaitingSink):
         """
         client, self._client = self._client, None
         if client is not None and not self._backoff.ended(client.seconds):
-            self._wait()
+            self._not_before = self._ctx.clock.monotonic() + self._backoff.next()
         self._ctx.fail(str(cause))
-
-    def _wait(self) -> None:
-        """Have the next attempt to connect wait."""
-        self._not_before = self._ctx.clock.monotonic() + self._backoff.next()
 
     def begin(self, batch: Batch) -> Rest | None:
         """Publish with QoS 0 at once, while the broker takes what it is sent; not many messages."""
@@ -166,10 +166,8 @@ class MqttSink(AwaitingSink):
 
     async def write(self, batch: Batch) -> None:
         """Publish the batch in order; with QoS 1 and 2 until all of it is confirmed."""
-        if is_large(batch):
-            payloads = await encode_each(batch, self._ctx.clock)
-        else:
-            payloads = [encode(message) for message in batch]
+        is_sliced = is_large(batch)
+        payloads = await encode_each(batch, self._ctx.clock) if is_sliced else [*map(encode, batch)]
         await (self._deliver(payloads) if self._qos else self._send(payloads))
 
     async def _send(self, payloads: list[bytes]) -> None:
@@ -177,17 +175,11 @@ class MqttSink(AwaitingSink):
             client = self._client or await self._connect()
         except BuildRefused as cause:  # it has let us in before, and may again
             raise Unreachable(str(cause)) from None
-        await client.drained()
-        if client.is_lost:
-            raise self._access.outage(CLOSED)
-        if len(payloads) <= self._limits.at_once:
-            client.publish(payloads)
-            return
-        turn = WritingTurn(self._ctx.clock)
-        for some in parts(payloads, SLICE_MESSAGES):
+        count, turn = len(payloads), WritingTurn(self._ctx.clock)
+        for some in parts(payloads, count if count <= self._limits.at_once else SLICE_MESSAGES):
             await client.drained()
             if client.is_lost:
-                raise self._access.outage(CLOSED)
+                raise self._access.outage.of(CLOSED)
             client.publish(some)
             await turn.end()
 
@@ -216,20 +208,21 @@ class MqttSink(AwaitingSink):
                 client = await self._connect()
             except (BuildRefused, Unreachable) as cause:
                 self._ctx.fail(str(cause))
-                self._wait()
+                self._not_before = self._ctx.clock.monotonic() + self._backoff.next()
             else:
                 self._ctx.note("connected again")
                 return client
 
     async def _given_up(self, count: int, left: int) -> Unreachable:
         """Return why a batch is not written, and end what is left of it with the connection."""
-        text, client = str(self._access.outage(CLOSED)), self._client
+        text, client = str(self._access.outage.of(CLOSED)), self._client
         if client is not None:
             self._client = None
             await client.close()
             text = f"{self._access.where} does not confirm what is published"
         if left < count:
             text += "; some messages of the batch are confirmed"
-            confirmed = f"{count - left} of {count}"
-            self._ctx.warn(f"of a batch that is given up {confirmed} messages are confirmed")
+            self._ctx.warn(
+                f"of a batch that is given up {count - left} of {count} messages are confirmed"
+            )
         return Unreachable(text)

@@ -7,13 +7,21 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.errors import Unreachable
 from headrace.connectors.mqtt import packets
-from headrace.connectors.mqtt.broker_access import LIMIT_SECONDS, SLOW, BrokerAccess
-from headrace.connectors.mqtt.connection import LIMITS, QOS, Client, Limits, PacketHandler
-from headrace.connectors.mqtt.starvation import Starvation
+from headrace.connectors.mqtt.connection import (
+    LIMIT_SECONDS,
+    LIMITS,
+    QOS,
+    SLOW,
+    BrokerAccess,
+    Client,
+    Limits,
+    PacketHandler,
+)
 from headrace.connectors.network.arrivals import Arrivals
 from headrace.connectors.network.refusal import turned_away
 
@@ -54,6 +62,13 @@ def starved(in_flight: int) -> str:
 FLOODED = "lost a message: the broker sent too many before it confirmed the subscription"
 
 
+AT_ONCE_SECONDS = 0.1
+"""How soon a broker that only waited for an acknowledgement sends on."""
+ENOUGH = 2
+"""How often in a row that has to be seen: once, it may be chance."""
+WORD_SECONDS = 0.25
+"""How long nothing comes to a sample from a broker that waits for a word about what it has sent."""
+
 Receipt = tuple["Subscriber", int, int, bytes, bool]
 """The connection that a message came over, its packet id, QoS and topic, and whether it was retained."""
 
@@ -89,14 +104,12 @@ class Subscriber(Client):
             BuildRefused: the broker says no.
             Unreachable: the connection is lost, or it does not answer.
         """
-        clock = self.access.clock
         self.send(packets.subscribe(1, topic, qos))
         try:
-            with clock.outside():
-                async with clock.timeout(LIMIT_SECONDS):
-                    granted = await self._granted
+            async with self.access.clock.within(LIMIT_SECONDS):
+                granted = await self._granted
         except TimeoutError:
-            raise self.access.outage(SLOW) from None
+            raise self.access.outage.of(SLOW) from None
         if granted >= packets.REFUSED:
             raise turned_away(f"{self.access.where} refuses a subscription to '{topic}'")
         return granted
@@ -113,10 +126,9 @@ class Subscriber(Client):
 
         Source: MQTT 3.1.1, section 4.6.
         """
-        order, finished = self._order, self._finished
-        finished[packet] = qos
-        while order and order[0] in finished:
-            self._acknowledge(order.popleft())
+        self._finished[packet] = qos
+        while self._order and self._order[0] in self._finished:
+            self._acknowledge(self._order.popleft())
 
     def acknowledge_finished(self) -> int:
         """Acknowledge what is finished although something before it is not; return how many they are."""
@@ -154,6 +166,48 @@ class Subscriber(Client):
         self.send(packets.confirm(packets.PUBCOMP, packets.number(body)))
 
 
+class Starvation:
+    """Counts how often in a row a broker sent nothing until we acknowledged, and something then at once.
+
+    A source that is merely quiet looks the same for as long as nothing is acknowledged, and says
+    nothing when something is.
+    """
+
+    __slots__ = ("_acknowledged_at", "_clock", "_is_stalled", "_times")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._is_stalled = False
+        self._acknowledged_at: float | None = None
+        self._times = 0
+
+    def stalled(self) -> None:
+        """Note that nothing came for a while, and that we owe all that the broker lets us owe."""
+        if self._acknowledged_at is not None:  # and nothing came of it
+            self._settle(is_evidence=False)
+        self._is_stalled = True
+
+    def acknowledged(self) -> None:
+        """Note that we owe less."""
+        if self._is_stalled:
+            self._acknowledged_at = self._clock.monotonic()
+
+    def came(self) -> bool:
+        """Note that messages came; return whether enough has been seen by now."""
+        if self._is_stalled:
+            at = self._acknowledged_at
+            self._settle(at is not None and self._clock.monotonic() - at <= AT_ONCE_SECONDS)
+        return self._times >= ENOUGH
+
+    def begin(self) -> None:
+        """Note that there is another connection: nothing is owed over it yet."""
+        self._is_stalled, self._acknowledged_at = False, None
+
+    def _settle(self, is_evidence: bool) -> None:
+        self._times = self._times + 1 if is_evidence else 0
+        self.begin()
+
+
 class MqttSource(Source):
     """Reads one topic. Every message of QoS 1 and 2 is acknowledged when the pump says so."""
 
@@ -167,11 +221,9 @@ class MqttSource(Source):
         ctx: Context,
         limits: Limits = LIMITS,
     ) -> None:
-        self.max_batch, self._limits = config.max_batch, limits
-        self._connection, self._topic = config.connection, config.topic
+        self.max_batch, self._limits, self._config = config.max_batch, limits, config
         self._qos = QOS.index(config.qos)
         self._keeps = config.ack == "on_delivery"
-        self._in_flight = config.in_flight
         self._starvation = Starvation(ctx.clock)
         self._has_let_go = False
         self._access, self._identifier, self._ctx = access, identifier, ctx
@@ -226,9 +278,9 @@ class MqttSource(Source):
             client.pause()
 
     async def _subscribe(self, client: Subscriber) -> None:
-        granted = await client.subscribe(self._topic, self._qos)
+        granted = await client.subscribe(self._config.topic, self._qos)
         if granted < self._qos:
-            said = f"{self._access.where} grants '{self._topic}' with {QOS[granted]} at most"
+            said = f"{self._access.where} grants '{self._config.topic}' with {QOS[granted]} at most"
             if self._keeps and not granted:
                 raise turned_away(f"{said}, so there is nothing to acknowledge on_delivery")
             self._ctx.warn_once(said)
@@ -237,7 +289,7 @@ class MqttSource(Source):
         """Return what has come. Where the broker may wait for what buffers hold, have them let go."""
         while True:
             owed = client.unacknowledged
-            is_blocked = self._keeps and owed >= self._in_flight
+            is_blocked = self._keeps and owed >= self._config.in_flight
             try:
                 async with self._ctx.clock.timeout(STALL_SECONDS if is_blocked else None):
                     taken = await self._arrivals.take()
@@ -246,7 +298,7 @@ class MqttSource(Source):
                     self._stalled()
             else:
                 if taken and self._starvation.came():
-                    self._ctx.warn_once(starved(self._in_flight))
+                    self._ctx.warn_once(starved(self._config.in_flight))
                 self._bytes = 0
                 client.resume()
                 return taken
@@ -270,7 +322,7 @@ class MqttSource(Source):
         """Return what an envelope shows of a message."""
         _, _, qos, topic, retain = origin
         return {
-            "connection": self._connection,
+            "connection": self._config.connection,
             "topic": topic.decode("utf-8", "replace"),
             "qos": QOS[qos],
             "retain": retain,
@@ -290,3 +342,26 @@ class MqttSource(Source):
                 await client.open()
             finally:
                 await client.close()
+
+
+class MqttSample(MqttSource):
+    """Reads one topic, and acknowledges nothing that the broker does not wait for.
+
+    A broker lets a client hold only so many messages unacknowledged, and does not tell how many. What is
+    acknowledged then is a copy that was made for this session: nobody else gets or loses any.
+    """
+
+    _owed: Sequence[Receipt] = ()
+
+    async def next(self, client: Subscriber) -> Sequence[Arrival]:
+        """Return what has come, and have the broker go on where it waits for us."""
+        while True:
+            try:
+                async with self._ctx.clock.timeout(WORD_SECONDS if self._owed else None):
+                    taken = await super().next(client)
+            except TimeoutError:
+                self.acknowledge(self._owed)
+                self._owed = ()
+            else:
+                self._owed = [*self._owed, *(origin for _, origin in taken)]
+                return taken

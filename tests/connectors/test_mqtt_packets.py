@@ -13,7 +13,7 @@ import uvloop
 
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.connectors.mqtt import packets
-from headrace.connectors.mqtt.broker_access import NONSENSE
+from headrace.connectors.mqtt.connection import NONSENSE
 from tests.clients import PATIENCE
 from tests.mqtt_sides import arrived, context, payloads, source, unreachable
 

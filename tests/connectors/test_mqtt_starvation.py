@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from headrace.compiler.clock import Clock
-from headrace.connectors.mqtt.starvation import Starvation
+from headrace.connectors.mqtt.source import Starvation
 from tests.virtual import virtual
 
 
