@@ -157,9 +157,14 @@ async def tls_fault(host: str, port: int, tls: ssl.SSLContext | None, clock: Clo
     Asked when a driver could not connect and did not say why. ``tls`` is None for a plaintext
     connection. Not for protocols that begin in plaintext and change over (NATS).
     """
-    where = f"{host}:{port}"
+    where, context = f"{host}:{port}", tls
+    if context is None:
+        # It trusts anybody: to learn whether there is TLS, nothing is sent over it.
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
     try:
-        stays = await _handshake(host, port, tls or _trusting(), clock)
+        stays = await _handshake(host, port, context, clock)
     except ssl.SSLCertVerificationError as cause:
         return handshake_fault(where, cause)
     except ssl.SSLError as cause:
@@ -203,11 +208,3 @@ async def _handshake(host: str, port: int, tls: ssl.SSLContext, clock: Clock) ->
         return True
     finally:
         writer.transport.abort()  # it was asked, and there is nothing to say goodbye to
-
-
-def _trusting() -> ssl.SSLContext:
-    """Return a context that trusts anybody: to learn whether there is TLS, nothing is sent over it."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context

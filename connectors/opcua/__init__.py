@@ -154,8 +154,13 @@ class OpcuaConnection(Connection, kind="opcua", listed=9, elsewhere="opc opc_ua"
         for name in ("certificate", "private_key"):
             if getattr(self, name) is None:
                 message = f"the security policy {self.security_policy} needs a '{name}'"
-                expected = "'certificate' and 'private_key' beside it"
-                yield Fault("conflict", message, None, expected, path=("security_policy",))
+                yield Fault(
+                    "conflict",
+                    message,
+                    None,
+                    "'certificate' and 'private_key' beside it",
+                    path=("security_policy",),
+                )
 
     def examine(self, context: CheckContext) -> Iterator[Fault]:
         """Tell of half a credential."""

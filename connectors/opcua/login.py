@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from asyncua import ua
 from asyncua.crypto import security_policies
@@ -23,10 +22,8 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPubl
 from headrace.compiler.component.buildcontext import Context
 from headrace.connectors.network.refusal import turned_away, unusable
 from headrace.connectors.network.tls import readable
+from headrace.connectors.opcua import OpcuaConnection
 from headrace.connectors.opcua.notifications import STATUSES
-
-if TYPE_CHECKING:
-    from headrace.connectors.opcua import OpcuaConnection
 
 POLICIES: dict[str, type[SecurityPolicy]] = {
     "None": security_policies.SecurityPolicyNone,
@@ -314,8 +311,7 @@ def _application_uri(ours: x509.Certificate, file: str, wanted: str | None) -> s
     ]
     if not names:
         message = f"the certificate '{file}' names no application"
-        expected = "a URI among its alternative names, the application's"
-        raise unusable("conflict", message, expected)
+        raise unusable("conflict", message, "a URI among its alternative names, the application's")
     if wanted is not None and wanted not in names:
         message = f"the certificate '{file}' is that of the application '{names[0]}'"
         raise unusable("conflict", message, "the same 'application_uri', or none")

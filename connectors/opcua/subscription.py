@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from asyncua import ua
 from asyncua.ua.attribute_ids import AttributeIds
@@ -17,13 +17,11 @@ from asyncua.ua.status_codes import StatusCodes
 from asyncua.ua.ua_binary import struct_from_binary
 from asyncua.ua.uaerrors import BadRequestTimeout, BadTimeout, UaStatusCodeError
 
+from headrace.connectors.opcua import OpcuaInput
 from headrace.connectors.opcua.connection import OpcuaClient
 from headrace.connectors.opcua.login import SubscriptionEnded
 from headrace.connectors.opcua.nodes import Node, NodeKey
 from headrace.connectors.opcua.notifications import STATUSES, extension_object, messages, node_id
-
-if TYPE_CHECKING:
-    from headrace.connectors.opcua import OpcuaInput
 
 KEEP_ALIVES = 10
 """Publishing intervals after which a server that has no news says so."""
@@ -118,8 +116,9 @@ class Subscription:
         return [each.StatusCode.value for each in await self._client.in_portions(places, asked)]
 
     async def _read(self, nodes: Sequence[Node]) -> Sequence[ua.DataValue]:
-        ids = [node_id(node.key) for node in nodes]
-        return await self._client.session.read_attributes(ids, AttributeIds.Value)
+        return await self._client.session.read_attributes(
+            [node_id(node.key) for node in nodes], AttributeIds.Value
+        )
 
     def _item(self, place: int, is_filtered: bool) -> ua.MonitoredItemCreateRequest:
         interval = self._config.sampling_interval_ms
@@ -167,9 +166,12 @@ class Subscription:
 
     async def _ask_again(self, number: int) -> None:
         """Have the server send again what was numbered and did not come."""
-        wanted = ua.RepublishParameters(self._number, number)
         try:
-            data = bytes(await self._client.ask(ua.RepublishRequest(Parameters=wanted)))
+            data = bytes(
+                await self._client.ask(
+                    ua.RepublishRequest(Parameters=ua.RepublishParameters(self._number, number))
+                )
+            )
         except UaStatusCodeError:
             data = b""
         if data and _MESSAGE(data, 0)[0] == number:  # some answer with an empty one
