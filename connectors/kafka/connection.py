@@ -237,8 +237,7 @@ class Cluster:
         from aiokafka.protocol.admin import SaslHandShakeRequest
 
         try:
-            seconds = self.limits.answer_seconds / 4
-            async with self._connected((host, port), seconds) as connection:
+            async with self._connected((host, port), self.limits.answer_seconds / 4) as connection:
                 answer = await connection.send(SaslHandShakeRequest("PLAIN"))
         except (OSError, TimeoutError, KafkaError):
             return ()

@@ -212,8 +212,7 @@ class Member:
         for each in assigned:
             # First, as the driver may be looking for it: what it finds would undo a `seek`.
             positions[each.partition] = await consumer.position(each)
-            is_new = each.partition not in self.known
-            if is_new and await consumer.committed(each) is None:
+            if each.partition not in self.known and await consumer.committed(each) is None:
                 first = (await consumer.beginning_offsets([each]))[each]
                 consumer.seek(each, first)
                 positions[each.partition] = first

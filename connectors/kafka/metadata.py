@@ -82,8 +82,9 @@ class Metadata:
     @property
     def places(self) -> Collection[Broker]:
         """The addresses of the leaders, each once."""
-        led = self.leaders.values()
-        return dict.fromkeys(self.brokers[each] for each in led if each in self.brokers)
+        return dict.fromkeys(
+            self.brokers[each] for each in self.leaders.values() if each in self.brokers
+        )
 
     @property
     def lacks(self) -> str | None:

@@ -33,9 +33,7 @@ class PartitionOffsets:
 
     def hand_out(self, records: Sequence[ConsumedRecord], end: int) -> None:
         """Take note of records in the order of their offsets; up to ``end`` there is nothing else."""
-        if not records:
-            self.finish(self.next, end)
-        elif end - self.next != len(records):  # something is missing between them
+        if end - self.next != len(records):  # something is missing between them
             for record in records:
                 self.finish(self.next, record.offset)
                 self.next = record.offset + 1

@@ -137,8 +137,8 @@ class KafkaSink(AwaitingSink):
         for some in parts(records, SLICE_MESSAGES):
             if pending.done.done():  # given up
                 return
-            topic = await self._writable()  # it may have been deleted since
-            topic.put(some, pending, anywhere)
+            # It may have been deleted since.
+            (await self._writable()).put(some, pending, anywhere)
             await turn.end()
 
     async def _writable(self) -> TopicPartitions:
@@ -199,12 +199,14 @@ class KafkaSink(AwaitingSink):
         rest = ""
         if pending.confirmed:
             rest = "; some records of the batch were confirmed"
-            count = f"{pending.confirmed} of {pending.count}"
-            self._ctx.warn_once(f"of a batch that failed {count} records were confirmed")
+            self._ctx.warn_once(
+                f"of a batch that failed {pending.confirmed} of {pending.count} records were confirmed"
+            )
         for cause in pending.faults:
             if isinstance(cause, MessageSizeTooLargeError):
-                limit = "'max.message.bytes'"
-                return BatchFailed(f"'{self._name}' takes no record of that size ({limit}){rest}")
+                return BatchFailed(
+                    f"'{self._name}' takes no record of that size ('max.message.bytes'){rest}"
+                )
             if is_refusal(cause):
                 return BatchFailed(f"'{self._name}' refuses records: {said(cause)}{rest}")
         cause = pending.faults[0]
@@ -242,5 +244,4 @@ def _text(value: JsonValue) -> bytes | None:
     """Return a value as a key or a header has it: a string as it is, else JSON; None for nothing."""
     if value is MISSING or value is None:
         return None
-    text = value if isinstance(value, str) else jsontext.text(value)
-    return text.encode()
+    return (value if isinstance(value, str) else jsontext.text(value)).encode()

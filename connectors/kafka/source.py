@@ -55,8 +55,9 @@ class KafkaSource(Source):
         except NoTopic:
             self._known = self._known or frozenset()  # whatever it will hold is new
             raise
-        consumer = self._consumer(address)
-        member = self._member = Member(consumer, self._cluster, self._config.topic, self._known)
+        member = self._member = Member(
+            self._consumer(address), self._cluster, self._config.topic, self._known
+        )
         try:
             # A group may let us wait for others. They commit, so nothing is lost by it.
             await member.joined(ends - clock.monotonic())

@@ -188,8 +188,9 @@ class NatsConnection(TlsConnection, kind="nats", listed=2):
             raise BuildRefused(replace(servers, path=("connection",)))
         uses_tls = any(server.tls for server in servers)
         if not uses_tls and any(getattr(self, name) for name in FILES):
-            message = "the files for TLS mean nothing to a connection without"
-            raise unusable("conflict", message, "tls:// urls")
+            raise unusable(
+                "conflict", "the files for TLS mean nothing to a connection without", "tls:// urls"
+            )
         tls = self.tls_context(ctx) if uses_tls else None
         return NatsServers(servers, tls, ctx, limits or Limits())
 

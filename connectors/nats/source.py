@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.edges import Arrival
 from headrace.compiler.errors import BatchFailed, Unreachable
+from headrace.connectors.nats import NatsInput
 from headrace.connectors.nats.connection import NatsClient, NatsMessage, NatsServers
 from headrace.connectors.network.arrivals import Arrivals, PushedSource
-
-if TYPE_CHECKING:
-    from headrace.connectors.nats import NatsInput
 
 
 class NatsSource(PushedSource):

@@ -102,5 +102,4 @@ class RedisSink(AwaitingSink):
 
 def _refusal(replies: Sequence[Any]) -> ErrorReply | None:
     """Return the first refusal: it is among the answers to the last portion, if there is one."""
-    last = replies[-PORTION_MESSAGES:]
-    return next((reply for reply in last if type(reply) is ErrorReply), None)
+    return next((reply for reply in replies[-PORTION_MESSAGES:] if type(reply) is ErrorReply), None)
