@@ -15,13 +15,8 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import Unreachable
 from headrace.connectors.s3 import S3Connection, S3Output
-from headrace.connectors.s3.objectpart import (
-    BucketNumbers,
-    Declined,
-    ObjectPart,
-    PartNumbers,
-    Taken,
-)
+from headrace.connectors.s3.objectkeys import BucketNumbers, PartNumbers
+from headrace.connectors.s3.objectpart import Declined, ObjectPart, Taken
 from headrace.connectors.s3.sink import S3Sink
 from tests.clients import HOST, PATIENCE
 from tests.doubles import StubContext

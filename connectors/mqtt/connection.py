@@ -14,7 +14,6 @@ from typing import cast
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.runtime.backoff import LASTING_SECONDS
-from headrace.compiler.wakeup import WakeUp
 from headrace.connectors.mqtt import packets
 from headrace.connectors.network.refusal import CONNECT_SECONDS, Outage, turned_away, unanswered
 from headrace.connectors.network.tls import PROBE_SECONDS, tls_fault
@@ -142,7 +141,7 @@ class Client(asyncio.Protocol):
         self._packets = packets.Packets()
         self._handlers: dict[int, PacketHandler] = {packets.CONNACK: self._connected}
         self._unsent: list[bytes] = []
-        self._room = WakeUp()
+        self._room = asyncio.Event()
         self._has_heard, self._silent, self._unheard = True, 0, 0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -293,6 +292,7 @@ class Client(asyncio.Protocol):
     async def drained(self) -> None:
         """Wait until the broker takes more, or is lost. For one at a time."""
         if self.is_full:
+            self._room.clear()
             await self._room.wait()
 
     # What is read.
@@ -385,4 +385,4 @@ class Client(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Let whoever waits go on."""
         self.is_full = False
-        self._room.wake()
+        self._room.set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
@@ -14,7 +15,6 @@ from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import SLICE_MESSAGES, WritingTurn, encode_each
 from headrace.compiler.runtime.backoff import Backoff
-from headrace.compiler.wakeup import WakeUp
 from headrace.connectors.mqtt import packets
 from headrace.connectors.mqtt.connection import (
     CLOSED,
@@ -43,7 +43,7 @@ class Publisher(Client):
         self._last_packet = 0
         self._unconfirmed: dict[int, bytes] = {}
         self._waiting: deque[bytes] = deque()
-        self._confirmation = WakeUp()
+        self._confirmation = asyncio.Event()
 
     def handlers(self) -> dict[int, PacketHandler]:
         """Return what is done with what is answered to who publishes."""
@@ -80,11 +80,12 @@ class Publisher(Client):
     async def confirmed(self) -> None:
         """Wait until everything is confirmed, or the connection is lost. For one at a time."""
         if self._unconfirmed and not self.is_lost:
+            self._confirmation.clear()
             await self._confirmation.wait()
 
     def lost(self, cause: Unreachable) -> None:
         """Let whoever waits for confirmations look at what there is."""
-        self._confirmation.wake()
+        self._confirmation.set()
 
     def _received(self, _: int, body: memoryview) -> None:
         """Have the broker hand on a message of QoS 2 that it has."""
@@ -95,7 +96,7 @@ class Publisher(Client):
         self._unconfirmed.pop(packets.number(body), None)
         self._publish_waiting()
         if not self._unconfirmed:
-            self._confirmation.wake()
+            self._confirmation.set()
 
 
 class MqttSink(AwaitingSink):

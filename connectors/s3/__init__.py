@@ -22,9 +22,11 @@ from headrace.connectors.disk.paths import FilePath
 from headrace.connectors.network.tls import TlsFiles
 from headrace.connectors.s3.objectkeys import (
     PartitionPrefix,
+    PartNumbers,
     Prefix,
     Region,
     S3BucketName,
+    bucket_numbers,
     key_faults,
 )
 
@@ -229,10 +231,9 @@ class S3Output(Output, kind="s3", listed=3, elsewhere="aws_s3 minio"):
 
     def open(self, ctx: Context) -> AwaitingSink:
         """Resolve the keys. Asks for nothing yet."""
-        from headrace.connectors.s3.objectpart import PartNumbers, bucket_numbers
+        from headrace.connectors.s3.objectpart import UnsentFolder
         from headrace.connectors.s3.objectstore import S3Store
         from headrace.connectors.s3.sink import S3Sink
-        from headrace.connectors.s3.unsent import UnsentFolder
 
         account = ctx.connection(S3Connection, self.connection).account(ctx)
         unsent = None

@@ -1,14 +1,17 @@
-"""What an object store takes as names: buckets, regions, and the keys of objects with their parts."""
+"""What an object store takes as names: buckets, regions, and the keys of parts with their numbers."""
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
+from weakref import WeakValueDictionary
 
 from headrace.compiler.schema.fields import Name, Text, refused
 from headrace.compiler.text.diagnostics import Fault, shown
+from headrace.connectors.disk.parts import number_of, renumbered
 
 LONGEST_KEY = 1024
 """Bytes that a key may have."""
@@ -16,6 +19,10 @@ LONGEST_PART_NAME = 64
 """Bytes of them that are left for the name of a part, in a run of any length."""
 LONGEST_STEP = 255
 """Bytes between two slashes: many stores, and what reads from them, make a name of a file of that."""
+MOST_TIMES = 10_000
+"""Of how many seconds and prefixes the numbers are remembered, for one bucket."""
+LONGEST_SKIP = 1_000
+"""How many numbers an output leaves to another server at a time."""
 
 # Source: https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html; capitals,
 # underscores and more than 63 characters are of old buckets and of other stores.
@@ -143,3 +150,59 @@ def key_faults(prefix: str, partition: str | None) -> Iterator[Fault]:
                 expected=f"at most {LONGEST_STEP} bytes between two slashes",
                 path=("prefix",) if step in prefix.split("/") else ("partition",),
             )
+
+
+class BucketNumbers:
+    """The last number that was given out in each second and below each prefix of one bucket.
+
+    No two outputs of this process give the same one to a name. In a store that does not know conditions
+    they would look first and put then, both at a time, and who is second overwrites.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[str, int] = {}
+
+    def next(self, stem: str, least: int) -> int:
+        """Give out a number that is new there, and at least so large."""
+        number = max(least, self._last.get(stem, 0) + 1)
+        self.note(stem, number)
+        return number
+
+    def note(self, stem: str, number: int) -> None:
+        """Give out no number there that is not larger."""
+        self._last[stem] = max(number, self._last.get(stem, 0))
+        if len(self._last) > MOST_TIMES:
+            del self._last[next(iter(self._last))]
+
+
+_BUCKETS: WeakValueDictionary[tuple[str | None, str], BucketNumbers] = WeakValueDictionary()
+
+
+def bucket_numbers(endpoint: str | None, bucket: str) -> BucketNumbers:
+    """Return what all outputs to that bucket have in common, as long as there are any."""
+    return _BUCKETS.setdefault((endpoint, bucket), BucketNumbers())
+
+
+class PartNumbers:
+    """The numbers of one output: from 1 on, without those that another one has given out."""
+
+    def __init__(self, given: BucketNumbers) -> None:
+        self._given, self._last = given, 0
+
+    def numbered(self, key: str) -> str:
+        """Return the key of a part, whatever its number is, with the next one."""
+        self._last = self._given.next(renumbered(key, 0), self._last + 1)
+        return renumbered(key, self._last)
+
+    def passed_on(self, key: str) -> str:
+        """Return the key of a part whose name another server was faster to take.
+
+        Some way on, where that one does not come soon: side by side, they would meet at every part.
+        """
+        self._last += random.randrange(LONGEST_SKIP)
+        return self.numbered(key)
+
+    def note(self, key: str) -> None:
+        """Give no part the name of one that an earlier run has left."""
+        if (number := number_of(key)) is not None:
+            self._given.note(renumbered(key, 0), number)

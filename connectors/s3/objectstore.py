@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, contextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -15,9 +15,7 @@ from botocore.exceptions import ClientError
 from headrace.compiler.component.buildcontext import Context
 from headrace.connectors.network.refusal import CONNECT_SECONDS, Outage, turned_away
 from headrace.connectors.network.tls import PROBE_SECONDS, handshake_fault, tls_fault
-from headrace.connectors.s3.connection import Limits, StoreAccount, client, session
-from headrace.connectors.s3.objectpart import Declined, ObjectPart, Taken
-from headrace.connectors.s3.s3_answers import (
+from headrace.connectors.s3.connection import (
     DENIED,
     NO_STORE,
     REGION,
@@ -25,11 +23,16 @@ from headrace.connectors.s3.s3_answers import (
     TAKEN,
     UNANSWERED,
     UNKNOWN_CONDITION,
+    Limits,
     Redirected,
+    StoreAccount,
     StoreError,
+    client,
+    session,
     silence,
     tls_error,
 )
+from headrace.connectors.s3.objectpart import Declined, ObjectPart, Taken
 
 REACH_SECONDS = CONNECT_SECONDS - PROBE_SECONDS
 """Limit for asking for the bucket; what is left of the time is for asking what is wrong."""
@@ -77,15 +80,26 @@ class S3Store:
             Declined: this part is not.
             Taken: there is another object.
         """
-        with self._retriable(part.key), self._clock.outside():
-            await self._give_up(
-                part, self._limits.silent_seconds
-            )  # what an earlier try could not end
-            if self._looks_first and await self._has(part):
-                return
-            await self._put(part)
-            if self._looks_first:
-                await self._check_ours(part)
+        try:
+            with self._clock.outside():
+                # What an earlier try could not end.
+                await self._give_up(part, self._limits.silent_seconds)
+                if self._looks_first and await self._has(part):
+                    return
+                await self._put(part)
+                # Where the condition is ignored, another server may have been as fast.
+                if self._looks_first and await self._token(part) not in (None, "", part.token):
+                    raise Taken
+        except ClientError as cause:
+            answer = StoreError(cause)
+            said = answer.words(self._ctx.redact, part.key)
+            if answer.is_of_this_request:
+                raise Declined(f"{self._where} {said}") from None
+            raise self._outage.of(said) from None
+        except Redirected as cause:
+            raise self._outage.of(cause.words(self._ctx.redact)) from None
+        except UNANSWERED as cause:
+            raise self._outage.of(silence(cause)) from None
         self._outage.over()
 
     async def close(self) -> None:
@@ -116,15 +130,11 @@ class S3Store:
         except UNANSWERED as cause:
             raise await self._not_reached(cause) from None
         else:
-            self._check_listing(found)
-
-    def _check_listing(self, found: Mapping[str, Any]) -> None:
-        """Refuse a list in which nothing stands, as that of an empty bucket is not, and another region."""
-        if found.keys() <= {"ResponseMetadata"}:
-            raise turned_away(f"{self._where} {NO_STORE}")
-        headers = found["ResponseMetadata"]["HTTPHeaders"]
-        if self._account.endpoint is None and REGION in headers:
-            self._check_region(headers[REGION])
+            if found.keys() <= {"ResponseMetadata"}:  # even that of an empty bucket has more
+                raise turned_away(f"{self._where} {NO_STORE}")
+            headers = found["ResponseMetadata"]["HTTPHeaders"]
+            if self._account.endpoint is None and REGION in headers:
+                self._check_region(headers[REGION])
 
     async def _judge(self, answer: StoreError) -> None:
         """Raise what a store means that does not list the bucket."""
@@ -177,8 +187,14 @@ class S3Store:
             return await tls_fault(host.hostname or "", host.port or 80, None, self._clock)
 
     async def _put(self, part: ObjectPart) -> None:
+        assert part.content is not None
+        body = part.content.body
+        told = {"ContentType": part.media_type, "Metadata": {TOKEN: part.token}}
         try:
-            await self._put_anyhow(part)
+            if len(body) > self._limits.whole_bytes:
+                await self._put_in_pieces(part, body, told)
+            else:
+                await self._asked(self._client.put_object, part, body, **told, **self._condition)
         except ClientError as cause:
             answer = StoreError(cause)
             if answer.code in UNKNOWN_CONDITION and self._condition:
@@ -188,15 +204,6 @@ class S3Store:
                 raise
             elif not await self._has(part):
                 raise Taken from None
-
-    async def _put_anyhow(self, part: ObjectPart) -> None:
-        assert part.content is not None
-        body = part.content.body
-        if len(body) > self._limits.whole_bytes:
-            await self._put_in_pieces(part, body)
-        else:
-            call = self._client.put_object
-            await self._asked(call, part, body, **self._told(part), **self._condition)
 
     async def _has(self, part: ObjectPart) -> bool:
         """Return whether the part is there; a key that may not look learns nothing.
@@ -220,18 +227,8 @@ class S3Store:
             raise
         return str(found.get("Metadata", {}).get(TOKEN, ""))
 
-    async def _check_ours(self, part: ObjectPart) -> None:
-        """Look again: where the condition is ignored, another server may have been as fast.
-
-        Raises:
-            Taken: what lies there is a part of it.
-        """
-        if await self._token(part) not in (None, "", part.token):
-            raise Taken
-
-    async def _put_in_pieces(self, part: ObjectPart, body: bytes) -> None:
-        call = self._client.create_multipart_upload
-        made = await self._asked(call, part, **self._told(part))
+    async def _put_in_pieces(self, part: ObjectPart, body: bytes, told: dict[str, Any]) -> None:
+        made = await self._asked(self._client.create_multipart_upload, part, **told)
         part.upload = part.key, made["UploadId"]
         try:
             pieces = await self._pieces(part, body, made["UploadId"])
@@ -294,10 +291,6 @@ class S3Store:
                 raise
         part.upload = None
 
-    def _told(self, part: ObjectPart) -> dict[str, Any]:
-        """Return what is told of an object."""
-        return {"ContentType": part.media_type, "Metadata": {TOKEN: part.token}}
-
     async def _asked(
         self,
         call: Callable[..., Awaitable[dict[str, Any]]],
@@ -311,25 +304,6 @@ class S3Store:
             if self._account.tls is not None:
                 # With it the library leaves the body out of the signature, which it makes on the loop;
                 # and buckets whose objects are locked ask for it. Without TLS the body has to be signed.
-                options["ContentMD5"] = await asyncio.to_thread(_md5, body)
+                digest = await asyncio.to_thread(hashlib.md5, body, usedforsecurity=False)
+                options["ContentMD5"] = b64encode(digest.digest()).decode()
         return await call(Bucket=self._bucket, Key=part.key, **options)
-
-    @contextmanager
-    def _retriable(self, key: str) -> Iterator[None]:
-        """Tell in our words why something is to be tried again."""
-        try:
-            yield
-        except ClientError as cause:
-            answer = StoreError(cause)
-            said = answer.words(self._ctx.redact, key)
-            if answer.is_of_this_request:
-                raise Declined(f"{self._where} {said}") from None
-            raise self._outage.of(said) from None
-        except Redirected as cause:
-            raise self._outage.of(cause.words(self._ctx.redact)) from None
-        except UNANSWERED as cause:
-            raise self._outage.of(silence(cause)) from None
-
-
-def _md5(body: bytes) -> str:
-    return b64encode(hashlib.md5(body, usedforsecurity=False).digest()).decode()

@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 from asyncio import TimerHandle
 from functools import partial
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink, Rest
-from headrace.connectors.disk.parts import FORMATS, PACKINGS, part_name
-from headrace.connectors.s3.objectkeys import folder_of, partition_of
-from headrace.connectors.s3.objectpart import OpenPart, PartNumbers, PartStore
-from headrace.connectors.s3.unsent import UnsentFolder
+from headrace.connectors.disk.parts import FORMATS, PACKINGS, PartFormat, part_name
+from headrace.connectors.s3.objectkeys import PartNumbers, folder_of, partition_of
+from headrace.connectors.s3.objectpart import Content, ObjectPart, UnsentFolder
 from headrace.connectors.s3.uploads import UploadQueue
 
 if TYPE_CHECKING:
     from headrace.connectors.s3 import S3Output
+    from headrace.connectors.s3.objectstore import S3Store
 
 PATIENCE_SECONDS = 2.0
 """How long a batch waits for room before that is told."""
@@ -25,6 +26,40 @@ TURN_BYTES = 128 * 1024
 """How much goes into a part before uploads have their turns: about as much as they send in them."""
 UPLOAD_TURNS = 2
 """Of the loop: what a connection takes to send what it has, and to get more."""
+
+
+class OpenPart:
+    """A part that is being filled."""
+
+    def __init__(self, key: str, form: PartFormat, packing: str) -> None:
+        """Take the key that it will have, and how it will be compressed: ``none``, or in which way."""
+        self._key, self._form, self._packing = key, form, packing
+        self._body = BytesIO()
+        self.messages = 0
+
+    @property
+    def size(self) -> int:
+        """What it takes in memory."""
+        return self._body.tell()
+
+    def append(self, rows: bytes, messages: int) -> None:
+        """Add a batch, which is encoded already."""
+        self._body.write(self._form.between if self.messages else self._form.begin)
+        self._body.write(rows)
+        self.messages += messages
+
+    def closed(self) -> ObjectPart:
+        """Return it as it is to be uploaded."""
+        self._body.write(self._form.end)
+        packing = PACKINGS.get(self._packing)
+        body = self._body.getvalue()
+        return ObjectPart(
+            key=self._key,
+            media_type=(packing or self._form).media_type,
+            messages=self.messages,
+            length=len(body),
+            content=Content(body, self._packing),
+        )
 
 
 class S3Sink(AwaitingSink):
@@ -37,7 +72,7 @@ class S3Sink(AwaitingSink):
         self,
         config: S3Output,
         ctx: Context,
-        store: PartStore,
+        store: S3Store,
         folder: UnsentFolder | None,
         numbers: PartNumbers,
     ) -> None:
@@ -97,7 +132,7 @@ class S3Sink(AwaitingSink):
         """Let uploads have their turns now and then: a part is filled faster than one is sent."""
         assert self._uploads is not None
         self._filled += size
-        if self._filled < TURN_BYTES or not self._uploads.is_sending:
+        if self._filled < TURN_BYTES or not self._uploads.unsent:
             return None
         self._filled = 0
         return give_way
@@ -123,7 +158,7 @@ class S3Sink(AwaitingSink):
             while not self._has_room(len(rows)):
                 if self._part is not None and not self._uploads.is_busy:
                     self._close()
-                await self._uploads.news()
+                await self._uploads.news.wait()
         finally:
             telling.cancel()
         if is_told:

@@ -1,30 +1,38 @@
-"""Parts that are closed and not in the store yet: sent in order, tried again, and kept at the end."""
+"""Parts that are closed and not in the store yet: sent in order, tried again, and kept at the end.
+
+Those of an earlier run, and those that were refused, are sent beside the others and hold up none of them.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import count
+from typing import TYPE_CHECKING
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.errors import HeadraceError, Unreachable
 from headrace.compiler.runtime.backoff import Backoff
-from headrace.connectors.s3.objectpart import (
-    ContentSource,
-    ObjectPart,
-    PartNumbers,
-    PartStore,
-    Taken,
-)
-from headrace.connectors.s3.resending import RetryQueue
-from headrace.connectors.s3.unsent import UnsentFile, UnsentFolder, reason
+from headrace.connectors.s3.objectkeys import PartNumbers
+from headrace.connectors.s3.objectpart import ObjectPart, Taken, UnsentFile, UnsentFolder, reason
+
+if TYPE_CHECKING:
+    from headrace.connectors.s3.objectstore import S3Store
 
 Keeping = asyncio.Future[UnsentFile] | None
 """What is being put on the disk, if anything is."""
 
 AT_ONCE = 4
-"""Parts that are uploaded at a time, as long as nothing goes wrong."""
+"""Parts that are uploaded at a time, as long as nothing goes wrong. Beside them as many are tried again: a
+store may take its time to refuse one."""
+MOST_BYTES = 64 * 1024 * 1024
+"""How much is read from the disk to be tried again, unless a single part has more."""
+PAUSE_SECONDS = 0.25
+"""Between a few parts that are refused again: however many there are, the store is not kept busy."""
 
 # A pipeline has 3.5 s to end, and 1 s if something else took them.
 FIRST_SECONDS = 0.5
@@ -33,6 +41,128 @@ FINISH_SECONDS = 2.5
 """How long it waits for them in all."""
 STOP_SECONDS = 0.5
 """How long an upload may take to be given up."""
+
+
+@dataclass(order=True)
+class Retry:
+    """A part, and when it is tried next."""
+
+    due: float
+    number: int
+    part: ObjectPart = field(compare=False)
+    is_refused: bool = field(compare=False)
+    backoff: Backoff = field(compare=False, default_factory=Backoff)
+
+
+class RetryQueue:
+    """Sends parts, a few at a time; one that is not taken waits on a backoff of its own."""
+
+    def __init__(
+        self,
+        send: Callable[[ObjectPart], Awaitable[None]],
+        failed: Callable[[ObjectPart, Exception], None],
+        ctx: Context,
+    ) -> None:
+        """Take what sends a part, and what tells that it was not taken."""
+        self._send, self._failed, self._ctx = send, failed, ctx
+        self._waiting: list[Retry] = []
+        self._trying: dict[asyncio.Task[None], int] = {}
+        self._numbers = count()
+        self._pauses = Backoff()
+        self._resumes = 0.0
+        self._is_out = self._is_ending = False
+        self._called = asyncio.Event()
+        self._work: asyncio.Task[None] | None = None
+
+    def works(self) -> list[asyncio.Task[None]]:
+        """Return what sends, as long as there is something to send."""
+        return [*self._trying, *([] if self._work is None else [self._work])]
+
+    def add(self, part: ObjectPart, *, is_refused: bool) -> None:
+        """Have a part sent: after a while if it was refused just now, and else at once."""
+        retry = Retry(self._ctx.clock.monotonic(), next(self._numbers), part, is_refused)
+        if is_refused:
+            self._postpone(retry)
+        else:
+            self._push(retry)
+
+    def end(self) -> None:
+        """Try everything once more, now; what is refused then is not tried again."""
+        self._is_ending = True
+        self._pauses.reset()
+        self._resumes = 0.0
+        self._called.set()
+
+    def _postpone(self, retry: Retry) -> None:
+        retry.due = self._ctx.clock.monotonic() + retry.backoff.next()
+        if not (self._is_ending and retry.is_refused):
+            self._push(retry)
+
+    def _push(self, retry: Retry) -> None:
+        heappush(self._waiting, retry)
+        self._called.set()
+        if self._work is None:
+            self._work = asyncio.ensure_future(self._send_all())
+
+    async def _send_all(self) -> None:
+        try:
+            while self._waiting or self._trying:
+                if (seconds := self._seconds()) is None or seconds > 0:
+                    await self._change(seconds)
+                else:
+                    retry = heappop(self._waiting)
+                    task = asyncio.ensure_future(self._try(retry))
+                    self._trying[task] = retry.part.length
+                    task.add_done_callback(self._tried)
+        finally:
+            self._work = None
+
+    def _seconds(self) -> float | None:
+        """Return how long it is until the next try; None as long as those that go on are enough."""
+        if not self._waiting or len(self._trying) >= (1 if self._is_out else AT_ONCE):
+            return None
+        retry = self._waiting[0]
+        if self._trying and sum(self._trying.values()) + retry.part.length > MOST_BYTES:
+            return None
+        due = self._resumes if self._is_ending else max(self._resumes, retry.due)
+        return due - self._ctx.clock.monotonic()
+
+    def _tried(self, task: asyncio.Task[None]) -> None:
+        del self._trying[task]
+        self._called.set()
+
+    async def _try(self, retry: Retry) -> None:
+        try:
+            await self._send(retry.part)
+        except Exception as cause:
+            self._failed(retry.part, cause)
+            self._pause(retry, is_out=isinstance(cause, Unreachable))
+            self._postpone(retry)
+        else:
+            if retry.is_refused:
+                self._ctx.note("a part that was set aside is uploaded now")
+            elif self._is_out:
+                self._ctx.note("written to again")
+            self._is_out = False
+            self._pauses.reset()
+
+    def _pause(self, retry: Retry, *, is_out: bool) -> None:
+        """Try nothing for a while, if the store takes nothing, or not this part again."""
+        now = self._ctx.clock.monotonic()
+        if is_out:
+            self._is_out = True
+            if self._resumes <= now:
+                self._resumes = now + self._pauses.next()
+        elif retry.is_refused and not self._is_ending:
+            self._resumes = max(self._resumes, now + PAUSE_SECONDS)
+        retry.is_refused = retry.is_refused or not is_out
+
+    async def _change(self, seconds: float | None) -> None:
+        """Wait so long, or until something changes."""
+        self._called.clear()
+        with suppress(TimeoutError):
+            async with self._ctx.clock.timeout(seconds):
+                await self._called.wait()
 
 
 class UploadQueue:
@@ -45,29 +175,26 @@ class UploadQueue:
 
     def __init__(
         self,
-        store: PartStore,
+        store: S3Store,
         folder: UnsentFolder | None,
         numbers: PartNumbers,
         ctx: Context,
     ) -> None:
         """Take where to keep what is left at the end, and the numbers for parts that need another."""
         self._store, self._folder, self._numbers, self._ctx = store, folder, numbers, ctx
-        self._unsent: dict[ObjectPart, None] = {}
+        self.unsent: dict[ObjectPart, None] = {}
+        """The parts that wait or are on their way."""
         self._queue: deque[ObjectPart] = deque()
         self._retries = RetryQueue(self._send_one, self._tell, ctx)
-        self._sources: set[ContentSource] = set()
+        self._sources: set[UnsentFile] = set()
         self._work: asyncio.Task[None] | None = None
         self._backoff = Backoff()
         self._is_failing = False
         self._hurry = asyncio.Event()
-        self._news = asyncio.Event()
+        self.news = asyncio.Event()
+        """That less is held than when it was looked at, maybe."""
         self.held = 0
         """Bytes of the parts that wait in memory."""
-
-    @property
-    def is_sending(self) -> bool:
-        """Whether there are parts that wait or are on their way."""
-        return bool(self._unsent)
 
     @property
     def is_busy(self) -> bool:
@@ -76,11 +203,11 @@ class UploadQueue:
 
     def add(self, part: ObjectPart) -> None:
         """Have a part sent after all others."""
-        self._unsent[part] = None
+        self.unsent[part] = None
         self._queue.append(part)
         self.held += part.size
         if not part.is_ready:  # now, not when its turn comes: it is smaller then
-            self._begin_to_compress(part)
+            part.compressing = asyncio.ensure_future(self._compress(part))
         if self._work is None:
             self._work = asyncio.ensure_future(self._send_all())
 
@@ -99,56 +226,53 @@ class UploadQueue:
             assert part.source is not None
             self._sources.add(part.source)
             self._numbers.note(part.key)
-            self._unsent[part] = None
+            self.unsent[part] = None
             self._retries.add(part, is_refused=False)
-
-    async def news(self) -> None:
-        """Wait until less is held than now, maybe."""
-        await self._news.wait()
 
     async def _send_all(self) -> None:
         try:
             while self._queue:
-                if (cause := await self._send(self._next())) is not None:
-                    await self._failed(cause)
+                # While the store takes nothing, one at a time.
+                number = 1 if self._is_failing else min(AT_ONCE, len(self._queue))
+                await self._send([self._queue.popleft() for _ in range(number)])
         finally:
             self._work = None
             self._is_less()  # or will not be, by this
 
-    def _next(self) -> list[ObjectPart]:
-        """Take the parts to send at a time from the queue: while the store takes nothing, one."""
-        number = 1 if self._is_failing else min(AT_ONCE, len(self._queue))
-        return [self._queue.popleft() for _ in range(number)]
-
-    async def _send(self, parts: Sequence[ObjectPart]) -> Unreachable | None:
-        """Send some parts; return why the store takes nothing, if that is so."""
+    async def _send(self, parts: Sequence[ObjectPart]) -> None:
+        """Send some parts, and wait before the next try if the store takes nothing."""
         said = await asyncio.gather(*map(self._send_one, parts), return_exceptions=True)
-        out: list[ObjectPart] = []
+        out: dict[ObjectPart, Unreachable] = {}
         for part, cause in zip(parts, said, strict=True):
             if isinstance(cause, Unreachable):
-                out.append(part)
+                out[part] = cause
             elif isinstance(cause, Exception):
                 self._tell(part, cause)
                 self._retries.add(part, is_refused=True)
-        if None in said and not out:
-            self._succeeded()
-        self._put_back(out, is_first=1 < len(out) == len(parts))
-        return next((cause for cause in said if isinstance(cause, Unreachable)), None)
-
-    def _put_back(self, parts: Sequence[ObjectPart], *, is_first: bool) -> None:
-        """Have parts tried again: after others, if it may be for one of them that the store says no."""
-        if is_first:
-            self._queue.extendleft(reversed(parts))
-        else:
-            self._queue.extend(parts)
+        if 1 < len(out) == len(parts):
+            self._queue.extendleft(reversed(out))
+        else:  # it may be for one of them that the store says no: after others
+            self._queue.extend(out)
+        if out:
+            await self._failed(next(iter(out.values())))
+        elif self._is_failing and None in said:
+            self._is_failing = False
+            self._backoff.reset()
+            self._ctx.note("written to again")
 
     async def _send_one(self, part: ObjectPart) -> None:
         try:
             if await self._is_prepared(part):
                 await self._put(part)
-                self._remove(part)
+                del self.unsent[part]
+                if part.source is None:
+                    self.held -= part.size
+                else:
+                    part.source.sent(part)
+                self._is_less()
         finally:
-            part.put_back()
+            if part.source is not None:  # that is enough
+                part.content = None
 
     async def _put(self, part: ObjectPart) -> None:
         while True:
@@ -165,27 +289,20 @@ class UploadQueue:
     async def _is_prepared(self, part: ObjectPart) -> bool:
         """Have the content as it is uploaded; return whether it is there."""
         if part.source is None:
-            await self._compressed(part)
+            if part.compressing is None and not part.is_ready:  # the last try has failed
+                part.compressing = asyncio.ensure_future(self._compress(part))
+            compressing, part.compressing = part.compressing, None
+            if compressing is not None:
+                await compressing
             return True
         try:
             await asyncio.to_thread(part.prepare)
         except (OSError, ValueError) as cause:
             self._ctx.warn(f"a part in {part.source.place} cannot be read: {reason(cause)}")
             self._ctx.fail("some of what an earlier run has kept cannot be sent")
-            del self._unsent[part]
+            del self.unsent[part]
             return False
         return True
-
-    async def _compressed(self, part: ObjectPart) -> None:
-        """Wait until a part in memory is compressed; begin anew if the last try has failed."""
-        if part.compressing is None and not part.is_ready:
-            self._begin_to_compress(part)
-        compressing, part.compressing = part.compressing, None
-        if compressing is not None:
-            await compressing
-
-    def _begin_to_compress(self, part: ObjectPart) -> None:
-        part.compressing = asyncio.ensure_future(self._compress(part))
 
     async def _compress(self, part: ObjectPart) -> None:
         """Compress a part in memory, and count it anew."""
@@ -194,25 +311,10 @@ class UploadQueue:
         self.held += part.size - before
         self._is_less()
 
-    def _remove(self, part: ObjectPart) -> None:
-        """Forget a part that is in the store."""
-        del self._unsent[part]
-        if part.source is None:
-            self.held -= part.size
-        else:
-            part.source.sent(part)
-        self._is_less()
-
     def _is_less(self) -> None:
         """Wake whoever waits for news."""
-        self._news.set()
-        self._news = asyncio.Event()
-
-    def _succeeded(self) -> None:
-        if self._is_failing:
-            self._is_failing = False
-            self._backoff.reset()
-            self._ctx.note("written to again")
+        self.news.set()
+        self.news = asyncio.Event()
 
     def _tell(self, part: ObjectPart, cause: Exception) -> None:
         """Report why a part was not taken."""
@@ -247,7 +349,7 @@ class UploadQueue:
         kept: Keeping = None
         try:
             await self._ended(FIRST_SECONDS)
-            if self._unsent:
+            if self.unsent:
                 kept = self._keep()
                 await self._ended(FINISH_SECONDS - FIRST_SECONDS)
                 await self.stop()
@@ -284,21 +386,17 @@ class UploadQueue:
 
     def _keep(self) -> Keeping:
         """Begin to put on the disk what is in memory; None if there is nothing, or no disk."""
-        if self._folder is None or not (left := _in_memory(self._unsent)):
+        if self._folder is None or not (left := _in_memory(self.unsent)):
             return None
         keep, now = self._folder.keep, self._ctx.clock.now()
         return asyncio.get_running_loop().run_in_executor(None, keep, left, now)
 
     def _end(self, kept: Keeping) -> None:
-        """Say what became of the parts that are not in the store, and leave those that are kept."""
-        self._tell_end(list(self._unsent), kept)
-        for source in self._sources:
-            source.close()
-        self._unsent.clear()
+        """Say what became of the parts that are not in the store, and leave those that are kept.
 
-    def _tell_end(self, parts: Sequence[ObjectPart], kept: Keeping) -> None:
-        """Tell as warnings, of which the log shows every one; of failures it shows some."""
-        lost, why = _in_memory(parts), "with --data-dir they would be kept"
+        In warnings, of which the log shows every one; of failures it shows some.
+        """
+        lost, why = _in_memory(self.unsent), "with --data-dir they would be kept"
         if kept is not None and (cause := kept.exception()) is not None:
             why = f"they cannot be kept in --data-dir: {reason(cause)}"
         elif kept is not None:
@@ -310,12 +408,15 @@ class UploadQueue:
         if lost:
             self._ctx.warn(f"lost, because not uploaded in time: {_amount(lost)}; {why}")
             self._ctx.fail("parts are lost: they could not be uploaded in time")
-        if safe := [part for part in parts if part.source is not None or not lost]:
+        if safe := [part for part in self.unsent if part.source is not None or not lost]:
             assert self._folder is not None
             self._ctx.warn(
                 f"not uploaded: {_amount(safe)}; kept in '{self._folder.place}' of --data-dir for the"
                 " next output with this bucket and prefix"
             )
+        for source in self._sources:
+            source.close()
+        self.unsent.clear()
 
 
 def _in_memory(parts: Iterable[ObjectPart]) -> list[ObjectPart]:
@@ -327,8 +428,8 @@ def _amount(parts: Sequence[ObjectPart]) -> str:
     """Return how much some parts are, in words."""
     messages = sum(part.messages for part in parts)
     size = sum(part.length for part in parts)
-    return f"{_counted(len(parts), 'part')} with {_counted(messages, 'message')} ({size:,} bytes)"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    counted = [
+        f"{number:,} {noun}{'' if number == 1 else 's'}"
+        for number, noun in ((len(parts), "part"), (messages, "message"))
+    ]
+    return f"{' with '.join(counted)} ({size:,} bytes)"

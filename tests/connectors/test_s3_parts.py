@@ -13,7 +13,7 @@ import pytest
 import zstandard
 
 from headrace.connectors.disk.parts import PACKINGS
-from headrace.connectors.s3.objectpart import BucketNumbers, PartNumbers, bucket_numbers
+from headrace.connectors.s3.objectkeys import BucketNumbers, PartNumbers, bucket_numbers
 from headrace.connectors.s3.sink import S3Sink
 from tests.doubles import StubContext
 from tests.s3_sides import Shop, context, shopping

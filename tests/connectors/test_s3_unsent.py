@@ -13,9 +13,8 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.datadir import DataDir
-from headrace.connectors.s3.objectpart import Content, Declined, ObjectPart
+from headrace.connectors.s3.objectpart import Content, Declined, ObjectPart, UnsentFolder
 from headrace.connectors.s3.sink import S3Sink
-from headrace.connectors.s3.unsent import UnsentFolder
 from tests.doubles import StubContext
 from tests.s3_sides import Shop, context, shopping
 from tests.virtual import virtual
