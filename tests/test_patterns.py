@@ -25,7 +25,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
 
-from headrace.connectors.clickhouse.error_codes import MOST_SAID
+from headrace.connectors.network.refusal import MOST_SAID
 from headrace.operators.script import words
 from tests.test_style import REPOSITORY, ROOMS, python
 
@@ -40,7 +40,7 @@ ENDS = ("", "\x00", "!x", " \n~")
 
 UNSEEN = {
     # Of two counts in a constructor and of a name that a script has; both are tried by hand below.
-    "connectors/tables/numbers.py": [r"(?:-?[0-9]{1,15}(?:\.[0-9]{1,15})?,)+"],
+    "connectors/tables/cells.py": [r"(?:-?[0-9]{1,15}(?:\.[0-9]{1,15})?,)+"],
     "connectors/postgres/column_types.py": [
         r"\.[0-9]{3}[0-9]*[1-9]",
         r"[1-9][0-9]{0,3}(?![0-9])|\.[0-9]*[1-9]",
@@ -54,8 +54,8 @@ APPLIED = {"_ITEM": {"match"}, "_ITEMS": {"match"}, "_BLANKS": {"match", "fullma
 BOUNDED = {
     ("operators/script/hints.py", "_OWNER"): 100,  # `Halt.before`
     ("operators/script/words.py", "_SAID"): words.LONGEST,
-    ("connectors/clickhouse/error_codes.py", "_NAME"): 4 * MOST_SAID,
-    ("connectors/clickhouse/error_codes.py", "_NOISE"): 4 * MOST_SAID,  # `_MOST_READ`
+    ("connectors/clickhouse/connection.py", "_NAME"): 4 * MOST_SAID,
+    ("connectors/clickhouse/connection.py", "_NOISE"): 4 * MOST_SAID,  # `_MOST_READ`
 }
 """Patterns that do grow faster, and how long a text they see: they are tried with that."""
 MADE_UP = {

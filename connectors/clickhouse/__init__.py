@@ -26,8 +26,9 @@ from headrace.compiler.text.diagnostics import Fault, Path
 from headrace.connectors.clickhouse.clickhouse_table import RECEIVED_AT, ClickHouseTable
 from headrace.connectors.disk.paths import FilePath
 from headrace.connectors.network.tls import TlsFiles
-from headrace.connectors.tables.cells import CELLS, date, decimal, timestamp
-from headrace.connectors.tables.columns import ColumnName
+from headrace.connectors.tables.cells import decimal
+from headrace.connectors.tables.columns import CELLS, ColumnName
+from headrace.connectors.tables.moments import date, timestamp
 from headrace.connectors.tables.output import Key, TableOutput
 
 if TYPE_CHECKING:

@@ -104,15 +104,23 @@ def unfit(table: ClickHouseTable, found: Mapping[str, tuple[str, str]]) -> Build
     for index, column in enumerate(table.columns):
         path: Path = ("table",) if column is PAYLOAD else ("columns", index, "name")
         if column.name not in found:
-            message = f"the table '{table.name}' has no column '{column.name}'"
-            hint = did_you_mean(column.name, found)
             return BuildRefused(
-                Fault("turned-away", message, None, one_of([*found]), hint, path=path)
+                Fault(
+                    "turned-away",
+                    f"the table '{table.name}' has no column '{column.name}'",
+                    expected=one_of([*found]),
+                    suggestion=did_you_mean(column.name, found),
+                    path=path,
+                )
             )
         if (kind := found[column.name][1]) in COMPUTED:
-            message = f"the column '{column.name}' of '{table.name}' is computed ({kind})"
             return BuildRefused(
-                Fault("turned-away", message, None, "a column that rows are given", path=path)
+                Fault(
+                    "turned-away",
+                    f"the column '{column.name}' of '{table.name}' is computed ({kind})",
+                    expected="a column that rows are given",
+                    path=path,
+                )
             )
     return None
 

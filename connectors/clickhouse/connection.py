@@ -1,14 +1,20 @@
-"""A ClickHouse server over its HTTP interface: asked, and its failures in words.
+"""A ClickHouse server over its HTTP interface: asked, and what it answers when it says no, in words.
 
 The client library is not used for that. It sends an insert a second time when the connection breaks,
 which doubles rows; it follows redirects with the rows, takes a proxy from the environment, tells the
 server the name of the system's user, and asks three times for settings and such before the first query.
+
+The sentences of the server quote rows, queries and versions. In the text of a failure stand the code and
+its name, and the column or constraint if one of ours is named; the sentence is for the log.
+
+Source: https://github.com/ClickHouse/ClickHouse/blob/master/src/Common/ErrorCodes.cpp
 """
 
 from __future__ import annotations
 
+import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from urllib.parse import urlsplit
@@ -30,9 +36,9 @@ from yarl import URL
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.schema.urls import ParsedUrl
-from headrace.connectors.clickhouse.error_codes import CODE_HEADER, answer
 from headrace.connectors.network.refusal import (
     CONNECT_SECONDS,
+    MOST_SAID,
     Outage,
     quoted,
     turned_away,
@@ -42,6 +48,62 @@ from headrace.connectors.network.tls import handshake_fault, tls_fault
 
 LARGE = 1024 * 1024
 """Bytes above which a body is sent in pieces."""
+
+CODE_HEADER = "X-ClickHouse-Exception-Code"
+
+UNKNOWN_TABLE = 60
+UNKNOWN_DATABASE = 81
+ACCESS_DENIED = 497
+NOT_CONVERTED = frozenset({44, 48, 53, 70})
+"""Codes for a block whose types the server does not convert to those of the table: ILLEGAL_COLUMN,
+NOT_IMPLEMENTED, TYPE_MISMATCH, CANNOT_CONVERT_TYPE."""
+
+OVERLOADED = frozenset(
+    {
+        75,  # CANNOT_WRITE_TO_FILE_DESCRIPTOR: the disk
+        159,  # TIMEOUT_EXCEEDED
+        160,  # TOO_SLOW
+        201,  # QUOTA_EXCEEDED
+        202,  # TOO_MANY_SIMULTANEOUS_QUERIES
+        209,  # SOCKET_TIMEOUT
+        210,  # NETWORK_ERROR: between servers
+        225,  # NO_ZOOKEEPER
+        236,  # ABORTED: it shuts down
+        241,  # MEMORY_LIMIT_EXCEEDED
+        242,  # TABLE_IS_READ_ONLY: its replica has lost its keeper
+        243,  # NOT_ENOUGH_SPACE
+        252,  # TOO_MANY_PARTS
+        285,  # TOO_FEW_LIVE_REPLICAS
+        286,  # UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE
+        319,  # UNKNOWN_STATUS_OF_INSERT
+        394,  # QUERY_WAS_CANCELLED
+        439,  # CANNOT_SCHEDULE_TASK
+        745,  # SERVER_OVERLOADED
+        999,  # KEEPER_EXCEPTION
+    }
+)
+"""Codes that the same insert may not be answered with in a while, or that a pause helps against."""
+NOT_LET_IN = frozenset({192, 193, 194, 516})
+"""Codes for whoever does not get in: the user, its password."""
+PASSING_STATUSES = frozenset({429, 500, 502, 503, 504})
+"""HTTP statuses of what stands before a server, or of one that does not say more."""
+
+_MOST_READ = 4 * MOST_SAID
+"""Characters of a sentence, and of the end of an answer, that are looked at: rows may stand there."""
+
+_MOST_DIGITS = 9  # of a code: what has more is none
+_CODE = re.compile(r"Code: (\d+)\. ")
+_SENTENCE = re.compile(r"(?:Code: \d+\. |DB::\w+: )+(.*)")
+_NAME = re.compile(r"\(([A-Z][A-Z0-9_]{2,})\)\s*+(?:\(version .*\)\s*)?$")
+_NOISE = re.compile(
+    # Of a run of blanks from its beginning only: from each of them it would be quadratic.
+    r"(?:[.:]|(?<!\s))\s*+(?:\b[Ii]n scope\b.*|: ?[Ww]hile (?:executing|processing|reading)\b.*"
+    r"|: \(in file/uri .*|\(version .*|\([A-Z][A-Z0-9_]{2,}\))\s*$"
+)
+"""What stands behind a sentence: queries, the part of the server that speaks, its version."""
+_TOO_MANY_AT_ONCE = "Too many partitions for single INSERT block"
+_CONSTRAINT = re.compile(r"Constraint `([^`]+)`")
+_COLUMN = re.compile(r"\b(?:[Cc]olumn|key|name:) [`'\"]?(\w+)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +169,18 @@ class ClickHouseServer:
             BuildRefused: TLS as configured cannot work, or somebody else answers.
             Unreachable: it does not answer; `ConnectionLost` if it may have run the statement all the same.
         """
-        session, seconds = self._session or self._opened(), seconds or self.limits.answer_seconds
+        if (
+            self._session is None
+        ):  # of the running loop; one connection carries one insert after the other
+            self._session = ClientSession(
+                connector=TCPConnector(
+                    limit=1, keepalive_timeout=self.limits.idle_seconds, ssl=self._tls or True
+                ),
+                headers=self._headers,
+                cookie_jar=DummyCookieJar(),
+                timeout=ClientTimeout(total=None, sock_connect=None),  # the limits are ours
+            )
+        seconds = seconds or self.limits.answer_seconds
         url = URL(self._url).with_query({"query": statement, **parameters})
         sent = body if len(body) <= LARGE else BytesIO(body)
         clock = self._ctx.clock
@@ -115,7 +188,7 @@ class ClickHouseServer:
             with clock.outside():
                 async with (
                     clock.timeout(seconds),
-                    session.post(url, data=sent, allow_redirects=False) as response,
+                    self._session.post(url, data=sent, allow_redirects=False) as response,
                 ):
                     return await self._read(response)
         # None of the driver's errors is a cause of ours: they show the headers of the request.
@@ -142,18 +215,6 @@ class ClickHouseServer:
             expected="the url of its HTTP interface, by default port 8123, or 8443 with TLS",
         )
 
-    def _opened(self) -> ClientSession:
-        """Return a session of the running loop. One connection carries one insert after the other."""
-        self._session = ClientSession(
-            connector=TCPConnector(
-                limit=1, keepalive_timeout=self.limits.idle_seconds, ssl=self._tls or True
-            ),
-            headers=self._headers,
-            cookie_jar=DummyCookieJar(),
-            timeout=ClientTimeout(total=None, sock_connect=None),  # the limits are ours
-        )
-        return self._session
-
     async def _read(self, response: ClientResponse) -> bytes:
         """Return the body of an answer that is a success."""
         self._is_known = True
@@ -162,18 +223,19 @@ class ClickHouseServer:
             body = await response.read()
             self._outage.over()
             return body
-        said = await _beginning(response, self.limits.error_bytes)
+        said, most = bytearray(), self.limits.error_bytes
+        async for piece in response.content.iter_any():
+            said += piece
+            if len(said) > most:
+                break
         self._outage.over()
         if 300 <= response.status < 400:
-            raise self._redirection(response)
-        raise answer(response.status, code, said.decode("utf-8", "replace"))
-
-    def _redirection(self, response: ClientResponse) -> BuildRefused:
-        target = self.quoted(response.headers.get("Location", ""))
-        return turned_away(
-            f"{self.where} answers with a redirect to '{target}'",
-            expected="the url of the server itself: rows and credentials are not sent elsewhere",
-        )
+            target = self.quoted(response.headers.get("Location", ""))
+            raise turned_away(
+                f"{self.where} answers with a redirect to '{target}'",
+                expected="the url of the server itself: rows and credentials are not sent elsewhere",
+            )
+        raise answer(response.status, code, said[:most].decode("utf-8", "replace"))
 
     async def _not_answered(self, cause: Exception) -> Exception:
         """Return what to raise for a request without an answer."""
@@ -183,25 +245,67 @@ class ClickHouseServer:
                 return turned_away(handshake_fault(self.where, told))
         elif isinstance(cause, ClientConnectorError):
             return self._outage.of(f"does not answer: {unanswered(cause.os_error)}")
-        if not self._is_known and (fault := await self._plaintext_fault()):
-            return turned_away(fault)
+        if not self._is_known and self._tls is None:  # one that speaks TLS hangs up on who does not
+            with self._ctx.clock.outside():
+                fault = await tls_fault(self._host, self._port, None, self._ctx.clock)
+            if fault:
+                return turned_away(fault)
         if isinstance(cause, ClientResponseError):
             return self.stranger()
         return ConnectionLost(str(self._outage.of("closed the connection")))
 
-    async def _plaintext_fault(self) -> str | None:
-        """Return that the server speaks TLS, if it does: then it hangs up on whoever does not."""
-        if self._tls is not None:
-            return None
-        with self._ctx.clock.outside():
-            return await tls_fault(self._host, self._port, None, self._ctx.clock)
+
+@dataclass(eq=False)
+class ErrorAnswer(Exception):
+    """An answer that is no success: its HTTP status, and what ClickHouse says if it says anything."""
+
+    status: int
+    code: int | None
+    name: str
+    sentence: str
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether the answer may be another one in a while."""
+        if self.code is None:
+            return self.status in PASSING_STATUSES
+        # The code of a table with too many parts is that of a batch for too many of them as well.
+        return self.code in OVERLOADED and not self.sentence.startswith(_TOO_MANY_AT_ONCE)
+
+    @property
+    def title(self) -> str:
+        """Code and name, or the HTTP status: never anything of a query or of its rows."""
+        if self.code is None:
+            return f"HTTP status {self.status}"
+        return f"Code {self.code} {self.name}".rstrip()
+
+    @property
+    def words(self) -> str:
+        """What is said, its title first."""
+        return f"{self.title}: {self.sentence}" if self.sentence else self.title
+
+    def signature(self, columns: Collection[str]) -> str:
+        """Return the title in quotes, and the constraint or which of the columns it is about."""
+        said = f"'{self.title}'"
+        if found := _CONSTRAINT.match(self.sentence):
+            return f"{said} of the constraint '{found[1]}'"
+        named = self.column(columns)
+        return said if named is None else f"{said} of the column '{named}'"
+
+    def column(self, columns: Collection[str]) -> str | None:
+        """Return which of the columns it is about, if it names one."""
+        return next((each for each in _COLUMN.findall(self.sentence) if each in columns), None)
 
 
-async def _beginning(response: ClientResponse, most: int) -> bytes:
-    """Return the body of an answer, cut after so many bytes."""
-    read = bytearray()
-    async for piece in response.content.iter_any():
-        read += piece
-        if len(read) > most:
-            break
-    return bytes(read[:most])
+def answer(status: int, code: str | None, body: str) -> ErrorAnswer:
+    """Return what an answer says; ``code`` is that of its header."""
+    found = _CODE.search(body)
+    number = code if code is not None and code.isdecimal() else found[1] if found else None
+    if number is None or len(number) > _MOST_DIGITS:
+        return ErrorAnswer(status, None, "", "")
+    name = _NAME.search(body[-_MOST_READ:])
+    sentence = _SENTENCE.search(body)  # the first line of it: then come rows, or advice
+    said = sentence[1][:_MOST_READ] if sentence else ""
+    while (less := _NOISE.sub("", said)) != said:
+        said = less
+    return ErrorAnswer(status, int(number), name[1] if name else "", said.strip().rstrip(".:"))

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from functools import partial
 from struct import error, pack
@@ -57,10 +57,6 @@ _LENGTHS = tuple(varint(length) for length in range(0x4000))
 """The lengths that strings have as a rule."""
 
 
-def _strings(values: list[str]) -> bytes:
-    return _texts([value.encode() for value in values])
-
-
 def _texts(values: list[bytes]) -> bytes:
     """Return each behind its length."""
     pieces = [b""] * (2 * len(values))
@@ -70,6 +66,10 @@ def _texts(values: list[bytes]) -> bytes:
     except IndexError:
         pieces[::2] = [varint(len(value)) for value in values]
     return b"".join(pieces)
+
+
+def _strings(values: list[str]) -> bytes:
+    return _texts([value.encode() for value in values])
 
 
 def _numbers(form: str) -> Packer:
@@ -84,19 +84,9 @@ def _decimals(values: list[Decimal]) -> bytes:
         )
 
 
-def _milliseconds(values: list[datetime]) -> bytes:
-    """Return whole milliseconds since 1970; what is finer is cut off, as the column has it."""
-    passed = [value - _EPOCH for value in values]
-    ticks = [
-        (each.days * 86400 + each.seconds) * 1000 + each.microseconds // 1000 for each in passed
-    ]
-    return pack(f"<{len(ticks)}q", *ticks)
-
-
-def _microseconds(values: list[datetime]) -> bytes:
-    passed = [value - _EPOCH for value in values]
-    ticks = [(each.days * 86400 + each.seconds) * 10**6 + each.microseconds for each in passed]
-    return pack(f"<{len(ticks)}q", *ticks)
+def _moments(unit: timedelta) -> Packer:
+    """Return what packs the units since 1970; what is finer is cut off, as the column has it."""
+    return lambda values: pack(f"<{len(values)}q", *[(value - _EPOCH) // unit for value in values])
 
 
 def _days(values: list[date]) -> bytes:
@@ -118,7 +108,11 @@ PACKERS: Mapping[str, tuple[str, Packer, Any]] = MappingProxyType(
         "float": ("Float64", _numbers("d"), 0.0),
         "decimal": (f"Decimal(38, {SCALE})", _decimals, Decimal(0)),
         "boolean": ("Bool", bytes, False),
-        "timestamp": (f"DateTime64({MILLISECONDS}, 'UTC')", _milliseconds, _EPOCH),
+        "timestamp": (
+            f"DateTime64({MILLISECONDS}, 'UTC')",
+            _moments(timedelta(milliseconds=1)),
+            _EPOCH,
+        ),
         "date": ("Date32", _days, date(1970, 1, 1)),
         "uuid": ("UUID", _uuids, "0" * 32),
         "json": ("String", _texts, b""),
@@ -127,7 +121,7 @@ PACKERS: Mapping[str, tuple[str, Packer, Any]] = MappingProxyType(
 """For the word in a config: the type of a column in ClickHouse, what packs its values, and what stands
 in the place of a NULL."""
 
-_FINER = (f"DateTime64({MICROSECONDS}, 'UTC')", _microseconds, _EPOCH)
+_FINER = (f"DateTime64({MICROSECONDS}, 'UTC')", _moments(timedelta(microseconds=1)), _EPOCH)
 
 
 def native_type(column: StoredColumn) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from hashlib import blake2b
+from itertools import count
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import Context
@@ -21,13 +22,14 @@ from headrace.connectors.clickhouse.clickhouse_table import (
     narrow,
     unfit,
 )
-from headrace.connectors.clickhouse.connection import ClickHouseServer, ConnectionLost
-from headrace.connectors.clickhouse.error_codes import (
+from headrace.connectors.clickhouse.connection import (
     ACCESS_DENIED,
     NOT_CONVERTED,
     NOT_LET_IN,
     UNKNOWN_DATABASE,
     UNKNOWN_TABLE,
+    ClickHouseServer,
+    ConnectionLost,
     ErrorAnswer,
 )
 from headrace.connectors.clickhouse.native import Blocks
@@ -70,7 +72,8 @@ class ClickHouseSink(AwaitingSink):
     async def start(self) -> None:
         """Sign in, create the table if that is wanted, and look whether it takes our rows."""
         try:
-            await self._asked("SELECT 1", ("connection",), expected=b"1\n")
+            if await self._asked("SELECT 1", ("connection",)) != b"1\n":
+                raise self._server.stranger()
             if self._creates:
                 await self._asked(self._table.creation, ("table",))
             await self._look()
@@ -85,25 +88,19 @@ class ClickHouseSink(AwaitingSink):
             Unreachable: the server does not answer, or not now.
             BatchFailed: a value does not fit, or the server refuses the batch.
         """
-        block = await self._large(batch) if is_large(batch) else self._block(batch)
-        if block is None:
+        rows = await self._rows.of_large(batch) if is_large(batch) else self._rows(batch)
+        if not rows[0]:
             return
+        if is_large(batch):
+            block = await self._blocks.of_large(rows, self._ctx.clock)
+        else:
+            block = self._blocks.block(rows)
         try:
             await self._insert(block)
         except ErrorAnswer as said:
             raise self._failure(said) from None
         except BuildRefused as refused:  # since it was built: not for every batch anew
             raise Unreachable(str(refused)) from None
-
-    def _block(self, batch: Batch) -> bytes | None:
-        """Return what is to be inserted, if any row of a batch is left."""
-        rows = self._rows(batch)
-        return self._blocks.block(rows) if rows[0] else None
-
-    async def _large(self, batch: Batch) -> bytes | None:
-        """The same for a large batch, in turns with others."""
-        rows = await self._rows.of_large(batch)
-        return await self._blocks.of_large(rows, self._ctx.clock) if rows[0] else None
 
     async def finish(self) -> None:
         """Hang up."""
@@ -113,8 +110,7 @@ class ClickHouseSink(AwaitingSink):
         """Send a block; once more if the connection breaks and the server knows it again."""
         parameters = self._parameters
         if self._has_tokens:
-            is_long, tokens = len(block) > HASHED_BYTES, self._tokens
-            token = await tokens.of_long(block, self._ctx.clock) if is_long else tokens.next(block)
+            token = await self._tokens.next(block, self._ctx.clock)
             parameters = {**parameters, "insert_deduplication_token": token}
         try:
             await self._sent(block, parameters)
@@ -127,14 +123,12 @@ class ClickHouseSink(AwaitingSink):
         seconds = self._server.limits.insert_seconds
         await self._server.ask(self._insertion, parameters, block, seconds=seconds)
 
-    async def _asked(self, statement: str, path: Path, *, expected: bytes | None = None) -> None:
+    async def _asked(self, statement: str, path: Path) -> bytes:
         """Run a statement of the start; refuse the output with what the server says against it."""
         try:
-            answered = await self._server.ask(statement, self._parameters)
+            return await self._server.ask(statement, self._parameters)
         except ErrorAnswer as said:
             raise self._refusal(said, path) from None
-        if expected is not None and answered != expected:
-            raise self._server.stranger()
 
     async def _look(self) -> None:
         """Look at the table as it is, unless that is forbidden.
@@ -220,20 +214,12 @@ class DeduplicationTokens:
 
     def __init__(self) -> None:
         self._run = secrets.token_hex(8)
-        self._count = 0
+        self._numbers = count(1)
 
-    def next(self, block: bytes) -> str:
-        """Return the token of a block that has not been sent yet."""
-        return self._token(blake2b(block, digest_size=16).hexdigest())
-
-    async def of_long(self, block: bytes, clock: Clock) -> str:
-        """The same, in turns with others."""
+    async def next(self, block: bytes, clock: Clock) -> str:
+        """Return the token of a block that has not been sent yet. Others have their turns meanwhile."""
         digest, turn = blake2b(digest_size=16), WritingTurn(clock)
         for start in range(0, len(block), HASHED_BYTES):
             digest.update(memoryview(block)[start : start + HASHED_BYTES])
             await turn.end()
-        return self._token(digest.hexdigest())
-
-    def _token(self, digest: str) -> str:
-        self._count += 1
-        return f"{digest}-{self._run}-{self._count}"
+        return f"{digest.hexdigest()}-{self._run}-{next(self._numbers)}"

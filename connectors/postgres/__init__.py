@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.schema.fields import (
-    Boolean,
     Choice,
     ConnectionName,
     Identifier,
@@ -18,13 +17,13 @@ from headrace.compiler.schema.fields import (
     SecretText,
     refused,
 )
-from headrace.compiler.schema.records import Record, option
+from headrace.compiler.schema.records import option
 from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.structures import ListOf, RecordOf
 from headrace.compiler.text.diagnostics import Fault, Path, shown
 from headrace.connectors.network.tls import TlsConnection
 from headrace.connectors.postgres.arrayliterals import postgres_cells
-from headrace.connectors.postgres.postgres_table import LONGEST, PostgresTable, TableIndex
+from headrace.connectors.postgres.postgres_table import LONGEST, Index, PostgresTable
 from headrace.connectors.tables.columns import ColumnName
 from headrace.connectors.tables.output import Key, TableOutput
 
@@ -51,8 +50,12 @@ class Host(Name):
         """Take what can be looked up."""
         host: str = super().read(value)
         if not _HOST.fullmatch(host):
-            message = f"{shown(host)} is no host: {self._wrong(host)}"
-            raise refused("not-an-address", message, found=host, expected=self.expects)
+            raise refused(
+                "not-an-address",
+                f"{shown(host)} is no host: {self._wrong(host)}",
+                found=host,
+                expected=self.expects,
+            )
         return host
 
     def _wrong(self, host: str) -> str:
@@ -73,8 +76,12 @@ class ServerName(Identifier):
         """Take a name without a NUL, which would end it."""
         name: str = super().read(value)
         if "\0" in name:
-            message = "a name on a server holds no NUL character"
-            raise refused("control-character", message, found=name, expected=self.expects)
+            raise refused(
+                "control-character",
+                "a name on a server holds no NUL character",
+                found=name,
+                expected=self.expects,
+            )
         return name
 
 
@@ -119,27 +126,6 @@ class PostgresConnection(
             ctx,
             limits or Limits(),
         )
-
-
-class Index(Record):
-    """An index of the table."""
-
-    columns: tuple[str, ...] = option(
-        ListOf(ColumnName(), at_least=1),
-        "Mapped columns that it is made of, in their order.",
-        elsewhere="column fields on",
-    )
-    unique: bool = option(
-        Boolean(), "Whether no two rows may have the same values there.", default=False
-    )
-
-    def named(self, table: str) -> str:
-        """Return what it is called in the database."""
-        return self.as_written().name(table)
-
-    def as_written(self) -> TableIndex:
-        """Return the index as it is created."""
-        return TableIndex(self.columns, self.unique)
 
 
 class PostgresOutput(
@@ -237,7 +223,7 @@ class PostgresOutput(
             self.table,
             self.stored_columns(),
             self.primary_key,
-            tuple(each.as_written() for each in self.indexes),
+            self.indexes,
             self.on_conflict,
         )
 
@@ -249,16 +235,18 @@ class PostgresOutput(
         for index, column in enumerate(self.columns):
             yield from _too_long(column.name, "column", ("columns", index, "name"))
         if schema.startswith(RESERVED):
-            message = (
-                f"'{schema}' is a schema of PostgreSQL's own: its tables are not for rows to keep"
+            yield Fault(
+                "conflict",
+                f"'{schema}' is a schema of PostgreSQL's own: its tables are not for rows to keep",
+                found=schema,
+                expected=f"a schema whose name does not begin with '{RESERVED}'",
+                path=("table",),
             )
-            expected = f"a schema whose name does not begin with '{RESERVED}'"
-            yield Fault("conflict", message, schema, expected, path=("table",))
 
     def _named_twice(self) -> Iterator[Fault]:
         first: dict[str, int] = {}
         for place, each in enumerate(self.indexes):
-            name = each.named(self.table)
+            name = each.name(self.table)
             if first.setdefault(name, place) != place:
                 yield Fault(
                     "duplicate",
@@ -271,21 +259,38 @@ class PostgresOutput(
     def _conflicting(self) -> Iterator[Fault]:
         has_unique = any(each.unique for each in self.indexes) or not self.create_table
         if self.on_conflict == "update" and not self.primary_key:
-            message = "'update' needs a key that tells which row to write over"
-            yield Fault("conflict", message, "update", "'primary_key'", path=("on_conflict",))
+            yield Fault(
+                "conflict",
+                "'update' needs a key that tells which row to write over",
+                found="update",
+                expected="'primary_key'",
+                path=("on_conflict",),
+            )
         elif self.on_conflict == "ignore" and not (self.primary_key or has_unique):
-            message = "'ignore' needs a key or a unique index: nothing else is there already"
-            expected = "'primary_key', or an index that is unique"
-            yield Fault("conflict", message, "ignore", expected, path=("on_conflict",))
+            yield Fault(
+                "conflict",
+                "'ignore' needs a key or a unique index: nothing else is there already",
+                found="ignore",
+                expected="'primary_key', or an index that is unique",
+                path=("on_conflict",),
+            )
         if self.on_conflict == "update" and self.pool > 1:
-            message = "'update' needs the order of the batches: over several connections it is lost"
-            yield Fault("conflict", message, str(self.pool), "1", path=("pool",))
+            yield Fault(
+                "conflict",
+                "'update' needs the order of the batches: over several connections it is lost",
+                found=str(self.pool),
+                expected="1",
+                path=("pool",),
+            )
 
 
 def _too_long(name: str, what: str, path: Path) -> Iterator[Fault]:
     """Yield what is wrong with a name that the server would cut."""
     if len(name) > LONGEST:
-        message = (
-            f"a name of {len(name):,} characters: PostgreSQL cuts that of a {what} to {LONGEST}"
+        yield Fault(
+            "out-of-range",
+            f"a name of {len(name):,} characters: PostgreSQL cuts that of a {what} to {LONGEST}",
+            found=name,
+            expected=f"at most {LONGEST} characters",
+            path=path,
         )
-        yield Fault("out-of-range", message, name, f"at most {LONGEST} characters", path=path)

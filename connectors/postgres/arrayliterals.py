@@ -18,8 +18,8 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import in_slices
-from headrace.connectors.tables import cells
-from headrace.connectors.tables.fitting import Cell, shapes
+from headrace.connectors.tables import cells, moments
+from headrace.connectors.tables.cells import Cell, shapes
 
 ArrayLiteral = Callable[[list[object]], str]
 
@@ -72,8 +72,8 @@ def postgres_cells() -> Mapping[str, Cell]:
         "float": cells.float_(),
         "decimal": cells.decimal_text(),
         "boolean": cells.boolean(),
-        "timestamp": _moments(cells.timestamp()),
-        "date": _dates(cells.date()),
+        "timestamp": _moments(moments.timestamp()),
+        "date": _dates(moments.date()),
         "uuid": cells.uuid(),
         "json": _decoded(cells.json(nul=False)),
     }
@@ -81,15 +81,13 @@ def postgres_cells() -> Mapping[str, Cell]:
 
 def _dates(cell: Cell) -> Cell:
     """Return the cell of dates: there is one form, and the server knows it."""
-    usual = cell.usual
-    assert usual is not None
 
     def one(value: JsonValue) -> JsonValue:
         cell.one(value)
         return value
 
     def many(values: list[Any], kinds: set[type]) -> list[Any]:
-        usual(values, kinds)
+        cell.usual(values, kinds)
         return values
 
     return Cell(cell.kinds, one, many)
@@ -97,14 +95,12 @@ def _dates(cell: Cell) -> Cell:
 
 def _moments(cell: Cell) -> Cell:
     """Return the cell of moments: strings of a usual form go over as they are."""
-    usual = cell.usual
-    assert usual is not None
 
     def one(value: JsonValue) -> str:
         return _in_utc(cell.one(value))
 
     def many(values: list[Any], kinds: set[type]) -> list[str]:
-        read = usual(values, kinds)
+        read = cell.usual(values, kinds)
         if kinds == {str} and _are_read_alike(values):
             return values
         return [*map(_in_utc, read)]
@@ -125,13 +121,11 @@ def _in_utc(moment: datetime) -> str:
 
 def _decoded(cell: Cell) -> Cell:
     """Return the cell of JSON as text."""
-    usual = cell.usual
-    assert usual is not None
 
     def one(value: JsonValue) -> str:
         return cell.one(value).decode()  # type: ignore[no-any-return]
 
     def many(values: list[Any], kinds: set[type]) -> list[str]:
-        return b"\n".join(usual(values, kinds)).decode().split("\n")
+        return b"\n".join(cell.usual(values, kinds)).decode().split("\n")
 
     return Cell(cell.kinds, one, many)

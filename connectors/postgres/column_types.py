@@ -19,7 +19,7 @@ from typing import Any
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.text.diagnostics import Fault, Path
 from headrace.connectors.postgres.postgres_table import PostgresTable, Types
-from headrace.connectors.tables.fitting import Bound
+from headrace.connectors.tables.cells import Bound
 from headrace.connectors.tables.output import PAYLOAD
 
 Patterns = Mapping[str, re.Pattern[str]]
@@ -119,8 +119,8 @@ def unfit(table: PostgresTable, types: Types) -> BuildRefused | None:
     """Return why a table cannot take our rows as they are, for its first column that cannot."""
     for index, column in enumerate(table.columns):
         for loss in LOSSES:
-            if _applies(loss, column.type, types[column.name].type):
-                there = types[column.name]
+            there = types[column.name]
+            if column.type in loss.kinds.split() and loss.types.fullmatch(there.type):
                 message = (
                     f"the column '{column.name}' of '{table.name}' is {there}: {loss.text};"
                     f" {loss.remedy}"
@@ -149,50 +149,40 @@ def remarks(table: PostgresTable, types: Types) -> Iterator[str]:
             yield f"{where}: blanks at the end of a text do not count there"
         elif column.type == "float" and there == "real":
             yield f"{where}: PostgreSQL rounds values of type 'float' to 6 digits or so there"
-        elif not any(known.fullmatch(there) for known in _known(column.type)):
+        elif not any(
+            forms[column.type].fullmatch(there)
+            for forms in (KEEPING, BOUNDED)
+            if column.type in forms
+        ):
             yield (
                 f"{where}: values of type '{column.type}' that it cannot hold may be changed in"
                 " silence"
             )
 
 
-def _known(kind: str) -> Iterator[re.Pattern[str]]:
-    yield KEEPING[kind]
-    if kind in BOUNDED:
-        yield BOUNDED[kind]
-
-
-def _applies(loss: Loss, kind: str, there: str) -> bool:
-    return kind in loss.kinds.split() and loss.types.fullmatch(there) is not None
-
-
 def _bound(kind: str, there: str, declared: str | None) -> Bound:
     """Return what a type asks of values of one of ours."""
     if declared is None:
-        return _float_bound(there)
+        return Bound(
+            _are_singles if there == "real" else _are_doubles,
+            f"an integer that is exact as {there}, which the table has",
+            "one that would be rounded",
+        )
     most = int(declared)
     if kind == "text":
-        characters = f"a string of at most {most:,} characters, as the table takes"
         return Bound(
-            lambda values: max(map(len, values), default=0) <= most, characters, "a longer one"
+            lambda values: max(map(len, values), default=0) <= most,
+            f"a string of at most {most:,} characters, as the table takes",
+            "a longer one",
         )
     what = "a number" if kind != "timestamp" else "a timestamp"
+    fits = _without(_finer(most))
     if most < 0:
-        expected, found = (
-            f"{what} that is a multiple of 1e{-most}, as the table keeps",
-            "another one",
+        return Bound(
+            fits, f"{what} that is a multiple of 1e{-most}, as the table keeps", "another one"
         )
-    else:
-        expected = f"{what} of at most {most:,} digits after its point, as the table keeps"
-        found = "one of more"
-    return Bound(_without(_finer(most)), expected, found)
-
-
-def _float_bound(there: str) -> Bound:
-    """Return what a type of floats asks of integers."""
-    fits = _are_singles if there == "real" else _are_doubles
-    expected = f"an integer that is exact as {there}, which the table has"
-    return Bound(fits, expected, "one that would be rounded")
+    expected = f"{what} of at most {most:,} digits after its point, as the table keeps"
+    return Bound(fits, expected, "one of more")
 
 
 def _are_singles(values: list[int]) -> bool:

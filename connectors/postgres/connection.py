@@ -3,17 +3,23 @@
 Single connections of the driver and not its pool, which would reconnect by itself and have its own
 words for that. Nothing of the environment counts (``PGSSLMODE``, ``PGPASSFILE``, ``PGHOST``): what
 the driver would look up there it is told. Its own time limits and its cache of statements are used.
+
+The words for what server and driver object to never hold a value, so that all that fails for the same
+reason is one failure, counted.
+
+Source: https://www.postgresql.org/docs/current/errcodes-appendix.html
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 import asyncpg
-from asyncpg import Connection, PostgresError
+from asyncpg import Connection, InterfaceError, InternalClientError, PostgresError
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.errors import BuildRefused, Unreachable
@@ -26,7 +32,6 @@ from headrace.connectors.network.refusal import (
     unanswered,
 )
 from headrace.connectors.network.tls import PROBE_SECONDS, handshake_fault
-from headrace.connectors.postgres.sqlstates import is_loss, reason, spoken
 
 _ASKS_FOR_TLS = b"\x00\x00\x00\x08\x04\xd2\x16\x2f"
 """The message of the protocol that is sent before anything else.
@@ -36,12 +41,32 @@ Source: https://www.postgresql.org/docs/current/protocol-message-formats.html (S
 _NO_TLS = "rejected SSL upgrade"
 """How the driver says that somebody there does not know what TLS is."""
 
-
 _LIMIT = """
 SELECT set_config('statement_timeout', $1, false) FROM pg_settings
 WHERE name = 'statement_timeout' AND setting::int NOT BETWEEN 1 AND $1::int
 """
 """Limits what a statement may take, unless the server limits it closer. Units: milliseconds."""
+
+_TOLD_AS_SAID = ("08", "0A", "23", "25", "28", "3D", "3F", "40", "42", "53300", "55", "57")
+"""Classes whose messages name tables, columns, keys and users, and show no value of a row."""
+
+_ENDED = ("57P01", "57P02", "57P03", "57P04", "57P05", "53300")
+"""The session is over, or there is no room for another: shut down, crashed, starting up, idle, full."""
+_STATEMENT_GONE = "26000"
+"""A prepared statement is not there any more: something between us and the server gave it away."""
+_ROLLED_BACK = ("40001", "40P01")
+"""The server chose this transaction to lose against another: nothing is written, and it may be again."""
+_ONCE_ONLY = "25006"
+"""The session is read-only; another one may be elsewhere, or may not be any more."""
+
+_CALLED = {
+    "Raise": "a function raises an exception",
+    "InternalServer": "internal error",
+    "UnknownPostgres": "an error of its own",
+}
+"""Errors whose class does not say what they are."""
+
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +118,34 @@ class PostgresServer:
             Unreachable: it does not answer, or not now.
         """
         try:
-            connection = await self._connected()
+            connection = await asyncpg.connect(
+                host=[self.host],
+                port=[self.port],
+                database=self.database,
+                user=self.user,
+                password=self.password,
+                ssl=self.tls or False,
+                timeout=self.limits.connect_seconds,
+                command_timeout=self.limits.answer_seconds,
+                # The statement of a batch is prepared once for a session, however long it is.
+                max_cached_statement_lifetime=0,
+                max_cacheable_statement_size=0,
+                server_settings={
+                    "application_name": f"headrace-{self.ctx.pipeline}",
+                    "TimeZone": "UTC",  # for columns that are there already and know no offset
+                },
+                # What it would otherwise ask the environment for.
+                direct_tls=False,
+                target_session_attrs="any",
+                krbsrvname="postgres",
+                gsslib="gssapi",
+            )
         except PostgresError as cause:
             if (said := spoken(cause)) is not None:
                 raise self.refusal(said) from None
             fault = await self._tls_fault()
             raise turned_away(fault) if fault else self.lost(cause) from None
-        except (asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, ValueError) as cause:
+        except (InterfaceError, InternalClientError, OSError, ValueError) as cause:
             raise self._not_connected(cause) from None
         self._outage.over()
         return connection
@@ -129,31 +175,6 @@ class PostgresServer:
     def quoted(self, said: str) -> str:
         """Return what the server says without secrets, and no more of it than people read."""
         return quoted(said, self.ctx.redact)
-
-    async def _connected(self) -> Connection:
-        """Return a connection. Raises what the driver does."""
-        return await asyncpg.connect(
-            host=[self.host],
-            port=[self.port],
-            database=self.database,
-            user=self.user,
-            password=self.password,
-            ssl=self.tls or False,
-            timeout=self.limits.connect_seconds,
-            command_timeout=self.limits.answer_seconds,
-            # The statement of a batch is prepared once for a session, however long it is.
-            max_cached_statement_lifetime=0,
-            max_cacheable_statement_size=0,
-            server_settings={
-                "application_name": f"headrace-{self.ctx.pipeline}",
-                "TimeZone": "UTC",  # for columns that are there already and know no offset
-            },
-            # What it would otherwise ask the environment for.
-            direct_tls=False,
-            target_session_attrs="any",
-            krbsrvname="postgres",
-            gsslib="gssapi",
-        )
 
     def _not_connected(self, cause: Exception) -> Exception:
         """Return what to raise for a connection that did not come about."""
@@ -192,3 +213,66 @@ class PostgresServer:
                 finally:
                     writer.transport.abort()
         return None
+
+
+def is_loss(cause: Exception) -> bool:
+    """Return whether the connection is of no more use, and not what was to be written."""
+    if isinstance(cause, PostgresError):
+        code = cause.sqlstate or ""
+        return code in (*_ENDED, _STATEMENT_GONE) or code.startswith("08")
+    if isinstance(cause, ValueError):  # the driver's own check of what is to be sent
+        return False
+    return isinstance(cause, InterfaceError | InternalClientError | OSError)
+
+
+def spoken(cause: BaseException | None) -> PostgresError | None:
+    """Return what the server said; None if it said nothing, and it is the driver that objects.
+
+    For a connection that breaks with a last word the driver has an error of its own, and that word
+    as the cause of it.
+    """
+    if not isinstance(cause, PostgresError):
+        return None
+    return cause if cause.severity is not None else spoken(cause.__cause__)
+
+
+def is_rolled_back(cause: Exception) -> bool:
+    """Return whether nothing was written, only because something else was at the same time."""
+    return getattr(cause, "sqlstate", None) in _ROLLED_BACK
+
+
+def ends_session(cause: Exception) -> bool:
+    """Return whether the next session may be treated otherwise than this one."""
+    return getattr(cause, "sqlstate", None) == _ONCE_ONLY
+
+
+def refusal(cause: Exception) -> str:
+    """Return why a batch cannot be written, the same for all that cannot be for this reason."""
+    if (said := spoken(cause)) is not None:
+        return f"the database refuses the batch: {reason(said)} (SQLSTATE {said.sqlstate})"
+    return f"the batch cannot be sent: {condition(cause)}"
+
+
+def reason(cause: PostgresError) -> str:
+    """Return the words of the server, or only what its error is called if they may hold a value."""
+    code, said = cause.sqlstate or "", str(cause.args[0])
+    if code.startswith(_TOLD_AS_SAID):
+        return said
+    # `invalid input syntax for type uuid: "..."`: what it is about comes last, and in quotes.
+    about, _, _ = said.partition(': "')
+    if code.startswith("22") and '"' not in about:
+        return about
+    named = [f"'{name}'" for name in (cause.table_name, cause.column_name) if name]
+    return " ".join([condition(cause), *(["of", ".".join(named)] if named else [])])
+
+
+def condition(cause: Exception) -> str:
+    """Return what the name of a class of errors says: ``DiskFullError`` says `disk full`."""
+    name = type(cause).__name__.removesuffix("Error")
+    return _CALLED.get(name) or _HUMP.sub(" ", name).lower()
+
+
+def more(cause: Exception, told: str) -> str:
+    """Return what was said and is not ``told``, values as well: for the log."""
+    said = [*cause.args[:1], getattr(cause, "detail", None)]
+    return ": ".join(text for each in said if each and (text := str(each)) not in told)

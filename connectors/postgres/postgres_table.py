@@ -8,7 +8,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.compiler.errors import BuildRefused
+from headrace.compiler.schema.fields import Boolean
+from headrace.compiler.schema.records import Record, option
+from headrace.compiler.schema.structures import ListOf
 from headrace.compiler.text.diagnostics import Fault
+from headrace.connectors.tables.columns import ColumnName
 from headrace.connectors.tables.rows import StoredColumn
 
 if TYPE_CHECKING:
@@ -72,18 +76,22 @@ Types = Mapping[str, Declared]
 """The types of the columns of a table."""
 
 
-@dataclass(frozen=True, slots=True)
-class TableIndex:
-    """An index, by the columns it is made of."""
+class Index(Record):
+    """An index of the table."""
 
-    columns: tuple[str, ...]
-    is_unique: bool
+    columns: tuple[str, ...] = option(
+        ListOf(ColumnName(), at_least=1),
+        "Mapped columns that it is made of, in their order.",
+        elsewhere="column fields on",
+    )
+    unique: bool = option(
+        Boolean(), "Whether no two rows may have the same values there.", default=False
+    )
 
     def name(self, table: str) -> str:
         """Return what it is called: after its table, without a schema, and its columns."""
-        suffix = "key" if self.is_unique else "idx"
-        parts = [table.rpartition(".")[2], *self.columns, suffix]
-        return "_".join(parts)[:LONGEST]
+        suffix = "key" if self.unique else "idx"
+        return "_".join([table.rpartition(".")[2], *self.columns, suffix])[:LONGEST]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +104,7 @@ class PostgresTable:
     name: str
     columns: Sequence[StoredColumn]
     primary_key: tuple[str, ...] = ()
-    indexes: tuple[TableIndex, ...] = ()
+    indexes: tuple[Index, ...] = ()
     on_conflict: str = "error"
 
     @property
@@ -110,12 +118,12 @@ class PostgresTable:
 
     def index_creations(self) -> dict[str, str]:
         """Return what creates each index, by its name."""
-        return {name: self._indexed(name, each) for name, each in self.named_indexes()}
-
-    def named_indexes(self) -> Iterator[tuple[str, TableIndex]]:
-        """Yield the indexes with their names."""
+        made = {}
         for each in self.indexes:
-            yield each.name(self.name), each
+            name, kind = each.name(self.name), "UNIQUE INDEX" if each.unique else "INDEX"
+            place = f"{self.quoted} ({_listed(each.columns)})"
+            made[name] = f"CREATE {kind} IF NOT EXISTS {quoted(name)} ON {place}"
+        return made
 
     def insertion(self, types: Types) -> str:
         """Return the one statement that inserts a batch, whatever its size.
@@ -153,11 +161,6 @@ class PostgresTable:
             yield f"{quoted(each.name)} {KINDS[each.type]}{bound}"
         if self.primary_key:
             yield f"PRIMARY KEY ({_listed(self.primary_key)})"
-
-    def _indexed(self, name: str, index: TableIndex) -> str:
-        kind = "UNIQUE INDEX" if index.is_unique else "INDEX"
-        columns = _listed(index.columns)
-        return f"CREATE {kind} IF NOT EXISTS {quoted(name)} ON {self.quoted} ({columns})"
 
     def _type(self, name: str, types: Types) -> str:
         """Return the type that a column has in the table, or is to have."""
@@ -223,14 +226,6 @@ async def types_there(connection: Connection, table: PostgresTable) -> Types:
     return {name: Declared(called, type) for name, called, type in rows}
 
 
-async def explain(connection: Connection, insertion: str, columns: int) -> None:
-    """Have the server look at an insertion: whether the table takes it, and us. Inserts nothing.
-
-    Raises: what the driver does.
-    """
-    await connection.execute(f"EXPLAIN {insertion}", *["{}"] * columns)
-
-
 async def _missing(connection: Connection, table: PostgresTable) -> list[str]:
     """Return the statements that create what is missing."""
     if not await connection.fetchval(IS_THERE, table.quoted):
@@ -242,11 +237,16 @@ async def _missing(connection: Connection, table: PostgresTable) -> list[str]:
 async def _check_indexes(connection: Connection, table: PostgresTable) -> None:
     """Refuse an index that something else keeps from being created: the server says nothing."""
     there = await _indexes(connection, table) if table.indexes else set()
-    for place, (name, _) in enumerate(table.named_indexes()):
+    for place, name in enumerate(table.index_creations()):
         if name not in there:
-            message = f"the index would be called '{name}', and so is something else in its schema"
             raise BuildRefused(
-                Fault("turned-away", message, name, "another index", path=("indexes", place))
+                Fault(
+                    "turned-away",
+                    f"the index would be called '{name}', and so is something else in its schema",
+                    found=name,
+                    expected="another index",
+                    path=("indexes", place),
+                )
             )
 
 

@@ -14,21 +14,20 @@ from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BatchFailed, BuildRefused, HeadraceError, Unreachable
 from headrace.connectors.postgres.arrayliterals import literal, of_large
 from headrace.connectors.postgres.column_types import bounds, remarks, unfit
-from headrace.connectors.postgres.connection import PostgresServer
-from headrace.connectors.postgres.postgres_table import (
-    PostgresTable,
-    Types,
-    create,
-    explain,
-    types_there,
-)
-from headrace.connectors.postgres.sqlstates import (
+from headrace.connectors.postgres.connection import (
+    PostgresServer,
     ends_session,
     is_loss,
     is_rolled_back,
     more,
     refusal,
     spoken,
+)
+from headrace.connectors.postgres.postgres_table import (
+    PostgresTable,
+    Types,
+    create,
+    types_there,
 )
 from headrace.connectors.tables.rows import Rows
 
@@ -72,28 +71,19 @@ class PostgresSink(AwaitingSink):
             Unreachable: the connection is lost, and so is the one made in its place.
             BatchFailed: a message does not fit, or the server refuses the batch.
         """
-        arrays = await self._large(batch) if is_large(batch) else self._arrays(batch)
-        if not arrays:
+        columns = await self._rows.of_large(batch) if is_large(batch) else self._rows(batch)
+        if not columns[0]:  # no row of it is left
             return
+        if is_large(batch):
+            clock = self._ctx.clock
+            arrays = [await of_large(form, columns.pop(0), clock) for form in self._literals]
+        else:
+            arrays = [form(column) for form, column in zip(self._literals, columns, strict=True)]
         inserter = self._idle.pop()  # there is one: no more are written at once
         try:
             await inserter.insert(arrays)
         finally:
             self._idle.append(inserter)
-
-    def _arrays(self, batch: Batch) -> Arrays:
-        """Return what is to be written; nothing for a batch of which no row is left."""
-        columns = self._rows(batch)
-        if not columns[0]:
-            return ()
-        return [write(column) for write, column in zip(self._literals, columns, strict=True)]
-
-    async def _large(self, batch: Batch) -> Arrays:
-        """The same for a large batch, in turns with others."""
-        columns = await self._rows.of_large(batch)
-        if not columns[0]:
-            return ()
-        return [await of_large(write, columns.pop(0), self._ctx.clock) for write in self._literals]
 
     async def finish(self) -> None:
         """Hang up."""
@@ -118,7 +108,9 @@ class Inserter:
                 if creates:
                     await create(connection, table, self._limits.create_seconds)
                 types = await types_there(connection, table)
-                await explain(connection, table.insertion(types), len(table.columns))
+                # Whether the table takes it, and us. Inserts nothing.
+                nothing = ["{}"] * len(table.columns)
+                await connection.execute(f"EXPLAIN {table.insertion(types)}", *nothing)
                 if (fault := unfit(table, types)) is not None:
                     raise fault
                 await self._server.limit(connection)
@@ -144,7 +136,10 @@ class Inserter:
         except Exception as cause:
             if is_loss(cause) or spoken(cause) is None:
                 self._drop()
-                self._check_size(arrays)
+                if sum(len(each.encode()) for each in arrays) > self._limits.batch_bytes:
+                    # At that size the server hangs up.
+                    most = f"more than {self._limits.batch_bytes >> 20} MiB"
+                    raise BatchFailed(f"the batch is too large for the database: {most}") from None
             if not (is_loss(cause) or is_rolled_back(cause)):
                 raise self._failure(cause) from None
             if is_rolled_back(cause):
@@ -176,12 +171,6 @@ class Inserter:
             raise
         except BuildRefused as refused:  # since it was built: not for every batch anew
             raise Unreachable(str(refused)) from None
-
-    def _check_size(self, arrays: Arrays) -> None:
-        """Raise `BatchFailed` for rows at whose size the server hangs up."""
-        if sum(len(each.encode()) for each in arrays) > self._limits.batch_bytes:
-            most = f"more than {self._limits.batch_bytes >> 20} MiB"
-            raise BatchFailed(f"the batch is too large for the database: {most}")
 
     def _failure(self, cause: Exception) -> Exception:
         """Return what to raise for a batch that is not written; let go of what is of no more use."""

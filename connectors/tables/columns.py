@@ -3,19 +3,51 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from headrace.compiler.lowering import dottedpaths
 from headrace.compiler.schema.fields import Boolean, Choice, MessageField, Text, refused
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.text.diagnostics import Codes, Fault, shown
-from headrace.connectors.tables.cells import CELLS
+from headrace.connectors.tables import cells, moments
 from headrace.connectors.tables.rows import StoredColumn
 
 CODES: Codes = {
     "not-an-identifier": "A table or a column has a name that is no plain identifier.",
 }
+
+CELLS: Mapping[str, cells.Cell] = MappingProxyType(
+    {
+        "text": cells.text(),
+        "integer": cells.integer(32),
+        "bigint": cells.integer(64),
+        "float": cells.float_(),
+        "decimal": cells.decimal(),
+        "boolean": cells.boolean(),
+        "timestamp": moments.timestamp(),
+        "date": moments.date(),
+        "uuid": cells.uuid(),
+        "json": cells.json(),
+    }
+)
+"""The cell of every type, by its word in a config, for a database that takes whatever Python can hold.
+
+What a driver is handed:
+
+- text: str, without lone surrogates
+- integer, bigint: int, of 32 and 64 bits
+- float: float, finite
+- decimal: Decimal, finite, with the digits as written
+- boolean: bool
+- timestamp: datetime, always aware, of whatever offset
+- date: date
+- uuid: str, 8-4-4-4-12 hexadecimal digits of either case
+- json: bytes, compact JSON text in UTF-8
+
+A database overrides what it takes otherwise: ``{**CELLS, "text": text(nul=False)}``.
+"""
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _TABLE = re.compile(rf"{_IDENTIFIER.pattern}(\.{_IDENTIFIER.pattern})?", re.ASCII)

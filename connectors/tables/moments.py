@@ -24,7 +24,7 @@ from headrace.compiler.decimals import NUMBERS
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.schema.records import json_type
 from headrace.compiler.timestamps import FARTHEST_SECONDS, rfc3339
-from headrace.connectors.tables.fitting import Cell, Misfit, Unusual, shapes
+from headrace.connectors.tables.cells import Cell, Misfit, Unusual, shapes
 
 _DIGITS_AS_ZERO = str.maketrans(dict.fromkeys("123456789", "0"))
 _DATE = "0000-00-00"
@@ -141,17 +141,13 @@ def _usual_texts(values: list[str]) -> list[Moment]:
     if all(map(_IN_UTC.fullmatch, looks)):
         return [*map(Moment.fromisoformat, values)]
     if all(map(_WITH_OFFSET.fullmatch, looks)):
-        _check_offsets(values)
+        # The library takes an offset of 60 minutes and more beside its hours.
+        if not all(map(_OFFSET.fullmatch, {value[-6:] for value in values})):
+            raise Unusual
         return [*map(Moment.fromisoformat, values)]
     if all(map(_TIME.fullmatch, looks)):
         return [Moment.fromisoformat(value + "Z") for value in values]
     raise Unusual
-
-
-def _check_offsets(values: list[str]) -> None:
-    """Raise for an offset of 60 minutes and more beside its hours: the library takes it."""
-    if not all(map(_OFFSET.fullmatch, {value[-6:] for value in values})):
-        raise Unusual
 
 
 def _in_utc(text: str) -> Moment:

@@ -21,8 +21,8 @@ from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.text.composing import FAULTS
 from headrace.compiler.text.diagnostics import Codes, Fault, Path, Severity
 from headrace.compiler.text.suggest import did_you_mean, one_of
+from headrace.connectors.tables.cells import Cell
 from headrace.connectors.tables.columns import Column, TableName
-from headrace.connectors.tables.fitting import Cell
 from headrace.connectors.tables.rows import Rows, StoredColumn
 
 CODES: Codes = {
@@ -87,9 +87,15 @@ class TableOutput(Output):
     def examine(self, context: CheckContext) -> Iterator[Fault]:
         """Remark on keys that do nothing."""
         yield from super().examine(context)
-        if said := self._unapplied_said():
-            option = next(self.unapplied()).path[:1]
-            yield Fault("not-applied", said, path=option, on_key=True, severity=Severity.WARNING)
+        if options := [*dict.fromkeys(str(key.path[0]) for key in self.unapplied())]:
+            do = "does" if len(options) == 1 else "do"
+            yield Fault(
+                "not-applied",
+                f"{listed(options)} {do} nothing: 'create_table' is false",
+                path=(options[0],),
+                on_key=True,
+                severity=Severity.WARNING,
+            )
 
     def field_use(self) -> FieldUse:
         """It asks for the fields of its columns, each of which is certain to be NULL if it is missing.
@@ -136,8 +142,13 @@ class TableOutput(Output):
         if len(self.columns) > (most := self.most_columns()):
             expected = f"at most {most:,} columns"
             found = f"{len(self.columns):,}"
-            message = f"expected {expected}, found {found}"
-            yield Fault("out-of-range", message, found, expected, path=("columns",))
+            yield Fault(
+                "out-of-range",
+                f"expected {expected}, found {found}",
+                found,
+                expected,
+                path=("columns",),
+            )
         yield from self._columns_twice()
         if not self.columns:
             yield from self._without_columns()
@@ -162,16 +173,13 @@ class TableOutput(Output):
         """Yield the options that have no meaning where nothing is mapped."""
         named = dict.fromkeys(key.path[0] for key in self.keys())
         for name in (*named, *(["on_extra_fields"] if self.on_extra_fields == "error" else [])):
-            message = f"'{name}' needs 'columns': without them the whole message is stored"
-            yield Fault("conflict", message, expected="'columns'", path=(name,), on_key=True)
-
-    def _unapplied_said(self) -> str | None:
-        """Return which keys do nothing, as a sentence; None if all of them do something."""
-        options = [*dict.fromkeys(str(key.path[0]) for key in self.unapplied())]
-        if not options:
-            return None
-        do = "does" if len(options) == 1 else "do"
-        return f"{listed(options)} {do} nothing: 'create_table' is false"
+            yield Fault(
+                "conflict",
+                f"'{name}' needs 'columns': without them the whole message is stored",
+                expected="'columns'",
+                path=(name,),
+                on_key=True,
+            )
 
 
 def _wrong_in(key: Key, mapped: Collection[str]) -> Iterator[Fault]:
@@ -189,5 +197,10 @@ def _wrong_in(key: Key, mapped: Collection[str]) -> Iterator[Fault]:
                 path=path,
             )
         elif key.is_needed and first.setdefault(name, index) != index:
-            message = f"the key names the column '{name}' twice"
-            yield Fault("duplicate", message, found=name, expected="each column once", path=path)
+            yield Fault(
+                "duplicate",
+                f"the key names the column '{name}' twice",
+                found=name,
+                expected="each column once",
+                path=path,
+            )

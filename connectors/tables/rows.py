@@ -28,7 +28,7 @@ from headrace.compiler.lowering.code import compile_source, subscripts
 from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath
 from headrace.compiler.schema.records import json_type
 from headrace.compiler.text.diagnostics import shown
-from headrace.connectors.tables.fitting import Bound, Cell, Misfit, Unusual
+from headrace.connectors.tables.cells import Bound, Cell, Misfit, Unusual
 
 _Read = Callable[[Batch], list[JsonValue]]
 
@@ -137,27 +137,25 @@ class Rows:
         found = [(column, cell, _value(column, message)) for column, cell in self._plain]
         if any(value is MISSING and each.on_missing == "skip_row" for each, _, value in found):
             return None
-        self._check_extra(message)
+        if self._claimed is not None and isinstance(message, dict):
+            for key in message:
+                if key not in self._claimed:
+                    text = (
+                        "a message has a field that no column takes, and 'on_extra_fields' is error"
+                    )
+                    raise self._fault(text, f"it is {_told(key)}")
         return [self._cell(*each) for each in found]
 
     def _cell(self, column: StoredColumn, cell: Cell, value: Any) -> Any:
         if value is MISSING:
             if column.on_missing == "error":
-                raise BatchFailed(_missing(column))
+                field = "" if column.field is None else column.field.text
+                raise BatchFailed(f"column '{column.name}': the field '{field}' is missing or null")
             return None
         try:
             return cell.one(value)
         except Misfit as cause:
             raise self._fault(f"column '{column.name}': {cause}", f"it is {_told(value)}") from None
-
-    def _check_extra(self, message: JsonValue) -> None:
-        """Raise if a message has a field that no column takes, where that is an error."""
-        if self._claimed is None or not isinstance(message, dict):
-            return
-        for key in message:
-            if key not in self._claimed:
-                text = "a message has a field that no column takes, and 'on_extra_fields' is error"
-                raise self._fault(text, f"it is {_told(key)}")
 
     def _fault(self, text: str, found: str) -> BatchFailed:
         """Return why a batch fails, having logged what was found if this is the first time."""
@@ -182,11 +180,6 @@ def _value(column: StoredColumn, message: JsonValue) -> Any:
         return message
     value = column.field.read(message)
     return MISSING if value is None else value
-
-
-def _missing(column: StoredColumn) -> str:
-    field = "" if column.field is None else column.field.text
-    return f"column '{column.name}': the field '{field}' is missing or null"
 
 
 def _told(value: JsonValue) -> str:

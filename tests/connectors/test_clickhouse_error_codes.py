@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.connectors.clickhouse.error_codes import answer
+from headrace.connectors.clickhouse.connection import answer
 
 VERSION = " (version 26.5.1.882 (official build))\n"
 

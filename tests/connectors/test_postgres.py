@@ -8,7 +8,7 @@ import pytest
 
 from headrace.compiler.errors import BuildRefused
 from headrace.connectors.postgres import PostgresConnection, PostgresOutput
-from headrace.connectors.postgres.postgres_table import Declared, PostgresTable, TableIndex
+from headrace.connectors.postgres.postgres_table import Declared, Index, PostgresTable
 from tests.doubles import StubContext, refusals
 from tests.postgres_sides import column, output
 
@@ -31,7 +31,7 @@ def refused(**options: Any) -> list[str]:
 
 def table(config: PostgresOutput) -> PostgresTable:
     """Return the table that an output is to find."""
-    indexes = tuple(each.as_written() for each in config.indexes)
+    indexes = config.indexes
     columns = config.stored_columns()
     return PostgresTable(config.table, columns, config.primary_key, indexes, config.on_conflict)
 
@@ -260,6 +260,6 @@ def test_the_statements_of_a_table():
 
 
 def test_the_name_of_an_index_is_that_of_its_table_and_columns():
-    assert TableIndex(("a", "b"), is_unique=False).name("plant.readings") == "readings_a_b_idx"
-    assert TableIndex(("a",), is_unique=True).name("readings") == "readings_a_key"
-    assert TableIndex(("a" * 63,), is_unique=True).name("t") == "t_" + "a" * 61
+    assert Index(columns=("a", "b"), unique=False).name("plant.readings") == "readings_a_b_idx"
+    assert Index(columns=("a",), unique=True).name("readings") == "readings_a_key"
+    assert Index(columns=("a" * 63,), unique=True).name("t") == "t_" + "a" * 61

@@ -8,9 +8,9 @@ from decimal import Decimal
 import pytest
 
 from headrace.compiler import jsontext
-from headrace.connectors.tables import cells
-from headrace.connectors.tables.cells import CELLS
-from headrace.connectors.tables.fitting import Cell, Misfit
+from headrace.connectors.tables import cells, moments
+from headrace.connectors.tables.cells import Cell, Misfit
+from headrace.connectors.tables.columns import CELLS
 
 NAN, INFINITY = float("nan"), float("inf")
 ENDLESS = pytest.param(10**5000, id="endless")  # which has no text of its own to be called by
@@ -432,7 +432,7 @@ def test_nothing_else_is_a_timestamp(value, found):
 
 
 def test_timestamps_lie_between_two_days_in_utc():
-    cell = cells.timestamp("1900-01-01", "2299-12-31")
+    cell = moments.timestamp("1900-01-01", "2299-12-31")
     text = "expected a timestamp from 1900-01-01 to 2299-12-31, found another one"
 
     for value in (
@@ -487,7 +487,7 @@ def test_nothing_else_is_a_date(value, found):
 
 
 def test_dates_lie_between_two_days():
-    cell = cells.date("1900-01-01", "2299-12-31")
+    cell = moments.date("1900-01-01", "2299-12-31")
 
     taken(cell, "1900-01-01", date(1900, 1, 1))
     taken(cell, "2299-12-31", date(2299, 12, 31))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.connectors.tables.cells import CELLS
-from headrace.connectors.tables.columns import Column
+from headrace.connectors.tables.columns import CELLS, Column
 from tests.doubles import refusals
 from tests.shelves import Shelf, diagnostics_of
 

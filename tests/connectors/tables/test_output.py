@@ -13,7 +13,7 @@ from headrace.compiler.jsontext import decode_exact
 from headrace.compiler.lowering.dottedpaths import DottedPath
 from headrace.connectors.clickhouse.native import native_type
 from headrace.connectors.postgres.postgres_table import KINDS
-from headrace.connectors.tables.cells import CELLS
+from headrace.connectors.tables.columns import CELLS
 from headrace.connectors.tables.output import TableOutput
 from headrace.connectors.tables.rows import StoredColumn
 from tests.compiler.catalogued import written

@@ -13,8 +13,8 @@ from headrace.compiler import jsontext
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.lowering.dottedpaths import DottedPath
 from headrace.connectors.tables import cells
-from headrace.connectors.tables.cells import CELLS
-from headrace.connectors.tables.fitting import Bound
+from headrace.connectors.tables.cells import Bound
+from headrace.connectors.tables.columns import CELLS
 from headrace.connectors.tables.rows import Rows, StoredColumn
 from tests.doubles import StubContext, TickingClock
 from tests.virtual import virtual

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from headrace.compiler import jsontext
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.lowering.dottedpaths import DottedPath
-from headrace.connectors.tables import cells
-from headrace.connectors.tables.cells import CELLS
+from headrace.connectors.tables import cells, moments
+from headrace.connectors.tables.columns import CELLS
 from headrace.connectors.tables.rows import Rows, StoredColumn
 from tests.doubles import StubContext
 from tests.examples import examples
@@ -33,8 +33,8 @@ DATABASES = {
         "text": cells.text(nul=False),
         "json": cells.json(nul=False),
         "decimal": cells.decimal(before=5, after=2),
-        "timestamp": cells.timestamp("1900-01-01", "2299-12-31"),
-        "date": cells.date("1900-01-01", "2299-12-31"),
+        "timestamp": moments.timestamp("1900-01-01", "2299-12-31"),
+        "date": moments.date("1900-01-01", "2299-12-31"),
     },
 }
 FIRST, LAST = datetime(1900, 1, 1, tzinfo=UTC), datetime(2300, 1, 1, tzinfo=UTC)
