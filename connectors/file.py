@@ -24,9 +24,15 @@ from headrace.compiler.schema.records import option
 from headrace.compiler.schema.structures import RecordOf
 from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.text.diagnostics import Fault
-from headrace.connectors.disk.folders import NEW_FILE, Folder, is_inside, write_whole
 from headrace.connectors.disk.parts import FORMATS, OTHER_FORMATS, PartFormat, Rotation, part_name
-from headrace.connectors.disk.paths import FilePath, InnerPath
+from headrace.connectors.disk.paths import (
+    NEW_FILE,
+    FilePath,
+    Folder,
+    InnerPath,
+    is_inside,
+    write_whole,
+)
 
 CLOSING = 4
 """Parts that may be synced to disk at a time; the next batch waits for one of them."""
@@ -256,23 +262,19 @@ class FileSink(AwaitingSink):
 
     def _open(self) -> OpenFile:
         """Open the next part, under the next number that is free; its time runs from now."""
-        self._part = self._create()
-        self._timer = self._rotation.timer(self._ctx.clock, self._close)
-        return self._part
-
-    def _create(self) -> OpenFile:
         opened, folder = self._ctx.clock.now(), self._folder.open()
         try:
             for sequence in count(self._sequence + 1):
                 name = part_name(opened, sequence, self._form.extension)
                 with suppress(FileExistsError):
                     part = OpenFile(folder, name, self._form)
-                    self._sequence = sequence
-                    return part
+                    break
         except OSError:
             os.close(folder)
             raise
-        raise AssertionError("numbers do not end")
+        self._part, self._sequence = part, sequence
+        self._timer = self._rotation.timer(self._ctx.clock, self._close)
+        return part
 
     def _close(self) -> None:
         """Let go of the part; a thread closes it."""

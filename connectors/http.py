@@ -185,7 +185,7 @@ class HttpInput(
         elsewhere="limit max_queue queue_size",
     )
     max_queued_bytes: int | None = option(
-        MostBytes(),
+        MostBytes(min=1),
         "Bytes of their bodies, together; further ones are answered with 503, but for one that is alone. "
         "null: no bound.",
         default=MOST_BYTES,
@@ -416,15 +416,14 @@ class HttpOutput(Output, kind="http", listed=10, elsewhere="http_client post res
 
     def open(self, ctx: Context) -> AwaitingSink:
         """Resolve the credential. The first batch connects."""
-        credential = dict([self.auth.header(ctx)] if self.auth else [])
         client = HttpClient(
             self.url,
+            headers=dict([self.auth.header(ctx)] if self.auth else []),
             clock=ctx.clock,
             hide=ctx.hide,
             redact=ctx.redact,
             verb=self.verb,
             timeout_seconds=self.timeout_seconds,
-            headers=credential,
         )
         return HttpSink(client, ctx.clock, is_single=self.body == "message")
 
@@ -440,9 +439,9 @@ class HttpSink(AwaitingSink):
         """Send the batch, or its messages in order until one is refused."""
         if is_large(batch) and not self._is_single:
             await self._client.send(await encode_large(batch, self._clock))
-            return
-        for body in batch if self._is_single else [batch]:
-            await self._client.send(encode(body))
+        else:
+            for body in batch if self._is_single else [batch]:
+                await self._client.send(encode(body))
 
     async def finish(self) -> None:
         """Close the session."""

@@ -123,11 +123,6 @@ class LineWriter:
         self._waiting = 0
         self._thread: threading.Thread | None = None
 
-    async def write(self, line: bytes) -> None:
-        """Write one line; return when all of it has been taken."""
-        if (written := self.begin(line)) is not None:
-            await written
-
     def begin(self, line: bytes) -> Future[None] | None:
         """Write what is taken at once of one line; return the wait for the rest, if there is one."""
         rest = memoryview(line)
@@ -176,37 +171,25 @@ def _pushing(descriptor: int) -> _Push:
         mode = os.fstat(descriptor).st_mode
     except OSError:
         mode = stat.S_IFREG  # writing will tell what is wrong with it
-    if stat.S_ISREG(mode) or _is_null(descriptor):
+    if stat.S_ISREG(mode) or os.path.samestat(os.fstat(descriptor), os.stat(os.devnull)):
         return lambda rest: os.write(descriptor, rest)
     if stat.S_ISFIFO(mode):
-        return _into_pipe(descriptor)
+        room = select.poll()
+        room.register(descriptor, select.POLLOUT)
+
+        def into_pipe(rest: memoryview) -> int:
+            # POSIX: a pipe that is writable takes PIPE_BUF bytes without waiting.
+            return os.write(descriptor, rest[: select.PIPE_BUF]) if room.poll(0) else 0
+
+        return into_pipe
     if stat.S_ISSOCK(mode):
-        return _into_socket(descriptor)
+        peer = socket.socket(fileno=os.dup(descriptor))
+
+        def into_socket(rest: memoryview) -> int:
+            try:
+                return peer.send(rest, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return 0
+
+        return into_socket
     return lambda rest: 0  # a terminal says that it is writable, and takes less than a line
-
-
-def _is_null(descriptor: int) -> bool:
-    return os.path.samestat(os.fstat(descriptor), os.stat(os.devnull))
-
-
-def _into_pipe(descriptor: int) -> _Push:
-    room = select.poll()
-    room.register(descriptor, select.POLLOUT)
-
-    def push(rest: memoryview) -> int:
-        # POSIX: a pipe that is writable takes PIPE_BUF bytes without waiting.
-        return os.write(descriptor, rest[: select.PIPE_BUF]) if room.poll(0) else 0
-
-    return push
-
-
-def _into_socket(descriptor: int) -> _Push:
-    peer = socket.socket(fileno=os.dup(descriptor))
-
-    def push(rest: memoryview) -> int:
-        try:
-            return peer.send(rest, socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            return 0
-
-    return push

@@ -95,10 +95,6 @@ class Packing:
     """Compress; for a thread."""
 
 
-def _gzipped(body: bytes) -> bytes:
-    return gzip.compress(body, compresslevel=6, mtime=0)
-
-
 def _zstandard(body: bytes) -> bytes:
     import zstandard
 
@@ -112,7 +108,7 @@ OTHER_FORMATS = {
 """What the formats are called elsewhere, by our word."""
 
 PACKINGS = {
-    "gzip": Packing("gz", "application/gzip", _gzipped),
+    "gzip": Packing("gz", "application/gzip", partial(gzip.compress, compresslevel=6, mtime=0)),
     "zstd": Packing("zst", "application/zstd", _zstandard),
 }
 """The ways to compress by their word in a config."""

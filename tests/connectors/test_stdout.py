@@ -226,7 +226,7 @@ import asyncio
 from headrace.connectors.stdout import standard_output
 
 async def main():
-    waiting = asyncio.ensure_future(standard_output().write(b"x" * 1_000_000))
+    waiting = standard_output().begin(b"x" * 1_000_000)
     await asyncio.wait([waiting], timeout=0.05)
     assert not waiting.done()
 
