@@ -255,8 +255,7 @@ class FileSink(AwaitingSink):
 
     async def finish(self) -> None:
         """Close the part, and wait until everything is on the disk."""
-        if self._part is not None:
-            self._close()
+        self._close()
         if self._closing:
             await asyncio.wait(self._closing)
 
@@ -277,14 +276,14 @@ class FileSink(AwaitingSink):
         return part
 
     def _close(self) -> None:
-        """Let go of the part; a thread closes it."""
-        assert self._part is not None
+        """Let go of the part, if one is open; a thread closes it."""
         part, self._part = self._part, None
         if self._timer is not None:
             self._timer.cancel()
-        closing = asyncio.get_running_loop().run_in_executor(None, part.close)
-        self._closing.add(closing)
-        closing.add_done_callback(self._closed)
+        if part is not None:
+            closing = asyncio.get_running_loop().run_in_executor(None, part.close)
+            self._closing.add(closing)
+            closing.add_done_callback(self._closed)
 
     def _closed(self, closing: Future[None]) -> None:
         self._closing.discard(closing)

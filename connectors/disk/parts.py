@@ -37,11 +37,6 @@ class Rotation(Record):
         elsewhere="count max_events max_messages rows size",
     )
 
-    @property
-    def is_endless(self) -> bool:
-        """Whether a part lasts as long as the run."""
-        return self.interval_secs is None and self.max_rows is None
-
     def is_full(self, rows: int) -> bool:
         """Return whether a part with so many messages is closed."""
         return self.max_rows is not None and rows >= max(self.max_rows, 1)

@@ -150,11 +150,17 @@ class S3Connection(Connection, kind="s3", listed=6, elsewhere="aws_s3 minio"):
 def _key(ctx: Context, secret: Secret, name: str) -> str:
     value = ctx.resolve(secret)
     if not value:
-        fault = Fault("empty-credential", f"'{name}' resolves to nothing", path=("connection",))
-        raise BuildRefused(fault)
+        raise BuildRefused(
+            Fault("empty-credential", f"'{name}' resolves to nothing", path=("connection",))
+        )
     if not value.isascii() or not value.isprintable() or " " in value:
-        message = f"'{name}' resolves to what no key is: it holds a blank or another such character"
-        raise BuildRefused(Fault("illegal-header", message, path=("connection",)))
+        raise BuildRefused(
+            Fault(
+                "illegal-header",
+                f"'{name}' resolves to what no key is: it holds a blank or another such character",
+                path=("connection",),
+            )
+        )
     return value
 
 
@@ -220,7 +226,7 @@ class S3Output(Output, kind="s3", listed=3, elsewhere="aws_s3 minio"):
 
     def rules(self) -> Iterator[Fault]:
         """Refuse parts that nothing would ever upload, and keys that are too long."""
-        if self.rotate.is_endless:
+        if self.rotate.interval_secs is None and self.rotate.max_rows is None:
             yield Fault(
                 "no-trigger",
                 "nothing says when a part is uploaded",

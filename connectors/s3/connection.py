@@ -9,11 +9,11 @@ from __future__ import annotations
 import ssl
 from asyncio import Timeout
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from io import BytesIO
-from typing import Any, Self
+from typing import Any
 
 import aiohttp
 from aiobotocore.awsrequest import AioAWSResponse
@@ -163,7 +163,7 @@ def client(made: AioSession, account: StoreAccount, clock: Clock, limits: Limits
     )
 
 
-class Transport:
+class Transport(AbstractAsyncContextManager["Transport"]):
     """What the library sends its requests with (`http_session_cls`), in place of its own.
 
     Its own takes neither a TLS context nor a redirect for an answer, and reads one to its end.
@@ -181,9 +181,6 @@ class Transport:
             skip_auto_headers=("Content-Type",),
             auto_decompress=False,
         )
-
-    async def __aenter__(self) -> Self:
-        return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._session.close()
@@ -232,15 +229,15 @@ class Transport:
         return bytes(said)
 
 
+@dataclass
 class Said:
     """The body of an answer that has been read, as the library asks for it."""
 
-    def __init__(self, body: bytes) -> None:
-        self._body = body
+    body: bytes
 
     async def read(self) -> bytes:
         """Return it."""
-        return self._body
+        return self.body
 
 
 async def flowing(

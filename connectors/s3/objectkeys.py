@@ -64,8 +64,9 @@ class Region(Name):
 
 def _matching(pattern: re.Pattern[str], text: str, what: str, expected: str) -> str:
     if not pattern.fullmatch(text):
-        message = f"{shown(text)} cannot be {what}"
-        raise refused("out-of-range", message, found=text, expected=expected)
+        raise refused(
+            "out-of-range", f"{shown(text)} cannot be {what}", found=text, expected=expected
+        )
     return text
 
 
@@ -80,14 +81,23 @@ class Prefix(Text):
         text = re.sub(r"\A[\s/]+|(?<![\s/])[\s/]+\Z", "", super().read(value))
         if {".", ".."} & set(text.split("/")):
             # A store would take them, and half of what reads from it would look elsewhere.
-            message = f"expected {self.expects}, found {shown(text)}"
-            raise refused("outside-root", message, found=text, expected=self.expects)
+            raise refused(
+                "outside-root",
+                f"expected {self.expects}, found {shown(text)}",
+                found=text,
+                expected=self.expects,
+            )
         if "//" in text:
-            message = f"{shown(text)} has an empty step, which not every store takes"
-            raise refused("blank", message, found=text, expected=self.expects)
+            raise refused(
+                "blank",
+                f"{shown(text)} has an empty step, which not every store takes",
+                found=text,
+                expected=self.expects,
+            )
         if holds_control(text):
-            message = "a key holds no control characters"
-            raise refused("control-character", message, expected=self.expects)
+            raise refused(
+                "control-character", "a key holds no control characters", expected=self.expects
+            )
         return text
 
 
@@ -104,12 +114,20 @@ class PartitionPrefix(Prefix):
         if not text:
             raise refused("blank", "this must not be blank", found=value, expected=self.expects)
         if value.strip("/") != text:
-            message = f"{shown(value)} has blanks around it, which would be left out"
-            raise refused("blank", message, found=value, expected=self.expects)
+            raise refused(
+                "blank",
+                f"{shown(value)} has blanks around it, which would be left out",
+                found=value,
+                expected=self.expects,
+            )
         for found in _DIRECTIVE.finditer(text):
             if found[1] not in DIRECTIVES:
-                message = f"'{found[0]}' is no directive of a partition"
-                raise refused("not-a-choice", message, found=text, expected=self.expects)
+                raise refused(
+                    "not-a-choice",
+                    f"'{found[0]}' is no directive of a partition",
+                    found=text,
+                    expected=self.expects,
+                )
         return text
 
 

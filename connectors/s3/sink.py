@@ -77,11 +77,11 @@ class S3Sink(AwaitingSink):
         numbers: PartNumbers,
     ) -> None:
         """Take where parts go, where they are kept else, and their numbers."""
-        self._config, self._ctx, self._store, self._folder = config, ctx, store, folder
+        self._config, self._ctx, self._store = config, ctx, store
         self._form = FORMATS[config.format]
         self._bound = config.max_buffered_bytes
         self._numbers = numbers
-        self._uploads: UploadQueue | None = None
+        self._uploads = UploadQueue(store, folder, numbers, ctx)
         self._part: OpenPart | None = None
         self._timer: TimerHandle | None = None
         self._filled = 0
@@ -89,7 +89,6 @@ class S3Sink(AwaitingSink):
     async def start(self) -> None:
         """Ask for the bucket; send what an earlier run could not."""
         await self._store.open(folder_of(self._config.prefix, ""))
-        self._uploads = UploadQueue(self._store, self._folder, self._numbers, self._ctx)
         await self._uploads.add_kept()
 
     def begin(self, batch: Batch) -> Rest | None:
@@ -115,37 +114,29 @@ class S3Sink(AwaitingSink):
         if not self._has_room(len(rows)):
             return partial(self._add_later, rows, messages)
         self._add(rows, messages)
-        return self._turns(len(rows))
+        # Uploads have their turns now and then: a part is filled faster than one is sent.
+        self._filled += len(rows)
+        if self._filled < TURN_BYTES or not self._uploads.unsent:
+            return None
+        self._filled = 0
+        return give_way
 
     async def finish(self) -> None:
         """Close the part, and have everything uploaded or kept in the time there is."""
-        assert self._uploads is not None
-        if self._part is not None:
-            self._close()
+        self._close()
         try:
             await self._uploads.finish()
         finally:
             await self._uploads.stop()
             await self._store.close()
 
-    def _turns(self, size: int) -> Rest | None:
-        """Let uploads have their turns now and then: a part is filled faster than one is sent."""
-        assert self._uploads is not None
-        self._filled += size
-        if self._filled < TURN_BYTES or not self._uploads.unsent:
-            return None
-        self._filled = 0
-        return give_way
-
     def _has_room(self, size: int) -> bool:
         """Return whether so much may be held as well; a batch that is too large for that, alone."""
-        assert self._uploads is not None
         held = self._uploads.held + (0 if self._part is None else self._part.size)
         return held == 0 or held + size <= self._bound
 
     async def _add_later(self, rows: bytes, messages: int) -> None:
         """Wait for room, and say so if it takes long."""
-        assert self._uploads is not None
         clock, is_told = self._ctx.clock, False
 
         def tell() -> None:
@@ -156,7 +147,7 @@ class S3Sink(AwaitingSink):
         telling = clock.call_later(PATIENCE_SECONDS, tell)
         try:
             while not self._has_room(len(rows)):
-                if self._part is not None and not self._uploads.is_busy:
+                if self._uploads.work is None:
                     self._close()
                 await self._uploads.news.wait()
         finally:
@@ -182,9 +173,7 @@ class S3Sink(AwaitingSink):
         """Open the next part; its time runs from now."""
         config, opened = self._config, self._ctx.clock.now()
         packing = PACKINGS.get(config.compression)
-        extension = (
-            f"{self._form.extension}.{packing.extension}" if packing else self._form.extension
-        )
+        extension = self._form.extension + (f".{packing.extension}" if packing else "")
         folder = folder_of(config.prefix, partition_of(config.partition, opened))
         key = self._numbers.numbered(folder + part_name(opened, 0, extension))
         self._part = OpenPart(key, self._form, config.compression)
@@ -192,13 +181,12 @@ class S3Sink(AwaitingSink):
         return self._part
 
     def _close(self) -> None:
-        """Have the part uploaded."""
-        assert self._part is not None
-        assert self._uploads is not None
+        """Have the part uploaded, if one is open."""
         part, self._part = self._part, None
         if self._timer is not None:
             self._timer.cancel()
-        self._uploads.add(part.closed())
+        if part is not None:
+            self._uploads.add(part.closed())
 
 
 async def give_way() -> None:

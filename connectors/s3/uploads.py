@@ -14,6 +14,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING
 
+from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.errors import HeadraceError, Unreachable
 from headrace.compiler.runtime.backoff import Backoff
@@ -108,7 +109,8 @@ class RetryQueue:
         try:
             while self._waiting or self._trying:
                 if (seconds := self._seconds()) is None or seconds > 0:
-                    await self._change(seconds)
+                    self._called.clear()
+                    await _within(self._ctx.clock, seconds, self._called.wait())
                 else:
                     retry = heappop(self._waiting)
                     task = asyncio.ensure_future(self._try(retry))
@@ -157,13 +159,6 @@ class RetryQueue:
             self._resumes = max(self._resumes, now + PAUSE_SECONDS)
         retry.is_refused = retry.is_refused or not is_out
 
-    async def _change(self, seconds: float | None) -> None:
-        """Wait so long, or until something changes."""
-        self._called.clear()
-        with suppress(TimeoutError):
-            async with self._ctx.clock.timeout(seconds):
-                await self._called.wait()
-
 
 class UploadQueue:
     """Sends what it is given until the store has it.
@@ -187,7 +182,8 @@ class UploadQueue:
         self._queue: deque[ObjectPart] = deque()
         self._retries = RetryQueue(self._send_one, self._tell, ctx)
         self._sources: set[UnsentFile] = set()
-        self._work: asyncio.Task[None] | None = None
+        self.work: asyncio.Task[None] | None = None
+        """What sends those that are not set aside, as long as there are any."""
         self._backoff = Backoff()
         self._is_failing = False
         self._hurry = asyncio.Event()
@@ -196,11 +192,6 @@ class UploadQueue:
         self.held = 0
         """Bytes of the parts that wait in memory."""
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether some are, of those that are not set aside."""
-        return self._work is not None
-
     def add(self, part: ObjectPart) -> None:
         """Have a part sent after all others."""
         self.unsent[part] = None
@@ -208,8 +199,8 @@ class UploadQueue:
         self.held += part.size
         if not part.is_ready:  # now, not when its turn comes: it is smaller then
             part.compressing = asyncio.ensure_future(self._compress(part))
-        if self._work is None:
-            self._work = asyncio.ensure_future(self._send_all())
+        if self.work is None:
+            self.work = asyncio.ensure_future(self._send_all())
 
     async def add_kept(self) -> None:
         """Have those sent that an earlier end left on the disk, beside all others."""
@@ -222,9 +213,8 @@ class UploadQueue:
             self._ctx.fail("some of what an earlier run has kept cannot be sent")
         if found:
             self._ctx.note(f"{_amount(found)} of an earlier run are uploaded now")
+        self._sources = {part.source for part in found if part.source is not None}
         for part in found:
-            assert part.source is not None
-            self._sources.add(part.source)
             self._numbers.note(part.key)
             self.unsent[part] = None
             self._retries.add(part, is_refused=False)
@@ -236,7 +226,7 @@ class UploadQueue:
                 number = 1 if self._is_failing else min(AT_ONCE, len(self._queue))
                 await self._send([self._queue.popleft() for _ in range(number)])
         finally:
-            self._work = None
+            self.work = None
             self._is_less()  # or will not be, by this
 
     async def _send(self, parts: Sequence[ObjectPart]) -> None:
@@ -333,9 +323,7 @@ class UploadQueue:
         """Report it, and wait before the next try, unless the pipeline is ending."""
         self._ctx.fail(str(cause))
         self._is_failing = True
-        with suppress(TimeoutError):
-            async with self._ctx.clock.timeout(self._backoff.next()):
-                await self._hurry.wait()
+        await _within(self._ctx.clock, self._backoff.next(), self._hurry.wait())
         self._hurry.clear()
 
     async def finish(self) -> None:
@@ -377,12 +365,10 @@ class UploadQueue:
         for work in (works := self._works()):
             work.cancel()
         if works:
-            with suppress(TimeoutError):
-                async with self._ctx.clock.timeout(STOP_SECONDS):
-                    await asyncio.wait(works)
+            await _within(self._ctx.clock, STOP_SECONDS, asyncio.wait(works))
 
     def _works(self) -> list[asyncio.Task[None]]:
-        return [*self._retries.works(), *([] if self._work is None else [self._work])]
+        return [*self._retries.works(), *([] if self.work is None else [self.work])]
 
     def _keep(self) -> Keeping:
         """Begin to put on the disk what is in memory; None if there is nothing, or no disk."""
@@ -417,6 +403,13 @@ class UploadQueue:
         for source in self._sources:
             source.close()
         self.unsent.clear()
+
+
+async def _within(clock: Clock, seconds: float | None, waiting: Awaitable[object]) -> None:
+    """Wait, but no longer than so long."""
+    with suppress(TimeoutError):
+        async with clock.timeout(seconds):
+            await waiting
 
 
 def _in_memory(parts: Iterable[ObjectPart]) -> list[ObjectPart]:
