@@ -127,8 +127,13 @@ class FileOutput(Output, kind="file", listed=2, elsewhere="local_file"):
     def _folder(self, root: str, data_dir: DataDir) -> Folder:
         base, top = str(data_dir), os.path.realpath(root)
         for fault in _outside(root, base):
-            message = f"connection '{self.connection}': {fault.message}"
-            raise OutsideRoot(replace(fault, message=message, path=("connection",)))
+            raise OutsideRoot(
+                replace(
+                    fault,
+                    message=f"connection '{self.connection}': {fault.message}",
+                    path=("connection",),
+                )
+            )
         target = os.path.realpath(os.path.join(top, self.path))
         if not is_inside(target, top):
             raise OutsideRoot(

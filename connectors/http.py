@@ -6,6 +6,7 @@ import asyncio
 import hmac
 import math
 import re
+from abc import abstractmethod
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import replace
@@ -66,17 +67,17 @@ class HeaderName(Name):
 class Auth(Tagged):
     """A credential that is presented in a header."""
 
+    @abstractmethod
     def header(self, ctx: Context) -> tuple[str, str]:
         """Return name and value of the header, with the credential in it.
 
         Raises:
             BuildRefused: it does not resolve, or to nothing, or to what no header carries.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def presented(self, value: str) -> str:
         """Return the credential that a received header presents; empty when it presents none."""
-        raise NotImplementedError
 
 
 class Bearer(Auth, tag="bearer", elsewhere="oauth token"):
@@ -264,12 +265,12 @@ class Posts(Source):
         self.decoding = decoding
         self.wants_origin = wants_origin
         self._room = capacity
+        """Posts that may wait; none when it is stopped."""
         self._most_bytes = math.inf if most_bytes is None else most_bytes
         self._bytes = self._large = 0
         self._queue: deque[Arrival] = deque()
         self._sizes: deque[int] = deque()
         self._posted = asyncio.Event()
-        self._is_stopping = False
 
     def has_room_for(self, size: int) -> bool:
         """Return whether a body of so many bytes may wait beside the others; alone any may."""
@@ -300,7 +301,7 @@ class Posts(Source):
     async def read(self) -> AsyncGenerator[Sequence[Arrival], None]:
         """Yield what is queued, a few posts at a time; return when stopped and empty."""
         queue, sizes = self._queue, self._sizes
-        while queue or not self._is_stopping:
+        while queue or self._room:
             if queue:
                 # One by one where some are large: what is handed on together is let go together.
                 posts = 1 if self._large else min(len(queue), CHUNK)
@@ -318,7 +319,7 @@ class Posts(Source):
 
     def stop(self) -> bool:
         """Refuse posts from now on; what was accepted is read out, because it was answered 202."""
-        self._is_stopping, self._room = True, 0
+        self._room = 0
         self._posted.set()
         return True
 
@@ -416,16 +417,19 @@ class HttpOutput(Output, kind="http", listed=10, elsewhere="http_client post res
 
     def open(self, ctx: Context) -> AwaitingSink:
         """Resolve the credential. The first batch connects."""
-        client = HttpClient(
-            self.url,
-            headers=dict([self.auth.header(ctx)] if self.auth else []),
-            clock=ctx.clock,
-            hide=ctx.hide,
-            redact=ctx.redact,
-            verb=self.verb,
-            timeout_seconds=self.timeout_seconds,
+        return HttpSink(
+            HttpClient(
+                self.url,
+                headers=dict([self.auth.header(ctx)] if self.auth else []),
+                clock=ctx.clock,
+                hide=ctx.hide,
+                redact=ctx.redact,
+                verb=self.verb,
+                timeout_seconds=self.timeout_seconds,
+            ),
+            ctx.clock,
+            is_single=self.body == "message",
         )
-        return HttpSink(client, ctx.clock, is_single=self.body == "message")
 
 
 class HttpSink(AwaitingSink):

@@ -94,8 +94,7 @@ class StdoutSink(AwaitingSink):
 
 
 def _failed(cause: OSError) -> BatchFailed:
-    reason = os.strerror(cause.errno or 0).lower()
-    return BatchFailed(f"writing to standard output: {reason}")
+    return BatchFailed(f"writing to standard output: {os.strerror(cause.errno or 0).lower()}")
 
 
 @cache

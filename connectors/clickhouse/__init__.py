@@ -130,8 +130,14 @@ class ClickHouseConnection(Connection, kind="clickhouse", listed=4):
         password = ctx.resolve(self.password)
         if _NOT_IN_A_HEADER.search(password):
             raise BuildRefused(_not_sent("password", ("connection",)))
-        tls = ctx.read(TlsFiles(self.ca_file)) if self.is_https else None
-        return ClickHouseServer(self.url, self.user, password, tls, ctx, limits or Limits())
+        return ClickHouseServer(
+            self.url,
+            self.user,
+            password,
+            ctx.read(TlsFiles(self.ca_file)) if self.is_https else None,
+            ctx,
+            limits or Limits(),
+        )
 
 
 def _not_sent(key: str, path: Path) -> Fault:
@@ -228,9 +234,8 @@ class ClickHouseOutput(TableOutput, kind="clickhouse", listed=7):
 
     def needed(self) -> frozenset[str]:
         """Return the columns of the sorting key; a mapped ``received_at`` may be all of it."""
-        needed = super().needed()
         is_by_arrival = self.create_table and not self.order_by
-        return needed | {RECEIVED_AT} if is_by_arrival else needed
+        return super().needed() | ({RECEIVED_AT} if is_by_arrival else frozenset())
 
     def open(self, ctx: Context, limits: Limits | None = None) -> AwaitingSink:
         """Build what inserts. Opens nothing yet."""

@@ -275,9 +275,8 @@ class ErrorAnswer(Exception):
     @property
     def title(self) -> str:
         """Code and name, or the HTTP status: never anything of a query or of its rows."""
-        if self.code is None:
-            return f"HTTP status {self.status}"
-        return f"Code {self.code} {self.name}".rstrip()
+        coded = f"Code {self.code} {self.name}".rstrip()
+        return f"HTTP status {self.status}" if self.code is None else coded
 
     @property
     def words(self) -> str:

@@ -169,8 +169,10 @@ def _filled(pack_values: Packer, filler: Any, values: list[Any]) -> tuple[bytes,
     try:
         return bytes(len(values)), pack_values(values)  # as a rule none is
     except (AttributeError, TypeError, error):
-        nulls = bytes([value is None for value in values])
-        return nulls, pack_values([filler if value is None else value for value in values])
+        return (
+            bytes([value is None for value in values]),
+            pack_values([filler if value is None else value for value in values]),
+        )
 
 
 def _packed(column: StoredColumn, *, is_finer: bool) -> tuple[bytes, Packer, Any]:

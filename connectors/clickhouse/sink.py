@@ -110,8 +110,10 @@ class ClickHouseSink(AwaitingSink):
         """Send a block; once more if the connection breaks and the server knows it again."""
         parameters = self._parameters
         if self._has_tokens:
-            token = await self._tokens.next(block, self._ctx.clock)
-            parameters = {**parameters, "insert_deduplication_token": token}
+            parameters = {
+                **parameters,
+                "insert_deduplication_token": await self._tokens.next(block, self._ctx.clock),
+            }
         try:
             await self._sent(block, parameters)
         except ConnectionLost:
@@ -120,8 +122,9 @@ class ClickHouseSink(AwaitingSink):
             await self._sent(block, parameters)
 
     async def _sent(self, block: bytes, parameters: Mapping[str, str]) -> None:
-        seconds = self._server.limits.insert_seconds
-        await self._server.ask(self._insertion, parameters, block, seconds=seconds)
+        await self._server.ask(
+            self._insertion, parameters, block, seconds=self._server.limits.insert_seconds
+        )
 
     async def _asked(self, statement: str, path: Path) -> bytes:
         """Run a statement of the start; refuse the output with what the server says against it."""
@@ -139,13 +142,11 @@ class ClickHouseSink(AwaitingSink):
         """
         statement = f"DESCRIBE TABLE {self._table.quoted} FORMAT JSONCompactEachRow"
         try:
-            answered = await self._server.ask(statement, self._parameters)
+            found = described(await self._server.ask(statement, self._parameters))
         except ErrorAnswer as said:
             if said.code == ACCESS_DENIED:
                 return
             raise self._refusal(said, ("table",)) from None
-        try:
-            found = described(answered)
         except ValueError:
             raise self._server.stranger() from None
         if (fault := unfit(self._table, found)) is not None:
@@ -167,15 +168,11 @@ class ClickHouseSink(AwaitingSink):
             await self._server.ask(self._insertion, self._parameters, nothing)
         except ErrorAnswer as said:
             if said.code in NOT_CONVERTED:
-                raise self._refusal(said, self._place(said)) from None
-
-    def _place(self, said: ErrorAnswer) -> Path:
-        """Return where the type stands of the column that an answer is about."""
-        names = self._table.names
-        named = said.column(names)
-        if named is None or self._table.columns[0] is PAYLOAD:
-            return ("table",)
-        return ("columns", names.index(named), "type")
+                path: Path = ("table",)
+                named, columns = said.column(self._table.names), self._table.columns
+                if named is not None and columns[0] is not PAYLOAD:
+                    path = ("columns", self._table.names.index(named), "type")
+                raise self._refusal(said, path) from None
 
     def _refusal(self, said: ErrorAnswer, path: Path) -> Exception:
         """Return what to raise for a no while the output is started."""

@@ -43,9 +43,8 @@ class Rotation(Record):
 
     def timer(self, clock: Clock, close: Callable[[], None]) -> TimerHandle | None:
         """Have a part that is opened now closed on time; None if its time has no end."""
-        if self.interval_secs is None:
-            return None
-        return clock.call_at(clock.monotonic() + self.interval_secs, close)
+        seconds = self.interval_secs
+        return None if seconds is None else clock.call_at(clock.monotonic() + seconds, close)
 
 
 @dataclass(frozen=True)

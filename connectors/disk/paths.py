@@ -16,7 +16,7 @@ from headrace.compiler.text.diagnostics import shown
 
 NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 """How a file is made that nobody has made before, be it as a link."""
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class FilePath(Name):
@@ -72,22 +72,13 @@ class Folder:
         for step in self.steps:
             outer = descriptor
             try:
-                descriptor = _enter(step, outer, is_made=is_made)
+                if is_made:
+                    with suppress(FileExistsError):
+                        os.mkdir(step, dir_fd=outer)
+                descriptor = os.open(step, _DIRECTORY, dir_fd=outer)
             finally:
                 os.close(outer)
         return descriptor
-
-
-def _enter(step: str, outer: int, *, is_made: bool) -> int:
-    flags = _DIRECTORY | os.O_NOFOLLOW
-    try:
-        return os.open(step, flags, dir_fd=outer)
-    except FileNotFoundError:
-        if not is_made:
-            raise
-        with suppress(FileExistsError):  # another output was faster
-            os.mkdir(step, dir_fd=outer)
-        return os.open(step, flags, dir_fd=outer)
 
 
 def is_inside(path: str, folder: str) -> bool:

@@ -192,16 +192,14 @@ class PostgresOutput(
             yield Key(each.columns, ("indexes", place, "columns"))
 
     def unapplied(self) -> Iterator[Key]:
-        """Yield the keys of a table that is not created, less the one that tells of conflicts."""
-        for key in super().unapplied():
-            if self.on_conflict == "error" or not key.is_needed:
-                yield key
+        """Return the keys of a table that is not created, less the one that tells of conflicts."""
+        tells = self.on_conflict != "error"
+        return (key for key in super().unapplied() if not (tells and key.is_needed))
 
     def rules(self) -> Iterator[Fault]:
         """Refuse indexes of one name, and what can never conflict or has no order to keep."""
         yield from super().rules()
         yield from self._misnamed()
-        yield from self._named_twice()
         yield from self._conflicting()
 
     def open(self, ctx: Context, limits: Limits | None = None) -> AwaitingSink:
@@ -228,7 +226,10 @@ class PostgresOutput(
         )
 
     def _misnamed(self) -> Iterator[Fault]:
-        """Yield names that the server cuts, so that two may be one, and schemas that are its own."""
+        """Yield names that the server cuts, so that two may be one, and schemas that are its own.
+
+        And indexes of one name.
+        """
         schema, _, table = self.table.rpartition(".")
         yield from _too_long(schema, "schema", ("table",))
         yield from _too_long(table, "table", ("table",))
@@ -242,8 +243,6 @@ class PostgresOutput(
                 expected=f"a schema whose name does not begin with '{RESERVED}'",
                 path=("table",),
             )
-
-    def _named_twice(self) -> Iterator[Fault]:
         first: dict[str, int] = {}
         for place, each in enumerate(self.indexes):
             name = each.name(self.table)

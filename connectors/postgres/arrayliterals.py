@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -82,30 +83,29 @@ def postgres_cells() -> Mapping[str, Cell]:
 def _dates(cell: Cell) -> Cell:
     """Return the cell of dates: there is one form, and the server knows it."""
 
-    def one(value: JsonValue) -> JsonValue:
-        cell.one(value)
+    def read(value: str) -> str:
+        cell.read(value)
         return value
 
     def many(values: list[Any], kinds: set[type]) -> list[Any]:
         cell.usual(values, kinds)
         return values
 
-    return Cell(cell.kinds, one, many)
+    return replace(cell, read=read, usual=many)
 
 
 def _moments(cell: Cell) -> Cell:
     """Return the cell of moments: strings of a usual form go over as they are."""
 
-    def one(value: JsonValue) -> str:
-        return _in_utc(cell.one(value))
+    def read(value: str | float) -> str:
+        return _in_utc(cell.read(value))
 
     def many(values: list[Any], kinds: set[type]) -> list[str]:
         read = cell.usual(values, kinds)
-        if kinds == {str} and _are_read_alike(values):
-            return values
-        return [*map(_in_utc, read)]
+        is_alike = kinds == {str} and _are_read_alike(values)
+        return values if is_alike else [*map(_in_utc, read)]
 
-    return Cell(cell.kinds, one, many)
+    return replace(cell, read=read, usual=many)
 
 
 def _are_read_alike(values: list[str]) -> bool:
@@ -122,10 +122,10 @@ def _in_utc(moment: datetime) -> str:
 def _decoded(cell: Cell) -> Cell:
     """Return the cell of JSON as text."""
 
-    def one(value: JsonValue) -> str:
-        return cell.one(value).decode()  # type: ignore[no-any-return]
+    def read(value: JsonValue) -> str:
+        return cell.read(value).decode()  # type: ignore[no-any-return]
 
     def many(values: list[Any], kinds: set[type]) -> list[str]:
         return b"\n".join(cell.usual(values, kinds)).decode().split("\n")
 
-    return Cell(cell.kinds, one, many)
+    return replace(cell, read=read, usual=many)

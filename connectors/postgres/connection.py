@@ -152,8 +152,11 @@ class PostgresServer:
 
     async def limit(self, connection: Connection) -> None:
         """Have the server give up statements that take too long. Raises what the driver does."""
-        milliseconds = str(round(self.limits.statement_seconds * 1000))
-        await connection.execute(_LIMIT, milliseconds, timeout=self.limits.connect_seconds)
+        await connection.execute(
+            _LIMIT,
+            str(round(self.limits.statement_seconds * 1000)),
+            timeout=self.limits.connect_seconds,
+        )
 
     def refusal(self, cause: PostgresError, path: Path = ("connection",)) -> Exception:
         """Return what to raise for an error that stands in the way of everything else.
@@ -162,8 +165,8 @@ class PostgresServer:
         """
         if is_loss(cause):
             return self.lost(cause)
-        message = f"{self.where} says '{self.quoted(str(cause.args[0]))}'"
-        return BuildRefused(Fault("turned-away", message, path=path))
+        said = self.quoted(str(cause.args[0]))
+        return BuildRefused(Fault("turned-away", f"{self.where} says '{said}'", path=path))
 
     def lost(self, cause: Exception) -> Unreachable:
         """Return what to raise when a connection has broken, or nothing comes over it any more."""
@@ -178,20 +181,21 @@ class PostgresServer:
 
     def _not_connected(self, cause: Exception) -> Exception:
         """Return what to raise for a connection that did not come about."""
-        if isinstance(cause, ssl.SSLError) and not isinstance(cause, ssl.SSLEOFError):
-            return turned_away(handshake_fault(self.where, cause))
-        if isinstance(cause, ConnectionError) and _NO_TLS in str(cause):
-            return turned_away(f"{self.where} does not speak TLS")
-        if isinstance(cause, TimeoutError):
-            return self._outage.of("does not answer")
-        if isinstance(cause, ConnectionResetError | ConnectionAbortedError | BrokenPipeError):
-            return self.lost(cause)
-        if isinstance(cause, OSError):
-            return self._outage.of(f"does not answer: {unanswered(cause)}")
-        if isinstance(cause, UnicodeError):  # it is longer than a name can be
-            return self._outage.of("does not answer: the host name cannot be resolved")
-        # The driver and the server do not understand each other, for one in how to sign in.
-        return turned_away(f"{self.where}: {self.quoted(str(cause))}")
+        match cause:
+            case ssl.SSLError() if not isinstance(cause, ssl.SSLEOFError):
+                return turned_away(handshake_fault(self.where, cause))
+            case ConnectionError() if _NO_TLS in str(cause):
+                return turned_away(f"{self.where} does not speak TLS")
+            case TimeoutError():
+                return self._outage.of("does not answer")
+            case ConnectionResetError() | ConnectionAbortedError() | BrokenPipeError():
+                return self.lost(cause)
+            case OSError():
+                return self._outage.of(f"does not answer: {unanswered(cause)}")
+            case UnicodeError():  # it is longer than a name can be
+                return self._outage.of("does not answer: the host name cannot be resolved")
+            case _:  # driver and server do not understand each other, for one in how to sign in
+                return turned_away(f"{self.where}: {self.quoted(str(cause))}")
 
     async def _tls_fault(self) -> str | None:
         """Return what a server that only hangs up has against our certificate, if it is that.

@@ -170,9 +170,11 @@ class PostgresTable:
 
     def _changed(self) -> list[str]:
         """Return the columns, in quotes, that are written over in a row that is there."""
-        if self.on_conflict != "update":
-            return []
-        return [quoted(e.name) for e in self.columns if e.name not in self.primary_key]
+        return [
+            quoted(each.name)
+            for each in self.columns
+            if self.on_conflict == "update" and each.name not in self.primary_key
+        ]
 
     def _on_conflict(self) -> str:
         if self.on_conflict == "error":
@@ -204,7 +206,13 @@ async def create(connection: Connection, table: PostgresTable, seconds: float) -
     import asyncpg
 
     for is_last in (False, True):
-        if not (missing := await _missing(connection, table)):
+        creations = table.index_creations()
+        if await connection.fetchval(IS_THERE, table.quoted):
+            there = await _indexes(connection, table)
+            missing = [each for name, each in creations.items() if name not in there]
+        else:
+            missing = [table.creation(), *creations.values()]
+        if not missing:
             break
         try:
             await connection.execute(";".join(missing), timeout=seconds)
@@ -218,20 +226,6 @@ async def create(connection: Connection, table: PostgresTable, seconds: float) -
             if is_last:
                 raise
     await _check_indexes(connection, table)
-
-
-async def types_there(connection: Connection, table: PostgresTable) -> Types:
-    """Return the types of all columns that the table has. Raises what the driver does."""
-    rows = await connection.fetch(TYPES, table.quoted)
-    return {name: Declared(called, type) for name, called, type in rows}
-
-
-async def _missing(connection: Connection, table: PostgresTable) -> list[str]:
-    """Return the statements that create what is missing."""
-    if not await connection.fetchval(IS_THERE, table.quoted):
-        return [table.creation(), *table.index_creations().values()]
-    there = await _indexes(connection, table)
-    return [each for name, each in table.index_creations().items() if name not in there]
 
 
 async def _check_indexes(connection: Connection, table: PostgresTable) -> None:

@@ -24,10 +24,11 @@ from headrace.connectors.postgres.connection import (
     spoken,
 )
 from headrace.connectors.postgres.postgres_table import (
+    TYPES,
+    Declared,
     PostgresTable,
     Types,
     create,
-    types_there,
 )
 from headrace.connectors.tables.rows import Rows
 
@@ -50,7 +51,7 @@ class PostgresSink(AwaitingSink):
     ) -> None:
         self.at_once = connections
         self._ctx, self._table, self._creates = ctx, table, creates
-        self._unbounded = self._rows = rows
+        self._rows = rows
         self._literals = [literal(each.type) for each in table.columns]
         self._inserters = [Inserter(server, ctx) for _ in range(connections)]
         self._idle = [*self._inserters]
@@ -60,7 +61,7 @@ class PostgresSink(AwaitingSink):
         types = await self._inserters[0].set_up(self._table, creates=self._creates)
         for remark in remarks(self._table, types):
             self._ctx.warn(remark)
-        self._rows = self._unbounded.bounded(bounds(self._table, types))
+        self._rows.bound(bounds(self._table, types))
         for each in self._inserters:
             each.insertion = self._table.insertion(types)
 
@@ -75,8 +76,9 @@ class PostgresSink(AwaitingSink):
         if not columns[0]:  # no row of it is left
             return
         if is_large(batch):
-            clock = self._ctx.clock
-            arrays = [await of_large(form, columns.pop(0), clock) for form in self._literals]
+            arrays = [
+                await of_large(form, columns.pop(0), self._ctx.clock) for form in self._literals
+            ]
         else:
             arrays = [form(column) for form, column in zip(self._literals, columns, strict=True)]
         inserter = self._idle.pop()  # there is one: no more are written at once
@@ -107,10 +109,11 @@ class Inserter:
                 self._connection = connection = await self._server.connect()
                 if creates:
                     await create(connection, table, self._limits.create_seconds)
-                types = await types_there(connection, table)
+                rows = await connection.fetch(TYPES, table.quoted)
+                types = {name: Declared(called, type) for name, called, type in rows}
                 # Whether the table takes it, and us. Inserts nothing.
-                nothing = ["{}"] * len(table.columns)
-                await connection.execute(f"EXPLAIN {table.insertion(types)}", *nothing)
+                explanation = f"EXPLAIN {table.insertion(types)}"
+                await connection.execute(explanation, *["{}"] * len(table.columns))
                 if (fault := unfit(table, types)) is not None:
                     raise fault
                 await self._server.limit(connection)
@@ -138,8 +141,10 @@ class Inserter:
                 self._drop()
                 if sum(len(each.encode()) for each in arrays) > self._limits.batch_bytes:
                     # At that size the server hangs up.
-                    most = f"more than {self._limits.batch_bytes >> 20} MiB"
-                    raise BatchFailed(f"the batch is too large for the database: {most}") from None
+                    raise BatchFailed(
+                        "the batch is too large for the database: more than"
+                        f" {self._limits.batch_bytes >> 20} MiB"
+                    ) from None
             if not (is_loss(cause) or is_rolled_back(cause)):
                 raise self._failure(cause) from None
             if is_rolled_back(cause):

@@ -244,7 +244,17 @@ class S3Output(Output, kind="s3", listed=3, elsewhere="aws_s3 minio"):
         account = ctx.connection(S3Connection, self.connection).account(ctx)
         unsent = None
         if ctx.data_dir is not None:
-            most = max(self.max_buffered_bytes, LEAST_READ)
-            unsent = UnsentFolder(ctx.data_dir, account.endpoint, account.bucket, self.prefix, most)
-        numbers = PartNumbers(bucket_numbers(account.endpoint, account.bucket))
-        return S3Sink(self, ctx, S3Store(account, ctx), unsent, numbers)
+            unsent = UnsentFolder(
+                ctx.data_dir,
+                account.endpoint,
+                account.bucket,
+                self.prefix,
+                max(self.max_buffered_bytes, LEAST_READ),
+            )
+        return S3Sink(
+            self,
+            ctx,
+            S3Store(account, ctx),
+            unsent,
+            PartNumbers(bucket_numbers(account.endpoint, account.bucket)),
+        )

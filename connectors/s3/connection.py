@@ -270,17 +270,11 @@ class StoreError:
         self.is_of_a_store = not self.code.isdecimal()
         """Whether it has a code, as every answer with a body has; others may be of what stands before."""
         self._is_page = "html" in headers.get("content-type", "")
-
-    @property
-    def is_passing(self) -> bool:
+        self.is_passing = self.status in (408, 429) or self.status >= 500 or self.code in PASSING
         """Whether the answer will be another one in a while."""
-        return self.status in (408, 429) or self.status >= 500 or self.code in PASSING
-
-    @property
-    def is_of_this_request(self) -> bool:
-        """Whether others may be answered otherwise: a 4xx that is neither of now nor of who asks."""
         is_refusal = 400 <= self.status < 500 and self.status not in (401, 404, 407)
-        return is_refusal and not self.is_passing and self.code not in OF_ALL
+        self.is_of_this_request = is_refusal and not self.is_passing and self.code not in OF_ALL
+        """Whether others may be answered otherwise: a 4xx that is neither of now nor of who asks."""
 
     def words(self, redact: Callable[[str], str], key: str = "") -> str:
         """Return what the store does, in its words and without secrets: ``says 'SlowDown: ...'``.
@@ -299,12 +293,11 @@ class NotOfAStore(Exception):
     """No store answers like this."""
 
 
+@dataclass(eq=False)
 class Redirected(Exception):
     """An answer that points elsewhere."""
 
-    def __init__(self, target: str) -> None:
-        super().__init__()
-        self.target = target
+    target: str
 
     def words(self, redact: Callable[[str], str]) -> str:
         """Return what the store does: ``answers with a redirect to '...'``."""
@@ -314,23 +307,22 @@ class Redirected(Exception):
 UNANSWERED = (BotoCoreError, aiohttp.ClientError, OSError, TimeoutError, NotOfAStore, Redirected)
 """What is raised where a store has not answered as stores do."""
 
-_NO_ANSWERS = (aiohttp.ClientResponseError, ResponseParserError, NotOfAStore)
-"""Of that: what is no HTTP, is longer than anything a store says, or no XML."""
-
 
 def silence(cause: BaseException) -> str:
     """Return what a store does that does not answer, or not as a store: ``does not answer: ...``."""
     if (error := tls_error(cause)) is not None:
         return f"breaks off the TLS handshake: {getattr(error, 'verify_message', error.reason)}"
-    if isinstance(cause, TimeoutError):
-        return SILENT
-    if isinstance(cause, _NO_ANSWERS):
-        return NO_STORE
-    if isinstance(cause, aiohttp.ClientConnectorError):
-        return f"{SILENT}: {unanswered(cause.os_error)}"
-    if isinstance(cause, aiohttp.ClientConnectionError | aiohttp.ClientPayloadError):
-        return "closed the connection"
-    return f"cannot be asked: {type(cause).__name__}"
+    match cause:
+        case TimeoutError():
+            return SILENT
+        case aiohttp.ClientResponseError() | ResponseParserError() | NotOfAStore():
+            return NO_STORE  # no HTTP, longer than anything a store says, or no XML
+        case aiohttp.ClientConnectorError():
+            return f"{SILENT}: {unanswered(cause.os_error)}"
+        case aiohttp.ClientConnectionError() | aiohttp.ClientPayloadError():
+            return "closed the connection"
+        case _:
+            return f"cannot be asked: {type(cause).__name__}"
 
 
 def tls_error(cause: BaseException) -> ssl.SSLError | None:

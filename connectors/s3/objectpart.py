@@ -133,9 +133,8 @@ class UnsentFolder:
     ) -> None:
         """Take how many bytes a part may have that is read."""
         self._most = most
-        said = msgspec.json.encode([endpoint, bucket, prefix])
-        steps = (FOLDER, f"{bucket}-{hashlib.sha256(said).hexdigest()[:16]}")
-        self._folder = Folder(data_dir, steps)
+        told = hashlib.sha256(msgspec.json.encode([endpoint, bucket, prefix]))
+        self._folder = Folder(data_dir, (FOLDER, f"{bucket}-{told.hexdigest()[:16]}"))
 
     def keep(self, parts: Sequence[ObjectPart], now: datetime) -> UnsentFile:
         """Put parts on the disk, all of them or none; for a thread.

@@ -111,8 +111,9 @@ class S3Store:
         account = self._account
         with self._clock.outside():  # it reads the models of the library, half a second of work
             opened = await asyncio.to_thread(session)
-        made = client(opened, account, self._clock, self._limits)
-        self._client = await self._exit.enter_async_context(made)
+        self._client = await self._exit.enter_async_context(
+            client(opened, account, self._clock, self._limits)
+        )
         where = f"bucket '{account.bucket}' at {self._host.netloc}"
         if where != self._where:
             self._where, self._outage = where, Outage(where)
@@ -231,12 +232,11 @@ class S3Store:
         made = await self._asked(self._client.create_multipart_upload, part, **told)
         part.upload = part.key, made["UploadId"]
         try:
-            pieces = await self._pieces(part, body, made["UploadId"])
             await self._asked(
                 self._client.complete_multipart_upload,
                 part,
                 UploadId=made["UploadId"],
-                MultipartUpload={"Parts": pieces},
+                MultipartUpload={"Parts": await self._pieces(part, body, made["UploadId"])},
                 **self._condition,
             )
         except BaseException:

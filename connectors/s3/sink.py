@@ -14,11 +14,11 @@ from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.connectors.disk.parts import FORMATS, PACKINGS, PartFormat, part_name
 from headrace.connectors.s3.objectkeys import PartNumbers, folder_of, partition_of
 from headrace.connectors.s3.objectpart import Content, ObjectPart, UnsentFolder
+from headrace.connectors.s3.objectstore import S3Store
 from headrace.connectors.s3.uploads import UploadQueue
 
 if TYPE_CHECKING:
     from headrace.connectors.s3 import S3Output
-    from headrace.connectors.s3.objectstore import S3Store
 
 PATIENCE_SECONDS = 2.0
 """How long a batch waits for room before that is told."""
@@ -96,16 +96,15 @@ class S3Sink(AwaitingSink):
         if not batch:
             return None
         if is_large(batch):
-            return partial(self._take_large, batch)
+            return partial(self.write, batch)
         return self._take(self._form.rows(batch), len(batch))
 
     async def write(self, batch: Batch) -> None:
         """Add the batch to the part as soon as there is room."""
-        if (rest := self.begin(batch)) is not None:
-            await rest()
-
-    async def _take_large(self, batch: Batch) -> None:
-        rows = await self._form.large_rows(batch, self._ctx.clock)
+        if not batch:
+            return
+        is_long, form = is_large(batch), self._form
+        rows = await form.large_rows(batch, self._ctx.clock) if is_long else form.rows(batch)
         if (rest := self._take(rows, len(batch))) is not None:
             await rest()
 
@@ -175,8 +174,11 @@ class S3Sink(AwaitingSink):
         packing = PACKINGS.get(config.compression)
         extension = self._form.extension + (f".{packing.extension}" if packing else "")
         folder = folder_of(config.prefix, partition_of(config.partition, opened))
-        key = self._numbers.numbered(folder + part_name(opened, 0, extension))
-        self._part = OpenPart(key, self._form, config.compression)
+        self._part = OpenPart(
+            self._numbers.numbered(folder + part_name(opened, 0, extension)),
+            self._form,
+            config.compression,
+        )
         self._timer = config.rotate.timer(self._ctx.clock, self._close)
         return self._part
 

@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
-from typing import TYPE_CHECKING
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import Context
@@ -20,9 +19,7 @@ from headrace.compiler.errors import HeadraceError, Unreachable
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.connectors.s3.objectkeys import PartNumbers
 from headrace.connectors.s3.objectpart import ObjectPart, Taken, UnsentFile, UnsentFolder, reason
-
-if TYPE_CHECKING:
-    from headrace.connectors.s3.objectstore import S3Store
+from headrace.connectors.s3.objectstore import S3Store
 
 Keeping = asyncio.Future[UnsentFile] | None
 """What is being put on the disk, if anything is."""
@@ -138,7 +135,16 @@ class RetryQueue:
             await self._send(retry.part)
         except Exception as cause:
             self._failed(retry.part, cause)
-            self._pause(retry, is_out=isinstance(cause, Unreachable))
+            # Nothing is tried for a while, if the store takes nothing, or not this part again.
+            now = self._ctx.clock.monotonic()
+            if isinstance(cause, Unreachable):
+                self._is_out = True
+                if self._resumes <= now:
+                    self._resumes = now + self._pauses.next()
+            else:
+                if retry.is_refused and not self._is_ending:
+                    self._resumes = max(self._resumes, now + PAUSE_SECONDS)
+                retry.is_refused = True
             self._postpone(retry)
         else:
             if retry.is_refused:
@@ -147,17 +153,6 @@ class RetryQueue:
                 self._ctx.note("written to again")
             self._is_out = False
             self._pauses.reset()
-
-    def _pause(self, retry: Retry, *, is_out: bool) -> None:
-        """Try nothing for a while, if the store takes nothing, or not this part again."""
-        now = self._ctx.clock.monotonic()
-        if is_out:
-            self._is_out = True
-            if self._resumes <= now:
-                self._resumes = now + self._pauses.next()
-        elif retry.is_refused and not self._is_ending:
-            self._resumes = max(self._resumes, now + PAUSE_SECONDS)
-        retry.is_refused = retry.is_refused or not is_out
 
 
 class UploadQueue:
@@ -374,8 +369,9 @@ class UploadQueue:
         """Begin to put on the disk what is in memory; None if there is nothing, or no disk."""
         if self._folder is None or not (left := _in_memory(self.unsent)):
             return None
-        keep, now = self._folder.keep, self._ctx.clock.now()
-        return asyncio.get_running_loop().run_in_executor(None, keep, left, now)
+        return asyncio.get_running_loop().run_in_executor(
+            None, self._folder.keep, left, self._ctx.clock.now()
+        )
 
     def _end(self, kept: Keeping) -> None:
         """Say what became of the parts that are not in the store, and leave those that are kept.

@@ -13,7 +13,7 @@ import math
 import re
 from array import array
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Context, Decimal, Inexact, InvalidOperation, Overflow
 from typing import Any
 
@@ -44,13 +44,21 @@ class Cell:
     """One type of column, for one database. Values are checked, never coerced.
 
     - ``kinds``: the Python types that its values can have; None: any.
-    - ``one``: returns what the driver is handed for one value, or raises `Misfit`.
-    - ``usual``: the same for a column of values of these kinds, handed the kinds that are among them.
+    - ``expected``: what is wanted, in the words for a value of another kind.
+    - ``read``: returns what the driver is handed for one value of these kinds, or raises `Misfit`.
+    - ``usual``: the same for a column of such values, handed the kinds that are among them.
     """
 
     kinds: frozenset[type] | None
-    one: Callable[[JsonValue], Any]
+    expected: str
+    read: Callable[[Any], Any]
     usual: Callable[[list[Any], set[type]], list[Any]]
+
+    def one(self, value: JsonValue) -> Any:
+        """Return what the driver is handed for one value, or raise `Misfit`."""
+        if self.kinds is not None and type(value) not in self.kinds:
+            raise Misfit(self.expected, json_type(value))
+        return self.read(value)
 
     def many(self, values: list[Any], kinds: set[type]) -> list[Any]:
         """Return what the driver is handed for a column without nulls, if it is a usual one.
@@ -78,19 +86,19 @@ class Bound:
     def within(self, cell: Cell) -> Cell:
         """Return a cell that takes what fits only."""
 
-        def one(value: JsonValue) -> Any:
-            handed = cell.one(value)
+        def read(value: JsonValue) -> Any:
+            handed = cell.read(value)
             if not self.fits([handed]):
                 raise Misfit(self.expected, self.found)
             return handed
 
         def usual(values: list[Any], kinds: set[type]) -> list[Any]:
-            handed = cell.many(values, kinds)
+            handed = cell.usual(values, kinds)
             if not self.fits(handed):
                 raise Unusual
             return handed
 
-        return Cell(cell.kinds, one, usual)
+        return replace(cell, read=read, usual=usual)
 
 
 def shapes(values: list[str], table: Mapping[int, int | str]) -> set[str]:
@@ -107,9 +115,7 @@ def shapes(values: list[str], table: Mapping[int, int | str]) -> set[str]:
 def text(*, nul: bool = True) -> Cell:
     """Return the cell of strings; ``nul`` tells whether they may hold a NUL character."""
 
-    def one(value: JsonValue) -> str:
-        if type(value) is not str:
-            raise Misfit("a string", json_type(value))
+    def read(value: str) -> str:
         _check_characters(value, "a string", nul=nul)
         return value
 
@@ -117,26 +123,18 @@ def text(*, nul: bool = True) -> Cell:
         _check_characters("".join(values), "a string", nul=nul)
         return values
 
-    return Cell(frozenset({str}), one, usual)
+    return Cell(frozenset({str}), "a string", read, usual)
 
 
 def boolean() -> Cell:
     """Return the cell of booleans."""
-
-    def one(value: JsonValue) -> bool:
-        if type(value) is not bool:
-            raise Misfit("a boolean", json_type(value))
-        return value
-
-    return Cell(frozenset({bool}), one, lambda values, kinds: values)
+    return Cell(frozenset({bool}), "a boolean", bool, lambda values, kinds: values)
 
 
 def uuid() -> Cell:
     """Return the cell of UUIDs: strings of 8-4-4-4-12 hexadecimal digits, of either case."""
 
-    def one(value: JsonValue) -> str:
-        if type(value) is not str:
-            raise Misfit("a UUID in a string", json_type(value))
+    def read(value: str) -> str:
         if value.translate(_HEX_AS_ZERO) != _UUID:
             raise Misfit("8-4-4-4-12 hexadecimal digits", "another string")
         return value
@@ -146,13 +144,13 @@ def uuid() -> Cell:
             raise Unusual
         return values
 
-    return Cell(frozenset({str}), one, usual)
+    return Cell(frozenset({str}), "a UUID in a string", read, usual)
 
 
 def json(*, nul: bool = True) -> Cell:
     """Return the cell of any JSON; ``nul`` tells whether its strings and keys may hold a NUL."""
 
-    def one(value: JsonValue) -> bytes:
+    def read(value: JsonValue) -> bytes:
         try:
             written = jsontext.encode(value)
         except UnicodeEncodeError:
@@ -171,35 +169,32 @@ def json(*, nul: bool = True) -> Cell:
             raise Unusual
         return lines.split(b"\n")[:-1]
 
-    return Cell(None, one, usual)
+    return Cell(None, "JSON", read, usual)
 
 
 def integer(bits: int) -> Cell:
     """Return the cell of signed integers of 32 or 64 bits: no point, no exponent."""
     typecode, limit = {32: "i", 64: "q"}[bits], 1 << (bits - 1)
 
-    def one(value: JsonValue) -> int:
+    def read(value: float) -> int:
         if type(value) is not int:
-            is_number = type(value) in NUMBERS
-            found = "a number with a point or an exponent" if is_number else json_type(value)
-            raise Misfit("an integer", found)
+            raise Misfit("an integer", "a number with a point or an exponent")
         if not -limit <= value < limit:
             raise Misfit(f"an integer of {bits} bits", "a larger one")
         return value
 
     def usual(values: list[int], _kinds: set[type]) -> list[int]:
-        array(typecode, values)  # raises for a larger one, in two thirds of the time of min and max
+        # Raises for another number and for a larger one, in two thirds of the time of min and max.
+        array(typecode, values)
         return values
 
-    return Cell(frozenset({int}), one, usual)
+    return Cell(NUMBERS, "an integer", read, usual)
 
 
 def float_() -> Cell:
     """Return the cell of doubles: any number within their range, as the double nearest to it."""
 
-    def one(value: JsonValue) -> float:
-        if type(value) not in NUMBERS:
-            raise Misfit("a number", json_type(value))
+    def read(value: float) -> float:
         try:
             double = float(value)
         except OverflowError:
@@ -213,7 +208,7 @@ def float_() -> Cell:
             raise Unusual
         return doubles
 
-    return Cell(NUMBERS, one, usual)
+    return Cell(NUMBERS, "a number", read, usual)
 
 
 def decimal(*, before: int = 131_072, after: int = 16_383) -> Cell:
@@ -227,9 +222,7 @@ def decimal(*, before: int = 131_072, after: int = 16_383) -> Cell:
     fitting = f"a number of at most {before:,} digits before its point and {after:,} after it"
     texts = _usual_texts(before, after)
 
-    def one(value: JsonValue) -> Decimal:
-        if type(value) not in NUMBERS:
-            raise Misfit("a number", json_type(value))
+    def read(value: float) -> Decimal:
         if type(value) is not int:
             _check_finite(value)
         try:
@@ -249,17 +242,17 @@ def decimal(*, before: int = 131_072, after: int = 16_383) -> Cell:
     def usual(values: list[Any], kinds: set[type]) -> list[Decimal]:
         return [*map(Decimal, texts(values, kinds))]
 
-    return Cell(NUMBERS, one, usual)
+    return Cell(NUMBERS, "a number", read, usual)
 
 
 def decimal_text(*, before: int = 131_072, after: int = 16_383) -> Cell:
     """Return the same as text, without exponents: for a driver that would only make text of it."""
     cell = decimal(before=before, after=after)
 
-    def one(value: JsonValue) -> str:
-        return f"{cell.one(value):f}"
+    def read(value: float) -> str:
+        return f"{cell.read(value):f}"
 
-    return Cell(NUMBERS, one, _usual_texts(before, after))
+    return replace(cell, read=read, usual=_usual_texts(before, after))
 
 
 def _usual_texts(before: int, after: int) -> Callable[[list[Any], set[type]], list[str]]:

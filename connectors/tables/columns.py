@@ -179,5 +179,10 @@ def _identifier(
 ) -> str:
     if form.fullmatch(text):
         return text
-    message = f"{shown(text)} cannot be the name of a {what}"
-    raise refused("not-an-identifier", message, found=text, expected=expected, hint=hint)
+    raise refused(
+        "not-an-identifier",
+        f"{shown(text)} cannot be the name of a {what}",
+        found=text,
+        expected=expected,
+        hint=hint,
+    )

@@ -21,8 +21,6 @@ from itertools import repeat
 from typing import Any
 
 from headrace.compiler.decimals import NUMBERS
-from headrace.compiler.delivery import JsonValue
-from headrace.compiler.schema.records import json_type
 from headrace.compiler.timestamps import FARTHEST_SECONDS, rfc3339
 from headrace.connectors.tables.cells import Cell, Misfit, Unusual, shapes
 
@@ -52,9 +50,7 @@ def date(first: str = "0001-01-01", last: str = "9999-12-31") -> Cell:
     """Return the cell of calendar dates, ``YYYY-MM-DD``, from the first to the last one."""
     within = f"a date from {first} to {last}"
 
-    def one(value: JsonValue) -> Date:
-        if type(value) is not str:
-            raise Misfit("a date in a string", json_type(value))
+    def read(value: str) -> Date:
         if value.translate(_DIGITS_AS_ZERO) != _DATE:
             raise Misfit("a date as YYYY-MM-DD", "another string")
         try:
@@ -70,7 +66,7 @@ def date(first: str = "0001-01-01", last: str = "9999-12-31") -> Cell:
             raise Unusual
         return [*map(Date.fromisoformat, values)]
 
-    return Cell(_TEXT, one, usual)
+    return Cell(_TEXT, "a date in a string", read, usual)
 
 
 def timestamp(first: str = "0001-01-01", last: str = "9999-12-31") -> Cell:
@@ -85,7 +81,7 @@ def timestamp(first: str = "0001-01-01", last: str = "9999-12-31") -> Cell:
     latest = min(FARTHEST_SECONDS, end.timestamp() // 1)
     within = f"a timestamp from {first} to {last}"
 
-    def one(value: JsonValue) -> Moment:
+    def read(value: str | float) -> Moment:
         moment = _moment_of(value)
         if not begin <= moment <= end:
             raise Misfit(within, "another one")
@@ -100,20 +96,18 @@ def timestamp(first: str = "0001-01-01", last: str = "9999-12-31") -> Cell:
             raise Unusual
         return [*map(Moment.fromtimestamp, values, repeat(UTC))]
 
-    return Cell(NUMBERS | _TEXT, one, usual)
+    return Cell(NUMBERS | _TEXT, "a timestamp in a string, or seconds", read, usual)
 
 
-def _moment_of(value: JsonValue) -> Moment:
+def _moment_of(value: str | float) -> Moment:
     """Return the moment that a value stands for, always with an offset."""
-    if type(value) is str:
+    if isinstance(value, str):
         if (match := _ISO.fullmatch(value)) is None:
             raise Misfit(_EXPECTED, "another string")
         try:
             return _moment_written(match)
         except (ValueError, OverflowError):
             raise Misfit(_EXPECTED, "one that no calendar or clock shows") from None
-    if type(value) not in NUMBERS:
-        raise Misfit("a timestamp in a string, or seconds", json_type(value))
     if not abs(value) <= FARTHEST_SECONDS:
         raise Misfit(f"at most {FARTHEST_SECONDS:.0f} seconds from 1970", "more")
     return Moment.fromtimestamp(value, UTC)

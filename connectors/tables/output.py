@@ -135,8 +135,9 @@ class TableOutput(Output):
 
     def rows(self, ctx: Context, cells: Mapping[str, Cell]) -> Rows:
         """Return what makes rows of batches, for a database with these cells."""
-        refuses_extra = self.on_extra_fields == "error"
-        return Rows(self.stored_columns(), cells, ctx, refuses_extra=refuses_extra)
+        return Rows(
+            self.stored_columns(), cells, ctx, refuses_extra=self.on_extra_fields == "error"
+        )
 
     def _wrong(self) -> Iterator[Fault]:
         if len(self.columns) > (most := self.most_columns()):
@@ -151,7 +152,16 @@ class TableOutput(Output):
             )
         yield from self._columns_twice()
         if not self.columns:
-            yield from self._without_columns()
+            # What has no meaning where nothing is mapped.
+            named = dict.fromkeys(key.path[0] for key in self.keys())
+            for name in (*named, *(["on_extra_fields"] if self.on_extra_fields == "error" else [])):
+                yield Fault(
+                    "conflict",
+                    f"'{name}' needs 'columns': without them the whole message is stored",
+                    expected="'columns'",
+                    path=(name,),
+                    on_key=True,
+                )
             return
         mapped = {each.name for each in self.columns}
         for key in self.keys():
@@ -168,18 +178,6 @@ class TableOutput(Output):
                     expected="each column once",
                     path=("columns", index, "name"),
                 )
-
-    def _without_columns(self) -> Iterator[Fault]:
-        """Yield the options that have no meaning where nothing is mapped."""
-        named = dict.fromkeys(key.path[0] for key in self.keys())
-        for name in (*named, *(["on_extra_fields"] if self.on_extra_fields == "error" else [])):
-            yield Fault(
-                "conflict",
-                f"'{name}' needs 'columns': without them the whole message is stored",
-                expected="'columns'",
-                path=(name,),
-                on_key=True,
-            )
 
 
 def _wrong_in(key: Key, mapped: Collection[str]) -> Iterator[Fault]:

@@ -14,7 +14,6 @@ json 135, uuid 150, date 185, timestamp 235, decimal 340; a row of all ten types
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -79,19 +78,20 @@ class Rows:
         self._claimed = _claimed(columns) if refuses_extra else None
         self._said: set[str] = set()
         self._reads = {each.name: _read(each, ctx) for each in columns}
-        skipping = [each for each in columns if each.on_missing == "skip_row"]
-        self._skipping = [self._reads[each.name] for each in skipping if each.field is not None]
+        self._skipping = [
+            self._reads[each.name]
+            for each in columns
+            if each.on_missing == "skip_row" and each.field is not None
+        ]
         self._usual = self._usually()
 
-    def bounded(self, bounds: Mapping[str, Bound]) -> Rows:
-        """Return the same row builder for a table whose columns, by name, have bounds of their own."""
-        made = copy(self)
-        made._plain = [
+    def bound(self, bounds: Mapping[str, Bound]) -> None:
+        """Take a table whose columns, by name, have bounds of their own."""
+        self._plain = [
             (each, bounds[each.name].within(cell) if each.name in bounds else cell)
             for each, cell in self._plain
         ]
-        made._usual = made._usually()
-        return made
+        self._usual = self._usually()
 
     def __call__(self, batch: Batch) -> list[list[Any]]:
         """Return the batch as columns."""
@@ -140,10 +140,10 @@ class Rows:
         if self._claimed is not None and isinstance(message, dict):
             for key in message:
                 if key not in self._claimed:
-                    text = (
-                        "a message has a field that no column takes, and 'on_extra_fields' is error"
+                    raise self._fault(
+                        "a message has a field that no column takes, and 'on_extra_fields' is error",
+                        f"it is {_told(key)}",
                     )
-                    raise self._fault(text, f"it is {_told(key)}")
         return [self._cell(*each) for each in found]
 
     def _cell(self, column: StoredColumn, cell: Cell, value: Any) -> Any:
@@ -167,11 +167,10 @@ class Rows:
 
 def _claimed(columns: Sequence[StoredColumn]) -> frozenset[str] | None:
     """Return the keys of the top level that columns take; None if one takes the whole message."""
-    fields = [column.field for column in columns]
-    known = [field for field in fields if field is not None]
-    if len(known) < len(fields):
+    fields = [column.field for column in columns if column.field is not None]
+    if len(fields) < len(columns):
         return None
-    return frozenset(key for field in known for key in (field.text, field.segments[0]))
+    return frozenset(key for field in fields for key in (field.text, field.segments[0]))
 
 
 def _value(column: StoredColumn, message: JsonValue) -> Any:
