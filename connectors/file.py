@@ -297,5 +297,4 @@ class FileSink(AwaitingSink):
 
     def _say(self, what: str, cause: BaseException) -> str:
         number = cause.errno if isinstance(cause, OSError) else None
-        reason = os.strerror(number).lower() if number else str(cause)
-        return f"{what} '{self._path}': {reason}"
+        return f"{what} '{self._path}': {os.strerror(number).lower() if number else cause}"

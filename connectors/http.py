@@ -314,8 +314,13 @@ class Posts(Source):
     def describe(self, origin: Origin) -> dict[str, Any]:
         """Return what an envelope shows of a post."""
         method, remote_addr, headers = origin
-        passed = {name.decode(): _text(value) for name, value in headers if name in _PASSED_ON}
-        return {"method": method, "remote_addr": remote_addr, "headers": passed}
+        return {
+            "method": method,
+            "remote_addr": remote_addr,
+            "headers": {
+                name.decode(): _text(value) for name, value in headers if name in _PASSED_ON
+            },
+        }
 
     def stop(self) -> bool:
         """Refuse posts from now on; what was accepted is read out, because it was answered 202."""

@@ -159,7 +159,8 @@ def shopping(
 ) -> S3Sink:
     """Return a sink that writes to a shop; the only one there, or one of those with these numbers."""
     made = sink(ctx, **options)
-    return S3Sink(made._config, ctx, shop, made._uploads._folder, PartNumbers(given or BucketNumbers()))
+    numbers = PartNumbers(BucketNumbers() if given is None else given)
+    return S3Sink(made._config, ctx, shop, made._uploads._folder, numbers)
 
 
 class Wire:

@@ -179,5 +179,4 @@ def _packed(column: StoredColumn, *, is_finer: bool) -> tuple[bytes, Packer, Any
     """Return how a column begins in a block, what packs its values, and what fills it if it may."""
     name, packer, filler = _FINER if is_finer else PACKERS[column.type]
     name = f"Nullable({name})" if column.is_nullable else name
-    head = _strings([column.name, name])
-    return head, packer, filler if column.is_nullable else None
+    return _strings([column.name, name]), packer, filler if column.is_nullable else None

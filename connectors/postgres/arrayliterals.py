@@ -31,17 +31,11 @@ _TOO_FAR = re.compile(r"[+-](1[6-9]|2[0-9]):")
 """The server knows no offset of 16 hours and more."""
 
 
-def literal(type: str) -> ArrayLiteral:
-    """Return what writes the array of a column of a type.
-
-    JSON as text has its control characters escaped, so that, encoded once more, it has no escapes but
-    those of ``"`` and ``\\``.
-    """
-    return strings if type == "text" else plain
-
-
 def plain(values: list[object]) -> str:
-    """Return the array of values whose JSON has no escapes, or no others than of ``"`` and ``\\``."""
+    """Return the array of values whose JSON has no escapes, or no others than of ``"`` and ``\\``.
+
+    JSON as text has its control characters escaped, so it is one of those.
+    """
     return f"{{{encode(values)[1:-1].decode()}}}"
 
 

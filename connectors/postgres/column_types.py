@@ -22,8 +22,6 @@ from headrace.connectors.postgres.postgres_table import PostgresTable, Types
 from headrace.connectors.tables.cells import Bound
 from headrace.connectors.tables.output import PAYLOAD
 
-Patterns = Mapping[str, re.Pattern[str]]
-
 
 @dataclass(frozen=True, slots=True)
 class Loss:
@@ -36,7 +34,7 @@ class Loss:
 
 
 _TEXTS = r"text|bpchar|character( varying)?(\(\d+\))?"
-KEEPING: Patterns = MappingProxyType(
+KEEPING: Mapping[str, re.Pattern[str]] = MappingProxyType(
     {
         kind: re.compile(rf"{types}|{_TEXTS}")
         for kind, types in {
@@ -55,7 +53,7 @@ KEEPING: Patterns = MappingProxyType(
 )
 """The types that keep values of one of ours as they are, or that PostgreSQL refuses them for."""
 
-BOUNDED: Patterns = MappingProxyType(
+BOUNDED: Mapping[str, re.Pattern[str]] = MappingProxyType(
     {
         "text": re.compile(r"character(?: varying)?\((\d{1,9})\)"),
         "integer": re.compile(r"real|numeric\(\d+,(-\d{1,9})\)"),

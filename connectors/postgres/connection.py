@@ -172,8 +172,11 @@ class PostgresServer:
         """Return what to raise when a connection has broken, or nothing comes over it any more."""
         if (said := spoken(cause)) is not None:
             return self._outage.of(f"says '{self.quoted(reason(said))}'")
-        hangs = isinstance(cause, TimeoutError)
-        return self._outage.of("does not answer any more" if hangs else "closed the connection")
+        return self._outage.of(
+            "does not answer any more"
+            if isinstance(cause, TimeoutError)
+            else "closed the connection"
+        )
 
     def quoted(self, said: str) -> str:
         """Return what the server says without secrets, and no more of it than people read."""
@@ -224,9 +227,9 @@ def is_loss(cause: Exception) -> bool:
     if isinstance(cause, PostgresError):
         code = cause.sqlstate or ""
         return code in (*_ENDED, _STATEMENT_GONE) or code.startswith("08")
-    if isinstance(cause, ValueError):  # the driver's own check of what is to be sent
-        return False
-    return isinstance(cause, InterfaceError | InternalClientError | OSError)
+    # One that is a ValueError as well is the driver's own check of what is to be sent.
+    is_of_driver = isinstance(cause, InterfaceError | InternalClientError | OSError)
+    return is_of_driver and not isinstance(cause, ValueError)
 
 
 def spoken(cause: BaseException | None) -> PostgresError | None:
@@ -278,5 +281,5 @@ def condition(cause: Exception) -> str:
 
 def more(cause: Exception, told: str) -> str:
     """Return what was said and is not ``told``, values as well: for the log."""
-    said = [*cause.args[:1], getattr(cause, "detail", None)]
-    return ": ".join(text for each in said if each and (text := str(each)) not in told)
+    said = map(str, filter(None, [*cause.args[:1], getattr(cause, "detail", None)]))
+    return ": ".join(each for each in said if each not in told)

@@ -12,7 +12,7 @@ from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BatchFailed, BuildRefused, HeadraceError, Unreachable
-from headrace.connectors.postgres.arrayliterals import literal, of_large
+from headrace.connectors.postgres.arrayliterals import of_large, plain, strings
 from headrace.connectors.postgres.column_types import bounds, remarks, unfit
 from headrace.connectors.postgres.connection import (
     PostgresServer,
@@ -52,7 +52,7 @@ class PostgresSink(AwaitingSink):
         self.at_once = connections
         self._ctx, self._table, self._creates = ctx, table, creates
         self._rows = rows
-        self._literals = [literal(each.type) for each in table.columns]
+        self._literals = [strings if each.type == "text" else plain for each in table.columns]
         self._inserters = [Inserter(server, ctx) for _ in range(connections)]
         self._idle = [*self._inserters]
 

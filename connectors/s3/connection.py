@@ -199,12 +199,11 @@ class Transport(AbstractAsyncContextManager["Transport"]):
         body = request.body.getvalue() if isinstance(request.body, BytesIO) else request.body or b""
         headers = {name: _text(value) for name, value in request.headers.items()}
         async with self._clock.timeout(self._limits.silent_seconds) as limit:
-            is_long = len(body) > PIECE_BYTES
             answer = await self._session.request(
                 request.method,
                 URL(request.url, encoded=True),
                 headers=headers | {"Accept-Encoding": "identity"},
-                data=flowing(body, limit, self._until) if is_long else body or None,
+                data=flowing(body, limit, self._until) if len(body) > PIECE_BYTES else body or None,
                 allow_redirects=False,
             )
             async with answer:

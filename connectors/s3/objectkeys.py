@@ -170,27 +170,12 @@ def key_faults(prefix: str, partition: str | None) -> Iterator[Fault]:
             )
 
 
-class BucketNumbers:
+class BucketNumbers(dict[str, int]):
     """The last number that was given out in each second and below each prefix of one bucket.
 
     No two outputs of this process give the same one to a name. In a store that does not know conditions
     they would look first and put then, both at a time, and who is second overwrites.
     """
-
-    def __init__(self) -> None:
-        self._last: dict[str, int] = {}
-
-    def next(self, stem: str, least: int) -> int:
-        """Give out a number that is new there, and at least so large."""
-        number = max(least, self._last.get(stem, 0) + 1)
-        self.note(stem, number)
-        return number
-
-    def note(self, stem: str, number: int) -> None:
-        """Give out no number there that is not larger."""
-        self._last[stem] = max(number, self._last.get(stem, 0))
-        if len(self._last) > MOST_TIMES:
-            del self._last[next(iter(self._last))]
 
 
 _BUCKETS: WeakValueDictionary[tuple[str | None, str], BucketNumbers] = WeakValueDictionary()
@@ -209,7 +194,8 @@ class PartNumbers:
 
     def numbered(self, key: str) -> str:
         """Return the key of a part, whatever its number is, with the next one."""
-        self._last = self._given.next(renumbered(key, 0), self._last + 1)
+        self._last = max(self._last, self._given.get(renumbered(key, 0), 0)) + 1
+        self._note(key, self._last)
         return renumbered(key, self._last)
 
     def passed_on(self, key: str) -> str:
@@ -223,4 +209,11 @@ class PartNumbers:
     def note(self, key: str) -> None:
         """Give no part the name of one that an earlier run has left."""
         if (number := number_of(key)) is not None:
-            self._given.note(renumbered(key, 0), number)
+            self._note(key, number)
+
+    def _note(self, key: str, number: int) -> None:
+        """Have nobody give out a number there that is not larger."""
+        stem = renumbered(key, 0)
+        self._given[stem] = max(number, self._given.get(stem, 0))
+        if len(self._given) > MOST_TIMES:
+            del self._given[next(iter(self._given))]

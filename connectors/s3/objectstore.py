@@ -49,7 +49,6 @@ class S3Store:
         self._limits = limits or Limits()
         self._exit = AsyncExitStack()
         self._client: Any = None
-        self._bucket = account.bucket
         self._where = f"bucket '{account.bucket}'"
         self._outage = Outage(self._where)
         # Stores that know the condition need not be looked into first. The vendor's does; of the
@@ -124,7 +123,7 @@ class S3Store:
             with self._clock.outside():
                 async with self._clock.timeout(REACH_SECONDS):
                     found = await self._client.list_objects_v2(
-                        Bucket=self._bucket, Prefix=prefix, MaxKeys=1
+                        Bucket=self._account.bucket, Prefix=prefix, MaxKeys=1
                     )
         except ClientError as cause:
             await self._judge(StoreError(cause))
@@ -278,7 +277,7 @@ class S3Store:
         try:
             async with self._clock.timeout(seconds):
                 await self._client.abort_multipart_upload(
-                    Bucket=self._bucket, Key=key, UploadId=upload
+                    Bucket=self._account.bucket, Key=key, UploadId=upload
                 )
         except ClientError as cause:
             answer = StoreError(cause)
@@ -306,4 +305,4 @@ class S3Store:
                 # and buckets whose objects are locked ask for it. Without TLS the body has to be signed.
                 digest = await asyncio.to_thread(hashlib.md5, body, usedforsecurity=False)
                 options["ContentMD5"] = b64encode(digest.digest()).decode()
-        return await call(Bucket=self._bucket, Key=part.key, **options)
+        return await call(Bucket=self._account.bucket, Key=part.key, **options)

@@ -229,11 +229,12 @@ class UploadQueue:
         said = await asyncio.gather(*map(self._send_one, parts), return_exceptions=True)
         out: dict[ObjectPart, Unreachable] = {}
         for part, cause in zip(parts, said, strict=True):
-            if isinstance(cause, Unreachable):
-                out[part] = cause
-            elif isinstance(cause, Exception):
-                self._tell(part, cause)
-                self._retries.add(part, is_refused=True)
+            match cause:
+                case Unreachable():
+                    out[part] = cause
+                case Exception():
+                    self._tell(part, cause)
+                    self._retries.add(part, is_refused=True)
         if 1 < len(out) == len(parts):
             self._queue.extendleft(reversed(out))
         else:  # it may be for one of them that the store says no: after others

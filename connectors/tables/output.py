@@ -119,8 +119,12 @@ class TableOutput(Output):
 
     def needed(self) -> frozenset[str]:
         """Return the columns that become NOT NULL, whatever they say themselves."""
-        keys = self.keys() if self.create_table else ()
-        return frozenset(name for key in keys if key.is_needed for name in key.columns)
+        return frozenset(
+            name
+            for key in self.keys()
+            if self.create_table and key.is_needed
+            for name in key.columns
+        )
 
     def unapplied(self) -> Iterator[Key]:
         """Yield the keys that do nothing: those of a table that is not created."""

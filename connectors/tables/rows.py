@@ -232,8 +232,12 @@ def read(batch):
     except (KeyError, TypeError):
         return [{_gently(column.field)} for m in batch]
 """
-    place = f"{ctx.pipeline} {ctx.place} column {column.name}"
-    return compile_source("read", source, {"EMPTY": MappingProxyType({})}, place)
+    return compile_source(
+        "read",
+        source,
+        {"EMPTY": MappingProxyType({})},
+        f"{ctx.pipeline} {ctx.place} column {column.name}",
+    )
 
 
 def _gently(path: DottedPath) -> str:
@@ -246,5 +250,4 @@ def _gently(path: DottedPath) -> str:
     for segment in above:
         way = f"({way}.get({segment!r}) or EMPTY)"
     way += f".get({last!r})"
-    literal = f"m[{path.text!r}]"
-    return way if path.is_plain else f"{literal} if {path.text!r} in m else {way}"
+    return way if path.is_plain else f"m[{path.text!r}] if {path.text!r} in m else {way}"
