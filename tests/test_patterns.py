@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
 
 from headrace.connectors.network.refusal import MOST_SAID
-from headrace.operators.script import words
+from headrace.operators.script import wording
 from tests.test_style import REPOSITORY, ROOMS, python
 
 WAYS = ("fullmatch", "match", "search", "sub", "split", "findall", "finditer")
@@ -52,8 +52,8 @@ UNSEEN = {
 APPLIED = {"_ITEM": {"match"}, "_ITEMS": {"match"}, "_BLANKS": {"match", "fullmatch"}}
 """How those are applied that are handed to a function."""
 BOUNDED = {
-    ("operators/script/hints.py", "_OWNER"): 100,  # `Halt.before`
-    ("operators/script/words.py", "_SAID"): words.LONGEST,
+    ("operators/script/wording.py", "_OWNER"): 100,  # `Halt.before`
+    ("operators/script/wording.py", "_SAID"): wording.LONGEST,
     ("connectors/clickhouse/connection.py", "_NAME"): 4 * MOST_SAID,
     ("connectors/clickhouse/connection.py", "_NOISE"): 4 * MOST_SAID,  # `_MOST_READ`
 }

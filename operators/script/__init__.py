@@ -16,11 +16,11 @@ from headrace.compiler.schema.records import option
 from headrace.compiler.schema.variants import VariantOf
 from headrace.compiler.text.diagnostics import Codes, Fault, Severity, Spot
 from headrace.compiler.text.positions import LineIndex
-from headrace.operators.script.compiling import CompiledScript, compiled
-from headrace.operators.script.hints import of_silence
+from headrace.operators.script.compiling import VARIABLES, CompiledScript, compiled
 from headrace.operators.script.host import STATEFUL, ScriptHost
 from headrace.operators.script.names import Unknown, defines, unknown
 from headrace.operators.script.sources import ScriptFiles, ScriptSource
+from headrace.operators.script.wording import of_silence
 
 CODES: Codes = {
     "no-emit": "A script never calls 'emit', so it hands on nothing.",
@@ -85,17 +85,17 @@ class Script(
     def _remarks(
         self, program: CompiledScript, files: ScriptFiles, context: CheckContext
     ) -> Iterator[Fault]:
-        texts = self.source.texts(files)
-        strange = [*unknown(program.calls, [*texts.values()])]
+        texts, calls = self.source.texts(files), program.script.calls
+        strange = [*unknown(calls, [*texts.values()])]
         for each in strange:
             yield _unknown(each, texts)
         if program.never_emits and not any(each.meant == "emit" for each in strange):
             message = "this script never calls 'emit': whatever comes is dropped"
-            hint = of_silence(self.source.text(files), program.variable)
+            hint = of_silence(texts[self.source.file], VARIABLES[program.is_whole])
             yield Fault("no-emit", message, suggestion=hint)
         for name in STATEFUL:
             is_own = any(defines(text, name) for text in texts.values())
-            if name in program.calls and not (context.has_state or is_own):
+            if name in calls and not (context.has_state or is_own):
                 yield no_state(f"'{name}'")
 
     def operator(self, ctx: Context) -> Operator:
@@ -104,7 +104,7 @@ class Script(
         Raises:
             BuildRefused: it does not compile.
         """
-        host = ScriptHost.of(ctx, self.source.name)
+        host = ScriptHost(self.source.name, ctx)
         program = self._compiled(ScriptFiles(ctx.base, ctx.reads), host)
         host.lend(None if ctx.state is None else ctx.bucket())
         return ctx.lift_pausing(program.start)

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import BatchFailed, BuildRefused
 from headrace.compiler.text.diagnostics import Codes, Fault, Spot
 from headrace.compiler.text.positions import LineIndex
-from headrace.operators.script.hints import Halt
 from headrace.operators.script.host import ScriptHost
 from headrace.operators.script.names import ScriptNames
 from headrace.operators.script.sources import (
@@ -27,10 +26,12 @@ from headrace.operators.script.sources import (
     ScriptSource,
     as_the_engine_counts,
 )
-from headrace.operators.script.words import reworded
+from headrace.operators.script.wording import Halt, reworded
 
 if TYPE_CHECKING:
     import rhai
+
+_T = TypeVar("_T")
 
 CODES: Codes = {
     "not-compiled": "A script does not compile.",
@@ -125,12 +126,12 @@ class ScriptFailed(BatchFailed):
         return (self.line, self.column) if is_own else (None, None)
 
 
+@dataclass
 class PausedScript:
     """A run that is not over."""
 
-    def __init__(self, paused: rhai.Paused, program: CompiledScript) -> None:
-        self._paused = paused
-        self._program = program
+    paused: rhai.Paused
+    program: CompiledScript
 
     def resume(self, seconds: float) -> list[Batch] | None:
         """Go on for so long; return the batches that were emitted, None if it is not over.
@@ -138,60 +139,33 @@ class PausedScript:
         Raises:
             ScriptFailed: the run failed.
         """
-        try:
-            emitted = self._paused.resume(seconds)
-        except self._program.errors as error:
-            self._program.let_go()
-            raise self._program.failed(error) from error
-        if emitted is None:
-            return None
-        self._program.let_go()
-        return self._program.batches(emitted)
+        return self.program.batches_of(self.paused.resume, seconds)
 
     def close(self) -> None:
         """Give it up."""
-        self._paused.close()
-        self._program.let_go()
+        self.paused.close()
+        self.program.let_go()
 
 
+@dataclass
 class CompiledScript:
-    """A script that is compiled, for one transform."""
+    """A script that is compiled, for one transform.
 
-    def __init__(
-        self,
-        script: rhai.Script,
-        errors: type[rhai.ScriptError],
-        host: ScriptHost,
-        *,
-        is_whole: bool,
-        bounds: Mapping[str, float],
-        reword: Callable[[str, str | None], str],
-    ) -> None:
-        """``is_whole``: a run is about a whole batch, and not about one message.
+    ``is_whole``: a run is about a whole batch, and not about one message. ``reword`` says better what the
+    engine says of a module; None: of the script itself.
+    """
 
-        ``reword`` says better what the engine says of a module; None: of the script itself.
-        """
-        self._script = script
-        self._host = host
-        self._is_whole = is_whole
-        self._bounds = bounds
-        self._reword = reword
-        self.errors = errors
-
-    @property
-    def variable(self) -> str:
-        """The variable in which a run finds what it is about."""
-        return VARIABLES[self._is_whole]
+    script: rhai.Script
+    errors: type[rhai.ScriptError]
+    host: ScriptHost
+    is_whole: bool
+    bounds: Mapping[str, float]
+    reword: Callable[[str, str | None], str]
 
     @property
     def never_emits(self) -> bool:
         """Whether it surely emits nothing: a function's name that is put together can be any."""
-        return not self._script.emits and "Fn" not in self._script.calls
-
-    @property
-    def calls(self) -> frozenset[str]:
-        """The names of the functions it calls."""
-        return self._script.calls
+        return not self.script.emits and "Fn" not in self.script.calls
 
     def start(self, batch: Batch, seconds: float) -> list[Batch] | PausedScript:
         """Run on a batch for so long; return the batches that were emitted, or the paused run.
@@ -199,30 +173,35 @@ class CompiledScript:
         Raises:
             ScriptFailed: a run failed; nothing is left of the batch.
         """
-        self._host.given = batch
+        self.host.given = batch
+        made = self.batches_of(self.script.start, [batch] if self.is_whole else batch, seconds)
+        return made if isinstance(made, list) else PausedScript(made, self)
+
+    def batches_of(self, run: Callable[..., list[Any] | _T], *given: Any) -> list[Batch] | _T:
+        """Return what was emitted as batches, or what ``run`` returns of a run that is not over.
+
+        Raises:
+            ScriptFailed: the run failed.
+        """
         try:
-            made = self._script.start([batch] if self._is_whole else batch, seconds)
+            made = run(*given)
         except self.errors as error:
             self.let_go()
-            raise self.failed(error) from error
+            raise self._failed(error) from error
         if not isinstance(made, list):
-            return PausedScript(made, self)
+            return made
         self.let_go()
-        return self.batches(made)
+        return made if self.is_whole else [made]  # every value is a batch, or all together are
 
     def let_go(self) -> None:
         """Keep nothing of the batch: its run is over, and an input may count its bytes until it is gone."""
-        self._host.given = []
+        self.host.given = []
 
-    def batches(self, emitted: list[Any]) -> list[Batch]:
-        """Return what was emitted as batches: every value is one, or all together are."""
-        return emitted if self._is_whole else [emitted]
-
-    def failed(self, error: rhai.ScriptError) -> ScriptFailed:
+    def _failed(self, error: rhai.ScriptError) -> ScriptFailed:
         """Return what a run failed with."""
-        self._host.trace(f"value {error.index}: {error.message}", error.line, error.module)
-        script, limit = self._host.name(error.module), getattr(error, "limit", None)
-        said = _said(error, self._bounds, self._reword)
+        self.host.trace(f"value {error.index}: {error.message}", error.line, error.module)
+        script, limit = self.host.name(error.module), getattr(error, "limit", None)
+        said = _said(error, self.bounds, self.reword)
         return ScriptFailed(script, said, error.line, error.column, limit)
 
 
@@ -276,14 +255,8 @@ def compiled(
     except engine.ScriptError as error:
         fault = _refusal(error, source, text, files, _said(error, bounds, reword), is_whole)
         raise BuildRefused(fault) from error
-    return CompiledScript(
-        script,
-        engine.ScriptError,
-        host,
-        is_whole=is_whole,
-        bounds={**bounds, "time_limit": SECONDS},
-        reword=reword,
-    )
+    in_runs = {**bounds, "time_limit": SECONDS}
+    return CompiledScript(script, engine.ScriptError, host, is_whole, in_runs, reword)
 
 
 def _engine(source: ScriptSource) -> ModuleType:

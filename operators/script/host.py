@@ -5,10 +5,11 @@ A script sees no file, no network and no other pipeline: these functions are all
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 from headrace.compiler.buckets import Bucket, Values
 from headrace.compiler.component.buildcontext import Context
@@ -19,7 +20,6 @@ from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import encode
 from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath
 from headrace.compiler.runtime.monitoring.failures import cut
-from headrace.operators.script.notes import SECONDS, ScriptLog
 from headrace.operators.script.sources import EXTENSION
 
 MOST_WARNINGS = 16
@@ -33,9 +33,15 @@ LARGEST_BYTES = 16 * 2**20
 """What a key may have for all that."""
 MESSAGES = 256
 """Messages of a batch that are encoded at once to count their bytes."""
+MOST_NOTES = 200
+"""Lines of one script within `NOTES_SECONDS`. More than a run or the loading of modules may print by
+itself (the engine's bound), so that nothing is left out while there is no loop yet."""
+NOTES_SECONDS = 60
 CACHED = 200
 """Characters of a path that is kept for the next message: those of configs are shorter."""
 
+BEGINNING = "1970-01-01T00:00:00.000000+00:00"
+"""The time that a script is told which is only compiled."""
 STATEFUL = ("recall", "remember")
 """The functions that need a bucket."""
 
@@ -48,71 +54,63 @@ class CallRefused(HeadraceError):
     """A function cannot do what a script asks of it; the run fails where it was called."""
 
 
-class Now(Protocol):
-    """Who knows the time: a `Clock`."""
+class ScriptLog:
+    """What one script writes to the log: so many lines a minute, and the others are counted.
 
-    def timestamp(self) -> str:
-        """Return it as RFC 3339 in UTC."""
+    Who posts messages decides how often a script runs, and so how often it prints.
+    """
 
-    def millis(self) -> int:
-        """Return it as whole milliseconds since 1970."""
+    def __init__(self, ctx: Context, name: str) -> None:
+        self._ctx, self._name = ctx, name
+        self._began = -float("inf")
+        self._written = self._left_out = 0
+        self._telling: asyncio.TimerHandle | None = None
 
+    def write(self, level: int, where: str, text: str) -> None:
+        """Write a line of some place in the script, if it is not one too many."""
+        if log.isEnabledFor(level) and (level != logging.INFO or self._admits()):
+            self._write(level, where, cut(text))
 
-class Unset:
-    """A clock that has not been started: what a script is told that is only compiled."""
+    def _write(self, level: int, where: str, text: str) -> None:
+        log.log(level, "pipeline '%s' %s: %s: %s", self._ctx.pipeline, self._ctx.place, where, text)
 
-    def timestamp(self) -> str:
-        """Return the beginning of time."""
-        return "1970-01-01T00:00:00.000000+00:00"
+    def _admits(self) -> bool:
+        """Whether one more line is written."""
+        now = self._ctx.clock.monotonic()
+        if now >= self._began + NOTES_SECONDS:
+            self._began, self._written = now, 0
+        if self._written < MOST_NOTES:
+            self._written += 1
+            return True
+        self._left_out += 1
+        if self._telling is None:
+            left = self._began + NOTES_SECONDS - now
+            self._telling = self._ctx.clock.call_later(left, self._tell_left_out)
+        return False
 
-    def millis(self) -> int:
-        """Return the beginning of time."""
-        return 0
+    def _tell_left_out(self) -> None:
+        left_out, self._left_out, self._telling = self._left_out, 0, None
+        lines = "one more line was" if left_out == 1 else f"{left_out:,} more lines were"
+        said = f"{lines} printed within {NOTES_SECONDS} seconds, and left out"
+        self._write(logging.INFO, self._name, said)
 
 
 class ScriptHost:
-    """The functions of one script, which is called ``name``.
+    """The functions of one script, which is called ``name`` and speaks through the log of its transform.
 
-    ``warn`` takes each different text that the script warns of, ``note`` what is for the log: level,
-    place and text. While the script is compiled its modules run, and nothing is remembered or recalled.
+    Without a ``ctx`` it is only compiled: nobody hears what it says, and time has not begun. While a
+    script is compiled its modules run, and nothing is remembered or recalled.
     """
 
-    def __init__(
-        self,
-        name: str,
-        now: Now | None = None,
-        *,
-        warn: Callable[[str], None] = lambda text: None,
-        note: Callable[[int, str, str], None] = lambda level, where, text: None,
-    ) -> None:
-        self._name = name
-        self._now = now or Unset()
-        self._warn = warn
-        self._note = note
+    def __init__(self, name: str, ctx: Context | None = None) -> None:
+        self._name, self._ctx = name, ctx
+        self._clock = None if ctx is None else ctx.clock
+        self._log = None if ctx is None else ScriptLog(ctx, name)
         self._warned: set[str] = set()
         self._bucket: Bucket | None = None
         self._is_compiled = False
         self.given: Batch = []
         """The batch that the script runs on."""
-
-    @classmethod
-    def of(cls, ctx: Context, name: str) -> ScriptHost:
-        """Return the host of a transform's script: it speaks through the log."""
-
-        def write(level: int, where: str, text: str) -> None:
-            log.log(level, "pipeline '%s' %s: %s: %s", ctx.pipeline, ctx.place, where, text)
-
-        def tell(left_out: int) -> None:
-            lines = "one more line was" if left_out == 1 else f"{left_out:,} more lines were"
-            write(logging.INFO, name, f"{lines} printed within {SECONDS} seconds, and left out")
-
-        notes = ScriptLog(ctx.clock, tell)
-
-        def note(level: int, where: str, text: str) -> None:
-            if log.isEnabledFor(level) and (level != logging.INFO or notes.admits()):
-                write(level, where, cut(text))
-
-        return cls(name, ctx.clock, warn=lambda text: ctx.warn(f"{name}: {cut(text)}"), note=note)
 
     def lend(self, bucket: Bucket | None) -> None:
         """Let the script, which is compiled, use a bucket from now on; None: it has no state."""
@@ -126,8 +124,8 @@ class ScriptHost:
             "recall": (1, self.recall),
             "remember": (2, self.remember),
             "warn": (1, self.warn),
-            "now": (0, self._now.timestamp),
-            "now_millis": (0, self._now.millis),
+            "now": (0, self.now),
+            "now_millis": (0, self.now_millis),
         }
 
     def recall(self, key: JsonValue) -> JsonValue:
@@ -176,25 +174,35 @@ class ScriptHost:
             raise CallRefused(f"'warn' takes a string, not {kind(text)}")
         if text not in self._warned and len(self._warned) < MOST_WARNINGS:
             self._warned.add(text)
-            self._warn(text)
+            if self._ctx is not None:
+                self._ctx.warn(f"{self._name}: {cut(text)}")
+
+    def now(self) -> str:
+        """Return the time as RFC 3339 in UTC."""
+        return BEGINNING if self._clock is None else self._clock.timestamp()
+
+    def now_millis(self) -> int:
+        """Return the time as whole milliseconds since 1970."""
+        return 0 if self._clock is None else self._clock.millis()
 
     def note(
         self, _kind: str, text: str, line: int | None, _column: int | None, module: str | None
     ) -> None:
         """Take what a script prints, with the place where it does."""
-        self._note(logging.INFO, self.place(line, module), text)
+        self._say(logging.INFO, text, line, module)
 
     def trace(self, text: str, line: int | None, module: str | None) -> None:
         """Take what the engine says of a run that failed, with the values that failed it."""
-        self._note(logging.DEBUG, self.place(line, module), text)
+        self._say(logging.DEBUG, text, line, module)
 
     def name(self, module: str | None) -> str:
         """Return what the script, or a module of it, is called."""
         return self._name if module is None else module + EXTENSION
 
-    def place(self, line: int | None, module: str | None) -> str:
-        """Return what a place in it is called."""
-        return self.name(module) if line is None else f"{self.name(module)} line {line}"
+    def _say(self, level: int, text: str, line: int | None, module: str | None) -> None:
+        if self._log is not None:
+            where = self.name(module) + ("" if line is None else f" line {line}")
+            self._log.write(level, where, text)
 
 
 def has_bytes(batch: Batch, size: int) -> bool:

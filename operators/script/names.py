@@ -1,7 +1,13 @@
 """The names of functions that a script can mean: those it is lent, and those that are written in it.
 
 They are read from its text as far as an error needs them. What a name stands for is decided by the
-engine alone; the functions that it has of itself are in `scriptlanguage`.
+engine alone.
+
+The engine cannot list the functions that it has of itself in the build that is installed (`metadata`
+takes a JSON library into it), so they stand here: of rhai 1.27.0, without what is left out, and with our
+own. Tests try each against the engine, compare the list with what our part of the engine registers, and
+see that docs/scripts.md has an example of each; another version of rhai fails them until somebody has
+looked.
 """
 
 from __future__ import annotations
@@ -13,8 +19,28 @@ from itertools import islice
 
 from headrace.compiler.text.suggest import nearest
 from headrace.operators.script.host import ScriptHost
-from headrace.operators.script.language import FUNCTIONS
 from headrace.operators.script.sources import EXTENSION
+
+VERSION = "1.27.0"
+"""The version of rhai whose functions these are."""
+
+KEYWORDS = frozenset({"Fn", "call", "curry", "is_def_fn", "is_def_var", "is_shared", "type_of"})
+"""Functions that are a part of the language itself."""
+
+_REGISTERED = """
+E PI abs acos acosh all append asin asinh atan atanh bits bytes ceiling chars chop clear contains cos
+cosh crop debug dedup drain end ends_with exit exp extract fill_with filter find find_map floor for_each
+fraction get get_bit get_bits hypot index_of insert int is_anonymous is_empty is_even is_exclusive
+is_finite is_inclusive is_infinite is_nan is_odd is_zero keys len ln log make_lower make_upper map max
+min mixin name order order_by order_desc pad parse_float parse_int parse_json pop print push range
+reduce reduce_rev remove replace retain reverse round set set_bit set_bits shift sign sin sinh some sort
+sort_by sort_desc splice split split_rev sqrt start starts_with sub_string take tan tanh to_binary
+to_blob to_chars to_debug to_degrees to_float to_hex to_int to_json to_lower to_octal to_radians
+to_string to_upper trim truncate values zip
+"""
+
+FUNCTIONS = KEYWORDS | {*_REGISTERED.split()}
+"""Every function that a script finds besides those that it is lent (`LENT`)."""
 
 LENT: Mapping[str, int] = {"emit": 1} | {
     name: arity for name, (arity, _) in ScriptHost("").functions().items()
@@ -116,7 +142,7 @@ def unknown(calls: Iterable[str], texts: Sequence[str]) -> Iterator[Unknown]:
     strange = [each for each in strange if not any(defines(text, each) for text in texts)]
     if not strange:
         return
-    seen = {each: _Mentions() for each in strange}
+    seen: dict[str, dict[str, tuple[int, int]]] = {each: {} for each in strange}
     mention = re.compile(
         rf"(?P<before>\.\s*|[\"'`])?\b(?P<name>{'|'.join(strange)})\b"
         r"(?P<after>(?:\s|/\*.*?\*/)*\(|\s*:(?!:))?",
@@ -124,42 +150,26 @@ def unknown(calls: Iterable[str], texts: Sequence[str]) -> Iterator[Unknown]:
     )
     for number, text in enumerate(texts):
         for found in mention.finditer(text):
-            seen[found["name"]].add(found, number)
+            seen[found["name"]].setdefault(_use(found), (number, found.start("name")))
     known = sorted({*there, *(name for text in texts for name in _functions(text))})
-    missing = ((name, each.call) for name, each in seen.items())
-    for name, call in islice(((name, call) for name, call in missing if call), MOST_REMARKS):
-        meant = ELSEWHERE.get(name) or _similar(name, known)
-        yield Unknown(name, meant, *call)
+    missing = ((name, call) for name, uses in seen.items() if (call := _call(uses)))
+    for name, call in islice(missing, MOST_REMARKS):
+        yield Unknown(name, ELSEWHERE.get(name) or _similar(name, known), *call)
 
 
-class _Mentions:
-    """How a name is mentioned in texts."""
+def _use(found: re.Match[str]) -> str:
+    """Return how a name is used where it is mentioned."""
+    before, after = found["before"] or "", found["after"] or ""
+    if after.endswith("("):
+        return "call on a value" if before.startswith(".") else "call"
+    return "key" if before or after else "variable"
 
-    def __init__(self) -> None:
-        self._alone: tuple[int, int] | None = None
-        self._of_value: tuple[int, int] | None = None
-        self._is_variable = False
-        self._is_key = False
 
-    def add(self, found: re.Match[str], text: int) -> None:
-        before, after = found["before"] or "", found["after"] or ""
-        place = text, found.start("name")
-        if after.endswith("("):
-            if before.startswith("."):
-                self._of_value = self._of_value or place
-            else:
-                self._alone = self._alone or place
-        elif before or after:
-            self._is_key = True
-        else:
-            self._is_variable = True
-
-    @property
-    def call(self) -> tuple[int, int] | None:
-        """The first call that cannot be one of a function that a value holds."""
-        if self._is_variable:
-            return None
-        return self._alone or (None if self._is_key else self._of_value)
+def _call(uses: Mapping[str, tuple[int, int]]) -> tuple[int, int] | None:
+    """Return the first call that cannot be one of a function that a value holds."""
+    if "variable" in uses:
+        return None
+    return uses.get("call") or (None if "key" in uses else uses.get("call on a value"))
 
 
 def defines(text: str, name: str) -> bool:

@@ -122,17 +122,13 @@ class ScriptFiles:
 
     def _missing(self, path: str) -> Fault:
         assert self.base is not None
-        hint = None
+        hint = ""
         if path.endswith(EXTENSION * 2):
-            hint = f"an import leaves out '{EXTENSION}'"
+            hint = f": an import leaves out '{EXTENSION}'"
         elif os.path.exists(self.base / (path + EXTENSION)):
-            hint = f"did you mean '{path}{EXTENSION}'?"
-        return Fault(
-            "missing-file",
-            f"there is no script file '{path}'" + (f": {hint}" if hint else ""),
-            found=path,
-            expected=BELOW,
-        )
+            hint = f": did you mean '{path}{EXTENSION}'?"
+        message = f"there is no script file '{path}'{hint}"
+        return Fault("missing-file", message, found=path, expected=BELOW)
 
     def _text(self, path: str, octets: bytes) -> str:
         text = decoded(octets)
@@ -173,9 +169,14 @@ class ScriptSource(Tagged):
     """The option that tells; what is wrong with the text is told there."""
 
     @property
+    def file(self) -> str | None:
+        """The file that the script is in; None: it is in the config."""
+        return getattr(self, "path", None)
+
+    @property
     def name(self) -> str:
-        """What the script is called in errors and in the log."""
-        raise NotImplementedError
+        """What the script is called in errors and in the log: as the config names its file."""
+        return "script" if self.file is None else self.file
 
     def text(self, files: ScriptFiles) -> str:
         """Return the script.
@@ -185,16 +186,10 @@ class ScriptSource(Tagged):
         """
         raise NotImplementedError
 
-    @property
-    def file(self) -> str | None:
-        """The file that the script is in; None: it is in the config."""
-        return None
-
     def texts(self, files: ScriptFiles) -> dict[str | None, str]:
         """Return it and its modules by file, after it was compiled."""
         texts: dict[str | None, str] = {self.file: self.text(files)}
-        texts.update(files.texts)
-        return texts
+        return texts | files.texts
 
 
 class InlineScript(ScriptSource, tag="inline", elsewhere="code text"):
@@ -203,11 +198,6 @@ class InlineScript(ScriptSource, tag="inline", elsewhere="code text"):
     key = "code"
 
     code: str = option(ScriptText(), "The script.", elsewhere="script source text")
-
-    @property
-    def name(self) -> str:
-        """What it is called: there is no file to name."""
-        return "script"
 
     def text(self, files: ScriptFiles) -> str:
         """Return the script.
@@ -231,11 +221,6 @@ class ScriptFile(ScriptSource, tag="file", elsewhere="path"):
         elsewhere="file filename name",
     )
 
-    @property
-    def name(self) -> str:
-        """What it is called: as the config names it."""
-        return self.path
-
     def text(self, files: ScriptFiles) -> str:
         """Return the script.
 
@@ -243,11 +228,6 @@ class ScriptFile(ScriptSource, tag="file", elsewhere="path"):
             BuildRefused: the file is not there or cannot be used.
         """
         return files.text(self.path)
-
-    @property
-    def file(self) -> str | None:
-        """The file."""
-        return self.path
 
 
 def as_the_engine_counts(text: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from headrace.compiler.errors import BuildRefused
-from headrace.operators.script.notes import MOST_NOTES
+from headrace.operators.script.host import MOST_NOTES
 from tests.operators.scripted import outcome
 
 # --- 10.1 what a script sees

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 import rhai
 
-from headrace.operators.script.language import FUNCTIONS, KEYWORDS, VERSION
-from headrace.operators.script.names import LENT
+from headrace.operators.script.names import FUNCTIONS, KEYWORDS, LENT, VERSION
 
 NATIVES = Path(__file__).parent.parent.parent / "rhai-python" / "src" / "natives"
 OTHERS = [

@@ -16,7 +16,7 @@ import pytest
 from rhai import Paused, Script, ScriptError
 
 from headrace.operators.script.compiling import LIMITS
-from headrace.operators.script.language import FUNCTIONS
+from headrace.operators.script.names import FUNCTIONS
 
 SHORT, LONG = 4_000, 16_000
 """What grows with the square takes sixteen times as long for the long one."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headrace.operators.script.names import ELSEWHERE, LENT
-from headrace.operators.script.words import FLOATS
+from headrace.operators.script.wording import FLOATS
 from tests.operators.scripted import examined, outcome, script
 
 MESSAGE = {

@@ -13,12 +13,12 @@ import pytest
 from headrace.compiler.jsontext import encode
 from headrace.compiler.lowering.lines import SLICE_SECONDS
 from headrace.compiler.runtime.monitoring import failures
-from headrace.operators.script import host, notes
+from headrace.operators.script import host
 from headrace.operators.script.compiling import LIMITS, OPERATIONS, SECONDS
 from headrace.operators.script.host import ScriptHost
-from headrace.operators.script.language import FUNCTIONS
+from headrace.operators.script.names import FUNCTIONS
 from headrace.operators.script.sources import LARGEST
-from headrace.operators.script.words import KINDS
+from headrace.operators.script.wording import KINDS
 from tests.operators.scripted import examined, outcome
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
@@ -192,7 +192,7 @@ def test_the_limits_are_those_that_hold() -> None:
         "modules": [LIMITS["max_modules"]],
         "different warnings": [host.MOST_WARNINGS],
         "what a run writes to the log": [notes_of_a_run(), failures.MOST_BYTES],
-        "what a script writes to the log": [notes.MOST_NOTES, notes.SECONDS],
+        "what a script writes to the log": [host.MOST_NOTES, host.NOTES_SECONDS],
     }
 
 
