@@ -21,6 +21,7 @@ by the library) is as fast for ten groups in a thousand messages, and three time
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from headrace.compiler.lowering.code import Code
@@ -34,12 +35,7 @@ Need = tuple[str | None, Slot]
 """A slot and the field whose values it counts in; None: every message of the group."""
 
 
-def accumulate(reducer: Reducer, code: Code) -> None:
-    """Write the source of a reducer."""
-    _Accumulation(reducer, code).write()
-
-
-class _Accumulation:
+class Accumulation:
     """The source of one reducer while it is written."""
 
     def __init__(self, reducer: Reducer, code: Code) -> None:
@@ -53,6 +49,7 @@ class _Accumulation:
             if code.may_have_dropped:  # the batch has more messages than get here
                 needs[(None, COUNT)] = None
         self._slots = {need: at for at, need in enumerate(needs, start=len(reducer.group_by))}
+        self._fields = [*dict.fromkeys(field for field, _ in self._slots if field is not None)]
 
     def write(self) -> None:
         """Write all of it."""
@@ -70,11 +67,6 @@ class _Accumulation:
         for field in self._fields:
             self._count_in(field)
         self._return_results()
-
-    @property
-    def _fields(self) -> Iterable[str]:
-        """The fields whose values are taken."""
-        return dict.fromkeys(field for field, _ in self._slots if field is not None)
 
     def _read(self, field: str) -> str:
         return self._code.read(DottedPath(field), optional=self._may_be_missing(field))
@@ -127,13 +119,9 @@ class _Accumulation:
         may_miss = self._may_be_missing(field)
         value = self._read(field)
         check = self._check(field, value)
-        if not may_miss:
-            code.give_up_unless(check or f"{value} is not None")
-            code.line(*self._updates(field, value))
-            return
-        with code.block(f"if {value} is not None:"):
-            if check:
-                code.give_up_unless(check)
+        with code.block(f"if {value} is not None:") if may_miss else nullcontext():
+            if check or not may_miss:
+                code.give_up_unless(check or f"{value} is not None")
             code.line(*self._updates(field, value))
 
     def _check(self, field: str, value: str) -> str | None:

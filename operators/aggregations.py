@@ -8,10 +8,11 @@ value that is null or missing is none.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
 from headrace.compiler.decimals import NUMBERS
@@ -132,34 +133,27 @@ def last(values: Sequence[JsonValue]) -> JsonValue:
     return values[-1] if values else None
 
 
-@numeric
 def total(values: Sequence[Any]) -> int | float:
     """Return the sum, from left to right: an integer of integers, else a double.
 
     Not the built-in one, which adds doubles in another way from Python 3.12 on.
     """
-    result = 0
-    for value in values:
-        result += value
+    result: int | float = reduce(operator.add, values, 0)
     return result
 
 
 @numeric
 def mean(values: Sequence[Any]) -> float:
     """Return the arithmetic mean."""
-    result = 0
-    for value in values:
-        result += value
-    return result / len(values)
+    return total(values) / len(values)
 
 
 @numeric
 def median(values: Sequence[Any]) -> float:
     """Return the value in the middle, or the mean of the two there."""
     ascending, middle = sorted(values), len(values) // 2
-    if len(values) % 2:
-        return float(ascending[middle])
-    return float((ascending[middle - 1] + ascending[middle]) / 2)
+    is_odd = len(values) % 2
+    return float(ascending[middle] if is_odd else (ascending[middle - 1] + ascending[middle]) / 2)
 
 
 @numeric
@@ -174,7 +168,9 @@ def deviation(values: Sequence[Any]) -> float:
 _FINITE = "if {0} - {0} == 0 else None"
 
 FUNCTIONS: Mapping[str, AggregateFunction] = {
-    "sum": AggregateFunction(total, Takes.NUMBERS, (TOTAL,), "{0} " + _FINITE, needs_value=True),
+    "sum": AggregateFunction(
+        numeric(total), Takes.NUMBERS, (TOTAL,), "{0} " + _FINITE, needs_value=True
+    ),
     "avg": AggregateFunction(
         mean, Takes.NUMBERS, (TOTAL, COUNT), "{0} / {1} " + _FINITE, needs_value=True
     ),

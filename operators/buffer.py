@@ -2,25 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 
+from headrace.compiler.buckets import WHOLE
 from headrace.compiler.component.buildcontext import Context, Operator
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Transform
 from headrace.compiler.component.fieldflow import FieldUse, Passing
 from headrace.compiler.component.inputbuffers import Holder
+from headrace.compiler.component.states import no_state
 from headrace.compiler.delivery import Delivery, JsonValue
 from headrace.compiler.lowering.holding import Holding, holding
-from headrace.compiler.schema.fields import Integer
-from headrace.compiler.schema.records import option
-from headrace.compiler.schema.structures import RecordOf
+from headrace.compiler.schema.fields import BucketName, Integer, Text
+from headrace.compiler.schema.records import Record, option
+from headrace.compiler.schema.structures import ListOf, RecordOf
+from headrace.compiler.schema.variants import VariantOf
 from headrace.compiler.text.diagnostics import Codes, Fault
-from headrace.operators.gates import Gate
+from headrace.operators.conditions import Condition, all_hold
+
+Told = Callable[[], None]
 
 CODES: Codes = {
     "no-bound": "Nothing bounds what a buffer holds.",
 }
+
+
+class Gate(Record):
+    """Open while all its conditions hold for what a bucket holds under one key.
+
+    What any pipeline writes under that key is looked at there and then. What has not been written, or
+    has expired, leaves the gate closed; that it expires is seen when the next batch arrives.
+    """
+
+    conditions: tuple[Condition, ...] = option(
+        ListOf(VariantOf(Condition), at_least=1, noun="condition"),
+        "What has to hold, all of it, of the remembered values: their names are the fields.",
+        elsewhere="condition when where",
+    )
+    bucket: str | None = option(
+        BucketName(),
+        "A bucket that the config declares; left out, that of the pipeline.",
+        default=None,
+    )
+    key: str | None = option(
+        Text(),
+        "Key to look under, taken as it stands; left out, what concerns the bucket as a whole.",
+        default=None,
+    )
+
+    def examine(self, context: CheckContext) -> Iterator[Fault]:
+        """Refuse a gate of which nobody says which bucket it looks at."""
+        if self.bucket is None and not context.has_state:
+            expected = "'bucket' in 'until', or 'state' on the pipeline"
+            yield replace(no_state("'until'"), expected=expected)
+
+    def kept(self, ctx: Context) -> tuple[Callable[[], bool], Callable[[Told], Told]]:
+        """Return what tells whether it is open, and what has one told of every write under its key.
+
+        The latter returns what ends that. May refuse; watches nothing yet.
+        """
+        bucket, key = ctx.bucket(self.bucket), WHOLE if self.key is None else self.key
+        holds = all_hold(self.conditions)
+
+        def is_open() -> bool:
+            return holds(bucket.get(key))  # where there is none, every field is missing
+
+        return is_open, partial(bucket.watch, key)
 
 
 class Buffer(Transform, kind="buffer", listed=1, elsewhere="batch batcher hold window"):
@@ -125,13 +174,13 @@ class Buffer(Transform, kind="buffer", listed=1, elsewhere="batch batcher hold w
     def operator(self, ctx: Context) -> Operator:
         """Return the operator that holds."""
         size, limit = self.size, self.limit
-        gate = None if self.until is None else self.until.kept(ctx)
+        is_open, watch = (None, None) if self.until is None else self.until.kept(ctx)
 
         def leaving(held: Holding) -> Iterator[Delivery]:
             while held.count:
                 if size is not None and held.count >= size:
                     yield held.cut(size)
-                elif gate is not None and gate.is_open():
+                elif is_open is not None and is_open():
                     yield held.release()
                 elif held.count >= limit:
                     ctx.warn_once(self._overflow)
@@ -140,15 +189,15 @@ class Buffer(Transform, kind="buffer", listed=1, elsewhere="batch batcher hold w
                     return
 
         def let_go(held: Holding) -> Iterable[Delivery]:
-            return () if gate is None and held.count < limit else leaving(held)
+            return () if is_open is None and held.count < limit else leaving(held)
 
-        operator = holding(let_go, self.seconds, ctx, None if gate is None else gate.watch)
+        operator = holding(let_go, self.seconds, ctx, watch)
         # Through an open gate a batch goes as it came, so it is not divided before.
-        return operator if gate is not None else ctx.in_parts(operator)
+        return operator if watch is not None else ctx.in_parts(operator)
 
     def fills_at(self, ctx: Context) -> int | None:
         """Return how many leave together; while the gate is open, any number."""
-        is_open = self.until is not None and self.until.kept(ctx).is_open()
+        is_open = self.until is not None and self.until.kept(ctx)[0]()
         return None if is_open else self.limit
 
     def reason(self, message: JsonValue, ctx: Context) -> str:

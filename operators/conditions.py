@@ -6,9 +6,10 @@ number.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from headrace.compiler.component.fieldflow import ValueRange
 from headrace.compiler.decimals import NUMBERS
@@ -21,7 +22,12 @@ from headrace.compiler.schema.variants import Tagged
 if TYPE_CHECKING:
     from headrace.compiler.lowering.code import Code
 
-_SIGNS = {"greater_than": ">", "less_than": "<", "equal_to": "=="}
+_COMPARISONS = {
+    "greater_than": (">", operator.gt, "above"),
+    "less_than": ("<", operator.lt, "below"),
+    "equal_to": ("==", operator.eq, "equal"),
+}
+"""As source, as a function, and as the bound of a range that a comparison makes."""
 
 
 class Numeric(Record):
@@ -49,35 +55,28 @@ class Numeric(Record):
     @property
     def matching(self) -> ValueRange:
         """The numbers that match."""
-        if self.operator == "greater_than":
-            return ValueRange(above=self.value)
-        if self.operator == "less_than":
-            return ValueRange(below=self.value)
-        return ValueRange(equal=self.value)
+        known: dict[str, Any] = {_COMPARISONS[self.operator][2]: self.value}
+        return ValueRange(**known)
 
     def matches(self, found: JsonValue) -> bool | None:
         """Return whether a value matches; None when it is no number."""
         if type(found) not in NUMBERS:
             return None
-        if self.operator == "greater_than":
-            return bool(found > self.value)
-        if self.operator == "less_than":
-            return bool(found < self.value)
-        return bool(found == self.value)
+        return bool(_COMPARISONS[self.operator][1](found, self.value))
 
     def source(self, code: Code, found: str, mismatch: str) -> str:
         """Return the condition as source; ``mismatch`` is called for another type and is false.
 
         A boolean compares like 0 or 1. Where neither would pass, types are looked at on the way out only.
         """
-        compared = f"{found} {_SIGNS[self.operator]} {code.constant(self.value, 'value')}"
+        compared = f"{found} {_COMPARISONS[self.operator][0]} {code.constant(self.value, 'value')}"
         if code.is_hopeful and not (self.matches(0) or self.matches(1)):
             return f"{compared} or not {code.is_number(found)} and {mismatch}"
         return f"{compared} if {code.is_number(found)} else {mismatch}"
 
     def test(self, code: Code, found: str) -> str:
         """Return the condition as source that is false, and raises nothing, for another type."""
-        compared = f"{found} {_SIGNS[self.operator]} {code.constant(self.value, 'value')}"
+        compared = f"{found} {_COMPARISONS[self.operator][0]} {code.constant(self.value, 'value')}"
         if self.operator == "equal_to":  # anything can be asked that; rarely is there more to ask
             return f"{compared} and {code.is_number(found)}"
         return f"{code.is_number(found)} and {compared}"

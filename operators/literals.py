@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from headrace.compiler.delivery import JsonValue
+from headrace.compiler.lowering.dottedpaths import DottedPath
 from headrace.compiler.schema.fields import Boolean, MessageField, Number, Text
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.variants import Tagged
+
+if TYPE_CHECKING:
+    from headrace.compiler.lowering.code import Code
 
 
 class Literal(Tagged):
@@ -51,6 +57,12 @@ class _FieldOrConstant:
     def constant(self) -> JsonValue:
         """The constant, if it is one."""
         return getattr(self, "value", None)
+
+    def source(self, code: Code, hint: str, *, optional: bool) -> str:
+        """Return a name for it, or the constant as source; ``hint`` is for its name."""
+        if self.path is None:
+            return code.constant(self.constant, hint)
+        return code.read(DottedPath(self.path), optional=optional)
 
 
 class Operand(_FieldOrConstant, Tagged):

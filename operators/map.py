@@ -16,6 +16,7 @@ from headrace.compiler.schema.records import option
 from headrace.compiler.schema.structures import ListOf
 from headrace.compiler.schema.variants import VariantOf
 from headrace.compiler.text.diagnostics import Codes, Fault
+from headrace.compiler.text.diagnostics import Path as Place
 from headrace.operators.mappings import Drop, Mapping, Writing, present
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Map(
     unchanged, with one warning.
     """
 
-    mappings: tuple[Mapping, ...] = option(
+    mappings: tuple[Writing | Drop, ...] = option(
         ListOf(VariantOf(Mapping), at_least=1, noun="mapping"),
         "What to write, in order.",
         elsewhere="fields mapping rules set",
@@ -80,7 +81,12 @@ class Map(
         """Refuse what cannot be meant: two writers of one field, a write below a scalar."""
         for index, mapping in enumerate(self.mappings):
             if isinstance(mapping, Drop) and self.keep == "mapped":
-                yield _idle_drop(index)
+                yield Fault(
+                    "conflict",
+                    "a drop under 'keep: mapped' drops nothing: only what is mapped is kept",
+                    expected="'keep: all', or no drop",
+                    path=("mappings", index),
+                )
         first: dict[str, int] = {}
         scalars: dict[str, tuple[int, Writing]] = {}
         for index, mapping in self.writings:
@@ -107,25 +113,24 @@ class Map(
                 path for each in self.mappings if isinstance(each, Drop) for path in each.from_
             ],
             keeps=self.keep == "all",
-            asks=self._asked(),
+            asks=(path for _, _, path, _ in self._asked()),
         )
 
     def demands(self) -> Iterator[Demand]:
         """Without them `on_missing` fails the batch; what an earlier mapping may have written apart."""
-        written = Paths()
-        for index, mapping in self.writings if self.on_missing == "error" else ():
-            for path, place in mapping.needs() if mapping.fallback is None else ():
-                if path not in written:
-                    default = "give it a 'default', " if mapping.can_fall_back else ""
-                    remedy = f"{default}set 'on_missing' to null or omit here"
-                    yield Demand(path, ("mappings", index, *place), remedy)
-            written.add(mapping.target)
+        for index, mapping, path, place in self._asked() if self.on_missing == "error" else ():
+            if mapping.needs_all and mapping.fallback is None:
+                default = "give it a 'default', " if mapping.can_fall_back else ""
+                remedy = f"{default}set 'on_missing' to null or omit here"
+                yield Demand(path, ("mappings", index, *place), remedy)
 
-    def _asked(self) -> Iterator[str]:
-        """Yield the sources that no earlier mapping can have written."""
+    def _asked(self) -> Iterator[tuple[int, Writing, str, Place]]:
+        """Yield what is read that no earlier mapping can have written: by which, and where it is spelt."""
         written = Paths()
-        for _, mapping in self.writings:
-            yield from (path for path in mapping.sources if path not in written)
+        for index, mapping in self.writings:
+            for path, place in mapping.reads:
+                if path not in written:
+                    yield index, mapping, path, place
             written.add(mapping.target)
 
     def step(self, ctx: Context) -> Step:
@@ -143,24 +148,16 @@ class Map(
         made: dict[str, Any] = {}
         for index, mapping in enumerate(self.mappings):
             try:
-                message, made = self._applied(mapping, message, made, ctx)
+                if isinstance(mapping, Drop):
+                    message = mapping.without(message)
+                elif (value := self._value(mapping, message, ctx)) is not MISSING:
+                    target = DottedPath(mapping.target)
+                    message = target.write(message, value)
+                    if self.keep == "mapped":
+                        made = target.write(made, value)
             except (BatchFailed, ScalarInTheWay) as cause:
                 raise BatchFailed(f"mapping {index} ('{mapping.tag}'): {cause}") from cause
         return made if self.keep == "mapped" else message
-
-    def _applied(
-        self, mapping: Mapping, message: dict[str, Any], made: dict[str, Any], ctx: Context
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the message after one mapping, and what is made of it if only that is kept."""
-        if isinstance(mapping, Drop):
-            return mapping.without(message), made
-        assert isinstance(mapping, Writing)
-        value = self._value(mapping, message, ctx)
-        if value is MISSING:
-            return message, made
-        target = DottedPath(mapping.target)
-        message = target.write(message, value)
-        return message, target.write(made, value) if self.keep == "mapped" else made
 
     def _value(self, mapping: Writing, message: JsonValue, ctx: Context) -> JsonValue | Missing:
         value = mapping.value(message, ctx)
@@ -179,7 +176,7 @@ class Map(
         for mapping, is_seen in zip(self.mappings, self._seen(), strict=True):
             if isinstance(mapping, Writing):
                 kept.append(self._write(mapping, code, ctx, is_seen=is_seen))
-            elif isinstance(mapping, Drop):
+            else:
                 for path in mapping.from_:
                     code.remove(DottedPath(path))
         if self.keep == "mapped":
@@ -247,15 +244,6 @@ def _display(values: dict[tuple[str, ...], str]) -> str:
         below.setdefault(segments[0], {})[segments[1:]] = value
     members = (f"{key!r}: {inner.get(()) or _display(inner)}" for key, inner in below.items())
     return "{" + ", ".join(members) + "}"
-
-
-def _idle_drop(index: int) -> Fault:
-    return Fault(
-        "conflict",
-        "a drop under 'keep: mapped' drops nothing: only what is mapped is kept",
-        expected="'keep: all', or no drop",
-        path=("mappings", index),
-    )
 
 
 def _written_twice(index: int, mapping: Writing, by: int) -> Fault:

@@ -64,9 +64,9 @@ def converted(value: JsonValue, to: str, field: str, *by: Decoding) -> JsonValue
 class Formula:
     """A mapping as source: the value of ``expression``, where none of ``names`` is None.
 
-    The plain form has to speak where ``guard`` does not hold, and where ``within`` says that the
-    result is out of bounds; where some names are None and others not, also where ``apart`` does not
-    hold, which looks at each by itself. ``raises_on_none`` says that nobody has to look at the names
+    The plain form has to speak where ``guard`` does not hold, and where ``within`` does not hold for the
+    result, which is ``{0}`` there; where some names are None and others not, also where ``apart`` does
+    not hold, which looks at each by itself. ``raises_on_none`` says that nobody has to look at the names
     first.
     """
 
@@ -75,7 +75,7 @@ class Formula:
     guard: str = ""
     apart: str = ""
     raises_on_none: bool = False
-    within: Callable[[str], str] | None = None
+    within: str = ""
 
     @property
     def there(self) -> str:
@@ -94,8 +94,8 @@ class Formula:
         if self.expression.isidentifier():
             return self.expression
         value = code.let(self.expression, "value")
-        if self.within is not None:
-            code.give_up_unless(self.within(value))
+        if self.within:
+            code.give_up_unless(self.within.format(value))
         if self.guard:
             code.know(code.is_number(value))  # calculated from numbers
         return value
@@ -123,19 +123,15 @@ class Formula:
             code.give_up_unless(f"{self.guard} or {self.absent}")
         known = code.constant(otherwise, "default")
         value = code.let(f"{self.expression} if {self.there} else {known}", "value")
-        if self.within is not None:
-            code.give_up_unless(f"{self.absent} or {self.within(value)}")
+        if self.within:
+            code.give_up_unless(f"{self.absent} or {self.within.format(value)}")
         return value
 
 
-def _in_range(name: str) -> str:
-    """Return the test that a number is finite: quicker than any other, and not a number fails it."""
-    return f"-{_LARGEST} <= {name} <= {_LARGEST}"
-
-
-def _is_short(name: str) -> str:
-    """Return the test that a string has not grown beyond what a message may be."""
-    return f"len({name}) <= {_LONGEST}"
+_IN_RANGE = f"-{_LARGEST} <= {{0}} <= {_LARGEST}"
+"""The test that a number is finite: quicker than any other, and not a number fails it."""
+_IS_SHORT = f"len({{0}}) <= {_LONGEST}"
+"""The test that a string has not grown beyond what a message may be."""
 
 
 class Mapping(Tagged):
@@ -148,10 +144,18 @@ class Writing(Mapping):
     is_never_object: ClassVar[bool] = False
     """Whether what it writes surely is no object, so that nothing can be written below it."""
 
+    needs_all: ClassVar[bool] = True
+    """Whether it has no value where one of the fields that it reads is missing."""
+
+    @property
+    def reads(self) -> Sequence[tuple[str, Place]]:
+        """The paths it reads, each with where it is spelt."""
+        return ()
+
     @property
     def sources(self) -> Sequence[str]:
         """The paths it reads."""
-        return ()
+        return [path for path, _ in self.reads]
 
     @property
     def target(self) -> str:
@@ -168,10 +172,6 @@ class Writing(Mapping):
         """Whether it has an option for that."""
         return hasattr(self, "default")
 
-    def needs(self) -> Iterator[tuple[str, Place]]:
-        """Yield the paths without any one of which it has no value, each with where it is spelt."""
-        yield from ()
-
     def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
         """Return what it writes for one message, or `MISSING`.
 
@@ -184,7 +184,19 @@ class Writing(Mapping):
         raise NotImplementedError
 
 
-class Copy(Writing, tag="copy", elsewhere="alias field get move rename select"):
+class OfField(Writing):
+    """A mapping that reads one field."""
+
+    if TYPE_CHECKING:  # at run time it is an option of each variant
+        from_: str
+
+    @property
+    def reads(self) -> Sequence[tuple[str, Place]]:
+        """The one field."""
+        return [(self.from_, ("from",))]
+
+
+class Copy(OfField, tag="copy", elsewhere="alias field get move rename select"):
     """Copies a field."""
 
     from_: str = option(MessageField(), "Field to copy.", elsewhere="field key path source")
@@ -197,15 +209,6 @@ class Copy(Writing, tag="copy", elsewhere="alias field get move rename select"):
     default: Literal | None = option(
         VariantOf(Literal), "Written when the field is missing.", default=None
     )
-
-    @property
-    def sources(self) -> Sequence[str]:
-        """The one field."""
-        return (self.from_,)
-
-    def needs(self) -> Iterator[tuple[str, Place]]:
-        """Yield the one field."""
-        yield self.from_, ("from",)
 
     def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
         """Return the field."""
@@ -253,10 +256,12 @@ class Coalesce(Writing, tag="coalesce", elsewhere="fallback first first_of"):
         VariantOf(Literal), "Written when none of the fields is there.", default=None
     )
 
+    needs_all = False
+
     @property
-    def sources(self) -> Sequence[str]:
+    def reads(self) -> Sequence[tuple[str, Place]]:
         """All of them."""
-        return self.from_
+        return [(path, ("from", index)) for index, path in enumerate(self.from_)]
 
     def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
         """Return the first that is there."""
@@ -271,7 +276,7 @@ class Coalesce(Writing, tag="coalesce", elsewhere="fallback first first_of"):
         return Formula(name, [name])
 
 
-class Cast(Writing, tag="cast", elsewhere="convert parse to_type"):
+class Cast(OfField, tag="cast", elsewhere="convert parse to_type"):
     """Converts a field; a value that will not convert fails the batch."""
 
     from_: str = option(MessageField(), "Field to convert.", elsewhere="field key path source")
@@ -294,15 +299,6 @@ class Cast(Writing, tag="cast", elsewhere="convert parse to_type"):
     def is_never_object(self) -> bool:  # type: ignore[override]  # depends on the type
         """Only JSON text can hold an object."""
         return self.to != "json"
-
-    @property
-    def sources(self) -> Sequence[str]:
-        """The one field."""
-        return (self.from_,)
-
-    def needs(self) -> Iterator[tuple[str, Place]]:
-        """Yield the one field."""
-        yield self.from_, ("from",)
 
     def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
         """Return the field, converted."""
@@ -342,15 +338,10 @@ class Concat(Writing, tag="concat", elsewhere="format interpolate join template"
     )
 
     @property
-    def sources(self) -> Sequence[str]:
+    def reads(self) -> Sequence[tuple[str, Place]]:
         """The fields among the parts."""
-        return [part.path for part in self.parts if part.path is not None]
-
-    def needs(self) -> Iterator[tuple[str, Place]]:
-        """Yield the fields among the parts."""
-        for index, part in enumerate(self.parts):
-            if part.path is not None:
-                yield part.path, ("parts", index, "field")
+        parts = enumerate(self.parts)
+        return [(part.path, ("parts", at, "field")) for at, part in parts if part.path is not None]
 
     def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
         """Return the parts, joined."""
@@ -369,20 +360,16 @@ class Concat(Writing, tag="concat", elsewhere="format interpolate join template"
 
     def source(self, code: Code, ctx: Context, *, optional: bool) -> Formula:
         """Add strings up; anything else has to become one first."""
-        names, pieces, text = [], [], code.constant(CASTS["text"], "text")
-        for part in self.parts:
-            if part.path is None:
-                pieces.append(code.constant(part.constant, "part"))
-            else:
-                name = code.read(Path(part.path), optional=optional)
-                names.append(name)
-                pieces.append(f"({name} if {name}.__class__ is str else {text}({name}))")
-        apart = ""
+        text, apart = code.constant(CASTS["text"], "text"), ""
+        parts = [(each.source(code, "part", optional=optional), each.path) for each in self.parts]
+        names = [name for name, path in parts if path is not None]
         if len(different := [*dict.fromkeys(names)]) > 1:
             apart = f"{code.constant(_are_texts, 'are_texts')}({', '.join(different)})"
-        return Formula(
-            " + ".join(pieces), names, apart=apart, raises_on_none=True, within=_is_short
+        joined = " + ".join(
+            name if path is None else f"({name} if {name}.__class__ is str else {text}({name}))"
+            for name, path in parts
         )
+        return Formula(joined, names, apart=apart, raises_on_none=True, within=_IS_SHORT)
 
 
 def _are_texts(*values: JsonValue) -> bool:
@@ -445,24 +432,20 @@ class Arithmetic(
             )
 
     @property
-    def sources(self) -> Sequence[str]:
+    def reads(self) -> Sequence[tuple[str, Place]]:
         """The fields among the operands."""
-        return [side.path for side in (self.left, self.right) if side.path is not None]
-
-    def needs(self) -> Iterator[tuple[str, Place]]:
-        """Yield the fields among the operands."""
-        for name, side in (("left", self.left), ("right", self.right)):
-            if side.path is not None:
-                yield side.path, (name, "field")
+        sides = (("left", self.left), ("right", self.right))
+        return [(side.path, (key, "field")) for key, side in sides if side.path is not None]
 
     def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
         """Return the result."""
-        left, right = (
-            side.constant if side.path is None else present(side.path, message)
-            for side in (self.left, self.right)
-        )
-        self._check(self.left, left)
-        self._check(self.right, right)
+        sides = (self.left, self.right)
+        left, right = values = [
+            side.constant if side.path is None else present(side.path, message) for side in sides
+        ]
+        for side, value in zip(sides, values, strict=True):
+            if value is not MISSING and type(value) not in NUMBERS:
+                raise BatchFailed(f"field '{side.path}' is {json_type(value)}: expected a number")
         if left is MISSING or right is MISSING:
             return MISSING
         if self.operator == "divide" and not right:
@@ -472,22 +455,19 @@ class Arithmetic(
         except OverflowError:  # an integer that no double holds, where one is needed
             result = math.inf
         if type(result) is float and not math.isfinite(result):
-            sides = " and ".join(map(_named, (self.left, self.right)))
-            raise BatchFailed(f"{self.operator} of {sides} leaves the range of doubles")
-        if type(result) is int and not self._stays_in_range and abs(result) >= _TOO_LARGE:
-            sides = " and ".join(map(_named, (self.left, self.right)))
-            raise BatchFailed(f"{self.operator} of {sides} has more than {_DIGITS:,} digits")
-        return result
+            wrong = "leaves the range of doubles"
+        elif type(result) is int and not self._stays_in_range and abs(result) >= _TOO_LARGE:
+            wrong = f"has more than {_DIGITS:,} digits"
+        else:
+            return result
+        named = (str(each.constant) if each.path is None else f"'{each.path}'" for each in sides)
+        raise BatchFailed(f"{self.operator} of {' and '.join(named)} {wrong}")
 
     def source(self, code: Code, ctx: Context, *, optional: bool) -> Formula:
         """Calculate; whatever is unusual is left to the plain form."""
-        names, sides = [], []
-        for side in (self.left, self.right):
-            if side.path is None:
-                sides.append(code.constant(side.constant, "operand"))
-            else:
-                names.append(code.read(Path(side.path), optional=optional))
-                sides.append(names[-1])
+        operands = (self.left, self.right)
+        sides = [each.source(code, "operand", optional=optional) for each in operands]
+        names = [name for name, each in zip(sides, operands, strict=True) if each.path is not None]
         different = [*dict.fromkeys(names)]
         apart = [f"({code.is_number(name)} or {name} is None)" for name in different]
         return Formula(
@@ -496,7 +476,7 @@ class Arithmetic(
             guard=" and ".join(map(code.is_number, different)),
             apart=" and ".join(apart) if len(different) > 1 else "",
             raises_on_none=True,
-            within=None if self._stays_in_range else _in_range,
+            within="" if self._stays_in_range else _IN_RANGE,
         )
 
     @property
@@ -507,21 +487,13 @@ class Arithmetic(
         known = left if right is None else right
         if known is None:
             return False
-        if self.operator in ("add", "subtract"):
-            return abs(known) < _NEVER_TIPS
-        if self.operator == "multiply":
-            return abs(known) <= 1
-        return right is not None and abs(right) >= 1
-
-    @staticmethod
-    def _check(side: Operand, value: JsonValue | Missing) -> None:
-        if value is not MISSING and type(value) not in NUMBERS:
-            raise BatchFailed(f"field '{side.path}' is {json_type(value)}: expected a number")
-
-
-def _named(side: Operand) -> str:
-    """Return what an error calls a side: a field by its name, a constant by itself."""
-    return str(side.constant) if side.path is None else f"'{side.path}'"
+        match self.operator:
+            case "add" | "subtract":
+                return abs(known) < _NEVER_TIPS
+            case "multiply":
+                return abs(known) <= 1
+            case _:
+                return right is not None and abs(right) >= 1
 
 
 class Drop(Mapping, tag="drop", elsewhere="del delete exclude remove unset"):

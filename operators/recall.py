@@ -17,7 +17,7 @@ from headrace.compiler.lowering.dottedpaths import DottedPath
 from headrace.compiler.schema.fields import Choice, Name
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.structures import ListOf
-from headrace.compiler.text.diagnostics import Fault, shown
+from headrace.compiler.text.diagnostics import Fault, repeated, shown
 from headrace.operators.statekey import MessageKey
 
 if TYPE_CHECKING:
@@ -62,16 +62,8 @@ class Recall(PerMessage, kind="recall", listed=7, elsewhere="enrich get load loo
 
     def rules(self) -> Iterator[Fault]:
         """Refuse to write one field twice."""
-        first: dict[str, int] = {}
-        for index, name in enumerate(self.recall):
-            if first.setdefault(name, index) != index:
-                yield Fault(
-                    "duplicate",
-                    f"'{name}' is recalled by recall[{first[name]}] already",
-                    found=name,
-                    expected="each name once",
-                    path=("recall", index),
-                )
+        names = ((name, ("recall", index)) for index, name in enumerate(self.recall))
+        return repeated(names, done="recalled", expected="each name once")
 
     def examine(self, context: CheckContext) -> Iterator[Fault]:
         """Refuse to recall where there is no bucket."""
@@ -129,7 +121,11 @@ class Recall(PerMessage, kind="recall", listed=7, elsewhere="enrich get load loo
         """Write where the values are, and that they are written; faults are left to the plain form."""
         values = self._values(MessageKey.in_pipeline(ctx), code, ctx.bucket())
         for name in self.recall:
-            _write(name, self._value(name, values, code), code)
+            value = self._value(name, values, code)
+            if "." in name:  # a key of the top level: a path with a dot would lead elsewhere
+                code.replace(f"{{**{code.message}, {name!r}: {value}}}")
+            else:
+                code.write(DottedPath(name), value)
 
     def _values(self, key: MessageKey, code: Code, bucket: Bucket) -> str:
         """Write what is remembered of a message, and what becomes of one of which nothing is."""
@@ -170,14 +166,6 @@ def _remembered(key: str | None, bucket: Bucket, cutoff: float) -> Mapping[str, 
     """Return what is remembered under a key."""
     entry = None if key is None else bucket.entries.get(key)
     return EMPTY if entry is None or entry.at <= cutoff else entry.values
-
-
-def _write(name: str, value: str, code: Code) -> None:
-    """Write a key of the top level: a path with a dot would lead elsewhere."""
-    if "." in name:
-        code.replace(f"{{**{code.message}, {name!r}: {value}}}")
-    else:
-        code.write(DottedPath(name), value)
 
 
 def _unknown(absent: Sequence[str], key: MessageKey, under: str | None) -> str:

@@ -16,8 +16,8 @@ from headrace.compiler.lowering.dottedpaths import DottedPath as At
 from headrace.compiler.schema.fields import Choice, MessageField, Name
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import ListOf, RecordOf
-from headrace.compiler.text.diagnostics import Codes, Fault, Severity
-from headrace.operators.accumulation import accumulate
+from headrace.compiler.text.diagnostics import Codes, Fault, Severity, repeated
+from headrace.operators.accumulation import Accumulation
 from headrace.operators.aggregations import FUNCTIONS, OTHER_NAMES, AggregateFunction, exact
 
 if TYPE_CHECKING:
@@ -133,15 +133,9 @@ class Reducer(
 
     def rules(self) -> Iterator[Fault]:
         """Refuse two values under one name."""
-        taken: dict[str, str] = {}
-        for index, path in enumerate(self.group_by):
-            if path in taken:
-                yield _twice(path, taken[path], ("group_by", index))
-            taken.setdefault(path, f"group_by[{index}]")
-        for index, each in enumerate(self.aggregations):
-            if each.as_ in taken:
-                yield _twice(each.as_, taken[each.as_], ("aggregations", index, "as"))
-            taken.setdefault(each.as_, f"aggregations[{index}]")
+        groups = ((path, ("group_by", n)) for n, path in enumerate(self.group_by))
+        values = ((each.as_, ("aggregations", n, "as")) for n, each in enumerate(self.aggregations))
+        return repeated((*groups, *values))
 
     def oddities(self, before: Passing) -> Iterator[Fault]:
         """Warn where every batch is one message."""
@@ -187,7 +181,7 @@ class Reducer(
 
     def generate(self, code: Code, ctx: Context) -> None:
         """Write how a message is counted in."""
-        accumulate(self, code)
+        Accumulation(self, code).write()
 
     def reduce(self, batch: Batch) -> list[Batch]:
         """Return one batch with a message per group: slow and exact.
@@ -251,13 +245,3 @@ def present(at: At, message: JsonValue) -> JsonValue:
     """Return the value at a path, or None where it is null or missing: to a reducer the same."""
     value = at.read(message)
     return None if value is MISSING else value
-
-
-def _twice(name: str, by: str, path: tuple[str | int, ...]) -> Fault:
-    return Fault(
-        "duplicate",
-        f"'{name}' is written by {by} already",
-        found=name,
-        expected="a name of its own",
-        path=path,
-    )

@@ -21,7 +21,7 @@ from headrace.compiler.schema.fields import MessageField, Name
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import ListOf, RecordOf
 from headrace.compiler.schema.variants import VariantOf
-from headrace.compiler.text.diagnostics import Fault
+from headrace.compiler.text.diagnostics import Fault, repeated
 from headrace.operators.conditions import Condition, all_hold, where_all_hold
 from headrace.operators.statekey import MessageKey
 
@@ -82,16 +82,7 @@ class Remember(Fusible, kind="remember", listed=6, elsewhere="cache put save sto
 
     def rules(self) -> Iterator[Fault]:
         """Refuse two values under one name."""
-        first: dict[str, int] = {}
-        for index, each in enumerate(self.remember):
-            if first.setdefault(each.as_, index) != index:
-                yield Fault(
-                    "duplicate",
-                    f"'{each.as_}' is written by remember[{first[each.as_]}] already",
-                    found=each.as_,
-                    expected="a name of its own",
-                    path=("remember", index, "as"),
-                )
+        return repeated((each.as_, ("remember", n, "as")) for n, each in enumerate(self.remember))
 
     def examine(self, context: CheckContext) -> Iterator[Fault]:
         """Refuse to remember where there is no bucket."""

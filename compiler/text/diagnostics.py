@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import PurePath as FilePath
 from typing import Any
@@ -117,6 +117,20 @@ class Fault:
     severity: Severity = Severity.ERROR
     spot: Spot | None = None
     is_confidential: bool = False
+
+
+def repeated(
+    names: Iterable[tuple[str, Path]],
+    *,
+    done: str = "written",
+    expected: str = "a name of its own",
+) -> Iterator[Fault]:
+    """Refuse each name that is there twice; it comes with where it stands: ``("remember", 0, "as")``."""
+    first: dict[str, Path] = {}
+    for name, path in names:
+        if first.setdefault(name, path) != path:
+            message = f"'{name}' is {done} by {path_text(first[name][:2])} already"
+            yield Fault("duplicate", message, found=name, expected=expected, path=path)
 
 
 def diagnosed(

@@ -1,11 +1,9 @@
 """A reducer as the tests write it."""
 
-from functools import partial
-
 from hypothesis import strategies as st
 
 from headrace.compiler.lowering.code import fuse
-from headrace.operators.accumulation import accumulate
+from headrace.operators.accumulation import Accumulation
 from headrace.operators.aggregations import FUNCTIONS
 from headrace.operators.reducer import Reducer
 from tests.doubles import StubContext
@@ -22,7 +20,7 @@ def reducer(*aggregations, **options):
 
 def generated(reducer):
     """Return the generated form alone: it raises where it leaves a batch to the plain one."""
-    return fuse([partial(accumulate, reducer)], "p1 transforms[0]").loop
+    return fuse([lambda code: Accumulation(reducer, code).write()], "p1 transforms[0]").loop
 
 
 def reduced(reducer, batch):
