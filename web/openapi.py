@@ -16,7 +16,7 @@ from headrace.compiler.config.connectionsfile import Filing
 from headrace.compiler.describe.schema import OPENAPI, Schema, component_schemas
 from headrace.compiler.schema.records import Record
 from headrace.web import ignoring
-from headrace.web.auth import cookies
+from headrace.web.auth import sessions
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import JSON, Answer, Endpoint, Query, refusals
 from headrace.web.endpoints import ENDPOINTS
@@ -25,7 +25,7 @@ from headrace.web.shapes import Shapes, one_of
 
 SECURITY_SCHEMES: dict[str, Schema] = {
     "basicAuth": {"type": "http", "scheme": "basic"},
-    "cookieAuth": {"type": "apiKey", "in": "cookie", "name": cookies.NAME},
+    "cookieAuth": {"type": "apiKey", "in": "cookie", "name": sessions.COOKIE},
     "bearerAuth": {"type": "http", "scheme": "bearer"},
 }
 

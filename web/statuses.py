@@ -26,8 +26,8 @@ from headrace.compiler.runtime.revert.reverting import NotReverted, RevertedInPa
 from headrace.compiler.runtime.sampling import TooManySamples
 from headrace.web.apierror import api_error
 from headrace.web.auth.access import Forbidden, FromElsewhere, NotSignedIn
+from headrace.web.auth.credentials import TokenRefused, WrongPassword
 from headrace.web.auth.passwords import Crowded
-from headrace.web.auth.verified import TokenRefused, WrongPassword
 from headrace.web.bodies import MalformedBody, WrongBody
 from headrace.web.files.filing import FilesExist, LayoutTaken
 from headrace.web.files.targets import NotAFileName

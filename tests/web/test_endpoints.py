@@ -21,7 +21,7 @@ from headrace.web.app import Application
 from headrace.web.auth import passwords
 from headrace.web.auth.access import Access, Caller
 from headrace.web.auth.accountauth import Authentication
-from headrace.web.auth.verified import Verified
+from headrace.web.auth.credentials import Verified
 from headrace.web.endpoint import Endpoint
 from headrace.web.endpoints import ENDPOINTS
 from headrace.web.files.reading import Files

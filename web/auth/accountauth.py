@@ -6,10 +6,14 @@
 
 The first that lets somebody in counts. What changes something and is let in by the cookie alone has to
 be what no page of another site can send.
+
+Who is turned away is logged (`RefusalLog`): where from and why, with no name, no password, no token.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
@@ -17,19 +21,53 @@ from typing import Any
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import Headers
-from headrace.web.auth.access import NOBODY, READING, Caller, FromElsewhere, TurnedAway
-from headrace.web.auth.accounts import MOST_KNOWN, Accounts, BasicHeaders
-from headrace.web.auth.cookies import Cookies, session_ids
-from headrace.web.auth.origin import refuse_foreign, refuse_forgeable
-from headrace.web.auth.refusallog import RefusalLog
-from headrace.web.auth.sessions import Sessions
-from headrace.web.auth.verified import (
+from headrace.compiler.schema.secrets import Secrets
+from headrace.web.auth.access import (
+    NOBODY,
+    Authenticator,
+    Caller,
+    FromElsewhere,
+    OpenAccess,
+    TurnedAway,
+)
+from headrace.web.auth.accounts import Accounts, BasicHeaders
+from headrace.web.auth.credentials import (
+    MOST_KNOWN,
     SeveralCredentials,
     TokenRefused,
     TokenVerifier,
     Verified,
     WrongPassword,
 )
+from headrace.web.auth.origin import refuse_foreign, refuse_forgeable
+from headrace.web.auth.sessions import Cookies, Sessions, session_ids
+from headrace.web.auth.settingsfile import JwtAuth, NoAuth, ServerSettings
+
+QUIET_SECONDS = 1.0
+
+log = logging.getLogger("headrace.web")
+
+
+async def opened(settings: ServerSettings, secrets: Secrets, clock: Clock) -> Authenticator:
+    """Return the authenticator that settings ask for; they were found to be right.
+
+    Raises:
+        HeadraceError: the keys of the identity provider are not to be had.
+    """
+    if isinstance(settings.auth, NoAuth):
+        return OpenAccess()
+    tokens: TokenVerifier | None = None
+    if isinstance(settings.auth, JwtAuth):
+        from headrace.web.auth.tokens import fetched_tokens  # which no other server needs
+
+        tokens = await fetched_tokens(settings.auth, clock)
+    return Authentication(
+        clock,
+        Accounts.of(settings.auth.accounts, secrets),
+        Sessions(clock, settings.session.idle_secs),
+        tokens=tokens,
+        cookies=Cookies(settings.session.same_site),
+    )
 
 
 class Authentication:
@@ -65,8 +103,11 @@ class Authentication:
             caller = self._by_cookie(scope["headers"])
             if caller is None:
                 return await self._by_header(scope)
-            if scope["method"] not in READING:
-                await self._refuse_forged(scope)
+            try:
+                refuse_forgeable(scope)
+            except FromElsewhere:  # unless a header besides the cookie lets it in
+                if not (await self._by_header(scope)).access:
+                    raise
             return caller
         except TurnedAway as cause:
             self._refusals.add(scope, cause)
@@ -96,10 +137,8 @@ class Authentication:
             self.sessions.drop(id)
 
     def _by_cookie(self, headers: Headers) -> Caller | None:
-        for id in session_ids(headers):
-            if (caller := self.sessions.find(id)) is not None:
-                return caller
-        return None
+        found = map(self.sessions.find, session_ids(headers))
+        return next((caller for caller in found if caller is not None), None)
 
     async def _by_header(self, scope: Mapping[str, Any]) -> Caller:
         """Return whom the `Authorization` header lets in. Several of them let nobody in.
@@ -114,24 +153,19 @@ class Authentication:
                 word, _, credentials = value.partition(b" ")
                 scheme = word.lower()
                 if scheme == b"basic":
-                    return self._basic.known(credentials) or await self._by_password(credentials)
+                    if (caller := await self._basic.caller(credentials.strip())) is None:
+                        raise WrongPassword
+                    return caller
                 if scheme == b"bearer":
-                    known = self.tokens and self.tokens.known(credentials)
-                    return self._bearer(known or await self._verified(credentials))
+                    if self.tokens is None:
+                        raise TokenRefused(why="this server takes none")
+                    verified = self.tokens.known(credentials) or await self.tokens.verify(
+                        credentials.strip().decode("latin-1")
+                    )
+                    return self._bearer(verified)
         except (SeveralCredentials, TokenRefused, WrongPassword) as cause:
             self._refusals.add(scope, cause)
         return NOBODY
-
-    async def _by_password(self, credentials: bytes) -> Caller:
-        caller = await self._basic.caller(credentials.strip())
-        if caller is None:
-            raise WrongPassword
-        return caller
-
-    async def _verified(self, credentials: bytes) -> Verified:
-        if self.tokens is None:
-            raise TokenRefused(why="this server takes none")
-        return await self.tokens.verify(credentials.strip().decode("latin-1"))
 
     def _caller_of(self, verified: Verified) -> Caller:
         async def ended() -> None:
@@ -139,14 +173,45 @@ class Authentication:
 
         return Caller(verified.access, verified.username, ended)
 
-    async def _refuse_forged(self, scope: Mapping[str, Any]) -> None:
-        """Refuse what another site may have sent, unless a header besides the cookie lets it in.
 
-        Raises:
-            FromElsewhere: see `refuse_forgeable`.
-        """
-        try:
-            refuse_forgeable(scope)
-        except FromElsewhere:
-            if not (await self._by_header(scope)).access:
-                raise
+class RefusalLog:
+    """Logs who was turned away."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._quiet: asyncio.TimerHandle | None = None
+        self._untold = 0
+        self._last = ""
+
+    def add(self, scope: Mapping[str, Any], cause: TurnedAway) -> None:
+        """Tell of a request (an ASGI scope) that was turned away, now or soon."""
+        peer = scope.get("client")
+        said = f"{peer[0] if peer else 'an unknown address'}: {cause.reason}"
+        if self._quiet is None:
+            log.warning("a sign-in was refused, from %s", said)
+            self._be_quiet()
+        else:
+            self._untold += 1
+            self._last = said
+
+    def close(self) -> None:
+        """Tell what is left to tell."""
+        if self._quiet is not None:
+            self._quiet.cancel()
+            self._tell_others()
+
+    def _be_quiet(self) -> None:
+        self._quiet = self._clock.call_later(QUIET_SECONDS, self._over)
+
+    def _over(self) -> None:
+        if self._tell_others():
+            self._be_quiet()
+
+    def _tell_others(self) -> bool:
+        """Tell of those that nothing was told of; return whether there were any."""
+        count, self._untold, self._quiet = self._untold, 0, None
+        if count == 1:
+            log.warning("one more sign-in was refused, from %s", self._last)
+        elif count:
+            log.warning("%d more sign-ins were refused, the last from %s", count, self._last)
+        return count > 0

@@ -15,17 +15,15 @@ from base64 import b64decode
 from binascii import Error as NotBase64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Self
 
 from headrace.compiler.schema.secrets import Secrets
 from headrace.web.auth.access import Access, Caller
+from headrace.web.auth.credentials import KeyedDigest, KnownCredentials
 from headrace.web.auth.passwords import MOST_PASSWORD, Verifying, nobodys
 from headrace.web.auth.settingsfile import Account
 
 MOST_NAME = 1000
-MOST_KNOWN = 1000
-"""Credentials that need not be verified once more: a client sends the same one with every request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +40,7 @@ class Accounts:
 
     def __init__(self, accounts: Mapping[str, tuple[Access, str, bool]]) -> None:
         """Take role, password and whether that is a hash, by name."""
-        self._key = secrets.token_bytes(32)
+        self._digests = KeyedDigest()
         self._holders = {
             name: self._holder(Caller(access, name), password, is_hash=is_hash)
             for name, (access, password, is_hash) in accounts.items()
@@ -74,37 +72,29 @@ class Accounts:
         if len(username) > MOST_NAME or len(password) > MOST_PASSWORD:
             return None
         holder = self._holders.get(username, self._nobody)
-        is_right = hmac.compare_digest(holder.digest, self._digest(password.encode()))
+        is_right = hmac.compare_digest(holder.digest, self._digests.digest(password.encode()))
         if self._nobodys is not None:
             is_right |= await self._verifying.is_of(password, holder.hash or self._nobodys)
         return holder.caller if is_right else None
 
     def _holder(self, caller: Caller, password: str, *, is_hash: bool) -> AccountHolder:
         # Nothing has a random digest.
-        digest = secrets.token_bytes(32) if is_hash else self._digest(password.encode())
+        digest = secrets.token_bytes(32) if is_hash else self._digests.digest(password.encode())
         return AccountHolder(caller, digest, (password or None) if is_hash else None)
-
-    def _digest(self, octets: bytes) -> bytes:
-        return blake2b(octets, key=self._key, digest_size=32).digest()
 
 
 class BasicHeaders:
     """Whom the `Authorization` headers of HTTP Basic let in.
 
     One that was right is known again by a keyed digest, so that only its first request costs a hash.
-    Requests that bring the same one meanwhile wait for that. Accounts never change, so nothing of it
-    ever gets old.
+    Requests that bring the same one meanwhile wait for that. Accounts never change, so nothing of it ever
+    gets old.
     """
 
     def __init__(self, accounts: Accounts) -> None:
         self._accounts = accounts
-        self._key = secrets.token_bytes(32)
-        self._known: dict[bytes, Caller] = {}
+        self._known = KnownCredentials[Caller]()
         self._verifying: dict[bytes, asyncio.Task[Caller | None]] = {}
-
-    def known(self, credentials: bytes) -> Caller | None:
-        """Return whom what follows the word `Basic` has let in before, None if it has not."""
-        return self._known.get(self._digest(credentials))
 
     async def caller(self, credentials: bytes) -> Caller | None:
         """Return whom what follows the word `Basic` lets in, None for nobody.
@@ -112,7 +102,7 @@ class BasicHeaders:
         Raises:
             Crowded: too many wait for the same.
         """
-        digest = self._digest(credentials)
+        digest = self._known.digest(credentials)
         if (caller := self._known.get(digest)) is not None:
             return caller
         task = self._verifying.get(digest)
@@ -128,13 +118,8 @@ class BasicHeaders:
         finally:
             del self._verifying[digest]
         if caller is not None:
-            if len(self._known) >= MOST_KNOWN:
-                del self._known[next(iter(self._known))]
-            self._known[digest] = caller
+            self._known.add(digest, caller)
         return caller
-
-    def _digest(self, credentials: bytes) -> bytes:
-        return blake2b(credentials, key=self._key, digest_size=32).digest()
 
 
 def decoded(credentials: bytes) -> tuple[str, str] | None:

@@ -1,14 +1,26 @@
-"""What is posted to sign in. What it holds is shown nowhere: no error, no repr, no line of the log."""
+"""What is given to prove something: posted to sign in, found to be right or wrong, known again.
+
+What it holds is shown nowhere: no error, no repr, no line of the log.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import secrets
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Protocol, TypeVar
 
 from marshmallow import ValidationError
 
 from headrace.compiler.schema.fields import Text
 from headrace.compiler.schema.records import Record, json_type, option
 from headrace.compiler.text.diagnostics import Fault
+from headrace.web.auth.access import Access, TurnedAway
+
+T = TypeVar("T")
+
+MOST_KNOWN = 1000
+"""Credentials that need not be verified once more: a client sends the same one with every request."""
 
 
 class SignInCredential:
@@ -50,3 +62,76 @@ class TokenLoginRequest(Record):
     token: SignInCredential = option(
         GivenText(), "What the identity provider has issued: the JWT alone."
     )
+
+
+class TokenRefused(TurnedAway):
+    """A token is not accepted. The text is the same whatever is wrong with it, which ``why`` tells."""
+
+    def __init__(self, said: str = "the token is not accepted", *, why: str = "") -> None:
+        super().__init__(said)
+        self.reason = f"the token is not accepted: {why}"
+
+
+class WrongPassword(TurnedAway):
+    """No account has this name and this password. Which of them is wrong is not told."""
+
+    reason = "wrong username or password"
+
+    def __init__(self, said: str = reason) -> None:
+        super().__init__(said)
+
+
+class SeveralCredentials(TurnedAway):
+    """A request has several `Authorization` headers. Whether one of them is right is not looked at."""
+
+    reason = "the request has several Authorization headers"
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """Whom a token stands for, and until when: ``ends_at`` in seconds since 1970."""
+
+    username: str
+    access: Access
+    ends_at: float
+
+
+class TokenVerifier(Protocol):
+    """What tells a good token from all others."""
+
+    def known(self, token: bytes) -> Verified | None:
+        """Return whom a token stands for that was verified before, None if that has to be done."""
+
+    async def verify(self, token: str) -> Verified:
+        """Return whom a token stands for.
+
+        Raises:
+            TokenRefused: it is no good, for whatever reason.
+        """
+
+    async def close(self) -> None:
+        """Let go of what is open to the identity provider."""
+
+
+class KeyedDigest:
+    """Digests with a key that nobody else has, all of one length: nothing tells two texts apart by them."""
+
+    def __init__(self) -> None:
+        self._key = secrets.token_bytes(32)
+
+    def digest(self, credential: bytes) -> bytes:
+        """Return the digest of a credential."""
+        return blake2b(credential, key=self._key, digest_size=32).digest()
+
+
+class KnownCredentials(KeyedDigest, dict[bytes, T]):
+    """What credentials were found to be, by their `digest`, the last `MOST_KNOWN` of them.
+
+    A token is as good as a password: neither is held.
+    """
+
+    def add(self, digest: bytes, found: T) -> None:
+        """Keep what a credential is; the one that was verified the longest ago makes room."""
+        if len(self) >= MOST_KNOWN:
+            del self[next(iter(self))]
+        self[digest] = found

@@ -14,7 +14,7 @@ from typing import Any
 
 from headrace.compiler.component.buildcontext import Headers
 from headrace.web.auth.access import READING, FromElsewhere
-from headrace.web.auth.cookies import is_over_tls
+from headrace.web.auth.sessions import is_over_tls
 
 _JSON = b"application/json"
 _PORTS = {"http": "80", "https": "443"}

@@ -124,7 +124,7 @@ class Verifying:
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
-        self._waiting = 0
+        self._attempts = 0
 
     async def is_of(self, password: str, encoded: str) -> bool:
         """Return whether a hash is that of a password.
@@ -132,17 +132,14 @@ class Verifying:
         Raises:
             Crowded: `MOST_WAITING` wait for their turn.
         """
-        if self._waiting >= MOST_WAITING:
+        if self._attempts > MOST_WAITING:  # one of them has its turn
             raise Crowded
-        self._waiting += 1
+        self._attempts += 1
         try:
-            await self._turn.acquire()
+            async with self._turn:
+                return await asyncio.to_thread(is_of, password, encoded)
         finally:
-            self._waiting -= 1
-        try:
-            return await asyncio.to_thread(is_of, password, encoded)
-        finally:
-            self._turn.release()
+            self._attempts -= 1
 
 
 def _outside(what: str, unit: str, found: int, least: int, most: int) -> Iterable[Fault]:

@@ -1,30 +1,40 @@
-"""The settings file of a server: who may reach it, and for how long it remembers.
+"""The settings file of a server: who may reach it, for how long it remembers, and what is wrong with it.
 
-It is read once, at start, and written by nobody. Nothing over HTTP changes it.
+It is read once, at start, and written by nobody. Nothing over HTTP changes it. No line of it is ever
+shown, because a password may stand in any.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from marshmallow import ValidationError
 
+from headrace.compiler.component.drafts import is_refused, loaded
 from headrace.compiler.config.retention import DEFAULT_RETENTION, MOST_RETENTION
-from headrace.compiler.schema.fields import (
-    Choice,
-    Identifier,
-    Integer,
-    SecretText,
-    refused,
-)
+from headrace.compiler.lint.remarks import taken_literally
+from headrace.compiler.schema.fields import Choice, Identifier, Integer, SecretText, refused
 from headrace.compiler.schema.records import Record, json_type, option
-from headrace.compiler.schema.secrets import Secret
-from headrace.compiler.schema.structures import ListOf, ObjectOf, RecordOf
+from headrace.compiler.schema.secrets import Secret, Secrets
+from headrace.compiler.schema.structures import ListOf, ObjectOf, RecordOf, settings, settings_of
 from headrace.compiler.schema.urls import HttpUrl, ParsedUrl
 from headrace.compiler.schema.variants import Tagged, VariantOf
-from headrace.compiler.text.diagnostics import Codes, Fault, printable
+from headrace.compiler.text.diagnostics import (
+    Codes,
+    Diagnostic,
+    Fault,
+    Path,
+    Severity,
+    in_file_order,
+    path_text,
+    printable,
+)
+from headrace.compiler.text.documents import Document, Site
 from headrace.web.auth.access import Access
+from headrace.web.auth.passwords import MOST_PASSWORD, hash_faults
 
 CODES: Codes = {
     "not-a-user-name": "A user name cannot be sent with a password.",
@@ -33,6 +43,9 @@ CODES: Codes = {
 _DAY = 24 * 3600
 IDLE_SECONDS = 7 * _DAY
 MOST_IDLE_SECONDS = 365 * _DAY
+
+_WORD = re.compile(r"[A-Za-z_]{1,40}")
+_HASH = "a value with a comma in it, such as a hash, stands in quotes"
 
 
 class UserName(Identifier):
@@ -223,3 +236,95 @@ class ServerSettings(Record):
     session: SessionSettings = option(
         RecordOf(SessionSettings), "What a login makes.", default=SessionSettings(), additive=True
     )
+
+
+def load_settings(
+    document: Document, secrets: Secrets | None, *, is_starting: bool
+) -> tuple[ServerSettings | None, list[Diagnostic]]:
+    """Read the settings of a server, and tell all that is wrong with them.
+
+    Passwords are judged by what ``secrets`` resolves them to, if it is given. Those that nothing
+    answers are warned of, unless a server ``is_starting``, which needs them.
+    """
+    site = Site(document)
+    built, values, faults = loaded(ServerSettings, document.value)
+    said = [_unquoted(fault, site.diagnose(_without_query(fault))) for fault in faults]
+    said += map(site.diagnose, taken_literally(settings(ServerSettings, values)))
+    for path, account in _accounts(document.value):
+        said += map(site.inside(*path).diagnose, taken_literally(settings_of(account)))
+    if secrets is not None:
+        unresolved = Severity.ERROR if is_starting else Severity.WARNING
+        for path, account in _accounts(document.value):
+            wrong = _wrong_secret(account, secrets, unresolved)
+            said += map(site.inside(*path).diagnose, wrong)
+    return None if is_refused(said) else built, in_file_order(said)
+
+
+def _unquoted(fault: Fault, diagnostic: Diagnostic) -> Diagnostic:
+    """Return a diagnostic without what may be the rest of a hash that nobody has put in quotes.
+
+    YAML takes ``{ password_hash: $argon2id$v=19$m=65536,t=3,p=1$...$... }`` for three keys.
+    """
+    odd = [at for at, step in enumerate(fault.path) if "$" in str(step)]
+    if fault.code == "unknown-key" and not _WORD.fullmatch(str(fault.path[-1])):
+        odd.append(len(fault.path) - 1)
+    if not odd:
+        return diagnostic
+    return replace(
+        diagnostic,
+        path=path_text(fault.path[: odd[0]]),
+        message="unknown key, which is not shown: it may be a part of a password or of a hash",
+        code="unknown-key",
+        found=None,
+        suggestion=_HASH,
+    )
+
+
+def _without_query(fault: Fault) -> Fault:
+    """Return a fault without the query of a url, where some providers take a key."""
+    if fault.path != ("auth", "jwks_url") or fault.found is None or "?" not in fault.found:
+        return fault
+    objection = fault.message[fault.message.rindex(f" is not {fault.expected}") :]
+    return replace(fault, message=f"this{objection}", found=None)
+
+
+def _accounts(value: Any) -> Iterator[tuple[Path, Account]]:
+    """Yield the accounts that can be read, whatever else is wrong with the file."""
+    auth = value.get("auth") if isinstance(value, dict) else None
+    if not isinstance(auth, dict):
+        return
+    keys = {each.tag: each.accounts_key for each in AuthSettings.__subclasses__()}
+    key = keys.get(str(auth.get("type")))
+    named = auth.get(key) if key is not None else None
+    for name, inner in named.items() if isinstance(named, dict) else ():
+        account, _, _ = loaded(Account, inner)
+        if account is not None:
+            yield ("auth", str(key), name), account
+
+
+def _wrong_secret(account: Account, secrets: Secrets, unresolved: Severity) -> Iterator[Fault]:
+    """Yield why the password of an account is none, at its key."""
+    key = "password" if account.password_hash is None else "password_hash"
+    for fault in secrets.faults(account.secret):
+        severity = Severity.ERROR if account.secret.is_broken else unresolved
+        yield replace(fault, path=(key,), severity=severity)
+        return
+    value = secrets.resolve(account.secret)
+    wrong = hash_faults(value) if account.password_hash is not None else _wrong_password(value)
+    for fault in wrong:
+        yield replace(fault, path=(key,))
+
+
+def _wrong_password(value: str) -> Iterator[Fault]:
+    if not value:
+        yield Fault(
+            "empty-credential",
+            "this password is empty: anybody could sign in with the name alone",
+            expected="a password",
+        )
+    if len(value) > MOST_PASSWORD:
+        yield Fault(
+            "out-of-range",
+            f"a password of {len(value):,} characters is too long",
+            expected=f"at most {MOST_PASSWORD:,} characters",
+        )

@@ -22,11 +22,9 @@ from __future__ import annotations
 
 import json
 import math
-import secrets
 import unicodedata
 from collections.abc import Collection, Mapping
 from functools import cache
-from hashlib import blake2b
 from typing import Any
 
 from joserfc import jws
@@ -38,10 +36,9 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.schema.fields import is_blank
 from headrace.web.auth.access import Access
-from headrace.web.auth.keyset import MOST_RSA_BITS, SigningKey
+from headrace.web.auth.credentials import KnownCredentials, TokenRefused, Verified
 from headrace.web.auth.settingsfile import JwtAuth
-from headrace.web.auth.signingkeys import Keys
-from headrace.web.auth.verified import TokenRefused, Verified
+from headrace.web.auth.signingkeys import MOST_RSA_BITS, Keys, SigningKey
 
 LEEWAY_SECONDS = 60
 """How far the provider's clock and ours may be apart."""
@@ -50,8 +47,6 @@ MOST_BYTES = 64 * 1024
 MOST_HEADER_BYTES = 16 * 1024
 MOST_NAME = 1000
 """Characters of a user name."""
-MOST_REMEMBERED = 1000
-"""Tokens that need not be verified once more: a client sends the same one with every request."""
 _NOT_SHOWN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 """Control characters, marks that nobody sees or that turn the text around them, ends of lines, and
 halves of pairs, which no answer can hold."""
@@ -79,11 +74,12 @@ class Verifier:
 
     def __init__(self, auth: JwtAuth, keys: Keys, clock: Clock) -> None:
         self._auth, self._keys, self._clock = auth, keys, clock
-        self._remembered = _Remembered()
+        self._remembered = KnownCredentials[Verified]()
+        self._published: Mapping[str, SigningKey] = {}
 
     def known(self, token: bytes) -> Verified | None:
         """Return whom a token stands for that was verified before and has not expired."""
-        found = self._remembered.get(token, self._keys.published())
+        found = self._known(self._remembered.digest(token))
         return None if found is None or self._has_ended(found.ends_at) else found
 
     async def verify(self, token: str) -> Verified:
@@ -110,17 +106,27 @@ class Verifier:
         await self._keys.close()
 
     async def _verified(self, token: bytes) -> Verified:
-        known = self._remembered.get(token, self._keys.published())
+        digest = self._remembered.digest(token)
+        known = self._known(digest)
         if known is None:
-            known = self._identified(_claims(token, await self._key(token)))
-            self._remembered.add(token, known)
+            key = await self._key(token)
+            signed = jws.deserialize_compact(token, key.key, registry=_registry(key.algorithm))
+            known = self._identified(_object(signed.payload))
+            self._remembered.add(digest, known)
         else:
             self._check_end(known.ends_at)
         return known
 
+    def _known(self, digest: bytes) -> Verified | None:
+        """Return what a token was verified to be, for as long as the keys are what they were."""
+        if (published := self._keys.published()) is not self._published:
+            self._remembered.clear()
+            self._published = published
+        return self._remembered.get(digest)
+
     async def _key(self, token: bytes) -> SigningKey:
         """Return the key that a token names."""
-        header = _header(token)
+        header = _object(urlsafe_b64decode(token.partition(b".")[0]))  # nothing of it is proven
         if "crit" in header:
             raise _Wrong("it declares something critical, which is not understood")
         id = header.get("kid")
@@ -142,12 +148,10 @@ class Verifier:
         self._check_end(ends_at)
         if "nbf" in claims and self._clock.seconds() + LEEWAY_SECONDS < _time(claims["nbf"]):
             raise _Wrong("it is not valid yet")
-        return Verified(_name(claims.get(auth.username_claim)), self._access(claims), ends_at)
-
-    def _access(self, claims: Mapping[str, Any]) -> Access:
-        roles = self._auth.roles
+        roles = auth.roles
         is_admin = roles is not None and _names(claims.get(roles.claim), roles.admin)
-        return Access.ADMIN if is_admin else Access.READ
+        access = Access.ADMIN if is_admin else Access.READ
+        return Verified(_name(claims.get(auth.username_claim)), access, ends_at)
 
     def _check_end(self, ends_at: float) -> None:
         if self._has_ended(ends_at):
@@ -155,34 +159,6 @@ class Verifier:
 
     def _has_ended(self, ends_at: float) -> bool:
         return self._clock.seconds() >= ends_at + LEEWAY_SECONDS
-
-
-class _Remembered:
-    """The tokens that were verified last, for as long as the keys are what they were.
-
-    Kept by a digest with a key of this process: a token is as good as a password, and is not held.
-    """
-
-    def __init__(self) -> None:
-        self._secret = secrets.token_bytes(32)
-        self._by_digest: dict[bytes, Verified] = {}
-        self._keys: object = None
-
-    def get(self, token: bytes, keys: object) -> Verified | None:
-        """Return what a token was verified to be with these keys."""
-        if keys is not self._keys:
-            self._by_digest.clear()
-            self._keys = keys
-        return self._by_digest.get(self._digest(token))
-
-    def add(self, token: bytes, who: Verified) -> None:
-        """Remember what a token is; the one that was verified the longest ago makes room."""
-        if len(self._by_digest) >= MOST_REMEMBERED:
-            del self._by_digest[next(iter(self._by_digest))]
-        self._by_digest[self._digest(token)] = who
-
-    def _digest(self, token: bytes) -> bytes:
-        return blake2b(token, key=self._secret, digest_size=32).digest()
 
 
 class _OneAlgorithm(JWSRegistry):
@@ -206,18 +182,6 @@ class _OneAlgorithm(JWSRegistry):
 
 
 _registry = cache(_OneAlgorithm)
-
-
-def _header(token: bytes) -> Mapping[str, Any]:
-    """Return the header of a token, of which nothing is proven."""
-    segment, _, _ = token.partition(b".")
-    return _object(urlsafe_b64decode(segment))
-
-
-def _claims(token: bytes, key: SigningKey) -> Mapping[str, Any]:
-    """Return what a token says, once its signature is verified."""
-    signed = jws.deserialize_compact(token, key.key, registry=_registry(key.algorithm))
-    return _object(signed.payload)
 
 
 def _object(octets: bytes) -> Mapping[str, Any]:

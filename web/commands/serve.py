@@ -30,7 +30,7 @@ from headrace.compiler.runtime.engine import Engine as OneProcess
 from headrace.compiler.text.diagnostics import Diagnostic
 from headrace.web.app import Application
 from headrace.web.auth.access import Authenticator
-from headrace.web.auth.authenticators import opened
+from headrace.web.auth.accountauth import opened
 from headrace.web.commands.telling import StartReport
 from headrace.web.engineprotocol import Engine
 from headrace.web.files.fileremarks import log_each

@@ -24,8 +24,7 @@ from headrace.compiler.schema.secrets import Secrets
 from headrace.compiler.text.decoding import Format
 from headrace.compiler.text.diagnostics import Diagnostic, Severity
 from headrace.compiler.text.documents import Document, Judge, Unreadable, likeliest, read, read_file
-from headrace.web.auth.loading import load_settings
-from headrace.web.auth.settingsfile import ServerSettings
+from headrace.web.auth.settingsfile import ServerSettings, load_settings
 from headrace.web.files.fileidentity import clash
 from headrace.web.files.layoutfile import LayoutFile, layout_file, load_layout
 

@@ -22,9 +22,14 @@ from headrace.web import examples
 from headrace.web.asking import Request
 from headrace.web.auth.access import NOBODY, Access, Caller
 from headrace.web.auth.accountauth import Authentication
-from headrace.web.auth.credentials import LoginRequest, TokenLoginRequest
+from headrace.web.auth.credentials import (
+    LoginRequest,
+    TokenLoginRequest,
+    TokenRefused,
+    Verified,
+    WrongPassword,
+)
 from headrace.web.auth.origin import refuse_foreign
-from headrace.web.auth.verified import TokenRefused, Verified, WrongPassword
 from headrace.web.bodies import MalformedBody, R, record_of
 from headrace.web.endpoint import BODY, Answer, Endpoint, refusals
 from headrace.web.service import Service

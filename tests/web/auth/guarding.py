@@ -15,7 +15,7 @@ from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.schema.secrets import Secrets
 from headrace.web.app import Application
 from headrace.web.asgi import Asgi, AsgiMessage, Receive, Send
-from headrace.web.auth.authenticators import opened
+from headrace.web.auth.accountauth import opened
 from headrace.web.auth.settingsfile import ServerSettings
 from headrace.web.files.reading import catalogue
 from headrace.web.service import Service

@@ -12,9 +12,8 @@ from headrace.compiler.clock import Clock
 from headrace.web.auth.access import Access
 from headrace.web.auth.accountauth import Authentication
 from headrace.web.auth.accounts import Accounts
-from headrace.web.auth.cookies import NAME, Cookies
-from headrace.web.auth.sessions import Sessions
-from headrace.web.auth.verified import TokenRefused, TokenVerifier, Verified
+from headrace.web.auth.credentials import TokenRefused, TokenVerifier, Verified
+from headrace.web.auth.sessions import COOKIE, Cookies, Sessions
 
 ADMIN, READER = "ann", "bob"
 PASSWORDS = {ADMIN: "correct horse", READER: "battery: stäple"}
@@ -82,13 +81,13 @@ def bearer(token: str) -> dict[str, str]:
 
 def cookie(id: str) -> dict[str, str]:
     """Return the header of a browser that has a session."""
-    return {"Cookie": f"{NAME}={id}"}
+    return {"Cookie": f"{COOKIE}={id}"}
 
 
 def session_of(set_cookie: str) -> str:
     """Return the id of a session from the cookie that an answer sets."""
     name, _, id = set_cookie.partition(";")[0].partition("=")
-    assert name == NAME
+    assert name == COOKIE
     return id
 
 

@@ -18,8 +18,8 @@ from headrace.web.app import Application
 from headrace.web.auth.access import Access, Authenticator, Caller, OpenAccess
 from headrace.web.auth.accountauth import Authentication
 from headrace.web.auth.accounts import BasicHeaders
+from headrace.web.auth.credentials import Verified
 from headrace.web.auth.passwords import Crowded
-from headrace.web.auth.verified import Verified
 from headrace.web.endpoint import Endpoint
 from headrace.web.endpoints import ENDPOINTS
 from headrace.web.files.reading import Files, load

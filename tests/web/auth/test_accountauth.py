@@ -16,9 +16,9 @@ from headrace.web.app import Application
 from headrace.web.auth import passwords
 from headrace.web.auth.access import Access
 from headrace.web.auth.accountauth import Authentication
-from headrace.web.auth.cookies import NAME
+from headrace.web.auth.credentials import Verified
 from headrace.web.auth.passwords import Crowded
-from headrace.web.auth.verified import Verified
+from headrace.web.auth.sessions import COOKIE
 from headrace.web.files.reading import catalogue
 from headrace.web.service import Service
 from tests.clients import PATIENCE
@@ -225,7 +225,7 @@ async def test_a_cookie_that_is_worth_nothing_is_passed_over(house: House, stale
 
 async def test_of_several_cookies_the_first_that_is_worth_something_counts(house: House) -> None:
     of_reader, of_admin = await house.session(READER), await house.session(ADMIN)
-    several = f"a=b; {NAME}={'0' * 64}; {NAME}={of_reader}; {NAME}={of_admin}"
+    several = f"a=b; {COOKIE}={'0' * 64}; {COOKIE}={of_reader}; {COOKIE}={of_admin}"
 
     assert await house.me({"Cookie": several}) == signed_in(READER, "read")
 

@@ -10,7 +10,7 @@ import argon2.low_level
 import pytest
 
 from headrace.compiler.schema.secrets import Secrets
-from headrace.web.auth import accounts as subject
+from headrace.web.auth import credentials
 from headrace.web.auth.access import Access, Caller
 from headrace.web.auth.accounts import Accounts, BasicHeaders, decoded
 from headrace.web.auth.passwords import MOST_PASSWORD, Crowded
@@ -208,7 +208,7 @@ async def test_one_that_gives_up_does_not_take_the_answer_from_the_others() -> N
 
 
 async def test_what_is_known_is_bounded_and_is_no_credential(monkeypatch) -> None:
-    monkeypatch.setattr(subject, "MOST_KNOWN", 3)
+    monkeypatch.setattr(credentials, "MOST_KNOWN", 3)
     headers = BasicHeaders(Accounts({f"u{n}": (Access.READ, "x", False) for n in range(9)}))
 
     for n in range(9):
@@ -219,7 +219,7 @@ async def test_what_is_known_is_bounded_and_is_no_credential(monkeypatch) -> Non
 
 
 async def test_attempts_that_fail_push_nobody_out(monkeypatch, computed: list[bytes]) -> None:
-    monkeypatch.setattr(subject, "MOST_KNOWN", 3)
+    monkeypatch.setattr(credentials, "MOST_KNOWN", 3)
     headers = BasicHeaders(accounts(hashed={READER: made(PASSWORDS[READER])}))
     right = pair(f"{READER}:{PASSWORDS[READER]}")
     await headers.caller(right)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.web.auth.cookies import Cookies, is_over_tls, session_ids
+from headrace.web.auth.sessions import Cookies, is_over_tls, session_ids
 
 ID = "ab" * 32
 

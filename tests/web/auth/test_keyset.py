@@ -9,7 +9,7 @@ import pytest
 from joserfc.jwk import OctKey
 from joserfc.util import int_to_base64
 
-from headrace.web.auth.keyset import usable_keys
+from headrace.web.auth.signingkeys import usable_keys
 from tests.web.auth.issuing import KINDS, Signer
 
 RSA, EC, OKP = Signer("r", "RS256"), Signer("e", "ES256"), Signer("o", "EdDSA")

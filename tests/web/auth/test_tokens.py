@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from headrace.compiler.clock import VirtualLoop, run_virtual
 from headrace.web.auth.access import Access
+from headrace.web.auth.credentials import TokenRefused, Verified
 from headrace.web.auth.tokens import LEEWAY_SECONDS, MOST_NAME
-from headrace.web.auth.verified import TokenRefused, Verified
 from tests.web.auth.issuing import AUDIENCE, ISSUER, KINDS, Signer, claims_of
 from tests.web.auth.tokens import NOW, SIGNER, token, verifying
 

@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from headrace.compiler.clock import Clock, run_virtual
-from headrace.web.auth import tokens
-from headrace.web.auth.keyset import MOST_RSA_BITS
+from headrace.web.auth import credentials
+from headrace.web.auth.credentials import TokenRefused
+from headrace.web.auth.signingkeys import MOST_RSA_BITS
 from headrace.web.auth.tokens import MOST_BYTES
-from headrace.web.auth.verified import TokenRefused
 from tests.peer import peer, replies
 from tests.virtual import virtual
 from tests.web.auth.issuing import Signer, claims_of, part, published
@@ -78,7 +78,7 @@ async def test_a_key_that_keeps_its_id_and_changes_is_noticed() -> None:
 async def test_only_the_tokens_that_were_verified_last_are_remembered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tokens, "MOST_REMEMBERED", 2)
+    monkeypatch.setattr(credentials, "MOST_KNOWN", 2)
     first, second, third = (token(sub=name) for name in ("a", "b", "c"))
     async with verifying() as verifier:
         seen = {each: await verifier.verify(each) for each in (first, second, third)}

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from headrace.web.auth.access import Access
-from headrace.web.auth.credentials import LoginRequest, SignInCredential
-from headrace.web.auth.verified import Verified
+from headrace.web.auth.credentials import LoginRequest, SignInCredential, Verified
 from headrace.web.service import Service
 from tests.web.auth.people import (
     ADMIN,
