@@ -53,7 +53,11 @@ class Accumulation:
 
     def write(self) -> None:
         """Write all of it."""
-        groups = self._groups()
+        demand = self._code.keep_if if self._may_miss else self._code.give_up_unless
+        paths = map(DottedPath, self._reducer.group_by)
+        groups = [self._code.read(path, optional=self._may_miss) for path in paths]
+        for value in groups:
+            demand(f"{value} is not None")
         for field in self._fields:
             self._read(field)
         self._code.let_go()
@@ -82,16 +86,6 @@ class Accumulation:
     def _may_be_missing(self, field: str) -> bool:
         """Return whether a message may lack the field: nobody minds, or only `count` asks."""
         return self._may_miss or field not in self._wanted
-
-    def _groups(self) -> list[str]:
-        """Write which group a message belongs to."""
-        code = self._code
-        values = [
-            code.read(DottedPath(path), optional=self._may_miss) for path in self._reducer.group_by
-        ]
-        for value in values:
-            (code.keep_if if self._may_miss else code.give_up_unless)(f"{value} is not None")
-        return values
 
     def _find_group(self, values: Sequence[str]) -> None:
         """Write how the state of a message's group is found, or made."""

@@ -60,9 +60,8 @@ class Numeric(Record):
 
     def matches(self, found: JsonValue) -> bool | None:
         """Return whether a value matches; None when it is no number."""
-        if type(found) not in NUMBERS:
-            return None
-        return bool(_COMPARISONS[self.operator][1](found, self.value))
+        compare = _COMPARISONS[self.operator][1]
+        return bool(compare(found, self.value)) if type(found) in NUMBERS else None
 
     def source(self, code: Code, found: str, mismatch: str) -> str:
         """Return the condition as source; ``mismatch`` is called for another type and is false.

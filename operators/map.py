@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from headrace.compiler.component.buildcontext import Context, Step
@@ -91,11 +92,19 @@ class Map(
         scalars: dict[str, tuple[int, Writing]] = {}
         for index, mapping in self.writings:
             if first.setdefault(mapping.target, index) != index:
-                yield _written_twice(index, mapping, first[mapping.target])
+                by = first[mapping.target]
+                yield Fault(
+                    "duplicate",
+                    f"'{mapping.target}' is written twice: mappings[{by}] writes it already",
+                    found=mapping.target,
+                    expected="a field of its own for every mapping",
+                    path=_target_place(index, mapping),
+                )
             if mapping.is_never_object:
                 scalars.setdefault(mapping.target, (index, mapping))
         for index, mapping in self.writings:
-            for path in _above(mapping.target):
+            # the paths of the objects on the way to it
+            for path in accumulate(mapping.target.split(".")[:-1], "{}.{}".format):
                 if path in scalars:
                     yield _scalar_in_the_way(index, mapping, *scalars[path])
 
@@ -120,7 +129,7 @@ class Map(
         """Without them `on_missing` fails the batch; what an earlier mapping may have written apart."""
         for index, mapping, path, place in self._asked() if self.on_missing == "error" else ():
             if mapping.needs_all and mapping.fallback is None:
-                default = "give it a 'default', " if mapping.can_fall_back else ""
+                default = "give it a 'default', " if hasattr(mapping, "default") else ""
                 remedy = f"{default}set 'on_missing' to null or omit here"
                 yield Demand(path, ("mappings", index, *place), remedy)
 
@@ -149,7 +158,8 @@ class Map(
         for index, mapping in enumerate(self.mappings):
             try:
                 if isinstance(mapping, Drop):
-                    message = mapping.without(message)
+                    for path in mapping.from_:
+                        message = DottedPath(path).remove(message)
                 elif (value := self._value(mapping, message, ctx)) is not MISSING:
                     target = DottedPath(mapping.target)
                     message = target.write(message, value)
@@ -244,21 +254,6 @@ def _display(values: dict[tuple[str, ...], str]) -> str:
         below.setdefault(segments[0], {})[segments[1:]] = value
     members = (f"{key!r}: {inner.get(()) or _display(inner)}" for key, inner in below.items())
     return "{" + ", ".join(members) + "}"
-
-
-def _written_twice(index: int, mapping: Writing, by: int) -> Fault:
-    return Fault(
-        "duplicate",
-        f"'{mapping.target}' is written twice: mappings[{by}] writes it already",
-        found=mapping.target,
-        expected="a field of its own for every mapping",
-        path=_target_place(index, mapping),
-    )
-
-
-def _above(path: str) -> Iterator[str]:
-    """Yield the paths of the objects on the way to a field."""
-    return (path[:at] for at, sign in enumerate(path) if sign == ".")
 
 
 def _scalar_in_the_way(index: int, mapping: Writing, by: int, other: Writing) -> Fault:

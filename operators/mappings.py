@@ -167,11 +167,6 @@ class Writing(Mapping):
         """What is written when a field is missing, before the map's policy is asked."""
         return getattr(self, "default", None)
 
-    @property
-    def can_fall_back(self) -> bool:
-        """Whether it has an option for that."""
-        return hasattr(self, "default")
-
     def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
         """Return what it writes for one message, or `MISSING`.
 
@@ -303,9 +298,8 @@ class Cast(OfField, tag="cast", elsewhere="convert parse to_type"):
     def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
         """Return the field, converted."""
         found = present(self.from_, message)
-        if found is MISSING:
-            return MISSING
-        return converted(found, self.to, self.from_, *self._by(ctx))
+        by = self._by(ctx)
+        return MISSING if found is MISSING else converted(found, self.to, self.from_, *by)
 
     def source(self, code: Code, ctx: Context, *, optional: bool) -> Formula:
         """Read it and call the conversion."""
@@ -504,9 +498,3 @@ class Drop(Mapping, tag="drop", elsewhere="del delete exclude remove unset"):
         "Fields to remove.",
         elsewhere="field fields keys path paths",
     )
-
-    def without(self, message: JsonValue) -> JsonValue:
-        """Return the message without the fields."""
-        for path in self.from_:
-            message = Path(path).remove(message)
-        return message

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 from headrace.compiler.component.buildcontext import Context, Operator
@@ -18,7 +18,7 @@ from headrace.compiler.text.diagnostics import Codes, Fault, Severity, Spot
 from headrace.compiler.text.positions import LineIndex
 from headrace.operators.script.compiling import VARIABLES, CompiledScript, compiled
 from headrace.operators.script.host import STATEFUL, ScriptHost
-from headrace.operators.script.names import Unknown, defines, unknown
+from headrace.operators.script.names import defines, unknown
 from headrace.operators.script.sources import ScriptFiles, ScriptSource
 from headrace.operators.script.wording import of_silence
 
@@ -88,7 +88,14 @@ class Script(
         texts, calls = self.source.texts(files), program.script.calls
         strange = [*unknown(calls, [*texts.values()])]
         for each in strange:
-            yield _unknown(each, texts)
+            file, text = [*texts.items()][each.text]
+            yield Fault(
+                "unknown-function",
+                f"there is no function '{each.name}'",
+                found=each.name,
+                suggestion=None if each.meant is None else f"did you mean '{each.meant}'?",
+                spot=Spot(*LineIndex(text).at(each.at), file, text),
+            )
         if program.never_emits and not any(each.meant == "emit" for each in strange):
             message = "this script never calls 'emit': whatever comes is dropped"
             hint = of_silence(texts[self.source.file], VARIABLES[program.is_whole])
@@ -128,15 +135,3 @@ class Script(
             is_whole=self.scope == "batch",
             max_operations=self.max_operations,
         )
-
-
-def _unknown(function: Unknown, texts: Mapping[str | None, str]) -> Fault:
-    """Return the remark on a call of a function that is not there, at the first such call."""
-    file, text = [*texts.items()][function.text]
-    return Fault(
-        "unknown-function",
-        f"there is no function '{function.name}'",
-        found=function.name,
-        suggestion=None if function.meant is None else f"did you mean '{function.meant}'?",
-        spot=Spot(*LineIndex(text).at(function.at), file, text),
-    )

@@ -83,6 +83,8 @@ _FUNCTION = re.compile(r"\bfn\s+([A-Za-z_]\w*)\s*\(([^)]{0,200})\)")
 _CLOSURE = re.compile(r"\b(?:let|const)\s+([A-Za-z_]\w*)\s*=\s*(?:\||Fn\b)")
 _IMPORT = re.compile(r"\bimport\s+[\"`]([^\"`\n]{1,200})[\"`]\s+as\s+([A-Za-z_]\w*)")
 
+_groups = re.Match[str].groups
+
 
 @dataclass(frozen=True)
 class ScriptNames:
@@ -102,7 +104,7 @@ class ScriptNames:
         """Return the names in a text; ``modules`` are the texts of files by path."""
         imported = {
             f"{alias}::{name}"
-            for path, alias in islice(_pairs(_IMPORT, text), MOST)
+            for path, alias in islice(map(_groups, _IMPORT.finditer(text)), MOST)
             for name in _functions(modules.get(path + EXTENSION, ""))
         }
         closures = frozenset(_CLOSURE.findall(text))
@@ -114,10 +116,6 @@ class ScriptNames:
             return min(at_home)
         known = (*LENT, *self.functions, *self.imported)
         return ELSEWHERE.get(name) or (None if name in FUNCTIONS else _similar(name, known))
-
-    def arity(self, name: str) -> int | None:
-        """Return how many arguments a function takes, if it is one of these."""
-        return LENT.get(name, self.functions.get(name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,13 +177,8 @@ def defines(text: str, name: str) -> bool:
 
 def _functions(text: str) -> dict[str, int]:
     """Return the functions that a text defines, with the number of their parameters."""
-    found = islice(_pairs(_FUNCTION, text), MOST)
+    found = islice(map(_groups, _FUNCTION.finditer(text)), MOST)
     return {name: sum(1 for each in given.split(",") if each.strip()) for name, given in found}
-
-
-def _pairs(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
-    """Yield both groups of all that a pattern finds."""
-    return ((found[1], found[2]) for found in pattern.finditer(text))
 
 
 def _similar(name: str, known: Iterable[str]) -> str | None:
@@ -193,12 +186,10 @@ def _similar(name: str, known: Iterable[str]) -> str | None:
 
     The first look is a cheap one: what counts slips takes longer to load than a script to compile.
     """
+    letters = {*name.casefold()}
     near = [
-        each for each in known if each[0].casefold() == name[0].casefold() and _share(name, each)
+        each
+        for each in known
+        if each[0].casefold() == name[0].casefold() and len({*each.casefold()} ^ letters) <= 2
     ]
     return nearest(name, near) if near else None
-
-
-def _share(name: str, other: str) -> bool:
-    """Return whether two names are made of the same letters, up to two."""
-    return len({*name.casefold()} ^ {*other.casefold()}) <= 2

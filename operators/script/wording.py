@@ -68,7 +68,7 @@ def _not_found(found: re.Match[str], names: ScriptNames) -> str:
     name, kinds = found[1], [_kind(each) for each in found[2].split(", ") if each]
     *first, last = kinds or [""]
     told = f"{', '.join(first)} and {last}" if first else last
-    arity = names.arity(name)
+    arity = LENT.get(name, names.functions.get(name))
     if name.startswith("anon$"):
         return f"a closure is called with {_counted(len(kinds))}, and takes another number of them"
     if arity is not None and arity != len(kinds):
@@ -104,23 +104,19 @@ def _no_property(found: re.Match[str], names: ScriptNames) -> str:
     return _with(said, None if meant is None else f"did you mean '{meant}()'?")
 
 
-def _not_writable(found: re.Match[str], names: ScriptNames) -> str:
-    """Say that a value has no properties that could be written."""
-    hint = f"{NOTHING}; make it a map first, #{{}}" if found[2] == "()" else None
-    return _with(f"{_kind(found[2])} has no property '{found[1]}' to write", hint)
+def _of_kinds(
+    said: str, *hints: tuple[int, str, str]
+) -> Callable[[re.Match[str], ScriptNames], str]:
+    """Return what says a sentence with the names of types in it: the words of group 1 and of group 2.
 
+    A hint is for a type of the engine in one of the groups.
+    """
 
-def _not_indexed(found: re.Match[str], names: ScriptNames) -> str:
-    """Say that a value has no elements."""
-    said = f"{_kind(found[1])} has no element for {_kind(found[2])} in brackets"
-    return _with(said, NOTHING if found[1] == "()" else None)
+    def worded(found: re.Match[str], names: ScriptNames) -> str:
+        hint = next((hint for group, kind, hint in hints if found[group] == kind), None)
+        return _with(said.format(found[1], _kind(found[1]), _kind(found[2])), hint)
 
-
-def _other_kind(found: re.Match[str], names: ScriptNames) -> str:
-    """Say which type is wanted."""
-    hints = ((found[1] == "()", NOTHING), (found[2] == "bool", "compare it, as in x > 0"))
-    said = f"expected {_kind(found[2])}, found {_kind(found[1])}"
-    return _with(said, next((hint for helps, hint in hints if helps), None))
+    return worded
 
 
 def _no_variable(found: re.Match[str], names: ScriptNames) -> str:
@@ -145,10 +141,23 @@ _SAID: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str], ScriptName
         (r"Unknown property '(.*)' - a getter is not registered for type '(.*)'", _no_property),
         (
             r"No writable property '(.*)' - a setter is not registered for type '(.*)' to .*",
-            _not_writable,
+            _of_kinds(
+                "{2} has no property '{0}' to write",
+                (2, "()", f"{NOTHING}; make it a map first, #{{}}"),
+            ),
         ),
-        (r"Indexer unavailable: (.+?) \[(.+?)\](?: = .*)?", _not_indexed),
-        (r"Data type incorrect: (.*) \(expecting (.*)\)", _other_kind),
+        (
+            r"Indexer unavailable: (.+?) \[(.+?)\](?: = .*)?",
+            _of_kinds("{1} has no element for {2} in brackets", (1, "()", NOTHING)),
+        ),
+        (
+            r"Data type incorrect: (.*) \(expecting (.*)\)",
+            _of_kinds(
+                "expected {2}, found {1}",
+                (1, "()", NOTHING),
+                (2, "bool", "compare it, as in x > 0"),
+            ),
+        ),
         (
             r"For loop expects iterable type",
             "'for' goes through an array, a string or a range:"
