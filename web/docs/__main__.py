@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from headrace.web.docs import api, components, diagnosticspage, dryruns, transcripts
-from headrace.web.docs.regions import RegionTexts, filled
+from headrace.web.docs.markdown import RegionTexts, filled
 from headrace.web.files.reading import catalogue
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -20,8 +19,7 @@ from headrace.compiler.runtime.monitoring import (
 from headrace.compiler.runtime.monitoring.figures import BucketFigures, PipelineFigures
 from headrace.compiler.text import composing
 from headrace.web import bodies
-from headrace.web.docs.markdown import code, table
-from headrace.web.docs.regions import RegionTexts
+from headrace.web.docs.markdown import RegionTexts, code, table
 from headrace.web.endpoint import Endpoint
 from headrace.web.endpoints import ENDPOINTS
 from headrace.web.process import server
@@ -74,28 +72,25 @@ BUCKET = BucketFigures("b", 0, 1, None, 0)
 
 def pages() -> dict[str, RegionTexts]:
     """Return the generated parts of the page."""
-    endpoints = table(("request", "operation", "access", "what it does"), map(_row, ENDPOINTS))
-    answers = [row for endpoint in ENDPOINTS for row in _answers(endpoint)]
+    endpoints = [
+        (_request(each), code(each.operation), each.access.name.lower(), each.summary)
+        for each in ENDPOINTS
+    ]
+    answers = [
+        (_request(each), str(status), answer.meaning)
+        for each in ENDPOINTS
+        for status, answer in each.responses.items()
+        if status != HTTPStatus.INTERNAL_SERVER_ERROR  # which any of them may answer
+    ]
     figures = [_figure(family) for family in Scrape([PIPELINE], [BUCKET]).collect()]
     return {
         "api.md": {
-            "endpoints": endpoints,
+            "endpoints": table(("request", "operation", "access", "what it does"), endpoints),
             "answers": table(("request", "status", "meaning"), answers),
             "limits": table(("what", "limit"), LIMITS),
             "metrics": table(("name", "type", "labels", "meaning"), figures),
         }
     }
-
-
-def _row(endpoint: Endpoint) -> tuple[str, str, str, str]:
-    access = endpoint.access.name.lower()
-    return _request(endpoint), code(endpoint.operation), access, endpoint.summary
-
-
-def _answers(endpoint: Endpoint) -> Iterator[tuple[str, str, str]]:
-    for status, answer in endpoint.responses.items():
-        if status != HTTPStatus.INTERNAL_SERVER_ERROR:  # which any of them may answer
-            yield _request(endpoint), str(status), answer.meaning
 
 
 def _request(endpoint: Endpoint) -> str:

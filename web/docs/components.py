@@ -17,8 +17,7 @@ from headrace.compiler.component.states import BucketDeclaration
 from headrace.compiler.describe.reference import component_doc, listed_options, prose
 from headrace.compiler.schema import fields, structures, variants
 from headrace.compiler.schema.records import Option, Record, dumped
-from headrace.web.docs.markdown import anchor, code, link, table
-from headrace.web.docs.regions import RegionTexts
+from headrace.web.docs.markdown import RegionTexts, anchor, code, link, table
 
 HEAD = ("key", "type", "default", "meaning")
 
@@ -28,22 +27,17 @@ _NOTHING_TO_ACKNOWLEDGE = "It has nobody to acknowledge to, so `ack: on_delivery
 
 def pages(catalogue: Catalogue) -> dict[str, RegionTexts]:
     """Return the generated parts of every component's page and of their index, by path."""
+    pipeline = Sections()
+    keys = pipeline.table(PipelineConfig.options().values())
     index = {
         "": _index(catalogue),
-        "pipeline": "\n\n".join(_pipeline()),
+        "pipeline": "\n\n".join([keys, *pipeline.mentioned()]),
         "bucket": Sections().keys(BucketDeclaration),
     }
     return {
         "components/README.md": index,
         **{path_of(component): {"": described(component)} for component in catalogue},
     }
-
-
-def _pipeline() -> Iterator[str]:
-    """Yield the keys of a pipeline, and of what they hold that is no component."""
-    sections = Sections()
-    yield sections.table(PipelineConfig.options().values())
-    yield from sections.mentioned()
 
 
 def path_of(component: type[Component]) -> str:
@@ -68,7 +62,7 @@ class Sections:
     """The tables of one page. What a key holds gets a section of its own, once, and is linked to."""
 
     def __init__(self) -> None:
-        self._mentioned: dict[type[Record], None] = {}
+        self._mentioned: list[type[Record]] = []
 
     def all_keys(self, component: type[Component]) -> Iterator[str]:
         """Yield the keys of a component, those of which exactly one is given apart."""
@@ -91,7 +85,7 @@ class Sections:
 
     def mentioned(self) -> Iterator[str]:
         """Yield a section for everything that a table links to."""
-        for record in _growing(self._mentioned):
+        for record in self._mentioned:  # also what is mentioned on the way
             yield f"### {noun(record)}"
             if said := prose(record):
                 yield said
@@ -123,7 +117,7 @@ class Sections:
             case fields.Choice():
                 return " | ".join(map(code, field.words))
             case fields.Number():
-                said = " ".join([field.type_name, *_bounds(field)])
+                said = f"{field.type_name} {_bounds(field)}".rstrip()
                 return f"{said} | {code('null')}" if field.is_null_told else said
             case fields.ConnectionName():
                 return link(field.type_name, f"../connection/{field.connection_kind}.md")
@@ -134,21 +128,14 @@ class Sections:
         return str(field.type_name)
 
     def _linked(self, record: type[Record]) -> str:
-        self._mentioned[record] = None
+        if record not in self._mentioned:
+            self._mentioned.append(record)
         return link(noun(record), anchor(noun(record)))
 
 
 def noun(record: type[Record]) -> str:
     """Return what a record is called: ``input buffer``."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", record.__name__).lower()
-
-
-def _growing(records: dict[type[Record], None]) -> Iterator[type[Record]]:
-    """Yield what is mentioned, also what is mentioned on the way."""
-    done = 0
-    while done < len(records):
-        yield [*records][done]
-        done += 1
 
 
 def _default(option: Option) -> str:
@@ -160,24 +147,18 @@ def _default(option: Option) -> str:
     return code(value if isinstance(value, str) else json.dumps(value))
 
 
-def _bounds(field: fields.Number) -> Iterator[str]:
+def _bounds(field: fields.Number) -> str:
     signs = (("≥", field.min), (">", field.above), ("≤", field.max))
-    told = [f"{sign} {json.dumps(bound)}" for sign, bound in signs if bound is not None]
-    if told:
-        yield ", ".join(told)
+    return ", ".join(f"{sign} {json.dumps(bound)}" for sign, bound in signs if bound is not None)
 
 
 def _index(catalogue: Catalogue) -> str:
     blocks = []
     for family in FAMILIES:
         rows = [
-            (link(kind, f"{family}/{kind}.md"), _first_sentence(component))
+            (link(kind, f"{family}/{kind}.md"), " ".join((prose(component) or "").split()))
             for kind, component in catalogue.family(family).items()
         ]
+        rows = [(kind, re.split(r"(?<=\.)\s", said, maxsplit=1)[0]) for kind, said in rows]
         blocks += [f"## {family.capitalize()}s", table(("kind", "what it does"), rows)]
     return "\n\n".join(blocks)
-
-
-def _first_sentence(component: type[Component]) -> str:
-    said = " ".join((prose(component) or "").split())
-    return re.split(r"(?<=\.)\s", said, maxsplit=1)[0]

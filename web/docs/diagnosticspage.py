@@ -28,8 +28,7 @@ from headrace.compiler.errors import Refused
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.text.diagnostics import Codes, Diagnostic
 from headrace.compiler.text.documents import Unreadable, read_file
-from headrace.web.docs.markdown import fenced
-from headrace.web.docs.regions import RegionTexts
+from headrace.web.docs.markdown import RegionTexts, fenced
 from headrace.web.docs.transcripts import checked, listed, not_started
 from headrace.web.files.reading import Files, Loaded, catalogue, load
 
@@ -99,9 +98,7 @@ def _blocks(found: Sequence[Example]) -> Iterator[str]:
         yield f"## {heading}"
         for example in found:
             if example.group == group:
-                yield f"### {example.code}"
-                yield codes()[example.code]
-                yield example.text
+                yield from (f"### {example.code}", codes()[example.code], example.text)
 
 
 def _source(code: str) -> Path | None:

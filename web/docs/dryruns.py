@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -14,8 +14,7 @@ from headrace.compiler.runtime.dryrun import run, threads
 from headrace.compiler.runtime.dryrun.run import Surroundings
 from headrace.compiler.runtime.dryrun.stage import DryRunLimits
 from headrace.compiler.runtime.dryrun.threads import TimeLimit
-from headrace.web.docs.markdown import fenced, table
-from headrace.web.docs.regions import RegionTexts
+from headrace.web.docs.markdown import RegionTexts, fenced, table
 from headrace.web.files.reading import catalogue
 from headrace.web.resources.dryruns import dryrun_answers as dryanswers
 from headrace.web.resources.dryruns import dryrun_requests as dryrequests
@@ -80,13 +79,10 @@ def written(value: Any, indent: str = "") -> str:
     line = json.dumps(value, ensure_ascii=False)
     if len(indent + line) <= _WIDTH or not isinstance(value, dict | list) or not value:
         return line
+    write = partial(written, indent=indent + "  ")
     begin, end = "{}" if isinstance(value, dict) else "[]"
-    inside = ",\n".join(f"{indent}  {member}" for member in _members(value, indent + "  "))
-    return f"{begin}\n{inside}\n{indent}{end}"
-
-
-def _members(value: Any, indent: str) -> Iterator[str]:
-    write = partial(written, indent=indent)
+    members: Iterable[str] = map(write, value)
     if isinstance(value, dict):
-        return (f"{json.dumps(key)}: {write(inner)}" for key, inner in value.items())
-    return map(write, value)
+        members = (f"{json.dumps(key)}: {write(inner)}" for key, inner in value.items())
+    inside = ",\n".join(f"{indent}  {member}" for member in members)
+    return f"{begin}\n{inside}\n{indent}{end}"

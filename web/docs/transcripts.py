@@ -11,8 +11,7 @@ from pathlib import Path
 from headrace.compiler.text.diagnostics import Diagnostic
 from headrace.compiler.text.render import render
 from headrace.web.commands.check import check
-from headrace.web.docs.markdown import fenced
-from headrace.web.docs.regions import RegionTexts
+from headrace.web.docs.markdown import RegionTexts, fenced
 from headrace.web.files.reading import Loaded
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
