@@ -17,7 +17,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import Headers
@@ -35,13 +35,15 @@ from headrace.web.auth.credentials import (
     MOST_KNOWN,
     SeveralCredentials,
     TokenRefused,
-    TokenVerifier,
     Verified,
     WrongPassword,
 )
 from headrace.web.auth.origin import refuse_foreign, refuse_forgeable
 from headrace.web.auth.sessions import Cookies, Sessions, session_ids
 from headrace.web.auth.settingsfile import JwtAuth, NoAuth, ServerSettings
+
+if TYPE_CHECKING:
+    from headrace.web.auth.tokens import Verifier
 
 QUIET_SECONDS = 1.0
 
@@ -56,7 +58,7 @@ async def opened(settings: ServerSettings, secrets: Secrets, clock: Clock) -> Au
     """
     if isinstance(settings.auth, NoAuth):
         return OpenAccess()
-    tokens: TokenVerifier | None = None
+    tokens: Verifier | None = None
     if isinstance(settings.auth, JwtAuth):
         from headrace.web.auth.tokens import fetched_tokens  # which no other server needs
 
@@ -81,7 +83,7 @@ class Authentication:
         accounts: Accounts,
         sessions: Sessions,
         *,
-        tokens: TokenVerifier | None = None,
+        tokens: Verifier | None = None,
         cookies: Cookies | None = None,
     ) -> None:
         self.accounts, self.sessions, self.tokens = accounts, sessions, tokens

@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from marshmallow import ValidationError
 
@@ -23,13 +23,11 @@ MOST_KNOWN = 1000
 """Credentials that need not be verified once more: a client sends the same one with every request."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class SignInCredential:
     """A string that was given to prove something."""
 
-    __slots__ = ("text",)
-
-    def __init__(self, text: str) -> None:
-        self.text = text
+    text: str
 
     def __repr__(self) -> str:
         return "Given(***)"
@@ -94,23 +92,6 @@ class Verified:
     username: str
     access: Access
     ends_at: float
-
-
-class TokenVerifier(Protocol):
-    """What tells a good token from all others."""
-
-    def known(self, token: bytes) -> Verified | None:
-        """Return whom a token stands for that was verified before, None if that has to be done."""
-
-    async def verify(self, token: str) -> Verified:
-        """Return whom a token stands for.
-
-        Raises:
-            TokenRefused: it is no good, for whatever reason.
-        """
-
-    async def close(self) -> None:
-        """Let go of what is open to the identity provider."""
 
 
 class KeyedDigest:

@@ -45,7 +45,9 @@ def refuse_forgeable(scope: Mapping[str, Any]) -> None:
         return
     headers = scope["headers"]
     refuse_foreign(headers)
-    if scope["method"] != "DELETE" and not any(map(_says_json, headers)):
+    types = (value for name, value in headers if name == b"content-type")
+    says_json = any(each.partition(b";")[0].strip().lower() == _JSON for each in types)
+    if scope["method"] != "DELETE" and not says_json:
         raise FromElsewhere(
             "with nothing but the session cookie this needs 'Content-Type: application/json', which "
             "no form of another site can send"
@@ -72,8 +74,3 @@ def _place(authority: str, scheme: str) -> tuple[str, int] | None:
     """Return host and port, None where there are none."""
     found = _AUTHORITY.fullmatch(authority)
     return None if found is None else (found[1], int(found[2] or _PORTS[scheme]))
-
-
-def _says_json(header: tuple[bytes, bytes]) -> bool:
-    name, value = header
-    return name == b"content-type" and value.partition(b";")[0].strip().lower() == _JSON

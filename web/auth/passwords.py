@@ -99,9 +99,18 @@ def hash_faults(encoded: str) -> Iterable[Fault]:
         yield Fault("not-a-hash", "this is not the argon2id hash of a password", expected=_FORM)
         return
     cost = cost_of(encoded)
-    yield from _outside("memory", "KiB (m)", cost.memory, LEAST_KIB, MOST_KIB)
-    yield from _outside("threads", "(p)", cost.lanes, 1, MOST_LANES)
-    yield from _outside("work", "KiB times passes (m * t)", cost.work, 1, MOST_WORK)
+    for what, unit, found, least, most in (
+        ("memory", "KiB (m)", cost.memory, LEAST_KIB, MOST_KIB),
+        ("threads", "(p)", cost.lanes, 1, MOST_LANES),
+        ("work", "KiB times passes (m * t)", cost.work, 1, MOST_WORK),
+    ):
+        if not least <= found <= most:
+            yield Fault(
+                "out-of-range",
+                f"the {what} of this hash, {found:,} {unit}, is out of bounds",
+                found=str(found),
+                expected=f"from {least:,} to {most:,}; 'headrace hash-password' keeps to that",
+            )
 
 
 def nobodys(encoded: Iterable[str]) -> str | None:
@@ -140,14 +149,3 @@ class Verifying:
                 return await asyncio.to_thread(is_of, password, encoded)
         finally:
             self._attempts -= 1
-
-
-def _outside(what: str, unit: str, found: int, least: int, most: int) -> Iterable[Fault]:
-    if not least <= found <= most:
-        bounds = f"from {least:,} to {most:,}"
-        yield Fault(
-            "out-of-range",
-            f"the {what} of this hash, {found:,} {unit}, is out of bounds",
-            found=str(found),
-            expected=f"{bounds}; 'headrace hash-password' keeps to that",
-        )

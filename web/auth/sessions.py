@@ -43,17 +43,15 @@ _LENGTH = len(_BEGINNING) + ID_CHARACTERS
 _IDS = re.compile(rf"(?:^|;)[ \t]*{COOKIE}[ \t]*=[ \t]*([^; \t]*)".encode())
 
 
+@dataclass(slots=True, eq=False)
 class Session:
     """Who is signed in, since when nothing was asked, and until when at most."""
 
-    __slots__ = ("caller", "ends", "is_over", "timer", "used")
-
-    def __init__(self, caller: Caller, ends: float, now: float) -> None:
-        self.is_over = asyncio.Event()
-        self.caller = replace(caller, ended=self.is_over.wait)
-        self.ends = ends
-        self.used = now
-        self.timer: asyncio.TimerHandle | None = None
+    caller: Caller
+    ends: float
+    used: float
+    is_over: asyncio.Event
+    timer: asyncio.TimerHandle | None = None
 
 
 class Sessions:
@@ -78,7 +76,8 @@ class Sessions:
         ends = float("inf") if ends_at is None else now + ends_at - self._clock.seconds()
         id = secrets.token_hex(ID_CHARACTERS // 2)
         key = _key(id.encode())
-        self._sessions[key] = Session(caller, ends, now)
+        is_over = asyncio.Event()
+        self._sessions[key] = Session(replace(caller, ended=is_over.wait), ends, now, is_over)
         self._watch(key)
         return id
 
@@ -164,7 +163,5 @@ def session_ids(headers: Headers) -> list[bytes]:
 
 def is_over_tls(headers: Headers) -> bool:
     """Return whether a client came over TLS, as the proxy tells that it came to first."""
-    for name, value in headers:
-        if name == b"x-forwarded-proto":
-            return value.partition(b",")[0].strip().lower() == b"https"
-    return False
+    told = next((value for name, value in headers if name == b"x-forwarded-proto"), b"")
+    return told.partition(b",")[0].strip().lower() == b"https"

@@ -250,13 +250,12 @@ def load_settings(
     built, values, faults = loaded(ServerSettings, document.value)
     said = [_unquoted(fault, site.diagnose(_without_query(fault))) for fault in faults]
     said += map(site.diagnose, taken_literally(settings(ServerSettings, values)))
+    unresolved = Severity.ERROR if is_starting else Severity.WARNING
     for path, account in _accounts(document.value):
-        said += map(site.inside(*path).diagnose, taken_literally(settings_of(account)))
-    if secrets is not None:
-        unresolved = Severity.ERROR if is_starting else Severity.WARNING
-        for path, account in _accounts(document.value):
-            wrong = _wrong_secret(account, secrets, unresolved)
-            said += map(site.inside(*path).diagnose, wrong)
+        diagnose = site.inside(*path).diagnose
+        said += map(diagnose, taken_literally(settings_of(account)))
+        if secrets is not None:
+            said += map(diagnose, _wrong_secret(account, secrets, unresolved))
     return None if is_refused(said) else built, in_file_order(said)
 
 
@@ -290,16 +289,15 @@ def _without_query(fault: Fault) -> Fault:
 
 def _accounts(value: Any) -> Iterator[tuple[Path, Account]]:
     """Yield the accounts that can be read, whatever else is wrong with the file."""
-    auth = value.get("auth") if isinstance(value, dict) else None
-    if not isinstance(auth, dict):
-        return
     keys = {each.tag: each.accounts_key for each in AuthSettings.__subclasses__()}
-    key = keys.get(str(auth.get("type")))
-    named = auth.get(key) if key is not None else None
-    for name, inner in named.items() if isinstance(named, dict) else ():
-        account, _, _ = loaded(Account, inner)
-        if account is not None:
-            yield ("auth", str(key), name), account
+    match value:
+        case {"auth": {"type": str(kind), **options}}:
+            key = keys.get(kind)
+            named = options.get(key)
+            for name, inner in named.items() if isinstance(named, dict) else ():
+                account, _, _ = loaded(Account, inner)
+                if account is not None:
+                    yield ("auth", str(key), name), account
 
 
 def _wrong_secret(account: Account, secrets: Secrets, unresolved: Severity) -> Iterator[Fault]:

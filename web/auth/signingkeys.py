@@ -74,7 +74,9 @@ class Keys:
 
     def __init__(self, address: ParsedUrl, clock: Clock) -> None:
         self._address, self._clock = address, clock
-        self._name = _without_query(address)
+        location, asks, _ = str(address).partition("?")
+        # As it is told: some providers take a key in the query.
+        self._name = f"{location}?{HIDDEN}" if asks else location
         self._published: Mapping[str, SigningKey] = {}
         self._tried_at = clock.monotonic()
         self._fetching: asyncio.Task[None] | None = None
@@ -151,7 +153,9 @@ class Keys:
         return usable
 
     async def _answer(self) -> bytes:
-        hidden = _query_hidden(self._address)
+        hidden, query = Redaction(), urlsplit(self._address.text).query
+        for value in (query, *(value for _, value in parse_qsl(query))):
+            hidden.hide(value)  # which the provider may repeat in what it answers
         client = HttpClient(
             self._address,
             clock=self._clock,
@@ -166,21 +170,6 @@ class Keys:
             raise NoKeys(str(cause).replace(str(self._address), self._name)) from None
         finally:
             await client.close()
-
-
-def _without_query(address: ParsedUrl) -> str:
-    """Return an address as it is told: some providers take a key in the query."""
-    location, asks, _ = str(address).partition("?")
-    return f"{location}?{HIDDEN}" if asks else location
-
-
-def _query_hidden(address: ParsedUrl) -> Redaction:
-    """Return what keeps the query of an address out of what a provider answers."""
-    hidden = Redaction()
-    query = urlsplit(address.text).query
-    for value in (query, *(value for _, value in parse_qsl(query))):
-        hidden.hide(value)
-    return hidden
 
 
 def _entries(answer: bytes, name: str) -> list[object]:

@@ -12,7 +12,7 @@ from headrace.compiler.clock import Clock
 from headrace.web.auth.access import Access
 from headrace.web.auth.accountauth import Authentication
 from headrace.web.auth.accounts import Accounts
-from headrace.web.auth.credentials import TokenRefused, TokenVerifier, Verified
+from headrace.web.auth.credentials import TokenRefused, Verified
 from headrace.web.auth.sessions import COOKIE, Cookies, Sessions
 
 ADMIN, READER = "ann", "bob"
@@ -54,7 +54,7 @@ def guarded(
     clock: Clock,
     *,
     idle: float = 3600,
-    tokens: TokenVerifier | None = None,
+    tokens: Issued | None = None,
     same_site: str = "strict",
     hashed: Mapping[str, str] | None = None,
 ) -> Authentication:
@@ -63,7 +63,7 @@ def guarded(
         clock,
         accounts(hashed=hashed),
         Sessions(clock, idle),
-        tokens=tokens,
+        tokens=tokens,  # type: ignore[arg-type]  # what a test has issued stands for a provider
         cookies=Cookies(same_site),
     )
 
