@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from marshmallow import ValidationError
 
-from headrace.compiler.schema.fields import Text
+from headrace.compiler.schema.fields import Strict, Text
 from headrace.compiler.schema.records import Record, json_type, option
 from headrace.compiler.text.diagnostics import Fault
 from headrace.web.auth.access import Access, TurnedAway
@@ -23,7 +23,7 @@ MOST_KNOWN = 1000
 """Credentials that need not be verified once more: a client sends the same one with every request."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SignInCredential:
     """A string that was given to prove something."""
 
@@ -33,14 +33,18 @@ class SignInCredential:
         return "Given(***)"
 
 
-class GivenText(Text):
-    """A string of which no error tells more than that it is none."""
+class NeverShown(Strict):
+    """A field of which no error shows a value: a password may stand there."""
 
     def wrong(self, value: Any) -> ValidationError:
-        """Return the error for a value of another type, which is told."""
+        """Return the error for a value of another type, which alone is told."""
         found = json_type(value)
         fault = Fault("wrong-type", f"expected {self.expects}, found {found}", found, self.expects)
         return ValidationError([fault])
+
+
+class GivenText(NeverShown, Text):
+    """A string of which no error tells more than that it is none."""
 
     def read(self, value: Any) -> SignInCredential:
         """Take a string."""

@@ -11,13 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from marshmallow import ValidationError
-
 from headrace.compiler.component.drafts import is_refused, loaded
 from headrace.compiler.config.retention import DEFAULT_RETENTION, MOST_RETENTION
 from headrace.compiler.lint.remarks import taken_literally
 from headrace.compiler.schema.fields import Choice, Identifier, Integer, SecretText, refused
-from headrace.compiler.schema.records import Record, json_type, option
+from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.secrets import Secret, Secrets
 from headrace.compiler.schema.structures import ListOf, ObjectOf, RecordOf, settings, settings_of
 from headrace.compiler.schema.urls import HttpUrl, ParsedUrl
@@ -34,6 +32,7 @@ from headrace.compiler.text.diagnostics import (
 )
 from headrace.compiler.text.documents import Document, Site
 from headrace.web.auth.access import Access
+from headrace.web.auth.credentials import NeverShown
 from headrace.web.auth.passwords import MOST_PASSWORD, hash_faults
 
 CODES: Codes = {
@@ -114,7 +113,7 @@ class Account(Record):
             )
 
 
-class AccountsByName(ObjectOf):
+class AccountsByName(NeverShown, ObjectOf):
     """Accounts by the name they sign in with."""
 
     names = UserName()
@@ -122,12 +121,6 @@ class AccountsByName(ObjectOf):
     def __init__(self, *, at_least: int = 0) -> None:
         self.at_least = at_least
         super().__init__(RecordOf(Account), noun="account", null_is_absent=not at_least)
-
-    def wrong(self, value: Any) -> ValidationError:
-        """Return the error; a password may stand here by mistake, so its type alone is told."""
-        found = json_type(value)
-        fault = Fault("wrong-type", f"expected {self.expects}, found {found}", found, self.expects)
-        return ValidationError([fault])
 
     def read(self, value: Any) -> Any:
         """Read the accounts."""
