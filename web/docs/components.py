@@ -89,17 +89,14 @@ class Sections:
             yield f"### {noun(record)}"
             if said := prose(record):
                 yield said
-            if issubclass(record, variants.Tagged):
-                yield from self._variants(record)
-            else:
+            if not issubclass(record, variants.Tagged):
                 yield self.keys(record)
-
-    def _variants(self, root: type[variants.Tagged]) -> Iterator[str]:
-        yield "One of these, by its `type`:"
-        for tag, variant in root.variants.items():
-            yield f"**{code(tag)}**: {prose(variant)}"
-            if variant.options():
-                yield self.keys(variant)
+                continue
+            yield "One of these, by its `type`:"
+            for tag, variant in record.variants.items():
+                yield f"**{code(tag)}**: {prose(variant)}"
+                if variant.options():
+                    yield self.keys(variant)
 
     def _row(self, option: Option) -> tuple[str, str, str, str]:
         meaning = f"{option.doc} {_ADDITION}" if option.additive else option.doc
@@ -155,10 +152,13 @@ def _bounds(field: fields.Number) -> str:
 def _index(catalogue: Catalogue) -> str:
     blocks = []
     for family in FAMILIES:
-        rows = [
-            (link(kind, f"{family}/{kind}.md"), " ".join((prose(component) or "").split()))
+        told = {
+            kind: " ".join((prose(component) or "").split())
             for kind, component in catalogue.family(family).items()
+        }
+        rows = [  # of each its first sentence
+            (link(kind, f"{family}/{kind}.md"), re.split(r"(?<=\.)\s", said, maxsplit=1)[0])
+            for kind, said in told.items()
         ]
-        rows = [(kind, re.split(r"(?<=\.)\s", said, maxsplit=1)[0]) for kind, said in rows]
         blocks += [f"## {family.capitalize()}s", table(("kind", "what it does"), rows)]
     return "\n\n".join(blocks)
