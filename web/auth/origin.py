@@ -45,8 +45,10 @@ def refuse_forgeable(scope: Mapping[str, Any]) -> None:
         return
     headers = scope["headers"]
     refuse_foreign(headers)
-    types = (value for name, value in headers if name == b"content-type")
-    says_json = any(each.partition(b";")[0].strip().lower() == _JSON for each in types)
+    says_json = any(
+        name == b"content-type" and value.partition(b";")[0].strip().lower() == _JSON
+        for name, value in headers
+    )
     if scope["method"] != "DELETE" and not says_json:
         raise FromElsewhere(
             "with nothing but the session cookie this needs 'Content-Type: application/json', which "
