@@ -5,8 +5,9 @@ It imports the language alone: no server, no driver, no network.
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
@@ -19,11 +20,15 @@ from headrace.compiler.text.diagnostics import (
     printable,
 )
 from headrace.compiler.text.render import Style, render
-from headrace.web.commands.selection import STANDARD_INPUT, selected
 from headrace.web.files.reading import Files, Loaded, catalogue, load, place
 
 FINE, REFUSED, NOTHING = 0, 1, 5
 """Exit codes; 2 is a mistake on the command line."""
+STANDARD_INPUT = Path("-")
+CONFIGS = (".yaml", ".yml", ".json")
+"""How the names of configs end, where a directory is looked through."""
+COMPANIONS = ("connections", "layout", "secrets", "server", "settings")
+"""What a name ends in, before that, if the file stands beside configs and is none: ``a.layout.json``."""
 
 
 def check(
@@ -46,14 +51,14 @@ def check(
     stays alone on standard output.
     """
     known = catalogue()
-    selection = selected(configs, [connections, secrets, settings])
-    if not (selection.configs or settings):
+    meant, without = selected(configs, [connections, secrets, settings])
+    if not (meant or settings):
         print("[]" if is_json else "no config there to check", file=None if is_json else sys.stderr)
         return NOTHING
     beside = Files(None, connections, secrets, settings)
     files = [
         replace(beside, piped=piped()) if each == STANDARD_INPUT else replace(beside, config=each)
-        for each in selection.configs
+        for each in meant
     ] or [beside]
     results = [load(each, known, data_dir=data_dir) for each in files]
     # Configs may share a connections file, as they do settings; what is wrong with it is told once.
@@ -64,11 +69,10 @@ def check(
     if text := render(diagnostics, style=style, sources=sources):
         print(text, flush=True)
     if not is_json:
-        lines = [line for loaded in results for line in _uses(loaded)]
         print(
-            *lines,
-            *(printable(f"no config in {each}") for each in selection.empty),
-            _summary(len(selection.configs) + (settings is not None), diagnostics),
+            *(line for loaded in results for line in _uses(loaded)),
+            *(printable(f"no config in {each}") for each in without),
+            _summary(len(meant) + (settings is not None), diagnostics),
             sep="\n",
             file=sys.stderr,
         )
@@ -102,3 +106,38 @@ def _summary(files: int, diagnostics: Sequence[Diagnostic]) -> str:
     counts = [(files, "file"), (errors, "error"), (len(diagnostics) - errors, "warning")]
     checked, *found = [f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts]
     return f"{checked} checked: {', '.join(found)}"
+
+
+def selected(
+    named: Iterable[Path], apart: Collection[Path | None] = ()
+) -> tuple[Collection[Path], Collection[Path]]:
+    """Return the configs that are meant, each once, and the directories in which there was none.
+
+    Those are the files that are named, and those in the directories that are. A directory is not
+    looked through deeper: what is below it may be parts that an output writes. ``apart`` are files that
+    are named for another purpose.
+    """
+    configs, empty = dict[Path, None](), dict[Path, None]()
+    others = {os.path.realpath(file) for file in apart if file is not None}
+    for path in named:
+        if path == STANDARD_INPUT or not os.path.isdir(path):  # a name that is too long is none
+            configs[path] = None
+            continue
+        found = [file for file in _within(path) if os.path.realpath(file) not in others]
+        configs |= dict.fromkeys(found)
+        empty |= {} if found else {path: None}
+    return configs.keys(), empty.keys()
+
+
+def _within(directory: Path) -> Iterator[Path]:
+    """Yield the configs in a directory, by name; it itself if it cannot be listed, for others to tell."""
+    try:
+        names = sorted(os.listdir(directory))
+    except OSError:
+        yield directory
+        return
+    for file in map(directory.joinpath, names):
+        is_hidden = file.name.startswith(".")
+        is_companion = file.stem.rpartition(".")[2].lower() in COMPANIONS
+        if file.suffix.lower() in CONFIGS and not (is_hidden or is_companion or file.is_dir()):
+            yield file

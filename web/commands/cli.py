@@ -7,6 +7,7 @@ imported here; each command imports what it needs, so that `check` never waits f
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,8 @@ import click
 
 _ADDRESS = "127.0.0.1:6767"
 _FILE = click.Path(path_type=Path)
+FILES = ("config", "connections", "settings")
+"""The files that are written by hand, and have a schema."""
 
 
 class HostPort(click.ParamType[tuple[str, int]]):
@@ -104,12 +107,11 @@ def serve(
     log_format: Literal["text", "json"],
 ) -> None:
     """Run the server."""
-    from headrace.web.commands.serve import Options
     from headrace.web.commands.serve import serve as run
     from headrace.web.files.reading import Files
 
     files = Files(config, connections, secrets, server_config)
-    sys.exit(run(Options(files, *listen, data_dir=data_dir, is_debug=debug, log_format=log_format)))
+    sys.exit(run(files, *listen, data_dir=data_dir, is_debug=debug, log_format=log_format))
 
 
 @commands.command()
@@ -173,17 +175,29 @@ def check(
 
 
 @commands.command()
-@click.argument("file", type=click.Choice(["config", "connections", "settings"]), default="config")
+@click.argument("file", type=click.Choice(FILES), default="config")
 def schema(file: str) -> None:
     """Print the JSON Schema of a file, for editors: of a config, if nothing else is named."""
-    from headrace.web.commands.printschema import printed
-
     try:
         click.echo(printed(file))
     except BrokenPipeError:
         raise  # click ends without a word
     except OSError as cause:
         raise click.ClickException(f"cannot be printed: {cause.strerror}") from cause
+
+
+def printed(file: str) -> str:
+    """Return the schema of one of `FILES` as text, the same each time."""
+    from headrace.compiler.describe.editors import config_schema, connections_schema, record_schema
+    from headrace.web.auth.settingsfile import ServerSettings
+    from headrace.web.files.reading import catalogue
+
+    schemas = {
+        "config": lambda: config_schema(catalogue()),
+        "connections": lambda: connections_schema(catalogue()),
+        "settings": lambda: record_schema(ServerSettings, "headrace settings"),
+    }
+    return json.dumps(schemas[file](), indent=2, ensure_ascii=False)
 
 
 @commands.command("hash-password")
@@ -194,7 +208,10 @@ def hash_password() -> None:
     """
     from headrace.web.auth.passwords import MOST_PASSWORD, hashed
 
-    password = _asked_password() if sys.stdin.isatty() else _piped_password()
+    if sys.stdin.isatty():
+        password = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    else:
+        password = _piped_password()
     if not 0 < len(password) <= MOST_PASSWORD:
         raise click.ClickException(f"a password has 1 to {MOST_PASSWORD:,} characters")
     click.echo(hashed(password))
@@ -204,11 +221,6 @@ def _piped_config() -> bytes:
     from headrace.compiler.text.decoding import LARGEST
 
     return b"" if sys.stdin is None else sys.stdin.buffer.read(LARGEST + 1)
-
-
-def _asked_password() -> str:
-    password: str = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
-    return password
 
 
 def _piped_password() -> str:

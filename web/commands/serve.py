@@ -13,7 +13,8 @@ import os
 import shlex
 import signal
 import socket
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,31 +28,18 @@ from headrace.compiler.config.program import Program
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.errors import HeadraceError, Refused
 from headrace.compiler.runtime.engine import Engine as OneProcess
-from headrace.compiler.text.diagnostics import Diagnostic
+from headrace.compiler.text.diagnostics import Diagnostic, in_file_order
+from headrace.compiler.text.render import render
 from headrace.web.app import Application
-from headrace.web.auth.access import Authenticator
 from headrace.web.auth.accountauth import opened
-from headrace.web.commands.telling import StartReport
-from headrace.web.engineprotocol import Engine
-from headrace.web.files.fileremarks import log_each
-from headrace.web.files.reading import Files, Loaded, catalogue, load
-from headrace.web.process.log import Form, configure, standard_error
+from headrace.web.commands.check import style_for
+from headrace.web.commands.serve import StartReport
+from headrace.web.files.reading import Files, Loaded, catalogue, load, log_each, log_odd
+from headrace.web.process.log import Form, StandardError, configure, standard_error
 from headrace.web.process.server import Server
 from headrace.web.service import Service
 
 log = logging.getLogger("headrace.web")
-
-
-@dataclass(frozen=True)
-class Options:
-    """What the command line says."""
-
-    files: Files
-    host: str
-    port: int
-    data_dir: Path | None = None
-    is_debug: bool = False
-    log_format: Form = "text"
 
 
 YOUNG_OBJECTS = 10_000
@@ -69,27 +57,69 @@ class NotStarted(HeadraceError):
     """Something the server needs from the machine is not to be had."""
 
 
-def serve(options: Options) -> int:
+@dataclass(frozen=True)
+class StartReport:
+    """Tells how a start went, on standard error: as text for whoever started it, or as entries of the log.
+
+    In JSON an entry for each thing, so that no line is anything else.
+    """
+
+    errors: StandardError
+    form: Form
+
+    def runs(self, where: str, to_try: Sequence[str]) -> None:
+        """Tell what runs and where; and commands to try, for people alone."""
+        if self.form == "json":
+            log.info("%s", where)
+        else:
+            said = f"{where}, try:" if to_try else where
+            print("\n  ".join([said, *to_try]), file=self.errors)
+
+    def refused(self, diagnostics: Iterable[Diagnostic], sources: Mapping[str, str]) -> None:
+        """Tell all that is wrong with the files, in their order."""
+        said = in_file_order(diagnostics)
+        if self.form == "json":
+            log_each(said)
+        else:
+            print(render(said, style=style_for(sys.stderr), sources=sources), file=self.errors)
+
+    def not_started(self, reason: object) -> None:
+        """Tell what was not to be had."""
+        if self.form == "json":
+            log.error("%s", reason)
+        else:
+            print(f"headrace: {reason}", file=self.errors)
+
+
+def serve(
+    files: Files,
+    host: str,
+    port: int,
+    *,
+    data_dir: Path | None = None,
+    is_debug: bool = False,
+    log_format: Form = "text",
+) -> int:
     """Run the server until a signal ends it; return the exit code."""
-    errors = standard_error(options.log_format)
-    lines = configure(errors, is_debug=options.is_debug, form=options.log_format)
-    telling = StartReport(errors, options.log_format)
+    errors = standard_error(log_format)
+    lines = configure(errors, is_debug=is_debug, form=log_format)
+    report = StartReport(errors, log_format)
     known = catalogue()
-    loaded = load(options.files, known, data_dir=options.data_dir, is_starting=True)
+    loaded = load(files, known, data_dir=data_dir, is_starting=True)
     lines.redact = loaded.secrets.redact
     try:
         if loaded.program is None or loaded.is_refused:
             raise Refused(loaded.diagnostics)
-        _warn(loaded.diagnostics)
-        listener = _bound(options.host, options.port)
-        data_dir = _made(options.data_dir)
+        log_odd(loaded)
+        listener = _bound(host, port)
+        root = _made(data_dir)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_run(loaded, loaded.program, known, listener, data_dir, telling))
+            runner.run(_run(loaded, loaded.program, known, listener, root, report))
     except Refused as cause:
-        telling.refused(cause.diagnostics, loaded.sources)
+        report.refused(cause.diagnostics, loaded.sources)
         return 1
     except NotStarted as cause:
-        telling.not_started(cause)
+        report.not_started(cause)
         return 1
     except Exception:  # the interpreter would print it as it is, with secrets
         log.exception("headrace broke")
@@ -103,22 +133,15 @@ async def _run(
     known: Catalogue,
     listener: socket.socket,
     data_dir: DataDir | None,
-    telling: StartReport,
+    report: StartReport,
 ) -> None:
     clock = Clock(asyncio.get_running_loop())
-    authenticator = await _opened(loaded, clock)
-    service = Service(
-        _engine(loaded, clock, data_dir), known, clock, authenticator, files=loaded.files
-    )
     try:
-        await _serve(service, loaded, program, listener, telling)
-    finally:
-        await authenticator.close()
-
-
-def _engine(loaded: Loaded, clock: Clock, data_dir: DataDir | None) -> Engine:
-    """Return the engine that runs the pipelines in this process. Nobody else knows that it does."""
-    return OneProcess(
+        authenticator = await opened(loaded.settings, loaded.secrets, clock)
+    except HeadraceError as cause:  # a server that cannot tell who is let in does not start
+        raise NotStarted(str(cause)) from cause
+    # It runs the pipelines in this process. Nobody else knows that it does.
+    engine = OneProcess(
         clock,
         connections=loaded.connections,
         secrets=loaded.secrets,
@@ -126,6 +149,11 @@ def _engine(loaded: Loaded, clock: Clock, data_dir: DataDir | None) -> Engine:
         base=loaded.base,
         retention_seconds=loaded.settings.history.retention_secs,
     )
+    service = Service(engine, known, clock, authenticator, files=loaded.files)
+    try:
+        await _serve(service, loaded, program, listener, report)
+    finally:
+        await authenticator.close()
 
 
 async def _serve(
@@ -133,14 +161,14 @@ async def _serve(
     loaded: Loaded,
     program: Program,
     listener: socket.socket,
-    telling: StartReport,
+    report: StartReport,
 ) -> None:
     engine = service.engine
 
     def ready() -> None:
         service.is_ready = True
         collect_less()
-        _announce(service, listener, telling)
+        _announce(service, listener, report)
 
     def stopping() -> None:
         service.is_ready = False
@@ -157,14 +185,6 @@ async def _serve(
         raise _not_free(host, port, cause) from cause
     finally:
         await engine.close()
-
-
-async def _opened(loaded: Loaded, clock: Clock) -> Authenticator:
-    """Return who is let in as whom. A server that cannot tell does not start."""
-    try:
-        return await opened(loaded.settings, loaded.secrets, clock)
-    except HeadraceError as cause:
-        raise NotStarted(str(cause)) from cause
 
 
 def _end_on_signal(loop: asyncio.AbstractEventLoop, server: Server) -> None:
@@ -215,13 +235,7 @@ def _made(data_dir: Path | None) -> DataDir | None:
         raise NotStarted(f"--data-dir '{data_dir}': {cause.strerror or cause}") from cause
 
 
-def _warn(diagnostics: Iterable[Diagnostic]) -> None:
-    """Log what is odd about the files. What a build decides, a build says."""
-    odd = (diagnostic for diagnostic in diagnostics if diagnostic.code != "unresolved-secret")
-    log_each(odd)
-
-
-def _announce(service: Service, listener: socket.socket, telling: StartReport) -> None:
+def _announce(service: Service, listener: socket.socket, report: StartReport) -> None:
     """Tell where the server is, and what works there when it is tried."""
     host, port = listener.getsockname()[:2]
     if not (service.authenticator.is_guarded or ipaddress.ip_address(host).is_loopback):
@@ -229,7 +243,7 @@ def _announce(service: Service, listener: socket.socket, telling: StartReport) -
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     count = len(service.engine.names())
     pipelines = f"{count} pipeline{'' if count == 1 else 's'}"
-    telling.runs(f"headrace runs {pipelines} at {url}", list(_to_try(service, host, port)))
+    report.runs(f"headrace runs {pipelines} at {url}", list(_to_try(service, host, port)))
 
 
 def _to_try(service: Service, host: str, port: int) -> Iterator[str]:
@@ -241,13 +255,12 @@ def _to_try(service: Service, host: str, port: int) -> Iterator[str]:
         host = "::1" if address.version == 6 else "127.0.0.1"
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     door = _open_door(service, url)
-    if not service.authenticator.is_guarded:
+    if service.authenticator.is_guarded:
+        yield from filter(None, [door])
+        yield f"curl {shlex.quote(f'{url}/')}"
+    else:
         yield f"curl -N {shlex.quote(f'{url}/events')}"
         yield door or f"curl {shlex.quote(f'{url}/api/pipelines')}"
-        return
-    if door is not None:
-        yield door
-    yield f"curl {shlex.quote(f'{url}/')}"
 
 
 def _open_door(service: Service, url: str) -> str | None:

@@ -1,26 +1,47 @@
-"""The files that a server works against: what it was started from, and what it saves to."""
+"""The files that a server works against: what it was started from, and what a save makes of them.
+
+A config names connections that stand in another file, and two files cannot be replaced at once. So
+that whatever a crash leaves behind can be started from, the connections are first written with those
+that the old config may name, then the config, then the connections without what nobody names any
+more. Where a name has come to mean another kind, the new one goes by an alias until the old config is
+gone.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from dataclasses import replace as with_changes
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 from headrace.compiler.component.catalogue import Catalogue
-from headrace.compiler.config.dumping import Snapshot
+from headrace.compiler.component.families import Connection
+from headrace.compiler.config.connectionsfile import load_connections
+from headrace.compiler.config.dumping import NO_ALIASES, Snapshot, dumped_connections
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.runtime.switching import SWITCHING
 from headrace.compiler.schema.records import listed
 from headrace.compiler.text.decoding import Format
+from headrace.compiler.text.documents import Unreadable, read_file
 from headrace.compiler.text.render import render
+from headrace.compiler.text.writing import Unwritable, write
 from headrace.web.engineprotocol import Engine
 from headrace.web.files.layoutfile import LayoutFile, layout_file
 from headrace.web.files.reading import Files, Loaded, read_layout
-from headrace.web.files.replacing import FileChange, TakenMeanwhile, replace
-from headrace.web.files.targets import check_what_stands, format_of, objection_to, targets_of
-from headrace.web.files.versions import Versions, written
+from headrace.web.files.replacing import FileChange, NotWritten, TakenMeanwhile, replace
+from headrace.web.files.targets import (
+    check_what_stands,
+    existing,
+    format_of,
+    objection_to,
+    targets_of,
+)
 
 log = logging.getLogger("headrace.web")
 
@@ -97,17 +118,16 @@ class SavedFiles:
         async with self.lock:
             used = list(await self._engine.files())
             targets = await asyncio.to_thread(targets_of, name, self.directory, self.files, used)
-            chosen = format or format_of(targets.config)
             snapshot = self._snapshot()
-            versions = Versions(snapshot, self.layout, targets, chosen, is_new=not overwrites)
+            save = Save(snapshot, self.layout, targets, format, is_new=not overwrites)
             # In a thread, because disks take their time, and so do a thousand pipelines.
             with SWITCHING.often():
-                await asyncio.to_thread(_write, name, versions, self.files, catalogue)
+                await asyncio.to_thread(_write, name, save, self.files, catalogue)
             self._settle(snapshot)
             if self.files.config is None:
-                self.files = with_changes(self.files, config=targets.config)
+                self.files = with_changes(self.files, config=save.config)
                 self._engine.move(self.directory)
-        return targets.config
+        return save.config
 
     async def arrange(self, layout: LayoutFile) -> None:
         """Take a layout; with a config, write it beside that.
@@ -117,9 +137,9 @@ class SavedFiles:
             NotWritten: the layout is as it was.
         """
         async with self.lock:
-            if self.files.config is not None:
+            if (config := self.files.config) is not None:
                 used = list(await self._engine.files())
-                await asyncio.to_thread(_write_layout, self.files, used, layout)
+                await asyncio.to_thread(_write_layout, config, self.files, used, layout)
             self.layout = layout
 
     def _settle(self, snapshot: Snapshot) -> None:
@@ -132,34 +152,103 @@ class SavedFiles:
         return Snapshot(engine.configs(), dict(engine.connections), dict(engine.declarations))
 
 
-def _write(name: str, versions: Versions, files: Files, catalogue: Catalogue) -> None:
-    targets = versions.targets
-    if versions.is_new and (existing := targets.existing()):
-        raise FilesExist(existing)
-    check_what_stands(name, targets, files)
+@dataclass(frozen=True)
+class Save:
+    """One save: what is written, where, in which format, and whether the files have to be new."""
+
+    snapshot: Snapshot
+    layout: LayoutFile
+    targets: Files
+    format: Format | None = None
+    """That of the config; None: as its name says."""
+    is_new: bool = False
+
+    @property
+    def config(self) -> Path:
+        """The config that is written."""
+        assert self.targets.config is not None
+        return self.targets.config
+
+    def changes(self, catalogue: Catalogue) -> Iterator[FileChange]:
+        """Yield the changes, in an order in which every step leaves files that can be started from.
+
+        Raises:
+            NotWritten: a file would be like none that can be read.
+        """
+        file = self.targets.connections_file()
+        assert file is not None
+        old, new = _filed(file, catalogue), self.snapshot.connections
+        clashing = {name for name in old.keys() & new.keys() if old[name].kind != new[name].kind}
+        free = (name for number in count(1) if (name := f"saving-{number}") not in {*old, *new})
+        aliases = dict(zip(sorted(clashing), free, strict=False))
+        renamed = {alias: new[name] for name, alias in aliases.items()}
+        first = {**old, **{name: new[name] for name in new.keys() - clashing}, **renamed}
+        if first or os.path.lexists(file):
+            is_new = self.is_new and self.targets.connections is None
+            yield _connections(file, first, is_new=is_new)
+        if aliases:
+            yield self._config(aliases)
+            yield _connections(file, {**new, **renamed})
+        yield change(layout_file(self.config), self.layout.dump(), "json", is_new=self.is_new)
+        yield self._config(is_new=self.is_new)
+        if first.keys() != new.keys():
+            yield _connections(file, new)
+
+    def _config(
+        self, aliases: Mapping[str, str] = NO_ALIASES, *, is_new: bool = False
+    ) -> FileChange:
+        format = self.format or format_of(self.config)
+        return change(self.config, self.snapshot.config(aliases), format, is_new=is_new)
+
+
+def change(file: Path, document: Any, format: Format, **how: bool) -> FileChange:
+    """Return the change of a file, ``how`` as `FileChange` has it.
+
+    Raises:
+        NotWritten: it could not be read again.
+    """
     try:
-        replace([*versions.changes(catalogue)])
+        return FileChange(file, write(document, format), **how)
+    except Unwritable as cause:
+        raise NotWritten(f"'{file.name}' could not be read again: {cause}") from cause
+
+
+def _connections(
+    file: Path, filed: Mapping[str, Connection], *, is_new: bool = False
+) -> FileChange:
+    """Return the change of a file that may hold credentials that are written out."""
+    document = dumped_connections(filed)
+    return change(file, document, format_of(file), is_new=is_new, is_private=True)
+
+
+def _filed(file: Path, catalogue: Catalogue) -> Mapping[str, Connection]:
+    """Return the connections that are on file; none if a start would refuse them anyway."""
+    with suppress(Unreadable):
+        return load_connections(read_file(file), catalogue)[0] or {}
+    return {}
+
+
+def _write(name: str, save: Save, files: Files, catalogue: Catalogue) -> None:
+    """Write the files, and log why what was saved cannot be started from as it is."""
+    if save.is_new and (there := existing(save.targets)):
+        raise FilesExist(there)
+    check_what_stands(name, save.targets, files)
+    try:
+        replace([*save.changes(catalogue)])
     except TakenMeanwhile as cause:
         raise FilesExist([cause.file]) from cause
-    count = len(versions.snapshot.pipelines)
-    log.info("saved %d pipeline%s to '%s'", count, "" if count == 1 else "s", targets.config)
-    _warn(versions)
+    config, many = save.config, len(save.snapshot.pipelines)
+    log.info("saved %d pipeline%s to '%s'", many, "" if many == 1 else "s", config)
+    if save.format not in (None, read := format_of(config)):
+        log.warning(
+            "'%s' is written as %s, and read as %s because of its name", config, save.format, read
+        )
+    for objection in save.snapshot.dangling():
+        log.warning("'%s' cannot be started from as it is saved: %s", config, objection)
 
 
-def _write_layout(files: Files, used: Iterable[Path], layout: LayoutFile) -> None:
-    assert files.config is not None
-    file = layout_file(files.config)
+def _write_layout(config: Path, files: Files, used: Iterable[Path], layout: LayoutFile) -> None:
+    file = layout_file(config)
     if objection := objection_to([(file, "layout file")], files, used):
         raise LayoutTaken(objection)
-    replace([FileChange(file, written(file, layout.dump(), "json"))])
-
-
-def _warn(versions: Versions) -> None:
-    """Log why what was saved cannot be started from as it is."""
-    config, format = versions.targets.config, versions.format
-    if format != (read := format_of(config)):
-        log.warning(
-            "'%s' is written as %s, and read as %s because of its name", config, format, read
-        )
-    for objection in versions.snapshot.dangling():
-        log.warning("'%s' cannot be started from as it is saved: %s", config, objection)
+    replace([change(file, layout.dump(), "json")])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import stat
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from headrace.compiler.component.catalogue import Catalogue, scan
 from headrace.compiler.component.checkcontext import CheckContext
@@ -16,20 +19,33 @@ from headrace.compiler.config.connectionsfile import (
     ConnectionsFile,
     Filed,
     companion,
-    load_connections,
     load_secrets,
 )
 from headrace.compiler.config.program import Program, load_program
 from headrace.compiler.schema.secrets import Secrets
 from headrace.compiler.text.decoding import Format
 from headrace.compiler.text.diagnostics import Diagnostic, Severity
-from headrace.compiler.text.documents import Document, Judge, Unreadable, likeliest, read, read_file
+from headrace.compiler.text.documents import Document, Unreadable, likeliest, read, read_file
+from headrace.compiler.text.render import render
 from headrace.web.auth.settingsfile import ServerSettings, load_settings
-from headrace.web.files.fileidentity import clash
 from headrace.web.files.layoutfile import LayoutFile, layout_file, load_layout
+from headrace.web.files.reading import clash
 
 PIPED = "<stdin>"
 """What the config is called that comes from standard input."""
+LINKS = 40
+"""How many links are followed one after the other, as the kernel has it."""
+
+FileIdentity = tuple[str | int, ...]
+"""A directory without links and the name of a file in it, or the device and the number of a file."""
+
+Purposes = Iterable[tuple[Path, str]]
+"""Files, each with what it is for."""
+
+_Filed = tuple[Document, Mapping[str, Filed], Mapping[str, Connection]]
+T = TypeVar("T")
+
+log = logging.getLogger("headrace.web")
 
 
 def catalogue() -> Catalogue:
@@ -87,13 +103,50 @@ class Files:
             yield self.settings, "settings file"
 
     def connections_file(self) -> Path | None:
-        """Return the connections file that counts: the named one, or the config's companion."""
+        """Return where the connections are, or would be: the named file, or the config's companion."""
         if self.connections is not None or self.config is None:
             return self.connections
-        if not self.config.name:  # `.` or `/`: reading it tells that it is no file
-            return None
-        beside = companion(self.config, "connections")
-        return beside if os.path.exists(beside) else None  # a name too long for a file has none
+        # `.` or `/` has none: reading it tells that it is no file
+        return companion(self.config, "connections") if self.config.name else None
+
+
+def written_places(file: Path) -> Iterator[FileIdentity]:
+    """Yield where what is put in the place of a file is: a link is replaced, and not followed."""
+    yield os.path.realpath(file.parent), file.name
+    yield from _number(file, os.lstat)
+
+
+def read_places(file: Path) -> Iterator[FileIdentity]:
+    """Yield where what is read as a file comes from: every link that leads to it, and the file."""
+    link = file
+    for _ in range(LINKS):
+        directory = os.path.realpath(link.parent)
+        yield directory, link.name
+        try:
+            link = Path(directory) / os.readlink(link)
+        except (OSError, ValueError):
+            break
+    yield from _number(file, os.stat)
+
+
+def _number(file: Path, look: Callable[[Path], os.stat_result]) -> Iterator[FileIdentity]:
+    """Yield what tells a regular file from all others, whatever it is called."""
+    try:
+        found = look(file)
+    except (OSError, ValueError):  # the latter for what no file can be called
+        return
+    if stat.S_ISREG(found.st_mode):
+        yield found.st_dev, found.st_ino
+
+
+def clash(purposes: Purposes) -> tuple[Path, str, str] | None:
+    """Return a file that is for two things, and which; None if each is for one."""
+    found: dict[FileIdentity, str] = {}
+    for file, purpose in purposes:
+        for each in read_places(file):
+            if found.setdefault(each, purpose) != purpose:
+                return file, found[each], purpose
+    return None
 
 
 @dataclass
@@ -122,6 +175,43 @@ class Loaded:
         """Whether something is wrong that has to be mended first."""
         return any(one.severity is Severity.ERROR for one in self.diagnostics)
 
+    def take(
+        self,
+        file: Path | None,
+        load: Callable[[Document], tuple[T | None, Sequence[Diagnostic]]],
+        format: Format | None = None,
+        *,
+        is_secret: bool = False,
+    ) -> T | None:
+        """Return what a file holds, or without one what is piped; tell all that is wrong with it.
+
+        ``load`` reads the document of it, and judges what a malformed one was likely meant to be. No
+        line of a file that ``is_secret`` is ever shown.
+        """
+        called = PIPED if file is None else self.files.called(file)
+        try:
+            document = self._piped() if file is None else read_file(file, format, called)
+            text, found = document.text, [document]
+        except Unreadable as cause:
+            text, found = cause.text, [each for each in (cause.document, cause.mended) if each]
+            self.diagnostics += cause.diagnostics
+            if meaning := likeliest(cause.meanings, load):
+                self.diagnostics += meaning.diagnostics
+                found = [meaning.document]
+        if not is_secret:
+            self.sources[called] = text
+        if not found:
+            return None
+        value, said = load(found[0])
+        self.diagnostics += said
+        return value
+
+    def _piped(self) -> Document:
+        """Return what was piped; it is JSON if its first sign is one of JSON's."""
+        piped = self.files.piped or b""
+        is_json = piped.removeprefix(BOM_UTF8).lstrip()[:1] in (b"{", b"[")
+        return read(piped, PIPED, "json" if is_json else "yaml")
+
 
 def load(
     files: Files,
@@ -138,10 +228,22 @@ def load(
     names in it exist, so nobody is told that they do not.
     """
     loaded = Loaded(files, base=files.base(), data_dir=data_dir)
-    _check_purposes(loaded)
-    secrets = _load_secrets(files.secrets, loaded)
-    _load_settings(files.settings, secrets, loaded, is_starting=is_starting)
-    _load_program(files, catalogue, secrets, loaded)
+    if found := clash(files.purposes()):
+        file, one, other = found  # what is written as the one would be gone as the other
+        message = f"this is the {one}, and cannot be the {other} as well"
+        loaded.diagnostics.append(
+            Diagnostic(file=files.called(file), code="duplicate", message=message)
+        )
+    secrets: Secrets | None = loaded.secrets
+    if files.secrets is not None:
+        values = loaded.take(files.secrets, load_secrets, "json", is_secret=True)
+        secrets = None if values is None else Secrets(values)
+        loaded.secrets = secrets or loaded.secrets
+    if files.settings is not None:
+        settings_of = partial(load_settings, secrets=secrets, is_starting=is_starting)
+        settings = loaded.take(files.settings, settings_of, is_secret=True)
+        loaded.settings = settings or loaded.settings
+    _load_program(catalogue, secrets, loaded)
     read_layout(loaded)
     return loaded
 
@@ -151,37 +253,21 @@ def load_again(
 ) -> Loaded:
     """Read connections and config as `load` does; secrets and ``data_dir`` are those of the start."""
     loaded = Loaded(files, base=files.base(), data_dir=data_dir, secrets=secrets)
-    _load_program(files, catalogue, secrets, loaded)
+    _load_program(catalogue, secrets, loaded)
     return loaded
 
 
 def read_layout(loaded: Loaded) -> None:
     """Read the layout file beside the config, if it is there."""
     config = loaded.files.config
-    if config is None or not config.name or not os.path.exists(file := layout_file(config)):
-        return
-    if document := _read(file, loaded, format="json"):
-        layout, said = load_layout(document)
-        loaded.layout = layout or loaded.layout
-        loaded.diagnostics += said
+    if config is not None and config.name and os.path.exists(file := layout_file(config)):
+        loaded.layout = loaded.take(file, load_layout, "json") or loaded.layout
 
 
-def _check_purposes(loaded: Loaded) -> None:
-    """Refuse one file for two things: what is written as the one would be gone as the other."""
-    if found := clash(loaded.files.purposes()):
-        file, one, other = found
-        message = f"this is the {one}, and cannot be the {other} as well"
-        loaded.diagnostics.append(
-            Diagnostic(file=loaded.files.called(file), code="duplicate", message=message)
-        )
-
-
-def _load_program(
-    files: Files, catalogue: Catalogue, secrets: Secrets | None, loaded: Loaded
-) -> None:
-    connections = _load_connections(files.connections_file(), catalogue, secrets, loaded)
+def _load_program(catalogue: Catalogue, secrets: Secrets | None, loaded: Loaded) -> None:
+    connections = _load_connections(catalogue, secrets, loaded)
+    files = loaded.files
     if files.config is not None or files.piped is not None:
-        loaded.program = None
         program_of = partial(
             load_program,
             catalogue=catalogue,
@@ -189,9 +275,31 @@ def _load_program(
             secrets=secrets,
             base=loaded.base,
         )
-        if document := _read_config(files, loaded, program_of):
-            loaded.program, said = program_of(document)
-            loaded.diagnostics += said
+        loaded.program = loaded.take(files.config, program_of)
+
+
+def _load_connections(
+    catalogue: Catalogue, secrets: Secrets | None, loaded: Loaded
+) -> Mapping[str, Filed] | None:
+    """Read the connections file; return what is filed, None if that cannot be told."""
+    file = loaded.files.connections_file()
+    # Only one that is named has to be there; a name too long for a file has none.
+    if file is None or not (loaded.files.connections or os.path.exists(file)):
+        return {}
+
+    def filed_of(document: Document) -> tuple[_Filed, Sequence[Diagnostic]]:
+        filing = ConnectionsFile(document, catalogue)
+        connections, said = filing.load(secrets, CheckContext(data_dir=loaded.data_dir))
+        return (document, filing.filed(), connections or {}), said
+
+    if (found := loaded.take(file, filed_of)) is None:
+        return None
+    document, filed, loaded.connections = found
+    loaded.filed_at = {
+        name: place(document.file, document.position((name,), on_key=True))
+        for name in loaded.connections
+    }
+    return filed
 
 
 def place(file: str | None, position: tuple[int, int] | None) -> str:
@@ -199,86 +307,13 @@ def place(file: str | None, position: tuple[int, int] | None) -> str:
     return ":".join(map(str, [file, *(position or ())]))
 
 
-def _load_secrets(file: Path | None, loaded: Loaded) -> Secrets | None:
-    if file is None:
-        return loaded.secrets
-    document = _read(file, loaded, format="json")
-    loaded.sources.pop(loaded.files.called(file), None)  # no line of it is ever shown
-    values, said = load_secrets(document) if document else (None, [])
-    loaded.diagnostics += said
-    if values is None:
-        return None
-    loaded.secrets = Secrets(values)
-    return loaded.secrets
+def log_each(diagnostics: Iterable[Diagnostic]) -> None:
+    """Log each of the diagnostics, and in JSON its parts as well."""
+    for one in diagnostics:
+        level = logging.ERROR if one.severity is Severity.ERROR else logging.WARNING
+        log.log(level, "%s", render([one], style="plain"), extra={"diagnostic": one})
 
 
-def _load_settings(
-    file: Path | None, secrets: Secrets | None, loaded: Loaded, *, is_starting: bool
-) -> None:
-    if file is None:
-        return
-    settings_of = partial(load_settings, secrets=secrets, is_starting=is_starting)
-    document = _read(file, loaded, settings_of)
-    loaded.sources.pop(loaded.files.called(file), None)  # no line of it is ever shown
-    if document is not None:
-        settings, said = settings_of(document)
-        loaded.settings = settings or loaded.settings
-        loaded.diagnostics += said
-
-
-def _load_connections(
-    file: Path | None, catalogue: Catalogue, secrets: Secrets | None, loaded: Loaded
-) -> Mapping[str, Filed] | None:
-    if file is None:
-        return {}
-    context = CheckContext(data_dir=loaded.data_dir)
-    connections_of = partial(
-        load_connections, catalogue=catalogue, secrets=secrets, context=context
-    )
-    document = _read(file, loaded, connections_of)
-    if document is None:
-        return None
-    filing = ConnectionsFile(document, catalogue)
-    connections, said = filing.load(secrets, context)
-    loaded.diagnostics += said
-    loaded.connections = connections or {}
-    loaded.filed_at = {
-        name: place(document.file, document.position((name,), on_key=True))
-        for name in loaded.connections
-    }
-    return filing.filed()
-
-
-def _read_config(files: Files, loaded: Loaded, judge: Judge) -> Document | None:
-    """Return what the config says; one without a file is JSON if its first sign is one of JSON's."""
-    if files.config is not None:
-        return _read(files.config, loaded, judge)
-    piped = files.piped or b""
-    is_json = piped.removeprefix(BOM_UTF8).lstrip()[:1] in (b"{", b"[")
-    format: Format = "json" if is_json else "yaml"
-    return _told(lambda: read(piped, PIPED, format), PIPED, loaded, judge)
-
-
-def _read(
-    file: Path, loaded: Loaded, judge: Judge | None = None, format: Format | None = None
-) -> Document | None:
-    """Return what a file says if anything can be made of it."""
-    called = loaded.files.called(file)
-    return _told(lambda: read_file(file, format, called), called, loaded, judge)
-
-
-def _told(
-    reading: Callable[[], Document], called: str, loaded: Loaded, judge: Judge | None
-) -> Document | None:
-    """Return what is read, and tell what is wrong with it; ``judge`` says what was likely meant."""
-    try:
-        document = reading()
-    except Unreadable as cause:
-        loaded.sources[called] = cause.text
-        loaded.diagnostics += cause.diagnostics
-        if judge and (meaning := likeliest(cause.meanings, judge)):
-            loaded.diagnostics += meaning.diagnostics
-            return meaning.document
-        return cause.document or cause.mended
-    loaded.sources[called] = document.text
-    return document
+def log_odd(loaded: Loaded) -> None:
+    """Log what is odd about the files. What a build decides, a build says."""
+    log_each(each for each in loaded.diagnostics if each.code != "unresolved-secret")

@@ -1,7 +1,8 @@
 """Replacing several files, all of them or none, so that each is whole whenever the process ends.
 
 All that can fail for want of space or of permission is done first, beside the files. Then each is put
-in its place in one step. When one cannot be, those before it are put back.
+in its place in one step. When one cannot be, those before it are put back. What a crash left beside them
+is removed by the next replacing in the directory.
 
 A link is replaced by the file: what it leads to, in this directory or elsewhere, is never written.
 """
@@ -9,22 +10,26 @@ A link is replaced by the file: what it leads to, in this directory or elsewhere
 from __future__ import annotations
 
 import errno
+import fcntl
 import logging
 import os
+import re
+import secrets
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from headrace.compiler.errors import HeadraceError
-from headrace.web.files.leftovers import beside, enter
 
 log = logging.getLogger("headrace.web")
 
 _MODE = 0o666
 """Of a new file, less what the process takes away (umask)."""
 _PRIVATE = 0o600
+_NAME = re.compile(r"\.headrace-[0-9a-f]{16}\.tmp")
+"""What files are called that stand in a directory only while a save is under way."""
 
 
 class NotWritten(HeadraceError):
@@ -72,57 +77,81 @@ def steps(changes: Sequence[FileChange]) -> Iterator[None]:
             enter(directory, left_over)
         ready = []
         for change in changes:
-            ready.append(_written(change, left_over))
+            with _writing(change.file):
+                ready.append(_written(change, left_over))
             yield
-        before = {}
+        before: dict[Path, Path | None] = {}
         for change in changes[:-1]:  # nothing follows the last one that could fail
             if change.file not in before:
-                before[change.file] = _kept(change, left_over)
+                with _writing(change.file):
+                    before[change.file] = _kept(change.file, left_over)
                 yield
-        yield from _put_all(changes, ready, before)
+        done = dict[Path, None]()
+        try:
+            for change, temporary in zip(changes, ready, strict=True):
+                with _writing(change.file):
+                    _put(change, temporary)
+                done[change.file] = None
+                yield
+        except BaseException:
+            for file in done:
+                _put_back(file, before.get(file))
+            raise
 
 
-def _put_all(
-    changes: Sequence[FileChange], ready: Sequence[Path], before: dict[Path, Path | None]
-) -> Iterator[None]:
-    """Put every file in its place; when that ends early, put back what was there before."""
-    done: list[Path] = []
+@contextmanager
+def _writing(file: Path) -> Iterator[None]:
+    """Tell which file it is that cannot be written, and why."""
     try:
-        for change, temporary in zip(changes, ready, strict=True):
-            _put(change, temporary)
-            done.append(change.file)
-            yield
-    except BaseException:
-        for file in dict.fromkeys(done):
-            _put_back(file, before.get(file))
-        raise
+        yield
+    except OSError as cause:
+        raise NotWritten(f"'{file.name}' cannot be written: {_reason(cause)}") from cause
 
 
 def _look_at(file: Path) -> None:
     """Refuse to replace what is no file, and tell of a link that will be gone."""
-    try:
-        found = os.lstat(file)
-    except FileNotFoundError:
-        return
-    except OSError as cause:
-        raise _not_written(file, cause) from cause
-    if stat.S_ISLNK(found.st_mode):
-        log.warning("'%s' is a link: a file takes its place, what it leads to stays", file)
-    elif not stat.S_ISREG(found.st_mode):
-        what = "a directory" if stat.S_ISDIR(found.st_mode) else "no regular file"
-        raise NotWritten(f"'{file.name}' cannot be written: {what} stands in its place")
+    with _writing(file), suppress(FileNotFoundError):
+        mode = os.lstat(file).st_mode
+        if stat.S_ISLNK(mode):
+            log.warning("'%s' is a link: a file takes its place, what it leads to stays", file)
+        elif not stat.S_ISREG(mode):
+            what = "a directory" if stat.S_ISDIR(mode) else "no regular file"
+            raise NotWritten(f"'{file.name}' cannot be written: {what} stands in its place")
 
 
 def _written(change: FileChange, left_over: ExitStack) -> Path:
     """Return a new file beside the one it is to replace, its text on disk, with the permissions of that."""
-    like = None
+    like: os.stat_result | int = _PRIVATE if change.is_private else _MODE
     with suppress(OSError):  # there is none, or a link leads nowhere
         like = os.stat(change.file)
-    mode = _PRIVATE if change.is_private else _MODE
-    try:
-        return _filled(beside(change.file), change.text.encode(), like or mode, left_over)
-    except OSError as cause:
-        raise _not_written(change.file, cause) from cause
+    return _filled(_beside(change.file), change.text.encode(), like, left_over)
+
+
+def _beside(file: Path) -> Path:
+    """Return a name for what is to be written beside a file.
+
+    It is another one each time: whatever a crash left behind, or somebody has planted, is not ours.
+    """
+    return file.with_name(f".headrace-{secrets.token_hex(8)}.tmp")
+
+
+def enter(directory: Path, leaving: ExitStack) -> None:
+    """Keep others from sweeping a directory until ``leaving``, and sweep it if nobody else is there.
+
+    A directory that is not to be had, or a file system that knows no locks, is not swept.
+    """
+    with suppress(OSError):
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        leaving.callback(os.close, descriptor)
+        try:
+            # Two servers may save in one directory: what the other one is writing is no leaving.
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for entry in [*os.scandir(directory)]:
+                if _NAME.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                    os.unlink(entry.path)
+                    log.info("'%s' is removed: a save that was cut short left it", entry.path)
+        finally:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
 
 
 def _filled(file: Path, content: bytes, like: os.stat_result | int, left_over: ExitStack) -> Path:
@@ -141,39 +170,27 @@ def _filled(file: Path, content: bytes, like: os.stat_result | int, left_over: E
     return file
 
 
-def _kept(change: FileChange, left_over: ExitStack) -> Path | None:
+def _kept(file: Path, left_over: ExitStack) -> Path | None:
     """Return what a file can be put back from: another name of it, or a copy. None: it is not there."""
-    kept = beside(change.file)
+    kept = _beside(file)
     try:
-        os.link(change.file, kept, follow_symlinks=False)
+        os.link(file, kept, follow_symlinks=False)
     except FileNotFoundError:
         return None
     except (OSError, NotImplementedError):  # not every file system knows it, nor may everybody
-        return _copied(change.file, kept, left_over)
+        if not file.is_symlink():
+            return _filled(kept, file.read_bytes(), os.stat(file), left_over)
+        os.symlink(os.readlink(file), kept)
     left_over.callback(_remove, kept)
     return kept
 
 
-def _copied(file: Path, kept: Path, left_over: ExitStack) -> Path:
-    try:
-        if file.is_symlink():
-            os.symlink(os.readlink(file), kept)
-            left_over.callback(_remove, kept)
-            return kept
-        return _filled(kept, file.read_bytes(), os.stat(file), left_over)
-    except OSError as cause:
-        raise _not_written(file, cause) from cause
-
-
 def _put(change: FileChange, temporary: Path) -> None:
     """Put a file in its place, in one step, and have the directory know it for good."""
-    try:
-        if change.is_new:
-            _put_new(change.file, temporary)
-        else:
-            os.rename(temporary, change.file)
-    except OSError as cause:
-        raise _not_written(change.file, cause) from cause
+    if change.is_new:
+        _put_new(change.file, temporary)
+    else:
+        os.rename(temporary, change.file)
     _sync(change.file.parent)
 
 
@@ -212,10 +229,6 @@ def _sync(directory: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def _not_written(file: Path, cause: OSError) -> NotWritten:
-    return NotWritten(f"'{file.name}' cannot be written: {_reason(cause)}")
 
 
 def _reason(cause: OSError) -> str:

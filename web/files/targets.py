@@ -1,28 +1,32 @@
-"""Which files a save writes, and which names it takes for them."""
+"""Which files a save writes, which names it takes for them, and what it may replace."""
 
 from __future__ import annotations
 
 import os
 import re
+import stat
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from headrace.compiler.config.connectionsfile import companion
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.text.decoding import Format
 from headrace.compiler.text.diagnostics import shown
-from headrace.web.files.fileidentity import Purposes, taken, written_places
-from headrace.web.files.layoutfile import layout_file
-from headrace.web.files.reading import Files
-from headrace.web.files.standing import holds_something_else
+from headrace.compiler.text.documents import Unreadable, read_file
+from headrace.web.files.layoutfile import LayoutFile
+from headrace.web.files.reading import Files, Purposes, read_places, written_places
 
 LONGEST = 255
 """Bytes that the name of a file may have."""
 
 _TEMPORARY = re.compile(r"\.headrace-[0-9a-f]*\.tmp", re.IGNORECASE)
 """What files are called while they are being written: a later save may remove them."""
+_FORMATS: dict[str, tuple[Format | None, ...]] = {
+    "config": ("json", "yaml"),  # a save writes either, whatever the name is
+    "connections file": (None,),
+    "layout file": ("json",),
+}
 
 
 class NotAFileName(HeadraceError):
@@ -33,43 +37,13 @@ class NotAFileName(HeadraceError):
         self.name = name
 
 
-@dataclass(frozen=True)
-class Targets:
-    """The files of one save: the config and what stands beside it.
-
-    ``is_named``: the connections have a file of their own, whatever the config is called.
-    """
-
-    config: Path
-    connections: Path
-    layout: Path
-    is_named: bool = False
-
-    @classmethod
-    def of(cls, config: Path, files: Files) -> Targets:
-        """Return the files of a config of a server that was started with ``files``."""
-        beside = files.connections or companion(config, "connections")
-        return cls(config, beside, layout_file(config), files.connections is not None)
-
-    def existing(self) -> list[Path]:
-        """Return which of those that a save creates are there already."""
-        created = [self.config, *([] if self.is_named else [self.connections]), self.layout]
-        return [file for file in created if os.path.lexists(file)]
-
-    def purposes(self) -> Iterator[tuple[Path, str]]:
-        """Yield each file and what it is for."""
-        yield self.config, "config"
-        yield self.connections, "connections file"
-        yield self.layout, "layout file"
-
-
 def format_of(file: Path) -> Format:
     """Return the format in which a file of that name is read."""
     return "yaml" if file.suffix.lower() in (".yaml", ".yml") else "json"
 
 
-def targets_of(name: str, directory: Path, files: Files, used: Iterable[Path] = ()) -> Targets:
-    """Return where a save under ``name`` goes, of a server that was started with ``files``.
+def targets_of(name: str, directory: Path, files: Files, used: Iterable[Path] = ()) -> Files:
+    """Return what a save under ``name`` writes, of a server that was started with ``files``.
 
     ``used`` are files that what runs was built from.
 
@@ -77,13 +51,18 @@ def targets_of(name: str, directory: Path, files: Files, used: Iterable[Path] = 
         NotAFileName: with what is wrong with the name.
     """
     bare = name.strip()
-    if objection := _objection(bare):
-        raise NotAFileName(name, objection)
-    targets = Targets.of(directory / bare, files)
-    _check_lengths(name, targets)
-    if objection := objection_to(targets.purposes(), files, used):
+    targets = Files(directory / bare, files.connections)
+    if objection := (
+        _no_bare_name(bare) or _too_long(targets) or objection_to(targets.purposes(), files, used)
+    ):
         raise NotAFileName(name, objection)
     return targets
+
+
+def existing(targets: Files) -> list[Path]:
+    """Return which files that a save creates are there already: connections that are named are not."""
+    created = [file for file, _ in targets.purposes() if file != targets.connections]
+    return [file for file in created if os.path.lexists(file)]
 
 
 def objection_to(targets: Purposes, files: Files, used: Iterable[Path]) -> str | None:
@@ -92,17 +71,21 @@ def objection_to(targets: Purposes, files: Files, used: Iterable[Path]) -> str |
     ``used`` are files that what runs was built from.
     """
     sources = ((file, "file that a pipeline was built from") for file in used)
-    places = taken([*files.purposes(), *sources])
+    taken = [
+        (place, purpose)
+        for file, purpose in (*files.purposes(), *sources)
+        for place in read_places(file)
+    ]
     for file, purpose in targets:
-        for each in written_places(file):
-            others = [other for other in places.get(each, ()) if other != purpose]
+        for place in written_places(file):
+            others = [other for at, other in taken if at == place and other != purpose]
             if others:
                 return f"'{file.name}' is the {others[0]}, and cannot be its {purpose} as well"
-            places[each] = [purpose]
+            taken.append((place, purpose))
     return None
 
 
-def check_what_stands(name: str, targets: Targets, files: Files) -> None:
+def check_what_stands(name: str, targets: Files, files: Files) -> None:
     """Raise if what is there would be gone, and is nothing that a save has written.
 
     The files that the server works against are written whatever is in them: to save is to mend them.
@@ -117,25 +100,66 @@ def check_what_stands(name: str, targets: Targets, files: Files) -> None:
             raise NotAFileName(name, f"'{file.name}' exists, and is no {purpose}")
 
 
-def _objection(bare: str) -> str | None:
+def holds_something_else(file: Path, purpose: str) -> bool:
+    """Return whether a file is there that cannot be what is put in its place.
+
+    An empty one can, and so can a link that leads nowhere. What a directory or a pipe is in the way of
+    fails when it is written; a link to one would be replaced, so it is something else.
+    """
+    try:
+        found = os.stat(file)
+    except (OSError, ValueError):
+        return False
+    if not stat.S_ISREG(found.st_mode):
+        return os.path.islink(file)
+    return not any(_is_one(purpose, value) for value in _values(file, _FORMATS[purpose]))
+
+
+def _values(file: Path, formats: Iterable[Format | None]) -> Iterator[Any]:
+    """Yield what a file says in each format in which it says something."""
+    for format in formats:
+        try:
+            yield read_file(file, format).value
+        except Unreadable as cause:
+            if cause.document is not None:
+                yield cause.document.value
+            elif [each.code for each in cause.diagnostics] == ["empty-document"]:
+                yield None
+
+
+def _is_one(purpose: str, value: Any) -> bool:
+    """Return whether what a file says is what one for that purpose does; an empty one says nothing."""
+    match purpose, value:
+        case _, None:
+            return True
+        case "config", [*pipelines] | {"pipelines": [*pipelines]}:
+            return all(isinstance(each, dict) and "inputs" in each for each in pipelines)
+        case "connections file", dict():
+            return all(isinstance(each, dict) and "type" in each for each in value.values())
+        case "layout file", dict():
+            return value.keys() <= LayoutFile.options().keys()
+    return False
+
+
+def _no_bare_name(bare: str) -> str | None:
     """Return why a name is no bare file name, or None."""
-    if not bare:
-        return "it is empty"
-    if "/" in bare or "\\" in bare:
-        return "it has to be the bare name of a file, without '/' and '\\'"
-    if not bare.strip("."):
-        return "it consists of dots"
-    if any(unicodedata.category(each) == "Cc" for each in bare):
-        return "it holds a control character"
-    if _TEMPORARY.fullmatch(bare):
-        return "files are called like that while they are being written"
-    return None
+    objections = {
+        "it is empty": not bare,
+        "it has to be the bare name of a file, without '/' and '\\'": "/" in bare or "\\" in bare,
+        "it consists of dots": not bare.strip("."),
+        "it holds a control character": any(unicodedata.category(each) == "Cc" for each in bare),
+        "files are called like that while they are being written": _TEMPORARY.fullmatch(bare),
+    }
+    return next((objection for objection, holds in objections.items() if holds), None)
 
 
-def _check_lengths(name: str, targets: Targets) -> None:
+def _too_long(targets: Files) -> str | None:
+    """Return which name of those beside the config, or of it, is longer than one may be."""
+    assert targets.config is not None
     for file, purpose in targets.purposes():
-        if file.parent == targets.config.parent and (size := len(os.fsencode(file.name))) > LONGEST:
-            which = (
-                "it" if file is targets.config else f"the {purpose} '{file.name[-40:]}' beside it"
-            )
-            raise NotAFileName(name, f"{which} has {size} bytes, and a name has at most {LONGEST}")
+        size = len(os.fsencode(file.name))
+        if file.parent == targets.config.parent and size > LONGEST:
+            is_config = file is targets.config
+            which = "it" if is_config else f"the {purpose} '{file.name[-40:]}' beside it"
+            return f"{which} has {size} bytes, and a name has at most {LONGEST}"
+    return None

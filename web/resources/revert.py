@@ -19,8 +19,7 @@ from headrace.compiler.runtime.revert.reverting import NotReverted, RevertedInPa
 from headrace.compiler.text.diagnostics import in_file_order
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import BODY, Answer, Endpoint, refusals
-from headrace.web.files.fileremarks import log_each
-from headrace.web.files.reading import Loaded, load_again
+from headrace.web.files.reading import Loaded, load_again, log_odd
 from headrace.web.service import Service
 from headrace.web.shapes import Count
 
@@ -128,7 +127,7 @@ async def _revert(service: Service) -> None:
     filing = service.filing
     async with filing.lock:
         loaded, target = await _read(service, "nothing was changed", service.reading.take)
-        log_each(each for each in loaded.diagnostics if each.code != "unresolved-secret")
+        log_odd(loaded)
         try:
             plan = await service.engine.revert(target)
         except RevertedInPart:  # for all that, what runs is what the file says

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from headrace.compiler.text.render import render
+from headrace.web.commands.check import COMPANIONS
 from headrace.web.commands.cli import commands
-from headrace.web.commands.selection import COMPANIONS
 from headrace.web.files.reading import Files, catalogue, load
 
 FINE = """\

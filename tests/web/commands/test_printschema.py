@@ -15,8 +15,7 @@ from click.testing import CliRunner
 
 from headrace.compiler.config.program import load_program
 from headrace.compiler.text.documents import Unreadable, read, read_file
-from headrace.web.commands.cli import commands
-from headrace.web.commands.printschema import FILES, printed
+from headrace.web.commands.cli import FILES, commands, printed
 from headrace.web.files.reading import Files, catalogue, load
 
 ROOT = Path(__file__).parents[3]

@@ -16,7 +16,7 @@ from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.errors import Refused
 from headrace.web.auth.accountauth import Authentication
 from headrace.web.commands import serve
-from headrace.web.commands.telling import StartReport
+from headrace.web.commands.serve import StartReport
 from headrace.web.files.reading import Files, load
 from headrace.web.service import Service
 from tests.clients import PATIENCE

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.web.commands.printschema import printed
+from headrace.web.commands.cli import printed
 from headrace.web.files.reading import catalogue
 from tests.services.yaml_editor import YamlEditor, editing
 

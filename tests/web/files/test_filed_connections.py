@@ -22,11 +22,11 @@ from headrace.compiler.schema.redaction import REFERENCE
 from headrace.compiler.schema.secrets import Secrets
 from headrace.compiler.text.diagnostics import Diagnostic, Severity
 from headrace.compiler.text.documents import Document, read
+from headrace.web.files.filing import Save
 from headrace.web.files.layoutfile import LayoutFile
 from headrace.web.files.reading import Files, load
 from headrace.web.files.replacing import replace
 from headrace.web.files.targets import targets_of
-from headrace.web.files.versions import Versions
 from tests.examples import examples
 from tests.web.files.graphs import drawn, known, samples, texts
 from tests.web.files.servers import Server
@@ -72,8 +72,8 @@ def test_what_the_api_takes_loads_once_it_is_saved(kind: type[Component]) -> Non
                 targets = targets_of(config, Path(folder), Files())
                 snapshot = Snapshot(connections={name: connection})
                 chosen: Any = config.partition(".")[2]
-                versions = Versions(snapshot, LayoutFile(), targets, chosen, is_new=True)
-                replace([*versions.changes(known())])
+                save = Save(snapshot, LayoutFile(), targets, chosen, is_new=True)
+                replace([*save.changes(known())])
 
                 loaded = load(Files(config=targets.config), known())
 

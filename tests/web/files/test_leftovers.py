@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.web.files.leftovers import enter
-from headrace.web.files.replacing import FileChange, replace, steps
+from headrace.web.files.replacing import FileChange, enter, replace, steps
 
 LEFT = ".headrace-0123456789abcdef.tmp"
 

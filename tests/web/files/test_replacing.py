@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.web.files import leftovers, replacing
+from headrace.web.files import replacing
 from headrace.web.files.replacing import FileChange, NotWritten, TakenMeanwhile, replace
 
 NAMES = ("plant.connections.json", "plant.layout.json", "plant.json")
@@ -245,7 +245,7 @@ def test_what_somebody_planted_where_the_new_text_goes_is_not_followed(tmp_path,
     folder.mkdir()
     outside.write_text("mine")
     (folder / ".headrace-0000.tmp").symlink_to(outside)
-    monkeypatch.setattr(leftovers.secrets, "token_hex", lambda size: "0000")
+    monkeypatch.setattr(replacing.secrets, "token_hex", lambda size: "0000")
 
     with pytest.raises(NotWritten, match=r"^'plant\.json' cannot be written: file exists$"):
         replace([FileChange(folder / "plant.json", "new")])

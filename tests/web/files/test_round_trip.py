@@ -13,11 +13,11 @@ from headrace.compiler.component.families import Component
 from headrace.compiler.component.pipelineconfig import differing, is_same
 from headrace.compiler.config.dumping import Snapshot
 from headrace.compiler.text.diagnostics import Severity
+from headrace.web.files.filing import Save
 from headrace.web.files.layoutfile import LayoutFile
 from headrace.web.files.reading import Files, Loaded, load
 from headrace.web.files.replacing import replace
 from headrace.web.files.targets import targets_of
-from headrace.web.files.versions import Versions
 from tests.examples import examples
 from tests.web.files.graphs import components, known, samples, snapshots
 
@@ -26,7 +26,7 @@ def saved(folder: Path, snapshot: Snapshot, name: str) -> Loaded:
     """Save a graph, and return what a start finds."""
     targets = targets_of(name, folder, Files())
     format: Any = "yaml" if name.endswith("yaml") else "json"
-    replace([*Versions(snapshot, LayoutFile(), targets, format, is_new=True).changes(known())])
+    replace([*Save(snapshot, LayoutFile(), targets, format, is_new=True).changes(known())])
     return load(Files(config=targets.config), known())
 
 

@@ -11,11 +11,11 @@ import pytest
 
 from headrace.compiler.config.dumping import Snapshot
 from headrace.compiler.text.decoding import LARGEST
+from headrace.web.files.filing import Save
 from headrace.web.files.layoutfile import LayoutFile
 from headrace.web.files.reading import Files, Loaded, load
 from headrace.web.files.replacing import NotWritten, replace, steps
 from headrace.web.files.targets import targets_of
-from headrace.web.files.versions import Versions
 from tests.web.files.graphs import known
 
 FILE = {"type": "file", "root": "data"}
@@ -80,18 +80,18 @@ def snapshot(folder: Path, pipelines: list[Any], connections: dict[str, Any]) ->
     return Snapshot({str(each.id): each for each in loaded.program.pipelines}, loaded.connections)
 
 
-def save(folder: Path, name: str, of: Snapshot) -> Versions:
+def save(folder: Path, name: str, of: Snapshot) -> Save:
     targets = targets_of(name, folder, Files())
     format: Any = name.partition(".")[2]
-    return Versions(of, LayoutFile(), targets, format, is_new=False)
+    return Save(of, LayoutFile(), targets, format, is_new=False)
 
 
-def ends_after(folder: Path, versions: Versions, count: int) -> bool:
+def ends_after(folder: Path, saving: Save, count: int) -> bool:
     """Save in a process that ends after so many steps; return whether it had more to do."""
     process = os.fork()
     if process == 0:  # pragma: no cover - another process
         done = 0
-        for done, _ in enumerate(steps([*versions.changes(known())]), start=1):
+        for done, _ in enumerate(steps([*saving.changes(known())]), start=1):
             if done == count:
                 os._exit(9)
         os._exit(0)
