@@ -14,11 +14,11 @@ import yaml
 from headrace.compiler.config.retention import DEFAULT_RETENTION, MOST_RETENTION
 from headrace.compiler.runtime import sampling
 from headrace.compiler.runtime.monitoring import feed
-from headrace.web import threadqueue
+from headrace.web import service
 from headrace.web.auth import passwords, sessions, settingsfile, signingkeys
 from headrace.web.commands.cli import commands
 from headrace.web.files.reading import Files, catalogue, load
-from headrace.web.process import connectionlimit, lingering, protocol, server
+from headrace.web.process import connectionlimit, protocol, server
 from headrace.web.process.log import JsonLine, OneLine
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -79,11 +79,11 @@ def test_what_a_scraper_is_given_is_yaml() -> None:
         f"{ {15: 'a sixteenth'}[feed.REST] } of the time",
         f"| {protocol.MOST_HEAD_BYTES // 1024} KiB | 431 |",
         f"| {connectionlimit.MOST_HELD // 2**20} MiB |",
-        f"| {lingering.MOST_DROPPED // 2**20} MiB, {lingering.MOST_SECONDS} seconds,"
-        f" {lingering.SILENT_SECONDS} without a byte |",
+        f"| {protocol.MOST_DROPPED // 2**20} MiB, {protocol.MOST_SECONDS} seconds,"
+        f" {protocol.SILENT_SECONDS} without a byte |",
         f"| {sampling.AT_ONCE} at a time | 503 |",
         f"{passwords.MOST_WAITING} wait | 503 |",
-        f"{threadqueue.MOST_WAITING} wait, and {threadqueue.MOST_LOGINS:,} logins |",
+        f"{service.MOST_WAITING} wait, and {service.MOST_LOGINS:,} logins |",
         f"{sessions.MOST:,}, {sessions.MOST_OF_ONE:,} of one user",
         f"before {server.IDLE_SECONDS} seconds",
         f"{protocol.LOOKS * server.LOOK_SECONDS} to {(protocol.LOOKS + 1) * server.LOOK_SECONDS}"

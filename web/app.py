@@ -1,4 +1,4 @@
-"""The table of endpoints folded into one ASGI application.
+"""The table of endpoints folded into one ASGI application, and whether a caller may have one of them.
 
 ingest, events      answered ahead, from the raw path
 everything else     falcon: routes, HEAD, OPTIONS, 404, 405
@@ -10,6 +10,7 @@ import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from functools import cache, partial
 from itertools import groupby
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote
 
@@ -19,14 +20,21 @@ import falcon.asgi
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.jsontext import encode
 from headrace.web import statuses
-from headrace.web.admission import admitted
 from headrace.web.apierror import api_error
-from headrace.web.asgi import Asgi, AsgiMessage, Receive, Send, respond
-from headrace.web.asking import Request
-from headrace.web.auth.access import Access
+from headrace.web.asgi import AsgiMessage, Receive, Send, respond
+from headrace.web.auth.access import (
+    Access,
+    Authenticator,
+    Caller,
+    Forbidden,
+    NotSignedIn,
+    TurnedAway,
+    let_in,
+)
+from headrace.web.bodies import Request
 from headrace.web.endpoint import Endpoint
-from headrace.web.endpoints import ENDPOINTS
 from headrace.web.ignoring import HEADER, ignored, naming
+from headrace.web.resources import ENDPOINTS
 from headrace.web.service import Service
 
 _CLOSE = (b"connection", b"close")
@@ -44,7 +52,11 @@ class Application:
         service.describe = cache(partial(_description, service.catalogue, table))
         self._doors = service.authenticator
         self._routed = _routed(service, table)
-        self._ahead = [_ahead(service, endpoint) for endpoint in table if endpoint.ahead]
+        self._ahead = [
+            (_pattern(endpoint.path), endpoint, endpoint.ahead(service))
+            for endpoint in table
+            if endpoint.ahead
+        ]
 
     async def __call__(self, scope: AsgiMessage, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -75,20 +87,25 @@ def _description(catalogue: Catalogue, table: Sequence[Endpoint]) -> bytes:
     return encode(described(catalogue, table))
 
 
-def _ahead(service: Service, endpoint: Endpoint) -> tuple[re.Pattern[bytes], Endpoint, Asgi]:
-    assert endpoint.ahead is not None
-    literal = map(re.escape, _CAPTURE.split(endpoint.path))
-    return re.compile("([^/]+)".join(literal).encode()), endpoint, endpoint.ahead(service)
+def _pattern(path: str) -> re.Pattern[bytes]:
+    return re.compile("([^/]+)".join(map(re.escape, _CAPTURE.split(path))).encode())
 
 
 def _routed(service: Service, table: Iterable[Endpoint]) -> falcon.asgi.App[Any, Any]:
-    app = falcon.asgi.App(middleware=NoSniffing(), request_type=Request)
-    app.add_middleware(NoEmptySegment())
+    """Return the routes as falcon wants them: of a path, an ``on_`` responder for every method."""
+    app = falcon.asgi.App(middleware=Middleware(), request_type=Request)
     statuses.install(app)
     in_order = sorted(table, key=lambda endpoint: endpoint.path)
     for path, endpoints in groupby(in_order, key=lambda endpoint: endpoint.path):
         covering = [(each, match) for each in in_order if (match := _covers(each, path))]
-        app.add_route(path, Route(service, [*covering, *((each, {}) for each in endpoints)]))
+        # Each comes with what it captures of the path; of several with one method the last counts.
+        responders = {
+            f"on_{endpoint.method.lower()}": _responder(service, endpoint, captured)
+            for endpoint, captured in [*covering, *((each, {}) for each in endpoints)]
+        }
+        if "on_get" in responders:
+            responders["on_head"] = responders["on_get"]  # falcon leaves the body out
+        app.add_route(path, SimpleNamespace(**responders))
     return app
 
 
@@ -102,25 +119,7 @@ def _covers(endpoint: Endpoint, path: str) -> dict[str, str]:
     return match.groupdict() if match else {}
 
 
-class Route:
-    """One path as falcon wants it: an ``on_`` responder for every method that the table has.
-
-    Each endpoint comes with what it captures of the path; of several with one method the last counts.
-    """
-
-    def __init__(
-        self, service: Service, endpoints: Iterable[tuple[Endpoint, Mapping[str, str]]]
-    ) -> None:
-        for endpoint, captured in endpoints:
-            answer = _responder(service, endpoint, captured)
-            setattr(self, f"on_{endpoint.method.lower()}", answer)
-            if endpoint.method == "GET":
-                self.on_head = answer  # falcon leaves the body out
-
-
 def _responder(service: Service, endpoint: Endpoint, fixed: Mapping[str, str]) -> Any:
-    respond = endpoint.respond or _headers_only(endpoint)
-
     async def on_method(
         req: falcon.asgi.Request, resp: falcon.asgi.Response, **captured: str
     ) -> None:
@@ -128,10 +127,48 @@ def _responder(service: Service, endpoint: Endpoint, fixed: Mapping[str, str]) -
             resp.set_header(HEADER, names)
         if endpoint.access:
             await admitted(endpoint, service.authenticator, req.scope)
+        if endpoint.respond is None:  # answered ahead: here the path has its 405, OPTIONS and HEAD
+            resp.content_type = endpoint.responses[200].media_type
+            resp.stream = _endless()
+            return
         decoded = {name: unquote(value) for name, value in captured.items()}
-        await respond(service, req, resp, **fixed, **decoded)
+        await endpoint.respond(service, req, resp, **fixed, **decoded)
 
     return on_method
+
+
+async def admitted(endpoint: Endpoint, authenticator: Authenticator, scope: dict[str, Any]) -> None:
+    """Let whoever sent a request through to an endpoint; `caller_of` then tells who it is.
+
+    Raises:
+        NotSignedIn: the table asks for somebody who is signed in.
+        Forbidden: the table asks for more than they may.
+        TurnedAway: see `Authenticator`.
+    """
+    if endpoint.access and not endpoint.takes_anybody:
+        try:
+            caller = await authenticator.caller(scope)
+        except TurnedAway as cause:
+            raise cause.during(endpoint.operation) from cause
+        let_in(scope, caller)
+        authorize(endpoint, caller)
+
+
+def authorize(endpoint: Endpoint, caller: Caller) -> None:
+    """Let a caller through.
+
+    Raises:
+        NotSignedIn: the table asks for somebody who is signed in.
+        Forbidden: the table asks for more than they may.
+    """
+    if caller.access >= endpoint.access:
+        return
+    if not caller.access:
+        raise NotSignedIn(
+            f"{endpoint.operation}: nobody is signed in, or the credential is not valid"
+        )
+    needed, has = endpoint.access.name.lower(), caller.access.name.lower()
+    raise Forbidden(f"{endpoint.operation}: needs '{needed}', '{caller.username}' has '{has}'")
 
 
 def _ignored(endpoint: Endpoint, scope: AsgiMessage) -> str | None:
@@ -140,40 +177,24 @@ def _ignored(endpoint: Endpoint, scope: AsgiMessage) -> str | None:
     return ignored(query, {each.name: each.words for each in endpoint.query}) if query else None
 
 
-def _headers_only(endpoint: Endpoint) -> Any:
-    """Stand in falcon's table for what is answered ahead: its path has a 405, OPTIONS and HEAD."""
-
-    async def respond(
-        _service: Service, _req: falcon.asgi.Request, resp: falcon.asgi.Response, **_: str
-    ) -> None:
-        resp.content_type = endpoint.responses[200].media_type
-        resp.stream = _endless()
-
-    return respond
-
-
 async def _endless() -> AsyncIterator[bytes]:
     """Stand for the body of a stream: falcon then states no length, and HEAD reads nothing of it."""
     yield b""
 
 
-class NoEmptySegment:
-    """Middleware that knows no path with nothing between two slashes, or behind the last.
-
-    falcon takes most of them for names that are empty, and the rules of a proxy may not.
-    """
+class Middleware:
+    """What falcon is to do with every request and every answer besides."""
 
     async def process_request(self, req: falcon.asgi.Request, resp: falcon.asgi.Response) -> None:
-        """Refuse it, whatever the method."""
+        """Know no path with nothing between two slashes, or behind the last, whatever the method.
+
+        falcon takes most of them for names that are empty, and the rules of a proxy may not.
+        """
         if "//" in req.path or (req.path.endswith("/") and req.path != "/"):
             raise falcon.HTTPRouteNotFound
-
-
-class NoSniffing:
-    """Middleware that has browsers take every answer for what it says it is."""
 
     async def process_response(
         self, req: Any, resp: falcon.asgi.Response, resource: Any, req_succeeded: bool
     ) -> None:
-        """Set the header."""
+        """Have browsers take every answer for what it says it is."""
         resp.set_header("X-Content-Type-Options", "nosniff")

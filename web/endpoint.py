@@ -15,6 +15,8 @@ Responder = Callable[..., Awaitable[None]]
 """Answers a request that falcon routed: service, request, response, what the path captures."""
 
 JSON = "application/json"
+CAPTURED = {"pipeline_id": "press-line", "connection_id": "disk"}
+"""What stands in a path, by parameter, where an example of a request is sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,8 @@ class Endpoint:
     body: Any = None
     """Type of the request body, or the name of its schema."""
     example: Any = None
-    """A request body that is answered with success."""
+    """A request body that is answered with success by a server that asks nobody who they are, when those
+    of the endpoints before were sent: what one names, one before it has made."""
     respond: Responder | None = None
     ahead: Callable[[Service], Asgi] | None = None
     takes_anybody: bool = False

@@ -18,9 +18,8 @@ from headrace.compiler.schema.records import Record
 from headrace.web import ignoring
 from headrace.web.auth import sessions
 from headrace.web.auth.access import Access
-from headrace.web.endpoint import JSON, Answer, Endpoint, Query, refusals
-from headrace.web.endpoints import ENDPOINTS
-from headrace.web.examples import CAPTURED
+from headrace.web.endpoint import CAPTURED, JSON, Answer, Endpoint, Query, refusals
+from headrace.web.resources import ENDPOINTS
 from headrace.web.shapes import Shapes, one_of
 
 SECURITY_SCHEMES: dict[str, Schema] = {

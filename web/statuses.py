@@ -32,7 +32,7 @@ from headrace.web.bodies import MalformedBody, WrongBody
 from headrace.web.files.filing import FilesExist, LayoutTaken
 from headrace.web.files.targets import NotAFileName
 from headrace.web.resources.state import UnknownBucket
-from headrace.web.threadqueue import TooManyBodies
+from headrace.web.service import TooManyBodies
 
 STATUS: Mapping[type[Exception], int] = MappingProxyType(
     {

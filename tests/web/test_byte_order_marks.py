@@ -10,7 +10,7 @@ from falcon.testing import ASGIConductor
 
 from headrace.web.app import Application
 from headrace.web.endpoint import Endpoint
-from headrace.web.endpoints import ENDPOINTS
+from headrace.web.resources import ENDPOINTS
 from headrace.web.service import Service
 from tests.web.exchange import Exchange
 

@@ -28,7 +28,7 @@ from headrace.web.docs.__main__ import main, out_of_date
 from headrace.web.docs.components import described, pages
 from headrace.web.docs.diagnosticspage import Example, codes, examples, joined
 from headrace.web.docs.markdown import anchor, filled, named, table
-from headrace.web.endpoints import ENDPOINTS
+from headrace.web.resources import ENDPOINTS
 
 REPOSITORY = Path(__file__).parent.parent.parent
 DOCS = REPOSITORY / "docs"

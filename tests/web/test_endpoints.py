@@ -23,11 +23,10 @@ from headrace.web.auth.access import Access, Caller
 from headrace.web.auth.accountauth import Authentication
 from headrace.web.auth.credentials import Verified
 from headrace.web.endpoint import Endpoint
-from headrace.web.endpoints import ENDPOINTS
 from headrace.web.files.reading import Files
 from headrace.web.openapi import described
-from headrace.web.service import Service
-from headrace.web.threadqueue import ThreadQueue, TooManyBodies
+from headrace.web.resources import ENDPOINTS
+from headrace.web.service import Service, ThreadQueue, TooManyBodies
 from tests.clients import PATIENCE
 from tests.web.auth.people import PASSWORDS, Issued, guarded
 from tests.web.cases import POST, declare_machines

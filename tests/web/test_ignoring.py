@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.web.app import Application
 from headrace.web.endpoint import Endpoint
-from headrace.web.endpoints import ENDPOINTS
 from headrace.web.ignoring import HEADER, MOST_CHARACTERS, MOST_NAMES, ignored
 from headrace.web.openapi import described
+from headrace.web.resources import ENDPOINTS
 from headrace.web.service import Service
 from tests.web.exchange import Exchange
 

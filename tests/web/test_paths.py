@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from headrace.web.admission import check
-from headrace.web.app import Application
+from headrace.web.app import Application, authorize
 from headrace.web.auth.access import Access, Caller, Forbidden, NotSignedIn
 from headrace.web.endpoint import Endpoint
-from headrace.web.endpoints import ENDPOINTS
 from headrace.web.files.reading import Files
+from headrace.web.resources import ENDPOINTS
 from headrace.web.service import Service
 from tests.web.cases import declare_machines
 
@@ -40,13 +39,13 @@ def test_a_caller_gets_through_with_the_level_of_the_table_or_a_higher_one(
     row: Endpoint, held: Access
 ) -> None:
     if held >= row.access:
-        check(row, Caller(held))
+        authorize(row, Caller(held))
     else:
         refused, said = (
             (Forbidden, "needs 'admin'") if held else (NotSignedIn, "nobody is signed in")
         )
         with pytest.raises(refused, match=f"{row.operation}: {said}"):
-            check(row, Caller(held))
+            authorize(row, Caller(held))
 
 
 def addressed(row: Endpoint) -> str:

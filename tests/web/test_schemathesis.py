@@ -22,8 +22,8 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.app import Application
 from headrace.web.asgi import AsgiMessage, Receive, Send
-from headrace.web.endpoints import ENDPOINTS
 from headrace.web.files.reading import Files, catalogue
+from headrace.web.resources import ENDPOINTS
 from headrace.web.resources.events import EVENTS_PATH
 from headrace.web.service import Service
 from tests.web.auth.people import ADMIN, basic, guarded

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from headrace.web.sharing import SharedWork
+from headrace.web.service import SharedWork
 
 
 class Slow:

@@ -9,8 +9,7 @@ from collections import Counter
 import pytest
 from falcon.testing import ASGIConductor
 
-from headrace.web.service import Service
-from headrace.web.threadqueue import MOST_WAITING, ThreadQueue, TooManyBodies
+from headrace.web.service import MOST_WAITING, Service, ThreadQueue, TooManyBodies
 from tests.clients import PATIENCE
 from tests.web.auth.people import JSON, guarded
 from tests.web.auth.test_accountauth import House

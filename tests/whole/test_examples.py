@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from headrace.web.examples import LOGIN
+from headrace.web.resources import ENDPOINTS
 from tests.clients import Answer
 from tests.server import Server, serving, settled
+
+LOGIN = next(each.example for each in ENDPOINTS if each.operation == "login")
 
 
 def examples(description: dict[str, Any]) -> Iterator[tuple[str, str, Any, set[int]]]:

@@ -16,7 +16,7 @@ from urllib.parse import quote, quote_plus, unquote
 
 import pytest
 
-from headrace.web.endpoints import ENDPOINTS
+from headrace.web.resources import ENDPOINTS
 from headrace.web.resources.events import EVENTS_PATH
 from tests.clients import HOST, Answer
 from tests.server import Server, run, serving, settled, written

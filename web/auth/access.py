@@ -1,4 +1,4 @@
-"""Who may call what: the levels, and who a caller is. `admission` compares.
+"""Who may call what: the levels, and who a caller is. `web/app.py` compares.
 
 A server without accounts checks nothing, so everybody holds the highest level.
 """

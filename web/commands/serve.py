@@ -33,7 +33,6 @@ from headrace.compiler.text.render import render
 from headrace.web.app import Application
 from headrace.web.auth.accountauth import opened
 from headrace.web.commands.check import style_for
-from headrace.web.commands.serve import StartReport
 from headrace.web.files.reading import Files, Loaded, catalogue, load, log_each, log_odd
 from headrace.web.process.log import Form, StandardError, configure, standard_error
 from headrace.web.process.server import Server

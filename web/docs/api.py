@@ -21,9 +21,8 @@ from headrace.compiler.text import composing
 from headrace.web import bodies
 from headrace.web.docs.markdown import RegionTexts, code, table
 from headrace.web.endpoint import Endpoint
-from headrace.web.endpoints import ENDPOINTS
 from headrace.web.process import server
-from headrace.web.resources import events, ingest, signin, state
+from headrace.web.resources import ENDPOINTS, events, ingest, signin, state
 from headrace.web.resources.metrics import Scrape
 
 if TYPE_CHECKING:

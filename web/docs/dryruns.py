@@ -16,9 +16,9 @@ from headrace.compiler.runtime.dryrun.stage import DryRunLimits
 from headrace.compiler.runtime.dryrun.threads import TimeLimit
 from headrace.web.docs.markdown import RegionTexts, fenced, table
 from headrace.web.files.reading import catalogue
+from headrace.web.resources.dryruns import Answered, DryRun, of_chain, of_script
 from headrace.web.resources.dryruns import dryrun_answers as dryanswers
 from headrace.web.resources.dryruns import dryrun_requests as dryrequests
-from headrace.web.resources.dryruns.responders import Answered, DryRun, of_chain, of_script
 
 WHEN = datetime(2026, 3, 1, 8, tzinfo=UTC)
 _WIDTH = 100

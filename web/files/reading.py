@@ -29,7 +29,6 @@ from headrace.compiler.text.documents import Document, Unreadable, likeliest, re
 from headrace.compiler.text.render import render
 from headrace.web.auth.settingsfile import ServerSettings, load_settings
 from headrace.web.files.layoutfile import LayoutFile, layout_file, load_layout
-from headrace.web.files.reading import clash
 
 PIPED = "<stdin>"
 """What the config is called that comes from standard input."""

@@ -13,6 +13,7 @@ import resource
 from collections.abc import Iterable
 from heapq import nsmallest
 from itertools import count
+from operator import attrgetter
 from typing import Protocol
 
 MOST_CONNECTIONS = 4096
@@ -23,6 +24,7 @@ LEAVING = -1
 _KEPT_SHARE, _KEPT = 4, 32
 """What part of the files a process may have open is left to what is no client: pipelines, disks. And
 how many at least."""
+_TURN = attrgetter("turn")
 _AT_ONCE = 16
 """What part of those who can go does so at once: looking for them takes as long as for one."""
 
@@ -58,18 +60,15 @@ class ConnectionLimit:
     def __init__(self, most: int = MOST_CONNECTIONS, most_held: int = MOST_HELD) -> None:
         self._most, self._most_held = most, most_held
         self._held = 0
-        self._turns = count()
-
-    def turn(self) -> int:
-        """Return the number of somebody whom the server begins to wait for."""
-        return next(self._turns)
+        self.turns = count()
+        """The number of somebody whom the server begins to wait for is the next of them."""
 
     def admits(self, connection: LimitedConnection, connections: set[LimitedConnection]) -> bool:
         """Whether there is room for one who has come, perhaps because others had to leave."""
         if len(connections) <= self._most:
             return True
         awaited = [each for each in connections if each.is_awaited and each is not connection]
-        leaving = nsmallest(-(-len(awaited) // _AT_ONCE), awaited, key=_turn)
+        leaving = nsmallest(-(-len(awaited) // _AT_ONCE), awaited, key=_TURN)
         _end(leaving, connections)
         return bool(leaving)
 
@@ -86,7 +85,7 @@ class ConnectionLimit:
         if self._held <= self._most_held:
             return True
         holding = [each for each in connections if each.held and each.is_awaited]
-        oldest = min(holding, key=_turn, default=connection)
+        oldest = min(holding, key=_TURN, default=connection)
         self.release(oldest)
         if oldest is connection:
             return False
@@ -103,7 +102,3 @@ def _end(leaving: Iterable[LimitedConnection], connections: set[LimitedConnectio
     for connection in leaving:
         connections.discard(connection)  # the transport tells it later, and more may come before
         connection.transport.abort()
-
-
-def _turn(connection: LimitedConnection) -> int:
-    return connection.turn

@@ -1,22 +1,23 @@
-"""One connection: HTTP/1.1 as it is read, with bounds.
+"""One connection: HTTP/1.1 as it is read, with bounds, from its first byte until it is closed.
 
 What is not bounded, or read in another way than a proxy in front would read it, is what the parser
-leaves open: heads without an end, bodies that never come, trailers, offers of another protocol.
+leaves open: heads without an end, bodies that never come, transfer codings, trailers, offers of another
+protocol.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.text.diagnostics import shown
 from headrace.web.apierror import api_error
 from headrace.web.process.connectionlimit import LEAVING, ConnectionLimit, LimitedConnection
-from headrace.web.process.framing import refused_framing
-from headrace.web.process.lingering import Lingering
 from headrace.web.resources.events import EVENTS_PATH
 
 LOOKS = 5
@@ -29,8 +30,133 @@ MOST_BYTES = 64 * 1024 * 1024
 """Bytes of a request with everything: several times those of a body, for its chunks."""
 
 
+MOST_SECONDS = 30
+SILENT_SECONDS = 5
+"""After which one who sends nothing more is waited for no longer."""
+MOST_DROPPED = 64 * 1024 * 1024
+"""Bytes: several times those of the largest body that is taken."""
+_SIZED = "send the body with a Content-Length"
+_TAKEN = "send the body as it is, with 'Transfer-Encoding: chunked' alone or with a Content-Length"
+
+
 class NotTaken(Exception):
     """A request is refused by its head: the parser is to read no further."""
+
+
+class Lingering(asyncio.Transport):
+    """A transport that lingers when it is closed while, as ``has_more`` says, there is more to come.
+
+    Where a server closes and there is something that it has not read, the system tells the client that the
+    connection is broken, and the client throws away what it was answered: who sends a whole body before
+    reading would never see the 413. So only our side is closed at first, and what still comes is dropped,
+    until the client has read the answer and closes as well; for so long and so much, and no longer.
+
+    Source: RFC 9112, 9.6; nginx does it as `lingering_close`, Go's `net/http` for a moment.
+    """
+
+    def __init__(
+        self, inner: asyncio.Transport, clock: Clock, has_more: Callable[[], bool]
+    ) -> None:
+        super().__init__()
+        self.inner = inner
+        self.is_lingering = False
+        self._clock, self._has_more = clock, has_more
+        self._dropped = self._seen = self._looks = 0
+        self._look: asyncio.TimerHandle | None = None
+
+    def close(self) -> None:
+        """Close, at once if there is nothing to come. One that lingers is closed at once as well."""
+        if self.is_lingering or self.inner.is_closing() or not self._has_more():
+            self.forget()
+            self.inner.close()
+            return
+        self.is_lingering = True
+        self.inner.resume_reading()  # what was stopped because nobody took it
+        self.inner.write_eof()
+        self._look_later()
+
+    def drop(self, size: int) -> None:
+        """Count what has come since, and is looked at by nobody."""
+        self._dropped += size
+        if self._dropped > MOST_DROPPED:
+            self.close()
+
+    def forget(self) -> None:
+        """Look no more: the connection is over."""
+        if self._look is not None:
+            self._look.cancel()
+            self._look = None
+
+    def abort(self) -> None:
+        """Close at once, whatever is to be sent."""
+        self.forget()
+        self.inner.abort()
+
+    def write(self, data: Any) -> None:
+        """Send, unless our side is closed."""
+        if not self.is_lingering:
+            self.inner.write(data)
+
+    def is_closing(self) -> bool:
+        """Whether nothing more is sent."""
+        return self.is_lingering or self.inner.is_closing()
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """Return what is known of the connection."""
+        return self.inner.get_extra_info(name, default)
+
+    def get_write_buffer_size(self) -> int:
+        """Return how much the client has not taken."""
+        return self.inner.get_write_buffer_size()
+
+    def pause_reading(self) -> None:
+        """Stop reading for a while; what is only dropped is not stopped."""
+        if not self.is_lingering:
+            self.inner.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read on."""
+        self.inner.resume_reading()
+
+    def _look_later(self) -> None:
+        self._look = self._clock.call_later(SILENT_SECONDS, self._look_again)
+
+    def _look_again(self) -> None:
+        """Close when nothing has come since the last look, or when the time is up."""
+        self._looks += 1
+        if self._dropped == self._seen or self._looks * SILENT_SECONDS >= MOST_SECONDS:
+            self.close()
+        else:
+            self._seen = self._dropped
+            self._look_later()
+
+
+def refused_framing(
+    headers: Sequence[tuple[bytes, bytes]], version: str
+) -> tuple[bytes, str] | None:
+    """Return status line and text of the refusal of what a head says of its body; None: it is taken.
+
+    Of transfer codings `chunked` is taken, alone. The parser unpacks that and passes over every other one
+    that comes before it, so what a client has compressed would be read as if it were the body itself.
+
+    Names of headers are in lower case, ``version`` is that of HTTP: ``1.1``. Where `chunked` is not the
+    last coding, or the version knows none, nobody knows where the body ends: that is a bad request (400).
+    Another one before it is not implemented (501).
+
+    Source: RFC 9112, 6.1, 6.3 and 7
+    """
+    fields = [value for name, value in headers if name == b"transfer-encoding"]
+    if not fields:
+        return None  # most say how long they are
+    if version < "1.1":
+        return b"400 Bad Request", f"HTTP/{version} has no transfer codings: {_SIZED}"
+    codings = [word for each in b",".join(fields).split(b",") if (word := each.strip(b" \t"))]
+    is_last = bool(codings) and codings[-1].lower() == b"chunked"
+    if is_last and len(codings) == 1:
+        return None
+    named = shown(b", ".join(codings).decode("latin-1"))
+    status = b"501 Not Implemented" if is_last else b"400 Bad Request"
+    return status, f"a body in the transfer coding {named} is not taken: {_TAKEN}"
 
 
 class Protocol(HttpToolsProtocol):
@@ -51,7 +177,7 @@ class Protocol(HttpToolsProtocol):
         super().__init__(*arguments, **keywords)
         self._clock = clock
         self._connection_limit = connection_limit or ConnectionLimit()
-        self.turn = self._connection_limit.turn()
+        self.turn = next(self._connection_limit.turns)
         self.held = 0
         self._is_refused = False
         self._refusal: tuple[bytes, str] | None = None
@@ -104,9 +230,7 @@ class Protocol(HttpToolsProtocol):
             NotTaken: it is refused here. What the parser says of that comes too late to be told.
         """
         if not self.parser.should_upgrade():
-            if (
-                refused := refused_framing(self.headers, self.parser.get_http_version())
-            ) is not None:
+            if refused := refused_framing(self.headers, self.parser.get_http_version()):
                 self._refuse(*refused)
                 raise NotTaken
             super().on_headers_complete()
@@ -127,7 +251,7 @@ class Protocol(HttpToolsProtocol):
         """Wait for the next request. What else has come with this one may still be waited for."""
         if self.held and not self.pipeline:
             self._connection_limit.release(self)
-        self.turn = LEAVING if self.transport.is_lingering else self._connection_limit.turn()
+        self.turn = LEAVING if self.transport.is_lingering else next(self._connection_limit.turns)
         if self.pipeline and not self.transport.is_closing():
             self._answering, _ = self.pipeline[-1]
         super().on_response_complete()
@@ -140,7 +264,6 @@ class Protocol(HttpToolsProtocol):
         cycle = self._answering
         return self._is_refused or cycle is None or cycle.response_complete or cycle.more_body
 
-    @property
     def is_streaming(self) -> bool:
         """Whether it is answering with an event stream."""
         cycle = self._answering
@@ -153,7 +276,7 @@ class Protocol(HttpToolsProtocol):
         """
         cycle = self.cycle
         waits: tuple[int, int] | None = None
-        if (unread := self.transport.get_write_buffer_size()) and not self.is_streaming:
+        if (unread := self.transport.get_write_buffer_size()) and not self.is_streaming():
             waits = (id(self._answering), -unread)
         elif cycle is None or cycle.scope is not self.scope:
             waits = (id(self.scope), 0)
@@ -203,9 +326,7 @@ class Protocol(HttpToolsProtocol):
         self._hold(size)
         if self._bytes > MOST_BYTES:
             self.transport.abort()
-        elif self._bytes > MOST_HEAD_BYTES and (
-            self.cycle is None or self.cycle.scope is not self.scope
-        ):
+        elif self._bytes > MOST_HEAD_BYTES and self._own is None:
             self._refuse(
                 b"431 Request Header Fields Too Large",
                 f"the head of a request has at most {MOST_HEAD_BYTES} bytes",
@@ -213,12 +334,12 @@ class Protocol(HttpToolsProtocol):
 
     def _hold(self, size: int) -> None:
         """Count what has come and is kept until it is answered. Of what is answered nothing is kept."""
-        cycle = self.cycle
-        if cycle is not None and cycle.scope is self.scope and cycle.response_complete:
+        own, cycle = self._own, self.cycle
+        if own is not None and own.response_complete:
             return
         if not self._connection_limit.hold(self, size, self._open_connections):
             # Behind others it would be kept until they are answered, and there is no room for that.
-            is_first = self._own is self._answering or not self._is_answering
+            is_first = own is self._answering or not self._is_answering
             if is_first and (cycle is None or not cycle.response_started):
                 self._refuse(
                     b"503 Service Unavailable",
@@ -233,8 +354,8 @@ class Protocol(HttpToolsProtocol):
 
     def _has_more(self) -> bool:
         """Whether the client may still be sending what is not read."""
-        is_refused = self._is_refused or self._has_refusal()
-        return is_refused or (self.cycle is not None and self.cycle.more_body)
+        has_body = self.cycle is not None and self.cycle.more_body
+        return self._is_refused or self._has_refusal() or has_body
 
     @property
     def _own(self) -> RequestResponseCycle | None:

@@ -90,8 +90,9 @@ class Server(uvicorn.Server):
         if self._look is not None:
             self._look.cancel()
         later = [
-            self._clock.call_later(STREAM_SECONDS, self._cut_off_streams),
-            self._clock.call_later(REQUEST_SECONDS, self._cut_off_all),
+            # Nobody takes what was sent; and a client that does not go on has posted nothing.
+            self._clock.call_later(STREAM_SECONDS, partial(self._cut_off, Protocol.is_streaming)),
+            self._clock.call_later(REQUEST_SECONDS, self._cut_off),
         ]
         await super().shutdown(sockets)
         for cut_off in later:
@@ -99,19 +100,11 @@ class Server(uvicorn.Server):
 
     def _look_after_requests(self) -> None:
         """Drop the requests that do not arrive, now and again."""
-        for connection in tuple(self.server_state.connections):
-            if isinstance(connection, Protocol) and connection.is_stuck():
-                connection.transport.abort()
+        self._cut_off(Protocol.is_stuck)
         self._look = self._clock.call_later(LOOK_SECONDS, self._look_after_requests)
 
-    def _cut_off_streams(self) -> None:
-        """Drop the streams that are still open: nobody takes what was sent."""
-        for connection in self.server_state.connections:
-            if isinstance(connection, Protocol) and connection.is_streaming:
-                connection.transport.abort()
-
-    def _cut_off_all(self) -> None:
-        """Drop the requests that are still open: a client that does not go on has posted nothing."""
-        for connection in self.server_state.connections:
-            if isinstance(connection, Protocol):
+    def _cut_off(self, is_meant: Callable[[Protocol], bool] | None = None) -> None:
+        """Drop those that are meant of the connections, or all of them."""
+        for connection in tuple(self.server_state.connections):
+            if isinstance(connection, Protocol) and (is_meant is None or is_meant(connection)):
                 connection.transport.abort()

@@ -14,10 +14,8 @@ from headrace.compiler.jsontext import encode
 from headrace.compiler.schema.fields import Boolean, Choice, Text
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.text.decoding import Format
-from headrace.web import examples
-from headrace.web.asking import Request
 from headrace.web.auth.access import Access
-from headrace.web.bodies import record_of
+from headrace.web.bodies import Request, record_of
 from headrace.web.endpoint import BODY, Answer, Endpoint, refusals
 from headrace.web.service import Service
 
@@ -101,7 +99,7 @@ ROWS: tuple[Endpoint, ...] = (
         access=Access.ADMIN,
         summary="Write what runs: config, connections and layout, all of them or none.",
         body=SaveConfigRequest,
-        example=examples.SAVE,
+        example={"name": "plant.yaml"},
         responses={
             200: Answer("It is written, and can be started from.", SaveConfigResponse),
             **BODY,

@@ -17,11 +17,9 @@ from headrace.compiler.config.connectionsfile import load_connection
 from headrace.compiler.errors import Refused
 from headrace.compiler.jsontext import encode
 from headrace.compiler.text.diagnostics import Diagnostic, in_file_order
-from headrace.web import examples
-from headrace.web.asking import Request
 from headrace.web.auth.access import Access
-from headrace.web.bodies import called, document_of, read_json_body
-from headrace.web.endpoint import BODY, FAILURE, Answer, Endpoint, refusals
+from headrace.web.bodies import Request, called, document_of, read_json_body
+from headrace.web.endpoint import BODY, CAPTURED, FAILURE, Answer, Endpoint, refusals
 from headrace.web.service import Service
 
 log = logging.getLogger("headrace.web")
@@ -92,7 +90,7 @@ ROWS: tuple[Endpoint, ...] = (
         access=Access.ADMIN,
         summary="File a connection for pipelines that are built later. Nothing is written to disk.",
         body="CreateConnectionRequest",
-        example=examples.CONNECTION,
+        example={"id": CAPTURED["connection_id"], "type": "file", "root": "data"},
         responses={
             201: Answer("It is filed as it is answered.", "CreateConnectionRequest"),
             **BODY,

@@ -22,7 +22,6 @@ from headrace.compiler.errors import UnknownPipeline
 from headrace.compiler.jsontext import NotJson, encode
 from headrace.compiler.runtime.wayin import NoRoom
 from headrace.compiler.text.diagnostics import shown
-from headrace.web import examples
 from headrace.web.apierror import api_error
 from headrace.web.asgi import AsgiMessage, Receive, Send, respond, starting, unless_gone
 from headrace.web.auth.access import Access
@@ -202,7 +201,7 @@ ROWS: tuple[Endpoint, ...] = (
         access=Access.PUBLIC,
         summary="Post one message, or an array of messages as one batch, to an http input.",
         body=IngestRequest,
-        example=examples.MESSAGES,
+        example=[{"machine": "press", "celsius": 81.5}, {"machine": "oven", "celsius": 20}],
         responses={
             202: Answer("Queued, not yet processed.", IngestResponse),
             **refusals(

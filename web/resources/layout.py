@@ -6,11 +6,9 @@ import falcon
 import falcon.asgi
 
 from headrace.compiler.jsontext import encode
-from headrace.web import examples
-from headrace.web.asking import Request
 from headrace.web.auth.access import Access
-from headrace.web.bodies import record_of
-from headrace.web.endpoint import BODY, Answer, Endpoint, refusals
+from headrace.web.bodies import Request, record_of
+from headrace.web.endpoint import BODY, CAPTURED, Answer, Endpoint, refusals
 from headrace.web.files.layoutfile import LayoutFile
 from headrace.web.service import Service
 
@@ -48,7 +46,11 @@ ROWS: tuple[Endpoint, ...] = (
         access=Access.ADMIN,
         summary="Replace the whole layout; an empty one leaves all to automatic layout.",
         body=LayoutFile,
-        example=examples.LAYOUT,
+        example={
+            "version": 1,
+            "pipelines": {CAPTURED["pipeline_id"]: {"x": 40, "y": 80}},
+            "edges": [{"from": CAPTURED["pipeline_id"], "to": "alarms"}],
+        },
         responses={
             204: Answer("It is kept, and written if there is a config file."),
             **BODY,

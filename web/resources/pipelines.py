@@ -17,11 +17,9 @@ from headrace.compiler.errors import Refused
 from headrace.compiler.runtime.lifecycle import Status
 from headrace.compiler.runtime.monitoring.figures import PipelineFigures
 from headrace.compiler.text.diagnostics import Diagnostic, in_file_order
-from headrace.web import examples
-from headrace.web.asking import Request
 from headrace.web.auth.access import Access
-from headrace.web.bodies import called, document_of, read_json_body
-from headrace.web.endpoint import BODY, FAILURE, Answer, Endpoint, refusals
+from headrace.web.bodies import Request, called, document_of, read_json_body
+from headrace.web.endpoint import BODY, CAPTURED, FAILURE, Answer, Endpoint, refusals
 from headrace.web.service import Service
 from headrace.web.shapes import DescribedAs
 
@@ -121,7 +119,27 @@ ROWS: tuple[Endpoint, ...] = (
         access=Access.ADMIN,
         summary="Build a pipeline and run it. Nothing is written to disk.",
         body="Config",
-        example=examples.PIPELINE,
+        example={
+            "id": CAPTURED["pipeline_id"],
+            "inputs": [{"type": "http"}],
+            "transforms": [
+                {
+                    "type": "filter",
+                    "Numeric": {"field": "celsius", "operator": "greater_than", "value": 80},
+                },
+                {
+                    "type": "map",
+                    "mappings": [
+                        {
+                            "type": "constant",
+                            "as": "site",
+                            "value": {"type": "text", "value": "north"},
+                        }
+                    ],
+                },
+            ],
+            "outputs": [{"type": "stdout"}],
+        },
         responses={
             201: Answer("It runs, or its outputs are still coming up.", PipelineDto),
             **BODY,

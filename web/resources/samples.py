@@ -25,10 +25,9 @@ from headrace.compiler.schema.structures import ComponentOf
 from headrace.compiler.text.diagnostics import Diagnostic, Fault, in_file_order
 from headrace.compiler.text.documents import Site
 from headrace.compiler.text.suggest import one_of
-from headrace.web import apierror, examples
-from headrace.web.asking import Request
+from headrace.web import apierror
 from headrace.web.auth.access import Access
-from headrace.web.bodies import WrongBody, read_json_body, received
+from headrace.web.bodies import Request, WrongBody, read_json_body, received
 from headrace.web.endpoint import BODY, Answer, Endpoint, refusals
 from headrace.web.resources.dryruns.dryrun_requests import SHAPE
 from headrace.web.service import Service
@@ -217,7 +216,7 @@ ROWS: tuple[Endpoint, ...] = (
         access=Access.ADMIN,
         summary="Read a few messages of an input as a pipeline would, and leave no trace of that.",
         body=SampleRequest,
-        example=examples.SAMPLE,
+        example={"input": {"type": "dummy", "duration": 1}, "max_messages": 1, "timeout_ms": 2000},
         responses={
             200: Answer("What arrived, or why nothing could be read.", SampleResponse),
             **BODY,

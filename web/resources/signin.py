@@ -18,8 +18,6 @@ from msgspec import Meta
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import encode
 from headrace.compiler.schema.records import Record
-from headrace.web import examples
-from headrace.web.asking import Request
 from headrace.web.auth.access import NOBODY, Access, Caller
 from headrace.web.auth.accountauth import Authentication
 from headrace.web.auth.credentials import (
@@ -30,10 +28,9 @@ from headrace.web.auth.credentials import (
     WrongPassword,
 )
 from headrace.web.auth.origin import refuse_foreign
-from headrace.web.bodies import MalformedBody, R, record_of
+from headrace.web.bodies import MalformedBody, R, Request, record_of
 from headrace.web.endpoint import BODY, Answer, Endpoint, refusals
-from headrace.web.service import Service
-from headrace.web.threadqueue import ThreadQueue
+from headrace.web.service import Service, ThreadQueue
 
 MOST_VALUES = 100
 """Of a body here: anybody may post it, and the dearest that others may post takes seconds to read."""
@@ -224,7 +221,7 @@ ROWS: tuple[Endpoint, ...] = (
         access=Access.PUBLIC,
         summary="Sign in with a name and a password: the answer sets the session cookie.",
         body=LoginRequest,
-        example=examples.LOGIN,
+        example={"username": "ann", "password": "correct horse battery staple"},
         responses={
             200: Answer("Signed in, or nobody has to be.", AuthDto),
             **_body(LARGEST),
@@ -244,7 +241,7 @@ ROWS: tuple[Endpoint, ...] = (
         access=Access.PUBLIC,
         summary="Sign in with a token of the identity provider: the answer sets the session cookie.",
         body=TokenLoginRequest,
-        example=examples.TOKEN_LOGIN,
+        example={"token": "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.c2lnbmF0dXJl"},
         responses={
             200: Answer("Signed in until the token ends, or nobody has to be.", AuthDto),
             **_body(LARGEST_TOKEN),

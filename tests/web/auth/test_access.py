@@ -21,9 +21,9 @@ from headrace.web.auth.accounts import BasicHeaders
 from headrace.web.auth.credentials import Verified
 from headrace.web.auth.passwords import Crowded
 from headrace.web.endpoint import Endpoint
-from headrace.web.endpoints import ENDPOINTS
 from headrace.web.files.reading import Files, load
 from headrace.web.openapi import described
+from headrace.web.resources import ENDPOINTS
 from headrace.web.service import Service
 from tests.web.auth.people import (
     ADMIN,

@@ -9,8 +9,13 @@ import pytest
 from headrace.compiler.clock import Clock
 from headrace.web.asgi import AsgiMessage, Receive, Send, respond
 from headrace.web.process.connectionlimit import ConnectionLimit
-from headrace.web.process.lingering import MOST_DROPPED, MOST_SECONDS, SILENT_SECONDS
-from headrace.web.process.protocol import MOST_HEAD_BYTES, Protocol
+from headrace.web.process.protocol import (
+    MOST_DROPPED,
+    MOST_HEAD_BYTES,
+    MOST_SECONDS,
+    SILENT_SECONDS,
+    Protocol,
+)
 from tests.virtual import virtual
 from tests.web.process.test_server import HEAD, House, Slow, open_ones, send, steps, wire_of
 

@@ -11,7 +11,7 @@ import openapi_spec_validator
 import pytest
 
 from headrace.web.auth.access import Access
-from headrace.web.endpoints import ENDPOINTS
+from headrace.web.resources import ENDPOINTS
 from headrace.web.resources.about import ASSETS
 
 

@@ -15,9 +15,9 @@ from headrace.compiler.buckets import Bounds
 from headrace.compiler.runtime.dryrun.run import Surroundings
 from headrace.compiler.runtime.dryrun.threads import TimeLimit, TookTooLong
 from headrace.web.openapi import described
+from headrace.web.resources.dryruns import Answered, DryRun, of_chain, of_script
 from headrace.web.resources.dryruns import dryrun_answers as dryanswers
 from headrace.web.resources.dryruns.dryrun_requests import MOST_TRANSFORMS
-from headrace.web.resources.dryruns.responders import Answered, DryRun, of_chain, of_script
 from headrace.web.service import Service
 from headrace.web.statuses import status_of
 from tests.peer import peer, replies

@@ -1,1 +1,295 @@
-"""The dry runs: what a chain, or a script, would do with messages."""
+"""The dry runs: what a chain, or a script, would do with messages, while nothing that runs is touched."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import falcon.asgi
+from msgspec import UNSET
+
+from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.component.states import PipelineState
+from headrace.compiler.errors import Refused
+from headrace.compiler.jsontext import encode
+from headrace.compiler.runtime.dryrun.run import (
+    MOST_MESSAGES,
+    NAME,
+    ChainDryRun,
+    Failure,
+    Surroundings,
+)
+from headrace.compiler.runtime.dryrun.threads import TimeLimit, TookTooLong
+from headrace.compiler.text.diagnostics import Diagnostic, Fault
+from headrace.operators.script.compiling import ScriptFailed
+from headrace.web import apierror
+from headrace.web.auth.access import Access
+from headrace.web.bodies import Request, read_json_body
+from headrace.web.endpoint import BODY, Answer, Endpoint, refusals
+from headrace.web.resources.dryruns.dryrun_answers import (
+    DryRunEmitted,
+    DryRunFailed,
+    DryRunResponse,
+    Excerpt,
+    PipelineDryRunFailed,
+    PipelineDryRunRan,
+    PipelineDryRunResponse,
+)
+from headrace.web.resources.dryruns.dryrun_requests import (
+    Chain,
+    DryRunRequest,
+    PipelineDryRunRequest,
+    read_chain,
+    read_script,
+    refusal,
+)
+from headrace.web.service import Service
+
+NOT_COMPILED = "not-compiled"
+"""The one refusal of a script that is the doing of its author, and not of who asks."""
+
+_READINGS = [{"machine": "press", "celsius": 81.5}, {"machine": "oven", "celsius": 20}]
+"""What the examples of requests send."""
+
+log = logging.getLogger("headrace.web")
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """One dry run: what it is about, and what is lent to it of a server that goes on meanwhile."""
+
+    body: bytes
+    catalogue: Catalogue
+    surroundings: Surroundings
+    started_at: datetime
+
+
+DryRunAnswer = DryRunEmitted | DryRunFailed | PipelineDryRunRan | PipelineDryRunFailed
+Answered = Callable[[DryRun, TimeLimit], DryRunAnswer]
+
+
+async def dry_run_pipeline(service: Service, req: Request, resp: falcon.asgi.Response) -> None:
+    """Answer what each transform of a chain would hand on."""
+    resp.data = await _answered(service, req, of_chain)
+
+
+async def dry_run_script(service: Service, req: Request, resp: falcon.asgi.Response) -> None:
+    """Answer what a script would emit."""
+    resp.data = await _answered(service, req, of_script)
+
+
+async def _answered(service: Service, req: Request, answered: Answered) -> bytes | None:
+    """Do a dry run in a thread, from the reading of its body to the writing of its answer.
+
+    When its client leaves it is given up, also while it waits for its turn.
+    """
+    body = await read_json_body(req)
+    engine = service.engine
+    surroundings = Surroundings(dict(engine.connections), engine.secrets, engine.base)
+    dry_run = DryRun(body, service.catalogue, surroundings, service.clock.now())
+    work = service.dry_runs.run(lambda limit: encode(answered(dry_run, limit)))
+    return await req.unless_gone(work)
+
+
+def of_chain(dry_run: DryRun, limit: TimeLimit) -> PipelineDryRunRan | PipelineDryRunFailed:
+    """Return what a chain would do with messages.
+
+    Raises:
+        MalformedBody, WrongBody: the request is wrong in itself.
+        TookTooLong: reading it has taken all the time.
+    """
+    chain = read_chain(dry_run.body, dry_run.catalogue, dry_run.surroundings)
+    _in_time(limit)
+    if chain.objections:
+        return _not_built(chain, chain.objections)
+    run = ChainDryRun(
+        chain.transforms,
+        dry_run.surroundings,
+        state=chain.asked.state,
+        seeds=chain.asked.buckets,
+        is_traced=chain.asked.attribution,
+    )
+    run.perform(
+        _first(chain.asked.messages),
+        limit,
+        started_at=dry_run.started_at,
+        advance_seconds=chain.asked.advance_seconds,
+    )
+    if run.refusals:
+        refusals = [(index, chain.diagnosed(index, fault)) for index, fault in run.refusals]
+        return _not_built(chain, refusals)
+    return _performed(chain, run)
+
+
+def _in_time(limit: TimeLimit) -> None:
+    """Go on if reading the request has left any time."""
+    if limit.is_over:
+        raise TookTooLong(limit.seconds)
+
+
+def _not_built(chain: Chain, objections: Sequence[tuple[int, Diagnostic]]) -> PipelineDryRunFailed:
+    at, first = objections[0]
+    return PipelineDryRunFailed(
+        at,
+        chain.parts[at].component.kind,
+        "build",
+        str(Refused([first])),
+        apierror.shown(each for _, each in objections),
+        stages=[],
+        warnings=_remarks(chain),
+        notes=[],
+        left=[] if chain.asked.attribution else UNSET,
+    )
+
+
+def _performed(chain: Chain, run: ChainDryRun) -> PipelineDryRunRan | PipelineDryRunFailed:
+    excerpt = Excerpt(_notes(chain))
+    is_traced, failure = chain.asked.attribution, run.failure
+    stages = excerpt.stages(run.completed, is_traced=is_traced)
+    warnings = [*_remarks(chain), *_warnings(run)]
+    told: PipelineDryRunRan | PipelineDryRunFailed
+    if failure is None:
+        entries = excerpt.entries(run.bucket)
+        told = PipelineDryRunRan(stages, entries, warnings, excerpt.notes)
+    else:
+        kind = chain.parts[failure.at].component.kind
+        told = PipelineDryRunFailed(
+            failure.at, kind, failure.phase, failure.message, [], stages, warnings, excerpt.notes
+        )
+    if is_traced:
+        told.left = excerpt.left(run)
+    return told
+
+
+def _remarks(chain: Chain) -> list[str]:
+    return [f"{each.path}: {each.message}" for each in chain.remarks]
+
+
+def _warnings(run: ChainDryRun) -> list[str]:
+    return [f"{stage.place}: {text}" for stage in run.stages for text in stage.warnings]
+
+
+def _notes(chain: Chain) -> Iterator[str]:
+    """Yield what is not as one might think, whatever happens."""
+    if (count := len(chain.asked.messages)) > MOST_MESSAGES:
+        yield f"only the first {MOST_MESSAGES} of {count:,} messages were used"
+    if chain.asked.buckets and chain.asked.state is None:
+        yield "'buckets' counts for nothing without 'state'"
+    for index, transform in enumerate(chain.transforms):
+        if transform.acts:
+            yield f"transforms[{index}] ('{transform.kind}') {transform.acts}, in a dry run as well"
+
+
+def _first(messages: Sequence[Any]) -> list[Any]:
+    if len(messages) > MOST_MESSAGES:
+        log.warning("dry run: the first %d of %d messages are used", MOST_MESSAGES, len(messages))
+    return [*messages[:MOST_MESSAGES]]
+
+
+def of_script(dry_run: DryRun, limit: TimeLimit) -> DryRunEmitted | DryRunFailed:
+    """Return what a script would do with messages.
+
+    Raises:
+        MalformedBody, WrongBody: the request is wrong in itself, or the script cannot be read.
+        TookTooLong: reading it has taken all the time.
+    """
+    asked, site = read_script(dry_run.body)
+    _in_time(limit)
+    run = ChainDryRun(
+        [asked.script], dry_run.surroundings, state=PipelineState(bucket=NAME), seeds=asked.state
+    )
+    run.perform([*asked.messages], limit, started_at=dry_run.started_at)
+    for _, fault in run.refusals:
+        if fault.code != NOT_COMPILED:
+            raise refusal(site, fault)
+        return _not_compiled(fault)
+    if run.failure is not None:
+        return _script_failed(run.failure, asked.source.name)
+    excerpt, stage = Excerpt(), run.stages[0]
+    heading = f"{asked.source.name}: "  # with which the log would tell whose they are
+    return DryRunEmitted(
+        excerpt.batches(stage),
+        sorted({text.removeprefix(heading) for text in stage.warnings}),
+        excerpt.entries(run.bucket),
+        excerpt.notes,
+    )
+
+
+def _not_compiled(fault: Fault) -> DryRunFailed:
+    hint = "" if fault.suggestion is None else f" ({fault.suggestion})"
+    spot = fault.spot
+    line, column = (None, None) if spot is None else (spot.line, spot.column)
+    return DryRunFailed("compile", fault.message + hint, line, column)
+
+
+def _script_failed(failure: Failure, name: str) -> DryRunFailed:
+    message, (line, column) = failure.message, (None, None)
+    if isinstance(failure.cause, ScriptFailed):
+        message, (line, column) = failure.cause.message, failure.cause.position
+        if failure.cause.script != name:  # it was in a module
+            message = f"{failure.cause.script}: {message}"
+    return DryRunFailed("compile" if failure.phase == "build" else "runtime", message, line, column)
+
+
+ROWS: tuple[Endpoint, ...] = (
+    Endpoint(
+        method="POST",
+        path="/api/scripts/dry-run",
+        operation="dryRunScript",
+        tag="pipelines",
+        access=Access.ADMIN,
+        summary="Show what a script would emit. Nothing that runs is touched.",
+        body=DryRunRequest,
+        example={
+            "source": {"type": "inline", "code": "msg.hot = msg.celsius > 80;\nemit(msg);\n"},
+            "messages": _READINGS,
+        },
+        responses={
+            200: Answer("What it emitted, or why it does not compile or run.", DryRunResponse),
+            **BODY,
+            **refusals(
+                _400="The body is not JSON or not such a request, or its script cannot be read.",
+                _503="Too many dry runs wait for their turn; try again later.",
+            ),
+        },
+        respond=dry_run_script,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/pipelines/dry-run",
+        operation="dryRunPipeline",
+        tag="pipelines",
+        access=Access.ADMIN,
+        summary="Show what every transform of a chain would hand on. Nothing that runs is touched.",
+        body=PipelineDryRunRequest,
+        example={
+            "messages": _READINGS,
+            "transforms": [
+                {
+                    "type": "filter",
+                    "Numeric": {"field": "celsius", "operator": "greater_than", "value": 80},
+                },
+                {
+                    "type": "reducer",
+                    "group_by": ["machine"],
+                    "aggregations": [{"function": "max", "field": "celsius", "as": "peak"}],
+                },
+            ],
+        },
+        responses={
+            200: Answer(
+                "What each stage handed on, or which of them failed and why.",
+                PipelineDryRunResponse,
+            ),
+            **BODY,
+            **refusals(
+                _400="The body is not JSON or not such a request: an unknown kind of transform.",
+                _503="Too many dry runs wait for their turn; try again later.",
+            ),
+        },
+        respond=dry_run_pipeline,
+    ),
+)

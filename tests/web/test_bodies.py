@@ -10,8 +10,8 @@ import falcon.testing
 import pytest
 
 from headrace.web.asgi import AsgiMessage
-from headrace.web.asking import Request
-from headrace.web.threadqueue import ThreadQueue
+from headrace.web.bodies import Request
+from headrace.web.service import ThreadQueue
 from tests.clients import PATIENCE
 
 
