@@ -164,10 +164,25 @@ def document_of(body: bytes, most_values: int = VALUES) -> tuple[Document, list[
         return cause.document, cause.diagnostics
 
 
-def called(noun: str, value: Any) -> str:
-    """Return how a refusal calls what a body describes: by its id, if that is one."""
-    id = value.get("id") if isinstance(value, dict) else None
-    return f"{noun} '{printable(id[:_MOST_ID])}'" if isinstance(id, str) else f"the {noun}"
+def created(
+    body: bytes,
+    load: Callable[[Document], tuple[T | None, list[Diagnostic]]],
+    noun: str,
+    outcome: str,
+) -> tuple[T, list[Diagnostic]]:
+    """Return what a body describes, as ``load`` reads it, and what is odd about it.
+
+    Raises:
+        MalformedBody: it is not JSON.
+        Refused: with all that is wrong with it; it is called by its id, if it has one.
+    """
+    document, twice = document_of(body)
+    made, diagnostics = load(document)
+    if made is None or twice:
+        id = document.value.get("id") if isinstance(document.value, dict) else None
+        called = f"{noun} '{printable(id[:_MOST_ID])}'" if isinstance(id, str) else f"the {noun}"
+        raise Refused(in_file_order([*twice, *diagnostics]), f"{called} {outcome}")
+    return made, diagnostics
 
 
 def too_large(most: int) -> falcon.HTTPContentTooLarge:

@@ -18,7 +18,7 @@ from headrace.compiler.schema.records import Record
 from headrace.web import ignoring
 from headrace.web.auth import sessions
 from headrace.web.auth.access import Access
-from headrace.web.endpoint import CAPTURED, JSON, Answer, Endpoint, Query, refusals
+from headrace.web.endpoint import CAPTURED, JSON, Answer, Endpoint, refusals
 from headrace.web.resources import ENDPOINTS
 from headrace.web.shapes import Shapes, one_of
 
@@ -88,9 +88,21 @@ def _operation(endpoint: Endpoint, shapes: Shapes) -> Schema:
             for status in sorted(responses)
         },
     }
-    captured = re.findall(r"\{(\w+)\}", endpoint.path)
-    asked = [_asked(query, shapes) for query in endpoint.query]
-    if parameters := [*map(_parameter, captured), *asked]:
+    captured: list[Schema] = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        | ({"example": CAPTURED[name]} if name in CAPTURED else {})
+        for name in re.findall(r"\{(\w+)\}", endpoint.path)
+    ]
+    asked: list[Schema] = [
+        {
+            "name": query.name,
+            "in": "query",
+            "description": query.meaning,
+            "schema": shapes.of(query.schema),
+        }
+        for query in endpoint.query
+    ]
+    if parameters := [*captured, *asked]:
         operation["parameters"] = parameters
     if endpoint.body is not None:
         body = {"schema": shapes.of(endpoint.body), "example": endpoint.example}
@@ -109,35 +121,19 @@ def _responses(endpoint: Endpoint) -> dict[int, Answer]:
     return responses
 
 
-def _parameter(name: str) -> Schema:
-    example = {"example": CAPTURED[name]} if name in CAPTURED else {}
-    schema = {"type": "string"}
-    return {"name": name, "in": "path", "required": True, "schema": schema, **example}
-
-
-def _asked(query: Query, shapes: Shapes) -> Schema:
-    schema = shapes.of(query.schema)
-    return {"name": query.name, "in": "query", "description": query.meaning, "schema": schema}
-
-
 def _response(status: int, answer: Answer, shapes: Shapes) -> Schema:
-    if status >= HTTPStatus.BAD_REQUEST:
-        return _content(answer, shapes)
-    header = {"$ref": f"#/components/headers/{ignoring.HEADER}"}
-    return {**_content(answer, shapes), "headers": {ignoring.HEADER: header}}
-
-
-def _content(answer: Answer, shapes: Shapes) -> Schema:
-    if answer.schema is None:
-        return {"description": answer.meaning}
-    schema = shapes.of(answer.schema)
-    named = {name: shapes.of(data) for name, data in answer.named.items()}
-    if named:
-        schema = {"anyOf": [schema, *named.values()]}
-    content: Schema = {"schema": schema}
-    if named:  # which of them is which OpenAPI 3.1 has no word for
-        content["x-headrace-events"] = named
-    return {"description": answer.meaning, "content": {answer.media_type: content}}
+    response: Schema = {"description": answer.meaning}
+    if answer.schema is not None:
+        schema = shapes.of(answer.schema)
+        content: Schema = {"schema": schema}
+        if named := {name: shapes.of(data) for name, data in answer.named.items()}:
+            # Which of them is which OpenAPI 3.1 has no word for.
+            content = {"schema": {"anyOf": [schema, *named.values()]}, "x-headrace-events": named}
+        response["content"] = {answer.media_type: content}
+    if status < HTTPStatus.BAD_REQUEST:
+        header = {"$ref": f"#/components/headers/{ignoring.HEADER}"}
+        response["headers"] = {ignoring.HEADER: header}
+    return response
 
 
 def _records(catalogue: Catalogue, table: Sequence[Endpoint]) -> dict[str, Schema]:
@@ -148,16 +144,13 @@ def _records(catalogue: Catalogue, table: Sequence[Endpoint]) -> dict[str, Schem
     filing = schemas.pop(Filing.__name__)
     mapping = schemas["Connection"]["discriminator"]["mapping"]
     names = {kind: where.removeprefix(OPENAPI) for kind, where in mapping.items()}
-    for name in names.values():
-        schemas[f"Create{name}Request"] = _both(filing, schemas[name])
+    for name in names.values():  # an object with the keys of two
+        connection = schemas[name]
+        schemas[f"Create{name}Request"] = connection | {
+            "properties": filing["properties"] | connection["properties"],
+            "required": [*filing["required"], *connection["required"]],
+        }
     schemas["CreateConnectionRequest"] = one_of(
         "type", {kind: f"Create{name}Request" for kind, name in names.items()}
     )
     return schemas
-
-
-def _both(first: Schema, second: Schema) -> Schema:
-    """Return the schema of an object with the keys of two."""
-    properties = first["properties"] | second["properties"]
-    required = [*first["required"], *second["required"]]
-    return {**second, "properties": properties, "required": required}

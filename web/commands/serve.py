@@ -6,6 +6,7 @@ The composition root: here engine, service, application and server are made, for
 from __future__ import annotations
 
 import asyncio
+import atexit
 import gc
 import ipaddress
 import logging
@@ -34,7 +35,7 @@ from headrace.web.app import Application
 from headrace.web.auth.accountauth import opened
 from headrace.web.commands.check import style_for
 from headrace.web.files.reading import Files, Loaded, catalogue, load, log_each, log_odd
-from headrace.web.process.log import Form, StandardError, configure, standard_error
+from headrace.web.process.log import Form, StandardError, configure
 from headrace.web.process.server import Server
 from headrace.web.service import Service
 
@@ -100,7 +101,8 @@ def serve(
     log_format: Form = "text",
 ) -> int:
     """Run the server until a signal ends it; return the exit code."""
-    errors = standard_error(log_format)
+    errors = StandardError(2, log_format)
+    atexit.register(errors.drain)  # what is written to it is out before the process ends
     lines = configure(errors, is_debug=is_debug, form=log_format)
     report = StartReport(errors, log_format)
     known = catalogue()

@@ -7,7 +7,6 @@ Or, for who collects logs, one JSON object a line, and then nothing else is writ
 
 from __future__ import annotations
 
-import atexit
 import json
 import logging
 import os
@@ -94,7 +93,11 @@ class JsonLine(OneLine):
         if record.exc_info:
             lines = logging.Formatter.formatException(self, record.exc_info).splitlines()
             entry["traceback"] = self.redact("\n".join(map(printable, lines)))
-        return _one_line(json.dumps(entry, ensure_ascii=False))
+        text = json.dumps(entry, ensure_ascii=False)
+        if text.isprintable():
+            return text
+        # What does not print stands in strings only.
+        return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
 FORMS: dict[Form, type[OneLine]] = {"text": OneLine, "json": JsonLine}
@@ -115,13 +118,6 @@ def _about(record: logging.LogRecord) -> dict[str, Any]:
     about = dict(zip(names, record.args, strict=False))
     count = getattr(record, "count", None)
     return about if count is None else {**about, "count": count}
-
-
-def _one_line(text: str) -> str:
-    """Return JSON with what does not print as escapes: it stands in strings only."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
 class StandardError:
@@ -164,21 +160,15 @@ class StandardError:
                 continue
             if (lost := self._lost - self._told) and self._waiting.empty():
                 self._told += lost
-                text += self._of_loss(
-                    f"{lost:,} entries of the log were lost here: nobody read them"
-                )
+                said = f"{lost:,} entries of the log were lost here: nobody read them"
+                if self._form == "json":
+                    entry = {"name": _LOST, "levelno": logging.WARNING, "levelname": "WARNING"}
+                    said = JsonLine().format(logging.makeLogRecord({**entry, "msg": said}))
+                text += f"{said}\n"
+            octets = text.encode("utf-8", "backslashreplace")
             with suppress(OSError):  # nobody will ever read it
-                self._write(text.encode("utf-8", "backslashreplace"))
-
-    def _of_loss(self, said: str) -> str:
-        if self._form == "json":
-            entry = {"name": _LOST, "levelno": logging.WARNING, "levelname": "WARNING"}
-            said = JsonLine().format(logging.makeLogRecord({**entry, "msg": said}))
-        return f"{said}\n"
-
-    def _write(self, octets: bytes) -> None:
-        while octets:
-            octets = octets[os.write(self._descriptor, octets) :]
+                while octets:
+                    octets = octets[os.write(self._descriptor, octets) :]
 
 
 def configure(stream: TextIO | StandardError, *, is_debug: bool, form: Form = "text") -> OneLine:
@@ -203,10 +193,3 @@ def configure(stream: TextIO | StandardError, *, is_debug: bool, form: Form = "t
 
 def _is_heard(entry: logging.LogRecord) -> bool:
     return entry.name.partition(".")[0] in (_OURS, "uvicorn", "asyncio") and entry.msg != _HUNG_UP
-
-
-def standard_error(form: Form = "text") -> StandardError:
-    """Return this process's standard error; what is written to it is out before the process ends."""
-    errors = StandardError(2, form)
-    atexit.register(errors.drain)
-    return errors

@@ -6,7 +6,7 @@ content security policy allows nothing else, and the online validator is switche
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -135,23 +135,14 @@ _ROOT_PAGE = "\n".join(
 _JAVASCRIPT = "text/javascript; charset=utf-8"
 
 
-def _bundled(name: str) -> Callable[[], bytes]:
-    def content() -> bytes:
-        from swagger_ui_bundle import swagger_ui_path
-
-        return Path(str(swagger_ui_path)).joinpath(name).read_bytes()
-
-    return content
-
-
-ASSETS: Mapping[str, tuple[str, Callable[[], bytes]]] = MappingProxyType(
+ASSETS: Mapping[str, str] = MappingProxyType(
     {
-        "start.js": (_JAVASCRIPT, lambda: _START),
-        "swagger-ui-bundle.js": (_JAVASCRIPT, _bundled("swagger-ui-bundle.js")),
-        "swagger-ui.css": ("text/css; charset=utf-8", _bundled("swagger-ui.css")),
+        "start.js": _JAVASCRIPT,
+        "swagger-ui-bundle.js": _JAVASCRIPT,
+        "swagger-ui.css": "text/css; charset=utf-8",
     }
 )
-"""What the page loads: name to media type and content."""
+"""What the page loads: name to media type. All but the start comes with Swagger UI."""
 
 
 async def root(service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response) -> None:
@@ -199,8 +190,11 @@ async def reference_asset(
     """Answer a file of the page. Names are looked up, never joined to a path as they come."""
     if asset not in ASSETS:
         raise falcon.HTTPRouteNotFound
-    resp.content_type, content = ASSETS[asset]
-    resp.data = content()
+    from swagger_ui_bundle import swagger_ui_path  # which a start does not need
+
+    file = Path(str(swagger_ui_path)) / asset
+    resp.content_type = ASSETS[asset]
+    resp.data = _START if asset == "start.js" else file.read_bytes()
     resp.cache_control = ["max-age=600"]
 
 

@@ -7,18 +7,16 @@ anybody answers shows when a component that names the connection is built.
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 import falcon
 import falcon.asgi
 
 from headrace.compiler.component.checkcontext import CheckContext
-from headrace.compiler.component.families import Connection
 from headrace.compiler.config.connectionsfile import load_connection
-from headrace.compiler.errors import Refused
 from headrace.compiler.jsontext import encode
-from headrace.compiler.text.diagnostics import Diagnostic, in_file_order
 from headrace.web.auth.access import Access
-from headrace.web.bodies import Request, called, document_of, read_json_body
+from headrace.web.bodies import Request, created, read_json_body
 from headrace.web.endpoint import BODY, CAPTURED, FAILURE, Answer, Endpoint, refusals
 from headrace.web.service import Service
 
@@ -36,10 +34,18 @@ async def list_connections(
 async def create_connection(service: Service, req: Request, resp: falcon.asgi.Response) -> None:
     """File one connection; what is refused changes nothing."""
     body = await read_json_body(req)
+    engine = service.engine
+    load = partial(
+        load_connection,
+        catalogue=service.catalogue,
+        secrets=engine.secrets,
+        context=CheckContext(data_dir=engine.data_dir),
+    )
     # In a thread, as a pipeline is read: a body made for it takes seconds.
-    reading = req.in_turn(service.reading, _connection, body, service)
-    name, connection, diagnostics = await reading
-    service.engine.connections.file(name, connection)
+    (name, connection), diagnostics = await req.in_turn(
+        service.reading, created, body, load, "connection", "could not be filed"
+    )
+    engine.connections.file(name, connection)
     for diagnostic in diagnostics:
         log.warning("connection '%s' %s: %s", name, diagnostic.path, diagnostic.message)
     resp.status = falcon.HTTP_201
@@ -52,23 +58,6 @@ async def delete_connection(
     """Remove one connection, unless a pipeline names it."""
     service.engine.connections.remove(connection_id)
     resp.status = falcon.HTTP_204
-
-
-def _connection(body: bytes, service: Service) -> tuple[str, Connection, list[Diagnostic]]:
-    """Return the connection in a body with its name, and what is odd about it.
-
-    Raises:
-        MalformedBody: it is not JSON.
-        Refused: with all that is wrong with it.
-    """
-    document, twice = document_of(body)
-    engine = service.engine
-    ground = CheckContext(data_dir=engine.data_dir)
-    loaded, diagnostics = load_connection(document, service.catalogue, engine.secrets, ground)
-    if loaded is None or twice:
-        subject = f"{called('connection', document.value)} could not be filed"
-        raise Refused(in_file_order([*twice, *diagnostics]), subject)
-    return *loaded, diagnostics
 
 
 ROWS: tuple[Endpoint, ...] = (

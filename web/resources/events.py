@@ -133,7 +133,13 @@ class EventStream:
 
     async def __call__(self, scope: AsgiMessage, receive: Receive, send: Send) -> None:
         """Stream until the client leaves, is signed out, or the feed ends."""
-        named = asked_for(scope["query_string"])
+        # `named=a,b`, which may stand there more than once
+        named = [
+            word
+            for name, value in fields(scope["query_string"])
+            if name == "named"
+            for word in words(value)
+        ]
         await send(_START)
         listener = self._engine.observe()
         ended = caller_of(scope).ended
@@ -158,13 +164,13 @@ class EventStream:
 
     async def _copy(self, listener: Listener, send: Send) -> None:
         async for told in listener:
-            await send(_chunk(lag(told)) if isinstance(told, Lagged) else self._chunk_of(told))
-
-    def _chunk_of(self, run: Run) -> AsgiMessage:
-        chunk = self._chunks.get(run)
-        if chunk is None:
-            self._chunks[run] = chunk = _chunk(b"".join(map(frame, run.events)))
-        return chunk
+            if isinstance(told, Lagged):
+                chunk = _chunk(lag(told))
+            elif (known := self._chunks.get(told)) is not None:
+                chunk = known
+            else:
+                self._chunks[told] = chunk = _chunk(b"".join(map(frame, told.events)))
+            await send(chunk)
 
 
 def lag(lagged: Lagged) -> bytes:
@@ -177,11 +183,6 @@ def frame(event: Event) -> bytes:
     if event.name:
         return b"event: %b\ndata: %b\n\n" % (event.name.encode(), event.data)
     return b"data: %b\n\n" % event.data
-
-
-def asked_for(query: bytes) -> set[str]:
-    """Return the names in `named=a,b`, which may stand there more than once."""
-    return {word for name, value in fields(query) if name == "named" for word in words(value)}
 
 
 async def _keep_alive(clock: Clock, send: Send, sign_of_life: bytes) -> None:

@@ -13,7 +13,6 @@ from msgspec import Meta
 
 from headrace.compiler.component.families import Stage
 from headrace.compiler.jsontext import encode
-from headrace.compiler.runtime.monitoring.pipelinehistory import Past
 from headrace.compiler.runtime.monitoring.pipelinerecord import WIDTHS, Resolution, TimeBuckets
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import Answer, Endpoint, Query
@@ -73,16 +72,10 @@ async def get_pipeline_history(
     """Answer the past of a pipeline; a resolution that cannot be read is the coarse one."""
     resolution: Resolution = "fine" if req.get_param("resolution") == "fine" else "coarse"
     past = await service.engine.past(pipeline_id, resolution)
-    resp.data = encode(_told(resolution, past))
-
-
-def _told(resolution: Resolution, past: Past) -> PipelineHistory:
-    return PipelineHistory(
-        resolution,
-        past.buckets.width,
-        _listed(past.buckets),
-        msgspec.convert(past.failures, list[ErrorSignature], from_attributes=True),
-        past.dropped_signatures,
+    failures = msgspec.convert(past.failures, list[ErrorSignature], from_attributes=True)
+    listed, width = _listed(past.buckets), past.buckets.width
+    resp.data = encode(
+        PipelineHistory(resolution, width, listed, failures, past.dropped_signatures)
     )
 
 

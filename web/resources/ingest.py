@@ -26,7 +26,6 @@ from headrace.web.apierror import api_error
 from headrace.web.asgi import AsgiMessage, Receive, Send, respond, starting, unless_gone
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import FAILURE, Answer, Endpoint, refusals
-from headrace.web.engineprotocol import WayIn
 from headrace.web.service import Service
 from headrace.web.shapes import Count
 
@@ -77,32 +76,18 @@ class Ingest:
         try:
             count = await self._take(scope, receive, captured.decode("latin-1"))
         except PostRefused as cause:
-            await respond(send, cause.status, api_error(str(cause)), *cause.headers)
-        else:
-            if count is not None:
-                await _accept(send, count)
+            return await respond(send, cause.status, api_error(str(cause)), *cause.headers)
+        if count == 1:
+            await send(_STARTING_ONE)
+            await send(_BODY_ONE)
+        elif count is not None:
+            await respond(send, 202, encode(IngestResponse(count)))
 
     async def _take(self, scope: AsgiMessage, receive: Receive, id: str) -> int | None:
         """Queue what is posted and return its length; None when the client left before its end."""
         if "%" in id:
             id = unquote(id)
         headers = scope["headers"]
-        way_in = self._open(id, headers)
-        body = await _body(headers, receive)
-        if body is None:
-            return None
-        try:
-            taken = way_in.take(body, _origin(scope) if way_in.wants_origin else None)
-            return taken if isinstance(taken, int) else await unless_gone(receive, taken)
-        except NotJson as cause:
-            raise PostRefused(
-                400, f"the body is not JSON: {cause}{_instead(body, cause)}"
-            ) from cause
-        except NoRoom as cause:
-            raise PostRefused(503, str(cause), _SOON) from cause
-
-    def _open(self, id: str, headers: Headers) -> WayIn:
-        """Return the way in, for somebody who may use it."""
         try:
             way_in = self._way_in(id)
         except UnknownPipeline as cause:
@@ -111,7 +96,17 @@ class Ingest:
             raise PostRefused(404, f"pipeline '{id}' has no http input")
         if not way_in.admits(partial(header, headers)):
             raise PostRefused(401, f"pipeline '{id}': the input's credential is wrong or missing")
-        return way_in
+        body = await _body(headers, receive)
+        if body is None:
+            return None
+        try:
+            taken = way_in.take(body, _origin(scope) if way_in.wants_origin else None)
+            return taken if isinstance(taken, int) else await unless_gone(receive, taken)
+        except NotJson as cause:
+            said = f"the body is not JSON: {cause}{_instead(body, cause)}"
+            raise PostRefused(400, said) from cause
+        except NoRoom as cause:
+            raise PostRefused(503, str(cause), _SOON) from cause
 
 
 def header(headers: Headers, name: str) -> str | None:
@@ -131,42 +126,20 @@ async def _body(headers: Headers, receive: Receive) -> bytes | bytearray | None:
             if int(value) > LARGEST:
                 raise _too_large()
         elif key == b"content-encoding" and value.strip().lower() not in _PLAIN:
-            raise _encoded(value)
+            named = shown(value.strip().decode("latin-1"))
+            text = f"a body in the content encoding {named} is not taken: send the JSON as it is"
+            # Source: RFC 9110, section 15.5.16.
+            raise PostRefused(415, text, (b"accept-encoding", b"identity"))
     message = await receive()
-    if message["type"] == "http.disconnect":
-        return None
-    body: bytes = message.get("body", b"")
-    return await _rest(body, receive) if message.get("more_body") else body
-
-
-async def _rest(first: bytes, receive: Receive) -> bytes | bytearray | None:
-    body = bytearray(first)
-    more = True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return None
-        body += message.get("body", b"")
-        if len(body) > LARGEST:
-            raise _too_large()
-        more = message.get("more_body", False)
-    return body
-
-
-async def _accept(send: Send, count: int) -> None:
-    if count == 1:
-        await send(_STARTING_ONE)
-        await send(_BODY_ONE)
-    else:
-        await respond(send, 202, encode(IngestResponse(count)))
-
-
-def _encoded(value: bytes) -> PostRefused:
-    """Return the refusal of a body that would have to be unpacked first."""
-    named = shown(value.strip().decode("latin-1"))
-    text = f"a body in the content encoding {named} is not taken: send the JSON as it is"
-    # Source: RFC 9110, section 15.5.16.
-    return PostRefused(415, text, (b"accept-encoding", b"identity"))
+    body: bytes | bytearray = message.get("body", b"")
+    if message.get("more_body"):
+        body = bytearray(body)
+        while message.get("more_body"):
+            message = await receive()
+            body += message.get("body", b"")
+            if len(body) > LARGEST:
+                raise _too_large()
+    return None if message["type"] == "http.disconnect" else body
 
 
 def _instead(body: bytes | bytearray, cause: NotJson) -> str:

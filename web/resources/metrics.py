@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import falcon.asgi
@@ -40,14 +41,12 @@ async def get_metrics(
     resp.content_type = CONTENT_TYPE
 
 
+@dataclass(frozen=True)
 class Scrape:
     """The figures of one scrape. A registry of its own: several servers may share a process."""
 
-    def __init__(
-        self, pipelines: Collection[PipelineFigures], buckets: Sequence[BucketFigures]
-    ) -> None:
-        self._pipelines = pipelines
-        self._buckets = buckets
+    pipelines: Collection[PipelineFigures]
+    buckets: Sequence[BucketFigures]
 
     def collect(self) -> Iterator[Metric]:
         """Yield every family of figures."""
@@ -75,7 +74,7 @@ class Scrape:
             "1 for the status a pipeline has.",
             labels=("pipeline", "status"),
         )
-        for each in self._pipelines:
+        for each in self.pipelines:
             messages.add_metric((each.id, "input"), each.inbound)
             messages.add_metric((each.id, "output"), each.outbound)
             skipped.add_metric((each.id,), each.skipped)
@@ -90,7 +89,7 @@ class Scrape:
             "Keys that had to go because a new one came to a full bucket.",
             labels=("bucket",),
         )
-        for bucket in self._buckets:
+        for bucket in self.buckets:
             keys.add_metric((bucket.name,), bucket.keys)
             evictions.add_metric((bucket.name,), bucket.evictions)
         yield from (messages, skipped, failures, held, in_flight, status, keys, evictions)

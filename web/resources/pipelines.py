@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated
 
 import falcon
 import falcon.asgi
 import msgspec
 
-from headrace.compiler.component.families import Connection
-from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.config.program import load_pipeline
-from headrace.compiler.errors import Refused
 from headrace.compiler.runtime.lifecycle import Status
 from headrace.compiler.runtime.monitoring.figures import PipelineFigures
-from headrace.compiler.text.diagnostics import Diagnostic, in_file_order
 from headrace.web.auth.access import Access
-from headrace.web.bodies import Request, called, document_of, read_json_body
+from headrace.web.bodies import Request, created, read_json_body
 from headrace.web.endpoint import BODY, CAPTURED, FAILURE, Answer, Endpoint, refusals
 from headrace.web.service import Service
 from headrace.web.shapes import DescribedAs
@@ -45,13 +41,19 @@ async def create_pipeline(service: Service, req: Request, resp: falcon.asgi.Resp
     """Build and start one pipeline; nothing is left of one that is refused."""
     body = await read_json_body(req)
     engine = service.engine
-    running, buckets = [*engine.names()], sorted(engine.declarations)
-    connections = dict(engine.connections)
+    load = partial(
+        load_pipeline,
+        catalogue=service.catalogue,
+        running=[*engine.names()],
+        connections=dict(engine.connections),
+        buckets=sorted(engine.declarations),
+        base=engine.base,
+    )
     # In a thread, and one at a time: a config as large as a body may be takes seconds to read.
     config, diagnostics = await req.in_turn(
-        service.reading, _config, body, service, running, buckets, connections
+        service.reading, created, body, load, "pipeline", "could not be started"
     )
-    figures = await service.engine.compile(config)
+    figures = await engine.compile(config)
     for diagnostic in diagnostics:
         log.warning("pipeline '%s' %s: %s", figures.id, diagnostic.path, diagnostic.message)
     resp.status = falcon.HTTP_201
@@ -69,35 +71,6 @@ async def delete_pipeline(
 def pipeline_dto(figures: PipelineFigures) -> bytes:
     """Return a `PipelineDto`. All but the status was encoded once, and not of every request anew."""
     return b'%b,"status":"%b"}' % (figures.text[:-1], figures.status.encode())
-
-
-def _config(
-    body: bytes,
-    service: Service,
-    running: Sequence[str],
-    buckets: Sequence[str],
-    connections: Mapping[str, Connection],
-) -> tuple[PipelineConfig, list[Diagnostic]]:
-    """Return the config in a body, and what is odd about it.
-
-    Raises:
-        MalformedBody: it is not JSON.
-        Refused: with all that is wrong with it.
-    """
-    document, twice = document_of(body)
-    config, diagnostics = load_pipeline(
-        document,
-        service.catalogue,
-        running=running,
-        connections=connections,
-        buckets=buckets,
-        base=service.engine.base,
-    )
-    if config is None or twice:
-        # In the words of the engine's own refusals.
-        subject = f"{called('pipeline', document.value)} could not be started"
-        raise Refused(in_file_order([*twice, *diagnostics]), subject)
-    return config, diagnostics
 
 
 ROWS: tuple[Endpoint, ...] = (

@@ -30,26 +30,23 @@ Held = Annotated[Count, Meta(description="Messages that its buffers let go early
 InFlight = Annotated[Count, Meta(description="Batches on their way, which go through first.")]
 
 
-class ChangedPipeline(msgspec.Struct):
-    """A pipeline that is built anew."""
-
-    id: str
-    held: Held
-    in_flight: InFlight
-    why: Annotated[
-        list[str],
-        Meta(
-            description="Settings that differ, and what it was built on that is something else by now."
-        ),
-    ]
-
-
 class RemovedPipeline(msgspec.Struct):
     """A pipeline that is not in the file."""
 
     id: str
     held: Held
     in_flight: InFlight
+
+
+class ChangedPipeline(RemovedPipeline):
+    """A pipeline that is built anew."""
+
+    why: Annotated[
+        list[str],
+        Meta(
+            description="Settings that differ, and what it was built on that is something else by now."
+        ),
+    ]
 
 
 class PipelinesPlan(msgspec.Struct):

@@ -108,14 +108,12 @@ async def sample_input(service: Service, req: Request, resp: falcon.asgi.Respons
     asked = await req.in_turn(
         service.reading, read_request, body, service.catalogue, running, service.engine.base
     )
-    resp.data = await req.unless_gone(_answer(service, asked))
-
-
-async def _answer(service: Service, asked: Asked) -> bytes:
     if asked.input is None:
-        return encode(_not_built(asked.objections, asked.notes))
-    taken = await service.engine.sample(asked.input, asked.most, asked.seconds)
-    return encode(_told(taken, asked))
+        resp.data = encode(_not_built(asked.objections, asked.notes))
+        return
+    sampling = service.engine.sample(asked.input, asked.most, asked.seconds)
+    if (taken := await req.unless_gone(sampling)) is not None:
+        resp.data = encode(_told(taken, asked))
 
 
 def _told(taken: Sample | Unbuilt | Unread, asked: Asked) -> SampleSampled | SampleFailed:
@@ -156,9 +154,14 @@ def read_request(
         wrong += [*_unsampled(part, catalogue), *(each for each in said if each.code in SHAPE)]
     if asked is None or part is None or wrong:
         raise WrongBody(in_file_order(dict.fromkeys([*wrong, *said])), "no sample could be taken")
-    said += _wrong(part, running, base)
+    draft = Draft(part.site, None, (part,), (), ())
+    said += [*wrong_within(draft), *wrong_between([draft], running), *draft.examined(base)]
     most = min(max(asked.max_messages, 1), MOST_MESSAGES)
     millis = min(asked.timeout_ms, MOST_MILLISECONDS)
+    numbers = [
+        ("max_messages", asked.max_messages, most),
+        ("timeout_ms", asked.timeout_ms, millis),
+    ]
     return Asked(
         part.site,
         part.built if isinstance(part.built, Input) and not is_refused(said) else None,
@@ -166,8 +169,9 @@ def read_request(
         most,
         millis / 1000,
         [
-            *_bounded("max_messages", asked.max_messages, most),
-            *_bounded("timeout_ms", asked.timeout_ms, millis),
+            f"'{name}' {given:,} is read as {read:,}"
+            for name, given, read in numbers
+            if given != read
         ],
     )
 
@@ -176,35 +180,15 @@ def _unsampled(part: DraftComponent, catalogue: Catalogue) -> Iterator[Diagnosti
     """Yield why no sample can be taken of a kind."""
     kind = part.component
     if issubclass(kind, Input) and kind.unsampled:
-        others = [each.kind for each in _inputs(catalogue) if not each.unsampled]
+        inputs = (each for each in catalogue.family("input").values() if issubclass(each, Input))
         fault = Fault(
             "not-a-choice",
             f"an input of the kind '{kind.kind}' cannot be sampled: {kind.unsampled}",
             f'"{kind.kind}"',
-            one_of(others),
+            one_of([each.kind for each in inputs if not each.unsampled]),
             path=("type",),
         )
         yield part.site.diagnose(fault)
-
-
-def _inputs(catalogue: Catalogue) -> Iterator[type[Input]]:
-    return (each for each in catalogue.family("input").values() if issubclass(each, Input))
-
-
-def _wrong(
-    part: DraftComponent, running: Collection[str], base: Path | None
-) -> Iterator[Diagnostic]:
-    """Yield what would be wrong with the input in a pipeline beside those that are running."""
-    draft = Draft(part.site, None, (part,), (), ())
-    yield from wrong_within(draft)
-    yield from wrong_between([draft], running)
-    yield from draft.examined(base)
-
-
-def _bounded(name: str, asked: int, read: int) -> Iterator[str]:
-    """Yield that a number was read as another one."""
-    if asked != read:
-        yield f"'{name}' {asked:,} is read as {read:,}"
 
 
 ROWS: tuple[Endpoint, ...] = (

@@ -6,6 +6,7 @@ wrong.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Literal
@@ -17,14 +18,12 @@ from msgspec import Meta
 
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import encode
-from headrace.compiler.schema.records import Record
 from headrace.web.auth.access import NOBODY, Access, Caller
 from headrace.web.auth.accountauth import Authentication
 from headrace.web.auth.credentials import (
     LoginRequest,
     TokenLoginRequest,
     TokenRefused,
-    Verified,
     WrongPassword,
 )
 from headrace.web.auth.origin import refuse_foreign
@@ -39,6 +38,9 @@ LARGEST = 8 * 1024
 LARGEST_TOKEN = 64 * 1024
 """Bytes of a body with a token: as much as the header of a request could bring."""
 _NOT_JSON = "here it cannot be read on"
+
+SignedIn = tuple[Caller, float | None]
+"""Who, and when that is over whatever happens, in seconds since 1970."""
 
 
 class AuthDto(msgspec.Struct):
@@ -58,30 +60,23 @@ class AuthDto(msgspec.Struct):
 
 async def who_am_i(service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response) -> None:
     """Answer who is signed in. Nobody is no failure, and neither is a credential that is no good."""
-    match service.authenticator:
-        case Authentication() as authenticator:
-            caller = NOBODY
-            with suppress(HeadraceError):
-                caller = await authenticator.caller(req.scope)
-            _tell(resp, caller, is_asked=True)
-        case _:
-            nobody_asks(resp)
+    authenticator, caller = service.authenticator, NOBODY
+    if authenticator.is_guarded:
+        with suppress(HeadraceError):
+            caller = await authenticator.caller(req.scope)
+    _tell(resp, caller, is_asked=authenticator.is_guarded)
 
 
 async def login(service: Service, req: Request, resp: falcon.asgi.Response) -> None:
     """Sign in with the name and the password of an account."""
-    match service.authenticator:
-        case Authentication() as authenticator:
-            with authenticator.attempt("login", req.scope):
-                given = await asked(service, req, LoginRequest)
-                caller = await authenticator.accounts.caller(
-                    given.username.text, given.password.text
-                )
-                if caller is None:
-                    raise WrongPassword
-            signed_in(authenticator, req, resp, caller)
-        case _:
-            await nobody_has_to(service, req, resp, LoginRequest)
+
+    async def verified(authenticator: Authentication, given: LoginRequest) -> SignedIn:
+        caller = await authenticator.accounts.caller(given.username.text, given.password.text)
+        if caller is None:
+            raise WrongPassword
+        return caller, None
+
+    await _sign_in(service, req, resp, "login", LoginRequest, LARGEST, verified)
 
 
 async def token_login(service: Service, req: Request, resp: falcon.asgi.Response) -> None:
@@ -91,58 +86,60 @@ async def token_login(service: Service, req: Request, resp: falcon.asgi.Response
     token does, without the leeway that a token itself has: with one that has just expired nobody gets a
     session that is over before it begins.
     """
-    match service.authenticator:
-        case Authentication() as authenticator:
-            with authenticator.attempt("tokenLogin", req.scope):
-                who = await _presented(service, authenticator, req)
-            signed_in(authenticator, req, resp, Caller(who.access, who.username), who.ends_at)
-        case _:
-            await nobody_has_to(service, req, resp, TokenLoginRequest, LARGEST_TOKEN)
+
+    async def verified(authenticator: Authentication, given: TokenLoginRequest) -> SignedIn:
+        if authenticator.tokens is None:
+            raise TokenRefused(why="this server takes none")
+        who = await authenticator.tokens.verify(given.token.text)
+        if who.ends_at <= service.clock.seconds():
+            raise TokenRefused(why="it has expired")
+        return Caller(who.access, who.username), who.ends_at
+
+    await _sign_in(service, req, resp, "tokenLogin", TokenLoginRequest, LARGEST_TOKEN, verified)
 
 
 async def logout(service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response) -> None:
     """End the session of the request, if it has one, and have the browser forget the cookie."""
-    match service.authenticator:
-        case Authentication() as authenticator:
-            headers = req.scope["headers"]
-            with authenticator.attempt("logout", req.scope):
-                authenticator.refuse_foreign_logout(headers)
-            authenticator.drop_sessions(headers)
-            resp.append_header("Set-Cookie", authenticator.cookies.cleared(headers))
+    authenticator = service.authenticator
+    if isinstance(authenticator, Authentication):
+        headers = req.scope["headers"]
+        with authenticator.attempt("logout", req.scope):
+            authenticator.refuse_foreign_logout(headers)
+        authenticator.drop_sessions(headers)
+        resp.append_header("Set-Cookie", authenticator.cookies.cleared(headers))
     resp.status = falcon.HTTP_204
 
 
-async def _presented(service: Service, authenticator: Authentication, req: Request) -> Verified:
-    given = await asked(service, req, TokenLoginRequest, LARGEST_TOKEN)
-    if authenticator.tokens is None:
-        raise TokenRefused(why="this server takes none")
-    who = await authenticator.tokens.verify(given.token.text)
-    if who.ends_at <= service.clock.seconds():
-        raise TokenRefused(why="it has expired")
-    return who
+async def _sign_in(
+    service: Service,
+    req: Request,
+    resp: falcon.asgi.Response,
+    operation: str,
+    record: type[R],
+    most: int,
+    verified: Callable[[Authentication, R], Awaitable[SignedIn]],
+) -> None:
+    """Answer with a new session for whom ``verified`` tells, in place of what the request had.
 
-
-async def asked(service: Service, req: Request, record: type[R], most: int = LARGEST) -> R:
-    """Return what is posted to sign in, in a body of at most so many bytes.
+    A server that has no accounts says so, to what is a login.
 
     Raises:
         FromElsewhere: a page of another site has sent it, to sign its visitor in as somebody else.
         HeadraceError: see `_read`.
     """
-    refuse_foreign(req.scope["headers"])
-    return await _read(req, record, service.logins, most)
-
-
-async def nobody_has_to(
-    service: Service,
-    req: Request,
-    resp: falcon.asgi.Response,
-    record: type[Record],
-    most: int = LARGEST,
-) -> None:
-    """Answer a login, if it is one, that the server has no accounts."""
-    await _read(req, record, service.logins, most)
-    nobody_asks(resp)
+    authenticator, caller = service.authenticator, NOBODY
+    if isinstance(authenticator, Authentication):
+        headers = req.scope["headers"]
+        with authenticator.attempt(operation, req.scope):
+            refuse_foreign(headers)
+            given = await _read(req, record, service.logins, most)
+            caller, ends_at = await verified(authenticator, given)
+        authenticator.drop_sessions(headers)
+        id = authenticator.sessions.open(caller, ends_at)
+        resp.append_header("Set-Cookie", authenticator.cookies.holding(id, headers))
+    else:
+        await _read(req, record, service.logins, most)
+    _tell(resp, caller, is_asked=authenticator.is_guarded)
 
 
 async def _read(req: Request, record: type[R], turns: ThreadQueue, most: int) -> R:
@@ -160,29 +157,6 @@ async def _read(req: Request, record: type[R], turns: ThreadQueue, most: int) ->
     except MalformedBody as cause:
         told = [replace(each, message=_NOT_JSON, found=None) for each in cause.diagnostics]
     raise MalformedBody(told)  # with nothing of it behind
-
-
-def signed_in(
-    authenticator: Authentication,
-    req: falcon.asgi.Request,
-    resp: falcon.asgi.Response,
-    caller: Caller,
-    ends_at: float | None = None,
-) -> None:
-    """Answer with a new session, which takes the place of what the request had.
-
-    ``ends_at``: when it is over whatever happens, in seconds since 1970.
-    """
-    headers = req.scope["headers"]
-    authenticator.drop_sessions(headers)
-    id = authenticator.sessions.open(caller, ends_at)
-    resp.append_header("Set-Cookie", authenticator.cookies.holding(id, headers))
-    _tell(resp, caller, is_asked=True)
-
-
-def nobody_asks(resp: falcon.asgi.Response) -> None:
-    """Answer that the server has no accounts."""
-    _tell(resp, NOBODY, is_asked=False)
 
 
 def _tell(resp: falcon.asgi.Response, caller: Caller, *, is_asked: bool) -> None:

@@ -11,7 +11,6 @@ from msgspec import Meta
 
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import encode
-from headrace.compiler.runtime.monitoring.figures import BucketFigures, BucketPage
 from headrace.compiler.schema.structures import AnyObject
 from headrace.compiler.text.suggest import one_of
 from headrace.web.auth.access import Access
@@ -64,7 +63,12 @@ async def list_state_buckets(
     service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
 ) -> None:
     """Answer the declared buckets in the order of their names."""
-    resp.data = encode([_summary(each) for each in await service.engine.buckets()])
+    resp.data = encode(
+        [
+            BucketSummary(each.name, each.keys, each.max_keys, each.idle_seconds)
+            for each in await service.engine.buckets()
+        ]
+    )
 
 
 async def get_state_bucket(
@@ -74,16 +78,8 @@ async def get_state_bucket(
     page = await service.engine.bucket(bucket, MOST_ENTRIES, MOST_BYTES)
     if page is None:
         raise UnknownBucket(bucket, sorted(service.engine.declarations))
-    resp.data = encode(_contents(page))
-
-
-def _summary(figures: BucketFigures) -> BucketSummary:
-    return BucketSummary(figures.name, figures.keys, figures.max_keys, figures.idle_seconds)
-
-
-def _contents(page: BucketPage) -> BucketContents:
     entries = [BucketEntry(each.key, each.values, each.updated_at) for each in page.entries]
-    return BucketContents(page.name, page.keys, len(entries) < page.keys, entries)
+    resp.data = encode(BucketContents(page.name, page.keys, len(entries) < page.keys, entries))
 
 
 ROWS: tuple[Endpoint, ...] = (

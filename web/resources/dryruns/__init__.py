@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import falcon.asgi
 from msgspec import UNSET
@@ -23,7 +22,7 @@ from headrace.compiler.runtime.dryrun.run import (
     Surroundings,
 )
 from headrace.compiler.runtime.dryrun.threads import TimeLimit, TookTooLong
-from headrace.compiler.text.diagnostics import Diagnostic, Fault
+from headrace.compiler.text.diagnostics import Diagnostic
 from headrace.operators.script.compiling import ScriptFailed
 from headrace.web import apierror
 from headrace.web.auth.access import Access
@@ -44,7 +43,7 @@ from headrace.web.resources.dryruns.dryrun_requests import (
     PipelineDryRunRequest,
     read_chain,
     read_script,
-    refusal,
+    unread,
 )
 from headrace.web.service import Service
 
@@ -112,15 +111,21 @@ def of_chain(dry_run: DryRun, limit: TimeLimit) -> PipelineDryRunRan | PipelineD
         seeds=chain.asked.buckets,
         is_traced=chain.asked.attribution,
     )
+    messages = chain.asked.messages
+    if len(messages) > MOST_MESSAGES:
+        log.warning("dry run: the first %d of %d messages are used", MOST_MESSAGES, len(messages))
     run.perform(
-        _first(chain.asked.messages),
+        [*messages[:MOST_MESSAGES]],
         limit,
         started_at=dry_run.started_at,
         advance_seconds=chain.asked.advance_seconds,
     )
     if run.refusals:
-        refusals = [(index, chain.diagnosed(index, fault)) for index, fault in run.refusals]
-        return _not_built(chain, refusals)
+        found = [
+            (index, chain.site.inside("transforms", index).diagnose(fault))
+            for index, fault in run.refusals
+        ]
+        return _not_built(chain, found)
     return _performed(chain, run)
 
 
@@ -148,8 +153,9 @@ def _not_built(chain: Chain, objections: Sequence[tuple[int, Diagnostic]]) -> Pi
 def _performed(chain: Chain, run: ChainDryRun) -> PipelineDryRunRan | PipelineDryRunFailed:
     excerpt = Excerpt(_notes(chain))
     is_traced, failure = chain.asked.attribution, run.failure
-    stages = excerpt.stages(run.completed, is_traced=is_traced)
-    warnings = [*_remarks(chain), *_warnings(run)]
+    stages = [excerpt.stage(stage, is_traced) for stage in run.completed]
+    logged = [f"{stage.place}: {text}" for stage in run.stages for text in stage.warnings]
+    warnings = [*_remarks(chain), *logged]
     told: PipelineDryRunRan | PipelineDryRunFailed
     if failure is None:
         entries = excerpt.entries(run.bucket)
@@ -168,10 +174,6 @@ def _remarks(chain: Chain) -> list[str]:
     return [f"{each.path}: {each.message}" for each in chain.remarks]
 
 
-def _warnings(run: ChainDryRun) -> list[str]:
-    return [f"{stage.place}: {text}" for stage in run.stages for text in stage.warnings]
-
-
 def _notes(chain: Chain) -> Iterator[str]:
     """Yield what is not as one might think, whatever happens."""
     if (count := len(chain.asked.messages)) > MOST_MESSAGES:
@@ -181,12 +183,6 @@ def _notes(chain: Chain) -> Iterator[str]:
     for index, transform in enumerate(chain.transforms):
         if transform.acts:
             yield f"transforms[{index}] ('{transform.kind}') {transform.acts}, in a dry run as well"
-
-
-def _first(messages: Sequence[Any]) -> list[Any]:
-    if len(messages) > MOST_MESSAGES:
-        log.warning("dry run: the first %d of %d messages are used", MOST_MESSAGES, len(messages))
-    return [*messages[:MOST_MESSAGES]]
 
 
 def of_script(dry_run: DryRun, limit: TimeLimit) -> DryRunEmitted | DryRunFailed:
@@ -204,8 +200,10 @@ def of_script(dry_run: DryRun, limit: TimeLimit) -> DryRunEmitted | DryRunFailed
     run.perform([*asked.messages], limit, started_at=dry_run.started_at)
     for _, fault in run.refusals:
         if fault.code != NOT_COMPILED:
-            raise refusal(site, fault)
-        return _not_compiled(fault)
+            raise unread([site.diagnose(fault)])
+        hint = "" if fault.suggestion is None else f" ({fault.suggestion})"
+        line, column = (fault.spot.line, fault.spot.column) if fault.spot else (None, None)
+        return DryRunFailed("compile", fault.message + hint, line, column)
     if run.failure is not None:
         return _script_failed(run.failure, asked.source.name)
     excerpt, stage = Excerpt(), run.stages[0]
@@ -216,13 +214,6 @@ def of_script(dry_run: DryRun, limit: TimeLimit) -> DryRunEmitted | DryRunFailed
         excerpt.entries(run.bucket),
         excerpt.notes,
     )
-
-
-def _not_compiled(fault: Fault) -> DryRunFailed:
-    hint = "" if fault.suggestion is None else f" ({fault.suggestion})"
-    spot = fault.spot
-    line, column = (None, None) if spot is None else (spot.line, spot.column)
-    return DryRunFailed("compile", fault.message + hint, line, column)
 
 
 def _script_failed(failure: Failure, name: str) -> DryRunFailed:

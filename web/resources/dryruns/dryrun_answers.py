@@ -8,7 +8,7 @@ what is too large for any answer: nothing is written out before it has been weig
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, groupby, islice
+from itertools import chain, groupby, islice, takewhile
 from operator import itemgetter
 from typing import Annotated, Any, Literal
 
@@ -124,11 +124,19 @@ class Excerpt:
         self.notes = [*notes]
         self._bytes = MOST_BYTES
 
-    def stages(
-        self, stages: Iterable[ProbedStage], *, is_traced: bool
-    ) -> list[PipelineDryRunStage]:
-        """Return what each stage handed on: because messages came, and by itself."""
-        return [self._stage(stage, is_traced) for stage in stages]
+    def stage(self, stage: ProbedStage, is_traced: bool) -> PipelineDryRunStage:
+        """Return what a stage handed on, because messages came and by itself; traced, also of which."""
+        shown = self._shown(stage)
+        come, flushed = (
+            [each for each in shown if each[0].is_flush is way] for way in (False, True)
+        )
+        told = PipelineDryRunStage(
+            *_named(stage), [batch for _, batch, _ in come], [batch for _, batch, _ in flushed]
+        )
+        if is_traced:
+            told.origins = [of for *_, of in come]
+            told.on_flush_origins = [of for *_, of in flushed]
+        return told
 
     def batches(self, stage: ProbedStage) -> list[Batch]:
         """Return what one stage handed on."""
@@ -162,24 +170,13 @@ class Excerpt:
             self.notes.append(f"'left': {rest:,} more reasons are not shown")
         return told
 
-    def _stage(self, stage: ProbedStage, is_traced: bool) -> PipelineDryRunStage:
-        shown = self._shown(stage)
-        come, flushed = (
-            [each for each in shown if each[0].is_flush is way] for way in (False, True)
-        )
-        told = PipelineDryRunStage(
-            *_named(stage), [batch for _, batch, _ in come], [batch for _, batch, _ in flushed]
-        )
-        if is_traced:
-            told.origins = [of for *_, of in come]
-            told.on_flush_origins = [of for *_, of in flushed]
-        return told
-
     def _shown(self, stage: ProbedStage) -> list[tuple[TracedBatch, Batch, Sequence[Indices]]]:
         """Return the batches of a stage, each with as much of it as is shown."""
         shown, left = list[tuple[TracedBatch, Batch, Sequence[Indices]]](), MOST_SHOWN
         for traced in stage.handed_on:
-            count = self._fitting(traced, left)
+            ahead = enumerate(traced.batch[:left])
+            weighed = ((message, traced.origins[at : at + 1]) for at, message in ahead)
+            count = sum(1 for _ in takewhile(self._has_room, weighed))
             left -= count
             if count:
                 shown.append((traced, traced.batch[:count], traced.origins[:count]))
@@ -189,13 +186,6 @@ class Excerpt:
         if rest := total - (MOST_SHOWN - left):
             self.notes.append(f"{stage.place}: {rest:,} more messages are not shown")
         return shown
-
-    def _fitting(self, traced: TracedBatch, most: int) -> int:
-        """Return how many of a traced's messages are shown."""
-        for count, message in enumerate(traced.batch[:most]):
-            if not self._has_room((message, traced.origins[count : count + 1])):
-                return count
-        return min(len(traced.batch), most)
 
     def _has_room(self, value: Any) -> bool:
         """Take what a value needs. Once something is too large, there is no room for anything."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 from headrace.compiler.buckets import Values
@@ -24,9 +25,9 @@ from headrace.compiler.schema.fields import AnyJson, Boolean, Number, Text
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import AnyObject, ComponentOf, ListOf, ObjectOf, RecordOf
 from headrace.compiler.text.diagnostics import Diagnostic, Fault, in_file_order
-from headrace.compiler.text.documents import Document, Site
+from headrace.compiler.text.documents import Site
 from headrace.operators.script import Script
-from headrace.web.bodies import WrongBody, document_of
+from headrace.web.bodies import R, Received, WrongBody, document_of
 
 MOST_TRANSFORMS = 100
 """Transforms of one dry run."""
@@ -82,9 +83,8 @@ class PipelineDryRunRequest(Record):
 def _of_script(name: str) -> Any:
     """Return an option that the `script` transform has."""
     known = Script.options()[name]
-    if known.required:
-        return option(known.field, known.doc)
-    return option(known.field, known.doc, default=known.default)
+    default = {} if known.required else {"default": known.default}
+    return option(known.field, known.doc, **default)
 
 
 class DryRunRequest(Record):
@@ -126,10 +126,6 @@ class Chain:
         """The transforms, if there are no objections."""
         return [part.built for part in self.parts if isinstance(part.built, Transform)]
 
-    def diagnosed(self, index: int, fault: Fault) -> Diagnostic:
-        """Return a fault that a transform was found to have later."""
-        return self.site.inside("transforms", index).diagnose(fault)
-
 
 def read_chain(body: bytes, catalogue: Catalogue, surroundings: Surroundings) -> Chain:
     """Read the request of a pipeline dry run.
@@ -138,29 +134,31 @@ def read_chain(body: bytes, catalogue: Catalogue, surroundings: Surroundings) ->
         MalformedBody: it is not JSON.
         WrongBody: with all that is wrong with its shape.
     """
-    document, wrong = _document_of(body)
-    site = Site(document)
-    asked, values, faults = loaded(PipelineDryRunRequest, document.value)
-    listed = values.get("transforms", ())
+    found = _received(body, PipelineDryRunRequest)
+    asked, site, wrong = found.record, found.site, [*found.wrong]
+    listed = found.values.get("transforms", ())
     if len(listed) > MOST_TRANSFORMS:
-        faults, listed = [*faults, _too_many(len(listed))], ()
+        fault = Fault(
+            "out-of-range",
+            f"{len(listed):,} transforms are more than a dry run takes",
+            expected=f"at most {MOST_TRANSFORMS}",
+            path=("transforms",),
+        )
+        wrong, listed = [*wrong, site.diagnose(fault)], ()
     parts, said = [], list[tuple[int, Diagnostic]]()
     for index, each in enumerate(listed):
-        part, found = part_of(each, site.inside("transforms", index), "transform", catalogue)
+        part, wrong_with_it = part_of(
+            each, site.inside("transforms", index), "transform", catalogue
+        )
         parts.append(part)
-        said += [(index, one) for one in found]
-    wrong = [*wrong, *map(site.diagnose, faults), *(one for _, one in said if one.code in SHAPE)]
+        said += [(index, one) for one in wrong_with_it]
+    wrong += [one for _, one in said if one.code in SHAPE]
     if asked is None or wrong:
-        raise _refused([*wrong, *(one for _, one in said)])
+        raise unread([*wrong, *(one for _, one in said)])
     said += _surrounded(parts, asked, surroundings)
     objections = [(index, one) for index, one in said if is_refused([one])]
-    return Chain(
-        asked,
-        site,
-        parts,
-        sorted(objections, key=lambda told: told[0]),
-        [one for _, one in said if not is_refused([one])],
-    )
+    remarks = [one for _, one in said if not is_refused([one])]
+    return Chain(asked, site, parts, sorted(objections, key=itemgetter(0)), remarks)
 
 
 def read_script(body: bytes) -> tuple[DryRunRequest, Site]:
@@ -170,33 +168,27 @@ def read_script(body: bytes) -> tuple[DryRunRequest, Site]:
         MalformedBody: it is not JSON.
         WrongBody: with all that is wrong with its shape.
     """
-    document, wrong = _document_of(body)
-    site = Site(document)
-    asked, _, faults = loaded(DryRunRequest, document.value)
-    wrong = [*wrong, *map(site.diagnose, faults)]
-    if asked is None or wrong:
-        raise _refused(wrong)
-    return asked, site
+    found = _received(body, DryRunRequest)
+    if found.record is None or found.wrong:
+        raise unread(found.wrong)
+    return found.record, found.site
 
 
-def _document_of(body: bytes) -> tuple[Document, list[Diagnostic]]:
-    """Return the document of a body. In a message the last of several equal keys counts, as in ingest."""
+def _received(body: bytes, record: type[R]) -> Received[R]:
+    """Return what a body holds. In a message the last of several equal keys counts, as in ingest."""
     document, twice = document_of(body)
     wrong = [one for one in twice if not one.path.startswith("messages[")]
     if len(wrong) < len(twice):
         value = {**document.value, "messages": decode(body)["messages"]}
         document = replace(document, value=value)
-    return document, wrong
+    site = Site(document)
+    built, values, faults = loaded(record, document.value)
+    return Received(site, built, values, [*wrong, *map(site.diagnose, faults)])
 
 
-def refusal(site: Site, fault: Fault) -> WrongBody:
-    """Return the refusal of a request for a fault that shows only when it is looked at closely."""
-    return _refused([site.diagnose(fault)])
-
-
-def _refused(wrong: Sequence[Diagnostic]) -> WrongBody:
-    told = dict.fromkeys(in_file_order(wrong))
-    return WrongBody([*told], "the dry run could not be read")
+def unread(wrong: Sequence[Diagnostic]) -> WrongBody:
+    """Return the refusal of a request for all that is wrong with it, each told once."""
+    return WrongBody([*dict.fromkeys(in_file_order(wrong))], "the dry run could not be read")
 
 
 def _surrounded(
@@ -212,12 +204,3 @@ def _surrounded(
             *(part.built.examine(ground) if part.built is not None else ()),
         ]
         yield from ((index, part.site.diagnose(fault)) for fault in faults)
-
-
-def _too_many(count: int) -> Fault:
-    return Fault(
-        "out-of-range",
-        f"{count:,} transforms are more than a dry run takes",
-        expected=f"at most {MOST_TRANSFORMS}",
-        path=("transforms",),
-    )
