@@ -42,8 +42,15 @@ async def unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T | Non
 
 def starting(status: int, length: int, *headers: tuple[bytes, bytes]) -> AsgiMessage:
     """Return the message that starts a JSON answer of so many bytes."""
-    described = [(b"content-type", b"application/json"), (b"content-length", b"%d" % length)]
-    return {"type": "http.response.start", "status": status, "headers": [*described, *headers]}
+    return {
+        "type": "http.response.start",
+        "status": status,
+        "headers": [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % length),
+            *headers,
+        ],
+    }
 
 
 async def respond(send: Send, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:

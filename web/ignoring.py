@@ -55,13 +55,9 @@ def _told(text: str) -> str:
 def fields(query: bytes) -> Iterator[tuple[str, str]]:
     """Yield the names and values of a query string; of very many the first ones."""
     for field in query.split(b"&", _MOST_FIELDS)[:_MOST_FIELDS]:
-        name, _, value = map(_decoded, field.partition(b"="))
+        name, _, value = field.decode("latin-1").partition("=")
         if name:
-            yield name, value
-
-
-def _decoded(text: bytes) -> str:
-    return unquote_plus(text.decode("latin-1"), errors="replace")
+            yield unquote_plus(name, errors="replace"), unquote_plus(value, errors="replace")
 
 
 def words(value: str) -> Iterator[str]:

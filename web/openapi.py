@@ -115,9 +115,8 @@ def _responses(endpoint: Endpoint) -> dict[int, Answer]:
     responses = dict(endpoint.responses)
     denied = {} if endpoint.takes_anybody else DENIED.get(endpoint.access, {})
     for status, answer in denied.items():
-        own = responses.get(status)
-        meaning = answer.meaning if own is None else f"{own.meaning} {answer.meaning}"
-        responses[status] = replace(answer, meaning=meaning)
+        meanings = (each.meaning for each in (responses.get(status), answer) if each)
+        responses[status] = replace(answer, meaning=" ".join(meanings))
     return responses
 
 

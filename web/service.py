@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import InitVar, dataclass, field
-from functools import cached_property
 from typing import Generic, ParamSpec, TypeVar
 
 from headrace.compiler.clock import Clock
@@ -119,8 +118,5 @@ class Service:
 
     def __post_init__(self, files: Files | None) -> None:
         self.filing = SavedFiles(self.engine, files or Files())
-
-    @cached_property
-    def dry_runs(self) -> LimitedThreads:
+        self.dry_runs = LimitedThreads(self.clock)
         """Where dry runs are done."""
-        return LimitedThreads(self.clock)

@@ -94,11 +94,9 @@ class Shapes:
             return ref(title)
         schema = self.of(kind)
         for each in said:
+            told = {"minimum": each.ge, "description": each.description}
             schema |= each.extra_json_schema or {}
-            if each.ge is not None:
-                schema["minimum"] = each.ge
-            if each.description is not None:
-                schema["description"] = each.description
+            schema |= {key: value for key, value in told.items() if value is not None}
         if title is None:
             return schema
         self.named[title] = schema
@@ -109,9 +107,7 @@ class Shapes:
         if name not in self.named:
             schema = self.named[name] = Schema()  # it may hold itself
             config, fields = kind.__struct_config__, msgspec.structs.fields(kind)
-            tagged: dict[str, Schema] = {}
-            if config.tag_field is not None:
-                tagged[config.tag_field] = {"const": config.tag}
+            tagged = {config.tag_field: {"const": config.tag}} if config.tag_field else {}
             told = {each.encode_name: self.of(each.type) for each in fields}
             required = [each.encode_name for each in fields if each.required]
             schema |= {
@@ -133,15 +129,13 @@ class Shapes:
         variants = [self.of(each) for each in (*others, last)]
         if (key := last.__struct_config__.tag_field) is None:
             return {"oneOf": variants}
-        mapping = {each.__struct_config__.tag: SCHEMAS + each.__name__ for each in (*others, last)}
-        return {"oneOf": variants, "discriminator": {"propertyName": key, "mapping": mapping}}
+        return one_of(key, {each.__struct_config__.tag: each.__name__ for each in (*others, last)})
 
 
 def _words(words: Sequence[Any]) -> Schema:
     """Return the schema of one of some words, or numbers; where null is one of them, without a type."""
     kinds = {type(each) for each in words}
-    types_: Schema = dict(_PLAIN[kinds.pop()]) if len(kinds) == 1 else {}
-    return {**types_, "enum": [*words]}
+    return {**(_PLAIN[kinds.pop()] if len(kinds) == 1 else {}), "enum": [*words]}
 
 
 def one_of(key: str, names: Mapping[str, str]) -> Schema:

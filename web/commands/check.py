@@ -65,7 +65,7 @@ def check(
     told = dict.fromkeys(one for loaded in results for one in loaded.diagnostics)
     sources = {file: text for loaded in results for file, text in loaded.sources.items()}
     diagnostics = in_file_order(told)
-    style = "json" if is_json else style_for(sys.stdout)
+    style: Style = "json" if is_json else style_for(sys.stdout)
     if text := render(diagnostics, style=style, sources=sources):
         print(text, flush=True)
     if not is_json:

@@ -116,16 +116,14 @@ def serve(
         root = _made(data_dir)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_run(loaded, loaded.program, known, listener, root, report))
+        return 0
     except Refused as cause:
         report.refused(cause.diagnostics, loaded.sources)
-        return 1
     except NotStarted as cause:
         report.not_started(cause)
-        return 1
     except Exception:  # the interpreter would print it as it is, with secrets
         log.exception("headrace broke")
-        return 1
-    return 0
+    return 1
 
 
 async def _run(
@@ -221,8 +219,9 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 def _not_free(host: str, port: int, cause: Exception) -> NotStarted:
-    reason = getattr(cause, "strerror", None) or cause
-    return NotStarted(f"cannot listen on {host}:{port}: {reason}")
+    return NotStarted(
+        f"cannot listen on {host}:{port}: {getattr(cause, 'strerror', None) or cause}"
+    )
 
 
 def _made(data_dir: Path | None) -> DataDir | None:
@@ -243,8 +242,8 @@ def _announce(service: Service, listener: socket.socket, report: StartReport) ->
         log.warning("there are no accounts: whoever reaches %s:%d may do everything", host, port)
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     count = len(service.engine.names())
-    pipelines = f"{count} pipeline{'' if count == 1 else 's'}"
-    report.runs(f"headrace runs {pipelines} at {url}", list(_to_try(service, host, port)))
+    where = f"headrace runs {count} pipeline{'' if count == 1 else 's'} at {url}"
+    report.runs(where, list(_to_try(service, host, port)))
 
 
 def _to_try(service: Service, host: str, port: int) -> Iterator[str]:

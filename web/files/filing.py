@@ -50,9 +50,8 @@ class FilesExist(HeadraceError):
     """A save that must not replace anything finds files in its place; nothing was written."""
 
     def __init__(self, files: Sequence[Path]) -> None:
-        names = listed([file.name for file in files])
-        is_there = "exists" if len(files) == 1 else "exist"
-        super().__init__(f"nothing was saved: {names} {is_there}, and 'overwrite' is false")
+        there = f"{listed([file.name for file in files])} exist{'s' if len(files) == 1 else ''}"
+        super().__init__(f"nothing was saved: {there}, and 'overwrite' is false")
         self.files = files
 
 

@@ -14,7 +14,7 @@ from headrace.compiler.schema.fields import Choice, Identifier, Integer, Number
 from headrace.compiler.schema.records import Record, dumped, option
 from headrace.compiler.schema.structures import ListOf, ObjectOf, RecordOf
 from headrace.compiler.text.diagnostics import Diagnostic, in_file_order
-from headrace.compiler.text.documents import Document, Site
+from headrace.compiler.text.documents import Document
 
 
 class PipelineLayout(Record):
@@ -86,6 +86,5 @@ def layout_file(config: Path) -> Path:
 
 def load_layout(document: Document) -> tuple[LayoutFile | None, list[Diagnostic]]:
     """Read an arrangement, and tell all that is wrong with it."""
-    site = Site(document)
     layout, _, faults = loaded(LayoutFile, document.value)
-    return layout, in_file_order(site.diagnose(fault) for fault in faults)
+    return layout, in_file_order(map(document.diagnose, faults))

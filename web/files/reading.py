@@ -94,12 +94,12 @@ class Files:
             if self.connections is None:
                 yield companion(self.config, "connections"), "connections file"
             yield layout_file(self.config), "layout file"
-        if self.connections is not None:
-            yield self.connections, "connections file"
-        if self.secrets is not None:
-            yield self.secrets, "secrets file"
-        if self.settings is not None:
-            yield self.settings, "settings file"
+        named = [
+            (self.connections, "connections file"),
+            (self.secrets, "secrets file"),
+            (self.settings, "settings file"),
+        ]
+        yield from ((file, purpose) for file, purpose in named if file is not None)
 
     def connections_file(self) -> Path | None:
         """Return where the connections are, or would be: the named file, or the config's companion."""

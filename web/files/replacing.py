@@ -187,14 +187,12 @@ def _kept(file: Path, left_over: ExitStack) -> Path | None:
 
 def _put(change: FileChange, temporary: Path) -> None:
     """Put a file in its place, in one step, and have the directory know it for good."""
-    if change.is_new:
-        _put_new(change.file, temporary)
-    else:
-        os.rename(temporary, change.file)
+    put = _put_new if change.is_new else os.rename
+    put(temporary, change.file)
     _sync(change.file.parent)
 
 
-def _put_new(file: Path, temporary: Path) -> None:
+def _put_new(temporary: Path, file: Path) -> None:
     try:
         os.link(temporary, file)  # unlike renaming, it replaces nothing
     except FileExistsError:

@@ -61,8 +61,11 @@ def targets_of(name: str, directory: Path, files: Files, used: Iterable[Path] = 
 
 def existing(targets: Files) -> list[Path]:
     """Return which files that a save creates are there already: connections that are named are not."""
-    created = [file for file, _ in targets.purposes() if file != targets.connections]
-    return [file for file in created if os.path.lexists(file)]
+    return [
+        file
+        for file, _ in targets.purposes()
+        if file != targets.connections and os.path.lexists(file)
+    ]
 
 
 def objection_to(targets: Purposes, files: Files, used: Iterable[Path]) -> str | None:
@@ -94,9 +97,8 @@ def check_what_stands(name: str, targets: Files, files: Files) -> None:
         NotAFileName: with what is there.
     """
     own = set(files.purposes())
-    for target in targets.purposes():
-        file, purpose = target
-        if target not in own and holds_something_else(file, purpose):
+    for file, purpose in targets.purposes():
+        if (file, purpose) not in own and holds_something_else(file, purpose):
             raise NotAFileName(name, f"'{file.name}' exists, and is no {purpose}")
 
 

@@ -68,8 +68,8 @@ class OneLine(logging.Formatter):
 
     def formatException(self, ei: object) -> str:
         """Return a traceback, indented."""
-        lines = super().formatException(ei).splitlines()  # type: ignore[arg-type]
-        return "\n".join(f"    {printable(line)}" for line in lines)
+        text = super().formatException(ei)  # type: ignore[arg-type]
+        return "\n".join(f"    {printable(line)}" for line in text.splitlines())
 
 
 class JsonLine(OneLine):

@@ -61,7 +61,7 @@ class Lingering(asyncio.Transport):
         self.inner = inner
         self.is_lingering = False
         self._clock, self._has_more = clock, has_more
-        self._dropped = self._seen = self._looks = 0
+        self._dropped = 0
         self._look: asyncio.TimerHandle | None = None
 
     def close(self) -> None:
@@ -73,7 +73,7 @@ class Lingering(asyncio.Transport):
         self.is_lingering = True
         self.inner.resume_reading()  # what was stopped because nobody took it
         self.inner.write_eof()
-        self._look_later()
+        self._look_later(0, SILENT_SECONDS)
 
     def drop(self, size: int) -> None:
         """Count what has come since, and is looked at by nobody."""
@@ -118,17 +118,16 @@ class Lingering(asyncio.Transport):
         """Read on."""
         self.inner.resume_reading()
 
-    def _look_later(self) -> None:
-        self._look = self._clock.call_later(SILENT_SECONDS, self._look_again)
+    def _look_later(self, seen: int, seconds: int) -> None:
+        """Close when nothing has come until then since so much was ``seen``, or when the time is up."""
 
-    def _look_again(self) -> None:
-        """Close when nothing has come since the last look, or when the time is up."""
-        self._looks += 1
-        if self._dropped == self._seen or self._looks * SILENT_SECONDS >= MOST_SECONDS:
-            self.close()
-        else:
-            self._seen = self._dropped
-            self._look_later()
+        def look() -> None:
+            if self._dropped == seen or seconds >= MOST_SECONDS:
+                self.close()
+            else:
+                self._look_later(self._dropped, seconds + SILENT_SECONDS)
+
+        self._look = self._clock.call_later(SILENT_SECONDS, look)
 
 
 def refused_framing(
@@ -177,6 +176,7 @@ class Protocol(HttpToolsProtocol):
         super().__init__(*arguments, **keywords)
         self._clock = clock
         self._connection_limit = connection_limit or ConnectionLimit()
+        self._neighbours = cast(set[LimitedConnection], self.connections)
         self.turn = next(self._connection_limit.turns)
         self.held = 0
         self._is_refused = False
@@ -191,9 +191,8 @@ class Protocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin, if there is room."""
         super().connection_made(Lingering(transport, self._clock, self._has_more))
-        if not self._connection_limit.admits(self, self._open_connections):
-            said = "the server has no room for more connections"
-            self._answer(b"503 Service Unavailable", said)
+        if not self._connection_limit.admits(self, self._neighbours):
+            self._answer(b"503 Service Unavailable", "the server has no room for more connections")
             self.transport.close()  # at once: to wait for it there is no room either
 
     def data_received(self, data: bytes) -> None:
@@ -337,7 +336,7 @@ class Protocol(HttpToolsProtocol):
         own, cycle = self._own, self.cycle
         if own is not None and own.response_complete:
             return
-        if not self._connection_limit.hold(self, size, self._open_connections):
+        if not self._connection_limit.hold(self, size, self._neighbours):
             # Behind others it would be kept until they are answered, and there is no room for that.
             is_first = own is self._answering or not self._is_answering
             if is_first and (cycle is None or not cycle.response_started):
@@ -347,10 +346,6 @@ class Protocol(HttpToolsProtocol):
                 )
             else:
                 self.transport.abort()
-
-    @property
-    def _open_connections(self) -> set[LimitedConnection]:
-        return cast(set[LimitedConnection], self.connections)
 
     def _has_more(self) -> bool:
         """Whether the client may still be sending what is not read."""
@@ -408,7 +403,7 @@ class Protocol(HttpToolsProtocol):
 
     def _answer(self, status: bytes, text: str) -> None:
         body = api_error(text)
-        head = b"HTTP/1.1 %b\r\ncontent-type: application/json\r\n" % status
         self.transport.write(
-            b"%bcontent-length: %d\r\nconnection: close\r\n\r\n%b" % (head, len(body), body)
+            b"HTTP/1.1 %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
+            b"connection: close\r\n\r\n%b" % (status, len(body), body)
         )

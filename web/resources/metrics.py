@@ -24,6 +24,9 @@ from headrace.web.shapes import PlainText
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
+Figures = Sequence[tuple[Sequence[str], float]]
+"""The samples of a family: the values of its labels, and a figure."""
+
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -53,46 +56,77 @@ class Scrape:
         from prometheus_client.core import CounterMetricFamily as Counter
         from prometheus_client.core import GaugeMetricFamily as Gauge
 
-        by_stage, by_pipeline = ("pipeline", "stage"), ("pipeline",)
-        messages = Counter(
-            "headrace_messages",
-            "Messages taken in (stage input) and handed on by the transforms (stage output).",
-            labels=by_stage,
-        )
-        skipped = Counter(
-            "headrace_messages_skipped",
-            "Payloads that are not JSON, and messages that no envelope could be put on.",
-            labels=by_pipeline,
-        )
-        failures = Counter(
-            "headrace_failures", "Failures, repeated ones included.", labels=by_stage
-        )
-        held = Gauge("headrace_messages_held", "Messages held by buffers.", labels=by_pipeline)
-        in_flight = Gauge("headrace_batches_in_flight", "Batches on their way.", labels=by_pipeline)
-        status = Gauge(
-            "headrace_pipeline_status",
-            "1 for the status a pipeline has.",
-            labels=("pipeline", "status"),
-        )
-        for each in self.pipelines:
-            messages.add_metric((each.id, "input"), each.inbound)
-            messages.add_metric((each.id, "output"), each.outbound)
-            skipped.add_metric((each.id,), each.skipped)
-            for stage, count in each.failures.items():
-                failures.add_metric((each.id, stage), count)
-            held.add_metric((each.id,), each.held)
-            in_flight.add_metric((each.id,), each.in_flight)
-            status.add_metric((each.id, each.status), 1)
-        keys = Gauge("headrace_bucket_keys", "Keys that a bucket holds.", labels=("bucket",))
-        evictions = Counter(
-            "headrace_bucket_evictions",
-            "Keys that had to go because a new one came to a full bucket.",
-            labels=("bucket",),
-        )
-        for bucket in self.buckets:
-            keys.add_metric((bucket.name,), bucket.keys)
-            evictions.add_metric((bucket.name,), bucket.evictions)
-        yield from (messages, skipped, failures, held, in_flight, status, keys, evictions)
+        pipelines, buckets = self.pipelines, self.buckets
+        by_stage, by_pipeline, by_bucket = ("pipeline", "stage"), ("pipeline",), ("bucket",)
+        through = [
+            figure
+            for each in pipelines
+            for figure in (((each.id, "input"), each.inbound), ((each.id, "output"), each.outbound))
+        ]
+        failed = [((p.id, stage), count) for p in pipelines for stage, count in p.failures.items()]
+        families: list[tuple[type[Counter | Gauge], str, str, Sequence[str], Figures]] = [
+            (
+                Counter,
+                "headrace_messages",
+                "Messages taken in (stage input) and handed on by the transforms (stage output).",
+                by_stage,
+                through,
+            ),
+            (
+                Counter,
+                "headrace_messages_skipped",
+                "Payloads that are not JSON, and messages that no envelope could be put on.",
+                by_pipeline,
+                [((each.id,), each.skipped) for each in pipelines],
+            ),
+            (
+                Counter,
+                "headrace_failures",
+                "Failures, repeated ones included.",
+                by_stage,
+                failed,
+            ),
+            (
+                Gauge,
+                "headrace_messages_held",
+                "Messages held by buffers.",
+                by_pipeline,
+                [((each.id,), each.held) for each in pipelines],
+            ),
+            (
+                Gauge,
+                "headrace_batches_in_flight",
+                "Batches on their way.",
+                by_pipeline,
+                [((each.id,), each.in_flight) for each in pipelines],
+            ),
+            (
+                Gauge,
+                "headrace_pipeline_status",
+                "1 for the status a pipeline has.",
+                ("pipeline", "status"),
+                [((each.id, each.status), 1) for each in pipelines],
+            ),
+            (
+                Gauge,
+                "headrace_bucket_keys",
+                "Keys that a bucket holds.",
+                by_bucket,
+                [((each.name,), each.keys) for each in buckets],
+            ),
+            (
+                Counter,
+                "headrace_bucket_evictions",
+                "Keys that had to go because a new one came to a full bucket.",
+                by_bucket,
+                [((each.name,), each.evictions) for each in buckets],
+            ),
+        ]
+        for kind, name, said, labels, figures in families:
+            family = kind(name, said, labels=labels)
+            for values, figure in figures:
+                family.add_metric(values, figure)
+            yield family
 
 
 ROWS: tuple[Endpoint, ...] = (

@@ -6,7 +6,7 @@ wrong.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Literal
@@ -38,6 +38,7 @@ LARGEST = 8 * 1024
 LARGEST_TOKEN = 64 * 1024
 """Bytes of a body with a token: as much as the header of a request could bring."""
 _NOT_JSON = "here it cannot be read on"
+_ROLES: Mapping[Access, Literal["admin", "read"]] = {Access.ADMIN: "admin", Access.READ: "read"}
 
 SignedIn = tuple[Caller, float | None]
 """Who, and when that is over whatever happens, in seconds since 1970."""
@@ -160,10 +161,7 @@ async def _read(req: Request, record: type[R], turns: ThreadQueue, most: int) ->
 
 
 def _tell(resp: falcon.asgi.Response, caller: Caller, *, is_asked: bool) -> None:
-    role: Literal["admin", "read", None] = None
-    if caller.access:
-        role = "admin" if caller.access is Access.ADMIN else "read"
-    resp.data = encode(AuthDto(is_asked, caller.username, role))
+    resp.data = encode(AuthDto(is_asked, caller.username, _ROLES.get(caller.access)))
     resp.set_header("Cache-Control", "no-store")
 
 
