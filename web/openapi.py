@@ -141,8 +141,10 @@ def _records(catalogue: Catalogue, table: Sequence[Endpoint]) -> dict[str, Schem
     requests = [each for each in bodies if isinstance(each, type) and issubclass(each, Record)]
     schemas = component_schemas(catalogue, [*requests, Filing])
     filing = schemas.pop(Filing.__name__)
-    mapping = schemas["Connection"]["discriminator"]["mapping"]
-    names = {kind: where.removeprefix(OPENAPI) for kind, where in mapping.items()}
+    names = {
+        kind: where.removeprefix(OPENAPI)
+        for kind, where in schemas["Connection"]["discriminator"]["mapping"].items()
+    }
     for name in names.values():  # an object with the keys of two
         connection = schemas[name]
         schemas[f"Create{name}Request"] = connection | {

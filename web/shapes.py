@@ -140,8 +140,10 @@ def _words(words: Sequence[Any]) -> Schema:
 
 def one_of(key: str, names: Mapping[str, str]) -> Schema:
     """Return the schema of what the word under ``key`` tells apart: ``names`` of schemas by word."""
-    mapping = {word: SCHEMAS + name for word, name in names.items()}
     return {
         "oneOf": [ref(name) for name in names.values()],
-        "discriminator": {"propertyName": key, "mapping": mapping},
+        "discriminator": {
+            "propertyName": key,
+            "mapping": {word: SCHEMAS + name for word, name in names.items()},
+        },
     }

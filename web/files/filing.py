@@ -216,8 +216,7 @@ def _connections(
     file: Path, filed: Mapping[str, Connection], *, is_new: bool = False
 ) -> FileChange:
     """Return the change of a file that may hold credentials that are written out."""
-    document = dumped_connections(filed)
-    return change(file, document, format_of(file), is_new=is_new, is_private=True)
+    return change(file, dumped_connections(filed), format_of(file), is_new=is_new, is_private=True)
 
 
 def _filed(file: Path, catalogue: Catalogue) -> Mapping[str, Connection]:

@@ -28,6 +28,7 @@ log = logging.getLogger("headrace.web")
 _MODE = 0o666
 """Of a new file, less what the process takes away (umask)."""
 _PRIVATE = 0o600
+_MADE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _NAME = re.compile(r"\.headrace-[0-9a-f]{16}\.tmp")
 """What files are called that stand in a directory only while a save is under way."""
 
@@ -156,8 +157,8 @@ def enter(directory: Path, leaving: ExitStack) -> None:
 
 def _filled(file: Path, content: bytes, like: os.stat_result | int, left_over: ExitStack) -> Path:
     """Write a file with permissions like those of another one, or with such as are given."""
-    mode = like if isinstance(like, int) else _PRIVATE  # until it has those of the other
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
+    # Private until it has the permissions of the other.
+    descriptor = os.open(file, _MADE, like if isinstance(like, int) else _PRIVATE)
     left_over.callback(_remove, file)
     with open(descriptor, "wb") as made:
         if not isinstance(like, int):

@@ -144,12 +144,15 @@ def refused_framing(
 
     Source: RFC 9112, 6.1, 6.3 and 7
     """
-    fields = [value for name, value in headers if name == b"transfer-encoding"]
-    if not fields:
+    for name, _ in headers:
+        if name == b"transfer-encoding":
+            break
+    else:
         return None  # most say how long they are
     if version < "1.1":
         return b"400 Bad Request", f"HTTP/{version} has no transfer codings: {_SIZED}"
-    codings = [word for each in b",".join(fields).split(b",") if (word := each.strip(b" \t"))]
+    fields = b",".join(value for name, value in headers if name == b"transfer-encoding")
+    codings = [word for each in fields.split(b",") if (word := each.strip(b" \t"))]
     is_last = bool(codings) and codings[-1].lower() == b"chunked"
     if is_last and len(codings) == 1:
         return None

@@ -145,6 +145,14 @@ ASSETS: Mapping[str, str] = MappingProxyType(
 """What the page loads: name to media type. All but the start comes with Swagger UI."""
 
 
+def _content(asset: str) -> bytes:
+    if asset == "start.js":
+        return _START
+    from swagger_ui_bundle import swagger_ui_path  # which a start does not need
+
+    return Path(str(swagger_ui_path), asset).read_bytes()
+
+
 async def root(service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response) -> None:
     """Answer where to read on: a page for browsers, else lines."""
     is_browser = falcon.MEDIA_HTML.partition(";")[0] in req.get_header("Accept", default="").lower()
@@ -190,11 +198,8 @@ async def reference_asset(
     """Answer a file of the page. Names are looked up, never joined to a path as they come."""
     if asset not in ASSETS:
         raise falcon.HTTPRouteNotFound
-    from swagger_ui_bundle import swagger_ui_path  # which a start does not need
-
-    file = Path(str(swagger_ui_path)) / asset
     resp.content_type = ASSETS[asset]
-    resp.data = _START if asset == "start.js" else file.read_bytes()
+    resp.data = _content(asset)
     resp.cache_control = ["max-age=600"]
 
 

@@ -27,8 +27,7 @@ async def list_connections(
     service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
 ) -> None:
     """Answer the connections in the order of their names, their secrets as templates."""
-    filed = service.engine.connections
-    resp.data = encode({name: connection.dump() for name, connection in filed.items()})
+    resp.data = encode({name: each.dump() for name, each in service.engine.connections.items()})
 
 
 async def create_connection(service: Service, req: Request, resp: falcon.asgi.Response) -> None:

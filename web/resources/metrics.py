@@ -37,8 +37,7 @@ async def get_metrics(
     # Loaded with the first scrape: it takes a tenth of the time a start may take.
     from prometheus_client import generate_latest
 
-    buckets = await service.engine.buckets()
-    scrape = Scrape(await service.engine.pipelines(), buckets)
+    scrape = Scrape(await service.engine.pipelines(), await service.engine.buckets())
     # In a thread: the text of a thousand pipelines takes a tenth of a second, and messages wait.
     resp.data = await asyncio.to_thread(generate_latest, scrape)
     resp.content_type = CONTENT_TYPE

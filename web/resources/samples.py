@@ -103,15 +103,15 @@ class Asked:
 async def sample_input(service: Service, req: Request, resp: falcon.asgi.Response) -> None:
     """Read a few messages of an input, as a pipeline would, and leave no trace of that."""
     body = await read_json_body(req)
-    running = [*service.engine.names()]
+    engine = service.engine
     # In a thread, and one at a time, as every config that is sent.
     asked = await req.in_turn(
-        service.reading, read_request, body, service.catalogue, running, service.engine.base
+        service.reading, read_request, body, service.catalogue, [*engine.names()], engine.base
     )
     if asked.input is None:
         resp.data = encode(_not_built(asked.objections, asked.notes))
         return
-    sampling = service.engine.sample(asked.input, asked.most, asked.seconds)
+    sampling = engine.sample(asked.input, asked.most, asked.seconds)
     if (taken := await req.unless_gone(sampling)) is not None:
         resp.data = encode(_told(taken, asked))
 

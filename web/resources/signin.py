@@ -170,8 +170,7 @@ _ELSEWHERE = "A page of another site has sent it."
 
 def _body(most: int) -> dict[int, Answer]:
     """Return what may be wrong with a body of at most so many bytes."""
-    too_large = f"The body is larger than {most // 1024} KiB."
-    return {**BODY, **refusals(_403=_ELSEWHERE, _413=too_large)}
+    return BODY | refusals(_403=_ELSEWHERE, _413=f"The body is larger than {most // 1024} KiB.")
 
 
 ROWS: tuple[Endpoint, ...] = (

@@ -121,11 +121,13 @@ def of_chain(dry_run: DryRun, limit: TimeLimit) -> PipelineDryRunRan | PipelineD
         advance_seconds=chain.asked.advance_seconds,
     )
     if run.refusals:
-        found = [
-            (index, chain.site.inside("transforms", index).diagnose(fault))
-            for index, fault in run.refusals
-        ]
-        return _not_built(chain, found)
+        return _not_built(
+            chain,
+            [
+                (index, chain.site.inside("transforms", index).diagnose(fault))
+                for index, fault in run.refusals
+            ],
+        )
     return _performed(chain, run)
 
 
