@@ -75,8 +75,10 @@ def load_program(
         draft, wrong = draft_of(value, site, catalogue)
         drafts.append(draft)
         said += wrong
+    order = by_dependency(drafts)
     said += _judged(
         drafts,
+        order,
         connections=connections,
         secrets=secrets,
         buckets=listed.declared,
@@ -85,7 +87,7 @@ def load_program(
     )
     if is_refused(said):
         return None, in_file_order(said)
-    pipelines = tuple(_built(drafts[place]) for place in by_dependency(drafts))
+    pipelines = tuple(_built(drafts[place]) for place in order)
     return Program(pipelines, listed.buckets), in_file_order(said)
 
 
@@ -105,7 +107,7 @@ def load_pipeline(
     that files are named from.
     """
     draft, said = draft_of(document.value, Site(document), catalogue)
-    said += _judged([draft], running, connections=connections, buckets=buckets, base=base)
+    said += _judged([draft], [0], running, connections=connections, buckets=buckets, base=base)
     config = None if is_refused(said) else _built(draft)
     return config, in_file_order(said)
 
@@ -179,6 +181,7 @@ def _no_config(value: Any) -> Fault:
 
 def _judged(
     drafts: Sequence[Draft],
+    order: Sequence[int],
     running: Collection[str] = (),
     *,
     connections: Mapping[str, Filed] | None,
@@ -206,7 +209,7 @@ def _judged(
         yield from islice(without_bucket, FAULTS)
     for draft in drafts:
         yield from draft.examined(base)
-    yield from remarks(drafts, by_dependency(drafts))
+    yield from remarks(drafts, order)
 
 
 def _built(draft: Draft) -> PipelineConfig:
