@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 from headrace.compiler.errors import BatchFailed, Unreachable
 
 if TYPE_CHECKING:
-    from aiohttp import ClientConnectionError, ClientError, ClientResponse, ClientSession
+    from aiohttp import ClientError, ClientResponse, ClientSession
     from yarl import URL
 
     from headrace.compiler.clock import Clock
@@ -119,10 +119,9 @@ class HttpClient:
         # None of the driver's errors is a cause of ours: they show the headers of the request.
         except TimeoutError:
             raise Unreachable(self._say(f"no answer within {self._seconds} s")) from None
-        except ClientConnectionError as cause:
-            raise Unreachable(self._say(self._shown(_unreachable(cause)))) from None
         except ClientError as cause:
-            raise BatchFailed(self._say(self._shown(_unreadable(cause)))) from None
+            failure = Unreachable if isinstance(cause, ClientConnectionError) else BatchFailed
+            raise failure(self._say(self._shown(_why(cause)))) from None
 
     async def _request(self, body: bytes) -> ClientResponse:
         """Return the last reply, redirects followed where they are safe."""
@@ -204,38 +203,33 @@ async def _beginning(reply: ClientResponse, most: int, *, is_needed: bool = True
     return bytes(read)
 
 
-def _unreachable(cause: ClientConnectionError) -> str:
-    """Return why there was no answer, without addresses that change from try to try."""
+def _why(cause: ClientError) -> str:
+    """Return why there was no answer, without addresses that change from try to try, or none to read."""
     from aiohttp import (
         ClientConnectorDNSError,
         ClientOSError,
+        ClientPayloadError,
+        ClientResponseError,
         ClientSSLError,
         ServerDisconnectedError,
     )
 
-    if isinstance(cause, ClientConnectorDNSError):
-        return "the host name cannot be resolved"
-    if isinstance(cause, ServerDisconnectedError):
-        return "the server closed the connection without an answer"
-    if isinstance(cause, ClientSSLError):
-        refusal = getattr(cause, "certificate_error", None) or cause.os_error
-        reason = str(getattr(refusal, "reason", None) or refusal).replace("_", " ").lower()
-        return f"TLS: {getattr(refusal, 'verify_message', None) or reason}"
-    if isinstance(cause, OSError) and cause.errno:
-        return os.strerror(cause.errno).lower()
-    if (
-        type(cause) is ClientOSError
-    ):  # its text repeats the url, that of a redirect with all it holds
-        return "the server closed the connection before it had the request"
-    return str(cause) or type(cause).__name__
-
-
-def _unreadable(cause: ClientError) -> str:
-    """Return why an answer could not be read."""
-    from aiohttp import ClientPayloadError, ClientResponseError
-
-    if isinstance(cause, ClientPayloadError):
-        return "the reply broke off"
-    if isinstance(cause, ClientResponseError):
-        return "the reply is not HTTP"
+    match cause:
+        case ClientConnectorDNSError():
+            return "the host name cannot be resolved"
+        case ServerDisconnectedError():
+            return "the server closed the connection without an answer"
+        case ClientSSLError():
+            refusal = getattr(cause, "certificate_error", None) or cause.os_error
+            reason = str(getattr(refusal, "reason", None) or refusal).replace("_", " ").lower()
+            return f"TLS: {getattr(refusal, 'verify_message', None) or reason}"
+        case OSError() if cause.errno:
+            return os.strerror(cause.errno).lower()
+        # Its text repeats the url, that of a redirect with all it holds.
+        case ClientOSError() if type(cause) is ClientOSError:
+            return "the server closed the connection before it had the request"
+        case ClientPayloadError():
+            return "the reply broke off"
+        case ClientResponseError():
+            return "the reply is not HTTP"
     return str(cause) or type(cause).__name__

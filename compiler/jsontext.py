@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from headrace.compiler.decimals import Written, exact
-from headrace.compiler.delivery import Batch, JsonValue
+from headrace.compiler.delivery import JsonValue
 from headrace.compiler.errors import HeadraceError
 
 MAX_DEPTH = 128
@@ -226,13 +226,12 @@ Raises:
 """
 
 
-def encode_lines(batch: Batch) -> bytes:
-    """Return a batch as newline-delimited JSON: one message a line, a newline after each.
+encode_lines = _ENCODER.encode_lines
+"""Return a batch as newline-delimited JSON: one message a line, a newline after each.
 
-    Raises:
-        ValueError, TypeError, RecursionError: as `encode` does.
-    """
-    return _ENCODER.encode_lines(batch)
+Raises:
+    ValueError, TypeError, RecursionError: as `encode` does.
+"""
 
 
 def text(value: JsonValue) -> str:

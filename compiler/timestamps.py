@@ -9,12 +9,14 @@ Source: https://www.rfc-editor.org/rfc/rfc3339, sections 5.6 and 5.7
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+
+from headrace.compiler.clock import EPOCH
 
 FARTHEST_SECONDS = 9e9
 """How far from the epoch a number of seconds may lie; milliseconds by mistake lie beyond."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
 _FORM = re.compile(
     r"""
     (?P<date> \d{4} - \d\d - \d\d )
@@ -59,7 +61,7 @@ def rfc3339_of_seconds(seconds: float) -> str:
     """
     if not abs(seconds) <= FARTHEST_SECONDS:
         raise ValueError(f"more than {FARTHEST_SECONDS:.0f} seconds from the epoch")
-    moment = _EPOCH + timedelta(seconds=seconds)
+    moment = EPOCH + timedelta(seconds=seconds)
     fraction = f"{moment.microsecond:06}"
     return f"{moment:%Y-%m-%dT%H:%M:%S}{_grouped(fraction)}+00:00"
 

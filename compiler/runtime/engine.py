@@ -28,7 +28,13 @@ from headrace.compiler.errors import (
 from headrace.compiler.runtime.componentcontext import World
 from headrace.compiler.runtime.connectionregistry import Connections
 from headrace.compiler.runtime.dependencies import prepare
-from headrace.compiler.runtime.graph import ChangeLock, Graph, upstream_first
+from headrace.compiler.runtime.graph import (
+    ChangeLock,
+    Graph,
+    naming,
+    rings,
+    upstream_first,
+)
 from headrace.compiler.runtime.inbox import Peek
 from headrace.compiler.runtime.monitoring.feed import Feed, Listener
 from headrace.compiler.runtime.monitoring.figures import (
@@ -81,7 +87,9 @@ class Engine:
         self.state = Buckets(clock)
         """The declared buckets."""
         self.declarations: Mapping[str, BucketDeclaration] = {}
-        self.connections = Connections(connections or {}, self.graph.naming)
+        self.connections = Connections(
+            connections or {}, lambda name: naming(name, self.graph.configs())
+        )
         self.history = History(clock, retention_seconds)
         self._feed = Feed(clock)
         self._world = World(
@@ -122,7 +130,7 @@ class Engine:
         pipeline = self._reserved(config)
         id = pipeline.id
         try:
-            refused = [*self.graph.rings(id)]
+            refused = [*rings(id, self.graph.configs())]
             if not refused:
                 self.graph.settle_decoding()
                 await self._prepare([config])

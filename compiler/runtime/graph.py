@@ -19,7 +19,7 @@ from collections.abc import (
 from contextlib import asynccontextmanager, contextmanager, suppress
 from graphlib import CycleError, TopologicalSorter
 
-from headrace.compiler.component.pipelineconfig import PipelineConfig, keeping_digits
+from headrace.compiler.component.pipelineconfig import Configs, PipelineConfig, keeping_digits
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.lint.rules import circle, missing_upstream
@@ -83,37 +83,38 @@ class Graph:
         for id, each in self.pipelines.items():
             each.parts.decoding.keep_digits(keeps=id in keeping)
 
-    def naming(self, connection: str) -> list[str]:
-        """Return the pipelines that name a connection, whatever their status."""
-        return [id for id, config in self.configs().items() if connection in config.connections]
-
-    def rings(self, id: str) -> Iterator[Diagnostic]:
-        """Yield the readings of a pipeline that close a ring: of pipelines that waited for its id."""
-        config = self.pipelines[id].config
-        for path, upstream in config.readings():
-            if ring := self._way(id, upstream):
-                yield config.diagnose(circle(ring), path)
-
-    def _way(self, start: str, end: str) -> list[str]:
-        """Return the pipelines that messages of one go through to another; empty if there are none."""
-        after: dict[str, str | None] = {end: None}
-        reached: list[str] = [end]
-        for here in reached:
-            if here == start:
-                way = [here]
-                while (following := after[way[-1]]) is not None:
-                    way.append(following)
-                return way
-            if here in self.pipelines:
-                upstreams = self.pipelines[here].config.upstreams
-                new = {each: here for each in upstreams if each not in after}
-                after |= new
-                reached += new
-        return []
-
     def _detach(self, inbox: Inbox) -> None:
         inbox.subscription.dispose()
         self.forget(inbox.upstream)
+
+
+def naming(connection: str, configs: Configs) -> list[str]:
+    """Return the pipelines that name a connection, whatever their status and wherever they run."""
+    return [id for id, config in configs.items() if connection in config.connections]
+
+
+def rings(id: str, configs: Configs) -> Iterator[Diagnostic]:
+    """Yield the readings of a pipeline that close a ring: of pipelines that waited for its id."""
+    for path, upstream in configs[id].readings():
+        if ring := _way(id, upstream, configs):
+            yield configs[id].diagnose(circle(ring), path)
+
+
+def _way(start: str, end: str, configs: Configs) -> list[str]:
+    """Return the pipelines that messages of one go through to another; empty if there are none."""
+    after: dict[str, str | None] = {end: None}
+    reached: list[str] = [end]
+    for here in reached:
+        if here == start:
+            way = [here]
+            while (following := after[way[-1]]) is not None:
+                way.append(following)
+            return way
+        if here in configs:
+            new = [each for each in dict.fromkeys(configs[here].upstreams) if each not in after]
+            after.update(dict.fromkeys(new, here))
+            reached += new
+    return []
 
 
 async def upstream_first(

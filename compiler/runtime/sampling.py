@@ -185,26 +185,23 @@ class Taking:
     async def let_go(self) -> None:
         """Close what it has opened, and give back what it has claimed."""
         try:
-            await self._close()
+            if self._opening is not None:
+                self._opening.cancel()
+                await asyncio.wait([self._opening])
+            if self._subscription is not None:
+                self._subscription.dispose()
+            if self._taking is not None:
+                self._taking.cancel()
+                await asyncio.wait([self._taking])
+            for delivery in self._waiting:
+                delivery.done()
+            if self._pump is not None:
+                await self._pump.finish()
+                self._pump.discard()  # also when it has never read
+            for action in self._parts.closing:
+                await action()
         finally:
             self._parts.hidden.let_go()
-
-    async def _close(self) -> None:
-        if self._opening is not None:
-            self._opening.cancel()
-            await asyncio.wait([self._opening])
-        if self._subscription is not None:
-            self._subscription.dispose()
-        if self._taking is not None:
-            self._taking.cancel()
-            await asyncio.wait([self._taking])
-        for delivery in self._waiting:
-            delivery.done()
-        if self._pump is not None:
-            await self._pump.finish()
-            self._pump.discard()  # also when it has never read
-        for action in self._parts.closing:
-            await action()
 
     async def _read(self, source: Source, seconds: float) -> Sample | Unread:
         monotonic = self._world.clock.monotonic

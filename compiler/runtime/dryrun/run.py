@@ -1,4 +1,4 @@
-"""One dry run: the operators of a chain as they are in production, each behind a probe, on virtual time.
+"""One dry run: the operators of a chain as they are in production, each watched, on virtual time.
 
 Nothing is fused, because every stage is to be seen. The clock is the chain's own and starts at the
 time it is given; the one bucket is its own; nobody reads or writes anything that runs. What a
