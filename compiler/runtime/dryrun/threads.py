@@ -128,13 +128,7 @@ class LimitedThreads:
             TooMany: as many wait for their turn as may.
             TookTooLong: it did not return in time, nor when it was stopped.
         """
-        if self._waiting >= self._most_waiting:
-            raise TooMany(self._waiting)
-        self._waiting += 1
-        try:
-            await self._room.acquire()
-        finally:
-            self._waiting -= 1
+        await self._turn()
         SWITCHING.begin()
         run = _Run(work, TimeLimit(self._seconds), self._clock, self._is_over)
         try:
@@ -145,6 +139,16 @@ class LimitedThreads:
             ):  # the request is gone, and how its work ends is nobody's business
                 run.limit.expire()
                 run.outcome.cancel()
+
+    async def _turn(self) -> None:
+        """Wait for a place."""
+        if self._waiting >= self._most_waiting:
+            raise TooMany(self._waiting)
+        self._waiting += 1
+        try:
+            await self._room.acquire()
+        finally:
+            self._waiting -= 1
 
     def _is_over(self) -> None:
         SWITCHING.end()
@@ -164,40 +168,46 @@ class _Run:
         loop = asyncio.get_running_loop()
         self.limit = limit
         self.outcome: asyncio.Future[Any] = loop.create_future()
-        self._late = partial(self.outcome.set_exception, TookTooLong(limit.seconds))
         self._work = work
         self._released = released
         self._loop = loop
         self._timers = [
             clock.call_later(limit.seconds, limit.expire),
             clock.call_later(limit.seconds + LAST_SECONDS, limit.interrupt),
-            # Without the thread, which computes where nothing can interrupt it.
-            clock.call_later(limit.seconds + 2 * LAST_SECONDS, partial(self._tell, self._late)),
+            clock.call_later(limit.seconds + 2 * LAST_SECONDS, self._give_up),
         ]
         # A daemon: a process that is to end does not wait for a dry run.
         threading.Thread(target=self._run, name="dry-run", daemon=True).start()
 
     def _run(self) -> None:
         self.limit.attach()
+        result: Any = None
+        cause: Exception | None = None
         try:
             try:
-                tell = partial(self.outcome.set_result, self._work(self.limit))
+                result = self._work(self.limit)
             finally:
                 self.limit.detach()
         except (asyncio.CancelledError, Interrupted):
-            tell = self._late
-        except Exception as cause:
-            tell = partial(self.outcome.set_exception, cause)
+            cause = TookTooLong(self.limit.seconds)
+        except Exception as raised:
+            cause = raised
         with suppress(RuntimeError):  # the server's loop is closed: nobody waits any more
-            self._loop.call_soon_threadsafe(self._is_over, tell)
+            self._loop.call_soon_threadsafe(self._is_over, result, cause)
 
-    def _is_over(self, tell: Callable[[], None]) -> None:
+    def _is_over(self, result: Any, cause: Exception | None) -> None:
         """Tell the outcome, on the server's loop."""
         for timer in self._timers:
             timer.cancel()
         self._released()
-        self._tell(tell)
+        if self.outcome.done():
+            return
+        if cause is None:
+            self.outcome.set_result(result)
+        else:
+            self.outcome.set_exception(cause)
 
-    def _tell(self, tell: Callable[[], None]) -> None:
+    def _give_up(self) -> None:
+        """Answer without the thread, which computes where nothing can interrupt it."""
         if not self.outcome.done():
-            tell()
+            self.outcome.set_exception(TookTooLong(self.limit.seconds))
