@@ -18,7 +18,7 @@ from headrace.compiler.jsontext import (
     encode_lines,
     text,
 )
-from tests.compiler.test_jsontext import VALUES, damaged, exactly, nest
+from tests.compiler.jsonvalues import VALUES, damaged, exactly, nest
 
 LONG = "0.123456789012345678901234567890"
 

@@ -24,19 +24,17 @@ from headrace.operators.reducer import Reducer
 from headrace.operators.remember import Remember
 from headrace.operators.script import Script
 from headrace.operators.splitter import Splitter
-from tests.compiler.lowering.test_equivalence import (
-    Stage,
+from tests.compiler.lowering.drawn import (
     arrivals,
-    content,
     filters,
     paths,
-    playing,
     recalls,
     reducers,
     remembers,
     some_maps,
     weighted,
 )
+from tests.compiler.lowering.played import Stage, content, playing
 from tests.examples import examples
 from tests.operators.scripted import outcome
 

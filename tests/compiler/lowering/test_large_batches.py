@@ -6,67 +6,15 @@ from itertools import pairwise
 import pytest
 
 from headrace.compiler.delivery import LARGE_BATCH, PART, Delivery
-from headrace.compiler.errors import BatchFailed
 from headrace.compiler.largejson import DecodedBatch, LargeList
 from headrace.compiler.lowering.chain import lower
 from headrace.compiler.lowering.lifting import divided, fused, optimistic, per_batch
-from headrace.compiler.lowering.lines import Pacing, SliceShare
 from headrace.operators.buffer import Buffer
 from headrace.operators.filter import Filter
 from headrace.operators.splitter import Splitter
-from tests.compiler.lowering.chains import Chain, Hurrying
+from tests.compiler.lowering.sliced import LARGE, SlicedChain, Stage, at_once, doubling
 from tests.doubles import StubContext
 from tests.virtual import virtual
-
-LARGE = [*range(LARGE_BATCH + 1)]
-
-
-class SlicedChain(Chain):
-    """The same for an operator that takes turns with others."""
-
-    def __init__(self):
-        super().__init__()
-        self.clock = Hurrying()
-        self.pacing = Pacing(self.clock, SliceShare())
-
-    async def settles(self):
-        """Wait until nothing is worked on."""
-        while self.pacing.slices.paused:
-            await self.clock.sleep(0)
-
-
-class Stage:
-    """A context with an index, as the lowering wants it."""
-
-    def __init__(self, ctx):
-        self._ctx, self.index = ctx, 0
-
-    def __getattr__(self, name):
-        return getattr(self._ctx, name)
-
-
-def doubling(log=None):
-    """Return a step that doubles each message, part after part; ``log`` takes what it works on."""
-
-    def paced(batch):
-        made = []
-        for start in range(0, len(batch), PART):
-            part = batch[start : start + PART]
-            if log is not None:
-                log.append(part[0])
-            if "bad" in part:
-                raise BatchFailed("a bad message")
-            made += [each * 2 for each in part]
-            yield None
-        yield made
-
-    return paced
-
-
-def at_once(batch):
-    if "bad" in batch:
-        raise BatchFailed("a bad message")
-    return [[each * 2 for each in batch]]
 
 
 @virtual
@@ -270,97 +218,6 @@ async def test_a_filter_warns_of_one_message_among_many_and_drops_it():
 
     assert chain.batches == [messages[:1500] + messages[1501:]]
     assert ctx.warnings == ["dropped a message whose 't' is not a number"]
-
-
-# --- several lines of one pipeline
-
-
-def noting(log, name):
-    """Return a step that notes which batch it has seen, when it is through."""
-
-    def paced(batch):
-        for _ in range(0, len(batch), PART):
-            yield None
-        log.append((name, batch[0]))
-        yield batch
-
-    return paced
-
-
-def at_once_noting(log, name):
-    def step(batch):
-        log.append((name, batch[0]))
-        return [batch]
-
-    return step
-
-
-@virtual
-async def test_a_batch_is_through_all_lines_before_the_next_enters_the_first():
-    chain, log = SlicedChain(), []
-    first, second = (
-        per_batch(at_once_noting(log, name), chain.report, chain.pacing, noting(log, name))
-        for name in ("recalled", "remembered")
-    )
-    chain.runs(lambda source: source.pipe(first, second))
-
-    chain.send(["large", *LARGE], ["small"], ["next", *LARGE], ["last"])
-    await chain.settles()
-
-    expected = ["large", "small", "next", "last"]
-    assert log == [(name, each) for each in expected for name in ("recalled", "remembered")]
-    assert [batch[0] for batch in chain.batches] == expected
-
-
-@virtual
-async def test_what_is_let_go_behind_a_line_waits_for_nobody_before_it():
-    chain, other, log = SlicedChain(), SlicedChain(), []
-    chain.pacing = other.pacing
-    behind = per_batch(
-        at_once_noting(log, "behind"), chain.report, chain.pacing, noting(log, "behind")
-    )
-    before = per_batch(
-        at_once_noting(log, "before"), chain.report, chain.pacing, noting(log, "before")
-    )
-    other.runs(behind)  # subscribed first, as the end of a chain is
-    chain.runs(before)
-
-    chain.send(LARGE)
-    other.send(["from a timer"])
-
-    assert log == [("behind", "from a timer")]
-
-
-@virtual
-async def test_what_has_not_gone_through_in_time_is_reported_and_counted():
-    chain, log = SlicedChain(), []
-    subscription = chain.runs(per_batch(at_once, chain.report, chain.pacing, doubling(log)))
-
-    chain.send(LARGE, [1, 2, 3])
-    while len(log) < 3:
-        await chain.clock.sleep(0)
-    lost = chain.pacing.slices.abandon()
-    subscription.dispose()
-
-    assert lost == len(LARGE) + 3
-    assert chain.failures == ["stopped before everything that was accepted went through"] * 2
-    assert chain.pacing.slices.abandon() == 0
-
-
-@virtual
-async def test_of_a_batch_that_is_cut_only_what_is_left_is_lost():
-    chain = SlicedChain()
-    ctx = StubContext(clock=chain.clock)
-    chain.runs(Splitter(out_size=1000).operator(ctx))
-
-    chain.send([*LARGE, *LARGE, *LARGE])
-    while len(chain.taken) < 4:
-        await chain.clock.sleep(0)
-
-    assert ctx.pacing.slices.abandon() == 3 * len(LARGE) - 4000
-
-
-# --- what is large
 
 
 @virtual

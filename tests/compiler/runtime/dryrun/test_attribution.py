@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.compiler.runtime.dryrun.test_equality import (
+from tests.compiler.runtime.dryrun.staged import (
     as_filter,
     buffers,
     conditions,

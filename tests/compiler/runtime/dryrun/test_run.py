@@ -12,9 +12,10 @@ from headrace.compiler.runtime.dryrun.run import Surroundings
 from headrace.compiler.schema.fields import ConnectionName, SecretText
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.secrets import Secret
+from tests.compiler.runtime.dryrun.building import builds
 from tests.compiler.runtime.dryrunning import NEW_YEAR, handed_on, tried
 from tests.peer import peer, replies
-from tests.stand_ins import does, with_attribute
+from tests.stand_ins import does
 
 
 class Needing(Transform, kind="needing"):
@@ -22,17 +23,6 @@ class Needing(Transform, kind="needing"):
 
     connection: str = option(ConnectionName("kafka"), "One that nobody has filed.")
     token: Secret = option(SecretText(), "One that nothing resolves.")
-
-
-class Building(Transform, kind="building"):
-    """A transform that does what it is given when it is built."""
-
-    def operator(self, ctx):
-        return self.does(ctx)
-
-
-def builds(operator):
-    return with_attribute(Building(), "does", operator)
 
 
 HOT = {"type": "filter", "Numeric": {"field": "n", "operator": "greater_than", "value": 1}}

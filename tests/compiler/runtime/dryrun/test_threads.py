@@ -17,7 +17,7 @@ from headrace.compiler.runtime.dryrun.threads import (
     TooMany,
 )
 from headrace.compiler.runtime.switching import SWITCH_SECONDS
-from tests.compiler.runtime.dryrun.test_run import builds
+from tests.compiler.runtime.dryrun.building import builds
 from tests.compiler.runtime.dryrunning import NEW_YEAR, transform
 from tests.peer import peer
 from tests.stand_ins import does

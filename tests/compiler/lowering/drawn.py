@@ -1,0 +1,182 @@
+"""Chains of transforms and messages for them, generated."""
+
+from hypothesis import strategies as st
+from marshmallow import ValidationError
+
+from headrace.operators.aggregations import FUNCTIONS
+from headrace.operators.casts import CASTS
+from headrace.operators.filter import Filter
+from headrace.operators.map import Map
+from headrace.operators.recall import Recall
+from headrace.operators.reducer import Reducer
+from headrace.operators.remember import Remember
+
+# Few keys, so that paths meet: the same field, one below the other, a literal key with a dot.
+PATHS = ["a", "b", "c", "d", "a.b", "a.c", "b.a", "d.a", "d.b", "d.a.c", "a."]
+
+
+paths = st.sampled_from(["a", "b", "c", "d", "d.a"]) | st.sampled_from(PATHS)
+strings = st.sampled_from(
+    ["", "x", "a", " 12 ", "1.5", "TRUE", "2026-03-01", "null", "[1]", '{"b": 1}', "1e999"]
+)
+integers = st.sampled_from([0, 1, -3, 80, 2**53 + 1, 10**310])
+doubles = st.sampled_from([0.0, -0.0, 1.0, 0.5, 1.8, -80.25, 1.7e308, 5e-324])
+numbers = integers | doubles
+
+
+def one_of_type(type, **options):
+    """Return a config object tagged by `type`; an option that is drawn as None is left out."""
+    return st.fixed_dictionaries({"type": st.just(type)} | options).map(
+        lambda made: {key.rstrip("_"): value for key, value in made.items() if value is not None}
+    )
+
+
+def sometimes(strategy):
+    return st.none() | strategy
+
+
+def weighted(*strategies):
+    """Return one that draws from each as often as it is named."""
+    return st.sampled_from(strategies).flatmap(lambda drawn: drawn)
+
+
+literals = st.one_of(
+    one_of_type("text", value=strings),
+    one_of_type("number", value=numbers),
+    one_of_type("boolean", value=st.booleans()),
+    one_of_type("null"),
+)
+operands = one_of_type("field", field=paths) | one_of_type("value", value=numbers)
+parts = one_of_type("field", field=paths) | one_of_type("value", value=strings)
+operators = st.sampled_from(["add", "subtract", "multiply", "divide"])
+defaults = sometimes(literals)
+mappings = st.one_of(
+    one_of_type("copy", from_=paths, as_=sometimes(paths), default=defaults),
+    one_of_type("constant", value=literals, as_=paths),
+    one_of_type(
+        "coalesce", from_=st.lists(paths, min_size=2, max_size=3), as_=paths, default=defaults
+    ),
+    one_of_type(
+        "cast",
+        from_=paths,
+        to=st.sampled_from([*CASTS]),
+        as_=sometimes(paths),
+        default=defaults,
+    ),
+    one_of_type("concat", parts=st.lists(parts, min_size=1, max_size=3), as_=paths),
+    one_of_type("arithmetic", left=operands, operator=operators, right=operands, as_=paths),
+    one_of_type("drop", from_=st.lists(paths, min_size=1, max_size=2)),
+)
+
+
+@st.composite
+def maps(draw):
+    """Draw a map: as many of a list of mappings as go together."""
+    policy = draw(
+        st.fixed_dictionaries(
+            {
+                "keep": st.sampled_from(["all", "mapped"]),
+                "on_missing": st.sampled_from(["error", "omit", "null"]),
+            }
+        )
+    )
+    made = Map(mappings=())
+    for mapping in draw(st.lists(mappings, min_size=1, max_size=4)):
+        document = {**policy, "mappings": [*(each.dump() for each in made.mappings), mapping]}
+        try:
+            made = Map.load(document)
+        except ValidationError:
+            continue
+    return made
+
+
+def condition(fields, value, *operators):
+    return st.fixed_dictionaries(
+        {
+            "field": weighted(st.sampled_from(fields), st.sampled_from(fields), paths),
+            "operator": st.sampled_from(operators),
+            "value": value,
+        }
+    )
+
+
+# Mostly such as let something through.
+numeric = condition(
+    ["a", "c"], weighted(st.just(-81), numbers), "greater_than", "less_than", "equal_to"
+)
+
+
+string = condition(["b"], weighted(st.just(""), strings), "contains", "equal_to")
+filters = (numeric.map(lambda c: {"Numeric": c}) | string.map(lambda c: {"String": c})).map(
+    Filter.load
+)
+some_maps = maps().filter(lambda made: made.mappings)
+chains = st.lists(weighted(some_maps, some_maps, filters), min_size=1, max_size=4)
+
+
+@st.composite
+def reducers(draw):
+    """Draw a reducer whose results have the names that everything else here looks for."""
+    group_by = draw(st.lists(weighted(st.just("b"), paths), max_size=2, unique=True))
+    free = [name for name in "acdb" if name not in group_by]
+    functions = draw(st.lists(st.sampled_from([*FUNCTIONS]), min_size=1, max_size=len(free)))
+    aggregations = [
+        {"function": function, "field": draw(weighted(st.just("a"), paths)), "as": name}
+        for function, name in zip(functions, free, strict=False)
+    ]
+    on_missing = draw(st.sampled_from(["error", "skip"]))
+    return Reducer.load(
+        {"aggregations": aggregations, "group_by": group_by, "on_missing": on_missing}
+    )
+
+
+COUNT = Reducer.load({"aggregations": [{"function": "count", "as": "a"}]})
+gathering = st.tuples(chains, reducers() | st.just(COUNT), st.just([]) | chains).map(
+    lambda parts: [*parts[0], parts[1], *parts[2]]
+)
+conditions = numeric.map(lambda c: {"type": "numeric", **c}) | string.map(
+    lambda c: {"type": "string", **c}
+)
+names = st.lists(st.sampled_from(["a", "b", "c", "a.b", "d"]), min_size=1, max_size=3, unique=True)
+remembers = st.builds(
+    lambda names, fields, when: Remember.load(
+        {
+            "remember": [{"field": f, "as": n} for n, f in zip(names, fields, strict=False)],
+            "when": when,
+        }
+    ),
+    names,
+    st.lists(weighted(st.sampled_from("abd"), paths), min_size=3, max_size=3),
+    weighted(st.just([]), st.lists(conditions, max_size=2)),
+)
+recalls = st.builds(
+    lambda names, policy: Recall.load({"recall": names, "on_missing": policy}),
+    names,
+    st.sampled_from(["skip", "null", "null", "error"]),
+)
+keeping = st.lists(weighted(remembers, recalls, some_maps, filters), min_size=1, max_size=5)
+scalars = st.none() | st.booleans() | numbers | strings
+values = scalars | st.recursive(
+    scalars,
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["a", "b", "c", ""]), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+alike = st.fixed_dictionaries(
+    {
+        "a": weighted(numbers, numbers, numbers, st.booleans()),
+        "b": strings,
+        "d": st.fixed_dictionaries({"a": numbers | strings}),
+    },
+    optional={"c": numbers | values, "d.a": values},
+)
+other = st.dictionaries(st.sampled_from(PATHS), values, max_size=4) | values
+
+
+def batches_of(messages):
+    return st.lists(st.lists(messages, min_size=1, max_size=4), min_size=1, max_size=3)
+
+
+arrivals = weighted(*map(batches_of, [alike, alike, alike, alike | other]))

@@ -1,0 +1,56 @@
+"""A chain whose operators take turns with others over a large batch."""
+
+from headrace.compiler.delivery import LARGE_BATCH, PART
+from headrace.compiler.errors import BatchFailed
+from headrace.compiler.lowering.lines import Pacing, SliceShare
+from tests.compiler.lowering.chains import Chain, Hurrying
+
+LARGE = [*range(LARGE_BATCH + 1)]
+
+
+class SlicedChain(Chain):
+    """The same for an operator that takes turns with others."""
+
+    def __init__(self):
+        super().__init__()
+        self.clock = Hurrying()
+        self.pacing = Pacing(self.clock, SliceShare())
+
+    async def settles(self):
+        """Wait until nothing is worked on."""
+        while self.pacing.slices.paused:
+            await self.clock.sleep(0)
+
+
+class Stage:
+    """A context with an index, as the lowering wants it."""
+
+    def __init__(self, ctx):
+        self._ctx, self.index = ctx, 0
+
+    def __getattr__(self, name):
+        return getattr(self._ctx, name)
+
+
+def doubling(log=None):
+    """Return a step that doubles each message, part after part; ``log`` takes what it works on."""
+
+    def paced(batch):
+        made = []
+        for start in range(0, len(batch), PART):
+            part = batch[start : start + PART]
+            if log is not None:
+                log.append(part[0])
+            if "bad" in part:
+                raise BatchFailed("a bad message")
+            made += [each * 2 for each in part]
+            yield None
+        yield made
+
+    return paced
+
+
+def at_once(batch):
+    if "bad" in batch:
+        raise BatchFailed("a bad message")
+    return [[each * 2 for each in batch]]
