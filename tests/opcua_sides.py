@@ -15,7 +15,6 @@ from tests.doubles import StubContext
 from tests.services.opcua import NodeOpcua, Opcua
 
 Message = dict[str, Any]
-
 SOON_MS = 50
 """How often the servers of the tests are asked to send, so that no test takes a second."""
 
@@ -67,3 +66,9 @@ async def changes(reader: Reader, count: int) -> list[Message]:
 async def values(reader: Reader, count: int) -> list[Any]:
     """Return the values of the next messages."""
     return [message["value"] for message in await changes(reader, count)]
+
+
+async def told(server: Opcua, *expressions: str) -> None:
+    """Have the server do things while the loop goes on."""
+    for expression in expressions:
+        await asyncio.to_thread(server.tell, expression)

@@ -11,8 +11,8 @@ from falcon.testing import ASGIConductor
 
 from headrace.web.service import MOST_WAITING, Service, ThreadQueue, TooManyBodies
 from tests.clients import PATIENCE
+from tests.web.auth.house import House
 from tests.web.auth.people import JSON, guarded
-from tests.web.auth.test_accountauth import House
 
 
 async def test_work_is_done_one_after_the_other_in_the_order_in_which_it_came() -> None:

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import pytest
 
 from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.runtime.engine import Engine
-from headrace.web.app import Application
 from headrace.web.auth import passwords
 from headrace.web.auth.access import Access
-from headrace.web.auth.accountauth import Authentication
-from headrace.web.auth.credentials import Verified
 from headrace.web.auth.passwords import Crowded
 from headrace.web.auth.sessions import COOKIE
 from headrace.web.files.reading import catalogue
 from headrace.web.service import Service
 from tests.clients import PATIENCE
+from tests.web.auth.house import NOBODY, House, signed_in
 from tests.web.auth.people import (
     ADMIN,
     JSON,
@@ -33,7 +29,6 @@ from tests.web.auth.people import (
     cookie,
     guarded,
     made,
-    session_of,
 )
 from tests.web.exchange import Exchange
 from tests.web.jsonengine import JsonEngine
@@ -44,51 +39,6 @@ TOKENS = Issued(
         "of-dora": Verified("dora", Access.READ, 4_000_000_000),
     }
 )
-NOBODY = {"authentication_required": True, "username": None, "role": None}
-
-
-class House:
-    """An application behind doors, and what is asked of it."""
-
-    def __init__(self, service: Service, authenticator: Authentication) -> None:
-        self.authenticator = authenticator
-        self.service = Service(
-            service.engine,
-            service.catalogue,
-            service.clock,
-            authenticator=authenticator,
-            is_ready=True,
-        )
-        self.application = Application(self.service)
-
-    async def ask(
-        self, method: str, path: str, headers: Mapping[str, str] = JSON, body: Any = None
-    ) -> Exchange:
-        """Send a request, as a server hands it over."""
-        chunk = b"" if body is None else json.dumps(body).encode()
-        exchange = self.asking(method, path, headers, [chunk])
-        await exchange.run()
-        return exchange
-
-    def asking(
-        self, method: str, path: str, headers: Mapping[str, str], body: Iterable[bytes]
-    ) -> Exchange:
-        """Return a request that is not yet sent."""
-        given = [(name.lower().encode(), text.encode()) for name, text in headers.items()]
-        return Exchange(self.application, method, path, headers=given, body=body)
-
-    async def session(self, name: str) -> str:
-        """Sign somebody in and return the id of the session."""
-        said = {"username": name, "password": PASSWORDS[name]}
-        answer = await self.ask("POST", "/api/auth/login", JSON, said)
-        assert answer.status == 200
-        return session_of(answer.headers["set-cookie"])
-
-    async def me(self, headers: Mapping[str, str]) -> Any:
-        """Ask who somebody is."""
-        answer = await self.ask("GET", "/api/auth/me", headers)
-        assert answer.status == 200
-        return answer.json
 
 
 @pytest.fixture
@@ -99,10 +49,6 @@ def house(service: Service) -> House:
 @pytest.fixture
 def basic_house(service: Service) -> House:
     return House(service, guarded(service.clock))
-
-
-def signed_in(name: str, role: str) -> dict[str, Any]:
-    return {"authentication_required": True, "username": name, "role": role}
 
 
 async def test_every_way_in_leads_to_the_same_person(house: House) -> None:
@@ -255,6 +201,7 @@ async def test_of_several_credentials_none_counts(
 
 
 # What a page of another site could have a browser send.
+
 
 CHANGES = [
     ("POST", "/api/pipelines", 422),

@@ -17,6 +17,7 @@ from headrace.web.auth.credentials import TokenRefused, WrongPassword
 from headrace.web.files.reading import catalogue
 from headrace.web.service import Service
 from tests.virtual import virtual
+from tests.web.auth.house import House
 from tests.web.auth.people import (
     ADMIN,
     JSON,
@@ -28,7 +29,6 @@ from tests.web.auth.people import (
     cookie,
     guarded,
 )
-from tests.web.auth.test_accountauth import House
 from tests.web.jsonengine import JsonEngine
 
 PASSWORD = "192.0.2.1: wrong username or password"

@@ -17,7 +17,7 @@ from headrace.web.process.protocol import (
     Protocol,
 )
 from tests.virtual import virtual
-from tests.web.process.test_server import HEAD, House, Slow, open_ones, send, steps, wire_of
+from tests.web.process.wires import HEAD, House, Slow, open_ones, send, steps, wire_of
 
 PIECE = b"x" * 65536
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"

@@ -9,7 +9,7 @@ import pytest
 from headrace.web.asgi import Asgi, AsgiMessage, Receive, Send, respond
 from headrace.web.process.connectionlimit import ConnectionLimit
 from headrace.web.process.protocol import LOOKS, MOST_HEAD_BYTES, Protocol
-from tests.web.process.test_server import BODY, HEAD, House, Slow, open_ones, steps, wire_of
+from tests.web.process.wires import BODY, HEAD, House, Slow, open_ones, steps, wire_of
 
 WHOLE = HEAD + b"Content-Length: 2\r\n\r\n{}"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"

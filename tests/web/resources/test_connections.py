@@ -5,65 +5,31 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
 
 import falcon.testing
 import jsonschema
 import pytest
 import pytest_asyncio
 
-from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.catalogue import Catalogue
-from headrace.compiler.component.families import Connection, Input
-from headrace.compiler.errors import Ended
-from headrace.compiler.schema.fields import ConnectionName, Integer, SecretText, Text
-from headrace.compiler.schema.records import Record, option
-from headrace.compiler.schema.secrets import Secret
-from headrace.compiler.schema.structures import RecordOf
 from headrace.web.app import Application
 from headrace.web.openapi import described
 from headrace.web.service import Service
-from tests.stand_ins import Told
 from tests.web.conftest import waited_for
 from tests.web.exchange import Exchange
 from tests.web.jsonengine import JsonEngine
-
-
-class Well(Connection, kind="well"):
-    """Where a bucket is let down."""
-
-    host: str = option(Text(), "Where it is.")
-    password: Secret = option(SecretText(), "What opens it.")
-    depth: int = option(Integer(min=1, max=99), "How deep it is.", default=9)
-
-
-class Rope(Record):
-    """What a bucket hangs on."""
-
-    well: str = option(ConnectionName("well"), "Where it is let down.")
-
-
-class Bucket(Input, kind="bucket"):
-    """Is let down into a well, and keeps what it read of it; ends at once if the well is dry."""
-
-    rope: Rope = option(RecordOf(Rope), "What it hangs on.")
-
-    def source(self, ctx: Context) -> Told:
-        well = ctx.connection(Well, self.rope.well)
-        LET_DOWN.append((ctx.resolve(well.password), well.depth))
-        is_dry = well.depth == 1
-        return Told(ctx.clock, [Ended("dry")] if is_dry else [])
-
-
-LET_DOWN: list[tuple[str, int]] = []
-
-YARD = {"id": "yard", "type": "well", "host": "a", "password": "x${YARD_PASS}"}
-DISK = {"id": "disk", "type": "file", "root": "data"}
-
-
-def drawing(id: str, well: str = "yard") -> dict[str, Any]:
-    return {"id": id, "inputs": [{"type": "bucket", "rope": {"well": well}}]}
+from tests.web.resources.wells import (
+    DISK,
+    LET_DOWN,
+    YARD,
+    Bucket,
+    Well,
+    create,
+    drawing,
+    file,
+    listed,
+    remove,
+)
 
 
 @pytest.fixture
@@ -81,22 +47,6 @@ async def client(
     service = Service(engine, components, engine.clock, is_ready=True)
     async with falcon.testing.ASGIConductor(waited_for(Application(service))) as conductor:
         yield conductor
-
-
-async def file(client: Any, connection: Any) -> Any:
-    return await client.simulate_post("/api/connections", json=connection)
-
-
-async def remove(client: Any, name: str) -> Any:
-    return await client.simulate_delete(f"/api/connections/{quote(name, safe='')}")
-
-
-async def listed(client: Any) -> Any:
-    return (await client.simulate_get("/api/connections")).json
-
-
-async def create(client: Any, config: Any) -> Any:
-    return await client.simulate_post("/api/pipelines", json=config)
 
 
 async def test_what_is_filed_is_echoed_and_listed_with_its_secrets_as_templates(client) -> None:

@@ -11,6 +11,7 @@ import pytest
 from headrace.web.auth.access import Access
 from headrace.web.auth.credentials import LoginRequest, SignInCredential, Verified
 from headrace.web.service import Service
+from tests.web.auth.house import NOBODY, House, signed_in
 from tests.web.auth.people import (
     ADMIN,
     JSON,
@@ -23,7 +24,6 @@ from tests.web.auth.people import (
     guarded,
     session_of,
 )
-from tests.web.auth.test_accountauth import NOBODY, House, signed_in
 
 OPEN = {"authentication_required": False, "username": None, "role": None}
 LOGIN = "/api/auth/login"

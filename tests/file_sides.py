@@ -1,0 +1,39 @@
+"""The `file` output as a part of a test: open, and what it has written."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from headrace.compiler.errors import BatchFailed
+from headrace.connectors.file import FileConnection, FileOutput, FileSink
+from tests.doubles import StubContext
+
+MORNING = datetime(2026, 3, 1, 8, tzinfo=UTC)
+FIRST = "2026-03-01T08-00-00Z-000001.ndjson"
+
+
+def context(data_dir: Path | None, root: str | Path | None = None) -> StubContext:
+    """Return a context with one connection, `disk`, that names the data directory itself."""
+    connection = FileConnection.load({"root": str(root or data_dir)})
+    return StubContext(data_dir=data_dir, connections={"disk": connection})
+
+
+def opened(data_dir: Path, **options) -> FileSink:
+    """Return a sink that writes to `readings` under the data directory."""
+    config = FileOutput.load({"connection": "disk", "path": "readings", **options})
+    sink = config.open(context(data_dir))
+    assert isinstance(sink, FileSink)
+    return sink
+
+
+def parts(data_dir: Path, path: str = "readings") -> dict[str, bytes]:
+    """Return what lies there: names in order, with their bytes."""
+    return {file.name: file.read_bytes() for file in sorted((data_dir / path).iterdir())}
+
+
+async def lost(sink: FileSink, batch: list) -> str:
+    """Return what is said of a batch that cannot be written."""
+    with pytest.raises(BatchFailed) as failed:
+        await sink.write(batch)
+    return str(failed.value)

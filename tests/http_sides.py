@@ -1,0 +1,54 @@
+"""Both sides of HTTP as components of a test: an output that is open, an input that is built."""
+
+import asyncio
+import contextlib
+
+import pytest
+
+from headrace.compiler.errors import BatchFailed
+from headrace.connectors.http import HttpInput, HttpOutput, HttpSink, Posts
+from tests.doubles import StubContext
+
+BEARER = {"type": "bearer", "token": "${TOKEN}"}
+HEADER = {"type": "header", "name": "X-Key", "value": "${KEY}"}
+
+
+@contextlib.asynccontextmanager
+async def sink(options: dict, **secrets: str):
+    """Open the output; finish it in the end."""
+    opened = HttpOutput.load(options).open(StubContext(secrets=secrets))
+    assert isinstance(opened, HttpSink)
+    await opened.start()
+    try:
+        yield opened
+    finally:
+        await opened.finish()
+
+
+async def failure(options: dict, batch: list | None = None, **secrets: str) -> BatchFailed:
+    """Return what the writing of a batch raises."""
+    async with sink(options, **secrets) as opened:
+        with pytest.raises(BatchFailed) as failed:
+            await opened.write(batch or [1])
+    return failed.value
+
+
+@contextlib.asynccontextmanager
+async def rude(conversation):
+    """Run a server that is none of HTTP; give its url."""
+    server = await asyncio.start_server(conversation, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/in"
+
+
+def posts(options: dict, **secrets: str) -> Posts:
+    """Return the built source, which is the ingress as well."""
+    ctx = StubContext(secrets=secrets)
+    source = HttpInput.load(options).source(ctx)
+    assert ctx.ingress is source
+    return source
+
+
+def admitted(source: Posts, **headers: str) -> bool:
+    """Return whether a post with these headers is admitted."""
+    return source.admits(lambda name: headers.get(name.replace("-", "_")))

@@ -1,0 +1,111 @@
+"""Posting what is large: decoded in slices, one after the other, and nobody is held up."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from headrace.compiler.jsontext import decode
+from headrace.compiler.runtime.wayin import LargePosts
+from tests.web.exchange import Exchange
+from tests.web.resources.ingest.posting_to import LARGE_BODY, PATH, post
+
+
+@pytest.mark.long
+async def test_a_large_body_is_what_it_would_be_at_once(application, asked) -> None:
+    half = len(LARGE_BODY) // 2
+
+    exchange = await post(application, LARGE_BODY[:half], LARGE_BODY[half:])
+
+    assert exchange.json == {"accepted": 20_001}
+    assert [list(batch) for batch, _ in asked.offered] == [decode(LARGE_BODY)]
+    assert asked.sizes == [len(LARGE_BODY)]
+
+
+async def test_a_small_post_is_answered_while_a_large_one_is_decoded(application, asked) -> None:
+    large = asyncio.ensure_future(post(application, LARGE_BODY))
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+    small = await post(application, b"1")
+
+    assert small.status == 202
+    assert not large.done()
+    assert (await large).status == 202
+    assert [len(batch) for batch, _ in asked.offered] == [1, 20_001]
+
+
+async def test_large_bodies_are_decoded_one_after_the_other(application, asked) -> None:
+    bodies = [LARGE_BODY, b"[%b]" % (b"1," * 200_000 + b"1"), b"[%b]" % (b"[]," * 150_000 + b"1")]
+
+    exchanges = await asyncio.gather(*(post(application, body) for body in bodies))
+
+    assert [exchange.status for exchange in exchanges] == [202, 202, 202]
+    assert [len(batch) for batch, _ in asked.offered] == [20_001, 200_001, 150_001]
+
+
+async def test_a_body_of_nests_that_is_not_large_takes_its_turns_as_well(
+    application, asked
+) -> None:
+    nests = b"[" + b"[" * 100 + b"1" + b"]" * 100 + b",1" * 50_000 + b"]"
+    told = asyncio.ensure_future(post(application, nests))
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+    assert not told.done()
+    assert (await told).json == {"accepted": 50_001}
+
+
+async def test_a_client_that_leaves_while_its_large_body_is_decoded_holds_nobody_up(
+    application, asked
+) -> None:
+    left = Exchange(application, "POST", PATH, body=[LARGE_BODY])
+    leaving, waiting = (
+        asyncio.ensure_future(work) for work in (left.run(), post(application, LARGE_BODY))
+    )
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+    left.leave()
+    await leaving
+
+    assert (left.messages, asked.offered) == ([], [])
+    assert not waiting.done()
+    assert (await waiting).status == 202
+    assert len(asked.offered) == 1
+
+
+async def test_beyond_the_bound_no_further_large_body_waits(application, asked) -> None:
+    asked.large = LargePosts(2 * len(LARGE_BODY))
+
+    exchanges = await asyncio.gather(*(post(application, LARGE_BODY) for _ in range(3)))
+    later = await post(application, LARGE_BODY)
+
+    assert [exchange.status for exchange in exchanges] == [202, 202, 503]
+    assert exchanges[2].headers["retry-after"] == "1"
+    assert exchanges[2].json == {
+        "error": "too many large bodies wait to be decoded, nothing was taken"
+    }
+    assert later.status == 202
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 1_000_000,
+        LARGE_BODY[:-1],
+        LARGE_BODY + b"x",
+        LARGE_BODY[:-2] + b"x]",
+        LARGE_BODY.replace(b"}", b"]", 1),
+        b"n,temp\n" * 100_000,
+        b'"' + b"a" * 400_000,
+    ],
+    ids=["deep", "cut off", "goes on", "wrong at the end", "wrong bracket", "lines", "open string"],
+)
+async def test_a_large_body_that_is_not_json_is_refused(application, asked, body) -> None:
+    exchange = await post(application, body)
+
+    assert exchange.status == 400
+    assert exchange.json["error"].startswith("the body is not JSON: ")
+    assert asked.offered == []
