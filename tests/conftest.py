@@ -1,5 +1,8 @@
 """What every test may ask for: the servers of `tests/services`; and how many examples are tried."""
 
+import gc
+from collections.abc import Generator
+
 import pytest
 
 from tests.examples import register
@@ -13,3 +16,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.import_plugin("tests.services.fixtures")
     config.pluginmanager.import_plugin("tests.skipping")
     config.pluginmanager.import_plugin("tests.sharing")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect thousands of tests without looking for garbage among them, then or ever after."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()

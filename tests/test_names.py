@@ -7,6 +7,7 @@ import builtins
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
@@ -25,7 +26,7 @@ SAME_MEANING = {
 def test_a_public_name_means_one_thing() -> None:
     places = defaultdict(list)
     for path in _files():
-        for name in _classes(ast.parse(path.read_text())):
+        for name in _classes(_tree(path)):
             places[name].append(str(path.relative_to(REPOSITORY)))
 
     assert {name for name, where in places.items() if len(where) > 1} == set(SAME_MEANING)
@@ -41,6 +42,11 @@ def test_a_file_name_means_one_file() -> None:
 
 def _files() -> Iterator[Path]:
     return (path for room in ROOMS for path in (REPOSITORY / room).rglob("*.py"))
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
 
 
 def _classes(tree: ast.Module) -> Iterator[str]:
@@ -59,7 +65,7 @@ def _classes(tree: ast.Module) -> Iterator[str]:
 
 
 def test_an_error_that_a_docstring_tells_of_exists() -> None:
-    trees = {path: ast.parse(path.read_text()) for path in _files()}
+    trees = {path: _tree(path) for path in _files()}
     known = {*dir(builtins), *(name for tree in trees.values() for name in _imported(tree))}
     known |= {
         node.name

@@ -55,7 +55,10 @@ def mentions(source: str) -> Iterator[tuple[int, str]]:
 
 def gives_a_turn(node: ast.AST) -> bool:
     """Say whether an expression is `asyncio.sleep(0)`."""
-    return isinstance(node, ast.Call) and ast.unparse(node) == "asyncio.sleep(0)"
+    match node:
+        case ast.Call(ast.Attribute(ast.Name("asyncio"), "sleep"), [ast.Constant(0)], []):
+            return True
+    return False
 
 
 def breaches(files: list[Path], rule: re.Pattern[str]) -> list[str]:
@@ -118,7 +121,11 @@ def test_nothing_but_the_clock_asks_for_the_time_or_sleeps() -> None:
 
 def test_no_test_sleeps() -> None:
     # The clock's own tests show that what is not the clock's follows it as well.
-    files = [file for file in python("tests", "specs") if not file.stem.startswith("test_clock")]
+    files = [
+        file
+        for file in python("tests", "specs")
+        if not file.stem.startswith("test_clock") and "sleep" in file.read_text()
+    ]
 
     assert breaches(files, SLEEP) == []
 

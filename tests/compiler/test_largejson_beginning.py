@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -49,26 +49,41 @@ def test_numbers_as_they_were_written_are_cut_as_others_are() -> None:
 
 
 @pytest.mark.parametrize(
-    "message",
+    "made",
     [
-        "x" * 4_000_000,
-        "\x01" * 4_000_000,
-        [1] * 2_000_000,
-        [2**70] * 200_000,
-        [None] * 2_000_000,
-        [[]] * 2_000_000,
-        [{"a": 1}] * 500_000,
-        [["x" * 5000]] * 1000,
-        {"k" * 4_000_000: 1},
-        {f"{n}": n for n in range(300_000)},
-        {"a": [{"b": list(range(400_000))}]},
-        [[[1] * 1000] * 1000] * 10,
+        lambda: "x" * 4_000_000,
+        lambda: "\x01" * 4_000_000,
+        lambda: [1] * 2_000_000,
+        lambda: [2**70] * 200_000,
+        lambda: [None] * 2_000_000,
+        lambda: [[]] * 2_000_000,
+        lambda: [{"a": 1}] * 500_000,
+        lambda: [["x" * 5000]] * 1000,
+        lambda: {"k" * 4_000_000: 1},
+        lambda: {f"{n}": n for n in range(300_000)},
+        lambda: {"a": [{"b": list(range(400_000))}]},
+        lambda: [[[1] * 1000] * 1000] * 10,
     ],
-    ids=lambda message: json.dumps(message)[:12] if type(message) is not dict else None,
+    ids=[
+        '"xxxxxxxxxxx',
+        r'"\u0001\u000',
+        "[1, 1, 1, 1,",
+        "[11805916207",
+        "[null, null,",
+        "[[], [], [],",
+        '[{"a": 1}, {',
+        '[["xxxxxxxxx',
+        "message8",
+        "message9",
+        "message10",
+        "[[[1, 1, 1, ",
+    ],
 )
 def test_of_a_large_message_little_more_is_encoded_than_is_shown(
-    message: Any,
+    made: Callable[[], Any],
 ) -> None:
+    message = made()
+
     text = beginning(message, 2048)
 
     assert text[:2048] == encode(message)[:2048]
