@@ -47,7 +47,7 @@ RUN_TESTS := env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX=$(CURDIR)/build/
 	$(BIN)/python -m pytest --durations=20
 
 test: .venv/.tests ## run the tests but the long ones (8 minutes; PYTEST="..." for other arguments)
-	$(RUN_TESTS) --dist loadgroup --no-loadscope-reorder -m "not long" $(PYTEST)
+	$(RUN_TESTS) -p no:schemathesis -p no:anyio --dist loadgroup --no-loadscope-reorder -m "not long" $(PYTEST)
 
 test-all: .venv/.tests ## run the long tests, and the generated ones with all their examples (25 minutes)
 	KILLS=$(KILLS) $(RUN_TESTS) -m "long or hypothesis" --hypothesis-profile=full $(PYTEST)

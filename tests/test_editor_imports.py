@@ -4,6 +4,8 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.services.node_packages import modules
 from tests.services.programs import program
 
@@ -16,6 +18,7 @@ IMPORTS = {
 }
 
 
+@pytest.mark.long
 def test_a_name_of_each_room_is_found_where_it_is_imported(tmp_path: Path) -> None:
     # given
     editing = tmp_path / "editing.py"

@@ -133,6 +133,7 @@ def test_what_came_in_never_fails_for_its_own_size():
     assert Script("emit(msg.len())", max_memory=100_000).run(value) == [COUNT]
 
 
+@pytest.mark.long
 def test_the_time_of_converting_is_not_that_of_the_run():
     value = [[n] for n in range(COUNT * 10)]
 

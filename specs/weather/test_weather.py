@@ -141,7 +141,7 @@ def deleted(server: Server) -> None:
         assert server.request("DELETE", f"/api/pipelines/{pipeline}").status == 204
 
 
-@pytest.mark.parametrize("ended", [signalled, deleted])
+@pytest.mark.parametrize("ended", [signalled, pytest.param(deleted, marks=pytest.mark.long)])
 def test_a_year_of_readings_comes_out_as_daily_figures_and_hot_days(
     folder: Path, year: list[Reading], expected: dict[str, Day], ended: Callable[[Server], None]
 ) -> None:

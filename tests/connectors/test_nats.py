@@ -147,6 +147,7 @@ async def test_a_wrong_credential_refuses_the_pipeline_and_shows_nowhere(tmp_pat
     assert "wr0ng-secret" not in "".join(said)
 
 
+@pytest.mark.long
 async def test_a_server_that_comes_later_is_waited_for(tmp_path):
     kept = Kept()
     server = Nats(tmp_path)

@@ -17,6 +17,8 @@ from tests.opcua_sides import changes, context, source
 from tests.services.opcua import NodeOpcua
 from tests.waiting import until
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodeOpcua]:

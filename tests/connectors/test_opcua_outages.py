@@ -96,6 +96,7 @@ async def test_an_input_goes_on_when_its_server_is_back_with_the_gap_marked(tmp_
     assert [each for each in caplog.messages if each.endswith("connected again")]
 
 
+@pytest.mark.long
 async def test_a_pipeline_waits_for_a_server_that_is_not_there_yet(tmp_path):
     server, kept = Opcua(tmp_path), Kept()
     async with engine(server) as it:

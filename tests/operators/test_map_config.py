@@ -139,6 +139,7 @@ def test_no_two_mappings_write_one_field(mappings, reasons):
     assert refusals(Map, a_map(*mappings)) == reasons
 
 
+@pytest.mark.long
 def test_thousands_of_mappings_are_judged_in_their_stride():
     many = [constant(n, f"a.f{n}") for n in range(10_000)]  # pair by pair it would take minutes
 

@@ -87,6 +87,7 @@ def grows_faster(way: str, short: Any, long: Any) -> bool:
     return True
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", given(1))
 def test_a_function_takes_time_that_grows_with_what_it_is_given_no_faster(what: str) -> None:
     works = taken_by(given(8)[what])
@@ -98,6 +99,7 @@ def test_a_function_takes_time_that_grows_with_what_it_is_given_no_faster(what: 
     assert [way for way in slow if grows_faster(way, short, long)] == []
 
 
+@pytest.mark.long
 def test_one_that_grows_faster_would_be_found() -> None:
     way = "for each in msg { msg.contains(-1); }"
 

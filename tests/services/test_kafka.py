@@ -112,6 +112,7 @@ async def test_users_get_in_by_every_mechanism_and_nobody_else(
             await sent(address, **options, **login(mechanism, "alice", "wrong"))
 
 
+@pytest.mark.long
 async def test_tls_is_for_whoever_trusts_the_authority(
     guarded: Kafka, authority: Authority, tmp_path: Path
 ) -> None:

@@ -39,7 +39,7 @@ def configs(server: Server) -> dict[str, Any]:
     return {each["id"]: each["config"] for each in asked(server, "GET", "/api/pipelines")}
 
 
-@pytest.mark.parametrize("name", ["plant.yaml", "plant.json"])
+@pytest.mark.parametrize("name", ["plant.yaml", pytest.param("plant.json", marks=pytest.mark.long)])
 def test_what_was_saved_is_what_starts(tmp_path: Path, name: str) -> None:
     with serving(tmp_path) as server:
         asked(server, "POST", "/api/connections", BUS, 201)
@@ -95,6 +95,7 @@ def test_a_disk_that_takes_no_more_leaves_the_old_files_and_the_server_goes_on(
     assert len(json.loads((tmp_path / "plant.json").read_text())) == 2
 
 
+@pytest.mark.long
 def test_a_server_that_is_killed_while_it_saves_leaves_files_that_start(tmp_path: Path) -> None:
     many = [{**POST, "id": f"p{number}"} for number in range(300)]
     (tmp_path / "plant.json").write_text(json.dumps(many))

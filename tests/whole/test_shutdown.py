@@ -214,6 +214,7 @@ def test_neither_does_a_connection_that_is_only_kept(tmp_path: Path) -> None:
             assert watch.seconds < PROMPT
 
 
+@pytest.mark.long
 def test_an_output_that_never_answers_gets_five_seconds_and_what_it_had_is_reported(
     tmp_path: Path, peer: Peer
 ) -> None:

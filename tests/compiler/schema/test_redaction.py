@@ -174,6 +174,7 @@ ESCAPES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("written", [*ESCAPES, "".join(ESCAPES)])
 def test_a_text_of_nothing_but_escapes_takes_steps_that_grow_with_it_no_faster(written):
     hide = Redaction()
@@ -254,6 +255,7 @@ def test_what_a_template_writes_out_goes_with_its_owner_and_what_it_refers_to_st
     assert secrets.redact(said) == "redis://***@${HOST} letmein"
 
 
+@pytest.mark.long
 def test_a_text_of_nothing_but_references_is_searched_in_time_that_grows_with_its_length():
     hide = redaction("${ODD}", "${PASS}", "${BUS}")
     pieces = ["\\", "%41", "\\u0041", "&#", "&#0000000", "&amp", "&#x0000000", "&&&&", "&ouml"]

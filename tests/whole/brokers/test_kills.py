@@ -21,6 +21,8 @@ from tests.whole.brokers.peers import Load
 from tests.whole.figures import Figure
 from tests.whole.linking import filing, kept, linked
 
+pytestmark = pytest.mark.long
+
 LINES = 7
 """Servers beside each other, each with a topic of its own. After a kill a Kafka group waits until it gives
 its dead member up, so that one after the other takes minutes."""
@@ -87,7 +89,6 @@ def large_window(folder: Path) -> Service:
     return MQTT.server(folder, extra=["max_inflight_messages 1000"])
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "started"),
     [(KAFKA, KAFKA.server), (MQTT, small_window), (MQTT, large_window)],

@@ -18,6 +18,8 @@ from tests.server import Server, serving
 from tests.services.node_packages import modules
 from tests.services.programs import program
 
+pytestmark = pytest.mark.long
+
 PACKAGE = "generated_headrace"
 TYPES = Path(__file__).with_name("program.ts")
 # A key that has a default may be left out of what is sent: without this it had to be there.
@@ -194,7 +196,6 @@ def test_a_python_client_files_connections_and_takes_samples(generated: Generate
     assert type(sampled) is models.SampleSampled
 
 
-@pytest.mark.long
 def test_generated_types_hold_a_program_to_the_api_and_it_runs(
     server: Server, folder: Path
 ) -> None:
