@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -13,12 +14,6 @@ from rhai import BudgetError, Paused, RunError, Script
 LONG = "let n = 0; for i in 0..200000 { n += i } emit(n + msg)"
 SUM = sum(range(200_000))
 FAR = {"max_operations": 10**9, "time_limit": 30.0}
-
-
-def burn(seconds):
-    """Let time pass without a sleep: run a script until its time is over."""
-    with pytest.raises(BudgetError):
-        Script("loop {}", max_operations=10**12, time_limit=seconds).run(None)
 
 
 def test_a_short_run_is_over_at_once():
@@ -144,27 +139,19 @@ def test_limits_hold_across_slices(finish, options, limit):
 
 
 def test_pauses_do_not_count_as_time():
+    # The pause is longer than a run may take. That is many times what this one needs of a processor, so
+    # that it is over in time also where many others want one.
     script = Script(
-        "let t = 0; for i in 0..100000 { t += i } emit(1)", max_operations=10**9, time_limit=0.15
+        "let t = 0; for i in 0..100000 { t += i } emit(1)", max_operations=10**9, time_limit=1.0
     )
+    run = got = script.start([None] * 3, 0.0005)
+    assert isinstance(run, Paused)
 
-    def outlives_its_limit():
-        """Pause twice, each time for longer than a run may take; say whether it ran to its end."""
-        run = got = script.start([None] * 3, 0.0005)
-        assert isinstance(run, Paused)
-        waits = 2
-        try:
-            while not isinstance(got, list):
-                if waits:
-                    burn(0.2)
-                    waits -= 1
-                got = run.resume(0.005)
-        except BudgetError:  # a busy machine had the run wait for a processor
-            return False
-        return got == [1, 1, 1]
+    threading.Event().wait(1.1)  # which nobody sets
+    while not isinstance(got, list):
+        got = run.resume(0.005)
 
-    # If pauses counted, no attempt would come to its end.
-    assert any(outlives_its_limit() for _ in range(5))
+    assert got == [1, 1, 1]
 
 
 def test_what_is_over_cannot_go_on(pause, finish):

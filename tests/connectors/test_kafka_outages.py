@@ -35,6 +35,8 @@ from tests.stopwatch import Stopwatch
 AWAY_SECONDS = 2.5
 BACK_SECONDS = 3.0
 """What may pass between the return of a broker and the next message."""
+SOON_SECONDS = 4.0
+"""Less than the five that the end of a pipeline has. Whoever waits for an answer waits for 29 s."""
 
 
 @pytest.fixture(scope="module")
@@ -169,8 +171,8 @@ async def test_both_sides_close_soon_when_the_broker_is_gone(mortal: Kafka):
         input_took = watch.seconds
     await asyncio.to_thread(mortal.start)
 
-    assert output_took < 0.8
-    assert input_took < 1.2
+    assert output_took < SOON_SECONDS
+    assert input_took < SOON_SECONDS
     await asyncio.wait([writing])
     await alone(ctx.clock)
 
@@ -194,8 +196,8 @@ async def test_both_sides_close_soon_when_the_broker_says_nothing_any_more(morta
         input_took = watch.seconds
     await produce(mortal.bootstrap, "heard", [b"1"])  # when it takes new topics again
 
-    assert output_took < 0.8
-    assert input_took < 1.2
+    assert output_took < SOON_SECONDS
+    assert input_took < SOON_SECONDS
     await asyncio.wait([writing])
     await alone(ctx.clock)
 
