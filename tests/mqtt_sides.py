@@ -59,16 +59,6 @@ def sink(ctx: StubContext, topic: str, limits: Limits = LIMITS, **options: Any) 
     return opened
 
 
-@asynccontextmanager
-async def started(opened: MqttSink) -> AsyncIterator[MqttSink]:
-    """Start a sink, and finish it in the end."""
-    try:
-        await opened.start()
-        yield opened
-    finally:
-        await opened.finish()
-
-
 async def arrived(reader: Reader, count: int) -> list[Arrival]:
     """Return so many arrivals, and whatever came with the last of them."""
     arrivals: list[Arrival] = []

@@ -72,17 +72,6 @@ def sink(
 
 
 @asynccontextmanager
-async def started(made: PostgresSink) -> AsyncIterator[PostgresSink]:
-    """Give a writer whose table is ready; finish it in the end."""
-    async with asyncio.timeout(PATIENCE):
-        await made.start()
-        try:
-            yield made
-        finally:
-            await made.finish()
-
-
-@asynccontextmanager
 async def operator(server: Postgres) -> AsyncIterator[asyncpg.Connection]:
     """Give a client of the superuser."""
     client = await asyncpg.connect(

@@ -18,7 +18,7 @@ from headrace.connectors.s3 import S3Connection, S3Output
 from headrace.connectors.s3.objectkeys import BucketNumbers, PartNumbers
 from headrace.connectors.s3.objectpart import Declined, ObjectPart, Taken
 from headrace.connectors.s3.sink import S3Sink
-from tests.clients import HOST, PATIENCE
+from tests.clients import HOST
 from tests.doubles import StubContext
 from tests.services.authority import Authority
 from tests.services.s3 import BUCKET, KEY, S3, SECRET
@@ -78,17 +78,6 @@ def sink(ctx: StubContext, **options: Any) -> S3Sink:
     made: AwaitingSink = output(**options).open(ctx)
     assert isinstance(made, S3Sink)
     return made
-
-
-@asynccontextmanager
-async def started(made: S3Sink) -> AsyncIterator[S3Sink]:
-    """Give a sink that has asked for its bucket; finish it in the end."""
-    async with asyncio.timeout(PATIENCE):
-        await made.start()
-        try:
-            yield made
-        finally:
-            await made.finish()
 
 
 def objects(server: S3, prefix: str = "") -> dict[str, bytes]:

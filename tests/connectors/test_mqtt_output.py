@@ -16,16 +16,9 @@ from headrace.compiler.errors import Unreachable
 from headrace.compiler.largejson import SLICE_MESSAGES
 from headrace.connectors.mqtt.connection import LIMITS, Limits
 from headrace.connectors.mqtt.sink import Publisher
+from tests.connected import started
 from tests.doubles import TickingClock
-from tests.mqtt_sides import (
-    context,
-    halted,
-    heard,
-    listening,
-    sink,
-    somebody,
-    started,
-)
+from tests.mqtt_sides import context, halted, heard, listening, sink, somebody
 from tests.services.mosquitto import Mosquitto
 
 QOS = ["at_most_once", "at_least_once", "exactly_once"]

@@ -16,7 +16,8 @@ from headrace.connectors.mqtt import MqttInput, MqttOutput
 from headrace.connectors.mqtt.source import IN_FLIGHT, LET_GO, starved
 from headrace.operators.buffer import Buffer
 from tests.clients import PATIENCE
-from tests.mqtt_sides import connection, context, halted, sink, somebody, started, view
+from tests.connected import started
+from tests.mqtt_sides import connection, context, halted, sink, somebody, view
 from tests.services.mosquitto import Mosquitto
 from tests.stand_ins import Kept, pipeline, takes
 from tests.stopwatch import Stopwatch

@@ -10,8 +10,9 @@ import pytest
 from headrace.compiler.decimals import exact
 from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import BatchFailed
+from tests.connected import started
 from tests.doubles import TickingClock
-from tests.postgres_sides import column, context, done, found, sink, started, unused
+from tests.postgres_sides import column, context, done, found, sink, unused
 from tests.services.postgres import Postgres
 
 KEYED = [column("k", "text"), column("n", "integer")]

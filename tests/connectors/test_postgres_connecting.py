@@ -12,8 +12,9 @@ import pytest
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.connectors.postgres.connection import Limits
 from tests.clients import HOST
+from tests.connected import started
 from tests.doubles import StubContext
-from tests.postgres_sides import column, context, done, found, operator, sink, started, unused
+from tests.postgres_sides import column, context, done, found, operator, sink, unused
 from tests.services.authority import Authority
 from tests.services.postgres import Postgres
 from tests.services.server import free_port

@@ -16,6 +16,7 @@ from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.schema.secrets import Secrets
 from headrace.connectors.postgres.connection import Limits
 from tests.clients import PATIENCE
+from tests.connected import started
 from tests.postgres_sides import (
     column,
     context,
@@ -26,7 +27,6 @@ from tests.postgres_sides import (
     operator,
     output,
     sink,
-    started,
     until,
     unused,
 )

@@ -13,18 +13,9 @@ import pytest
 from headrace.compiler.decimals import exact
 from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import BatchFailed
+from tests.connected import started
 from tests.doubles import TickingClock
-from tests.postgres_sides import (
-    column,
-    context,
-    done,
-    found,
-    operator,
-    sink,
-    started,
-    until,
-    unused,
-)
+from tests.postgres_sides import column, context, done, found, operator, sink, until, unused
 from tests.services.postgres import Postgres
 
 KEYED = [column("k", "text"), column("n", "integer")]

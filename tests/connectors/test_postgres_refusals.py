@@ -11,6 +11,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BatchFailed, Unreachable
 from headrace.connectors.postgres.connection import Limits
 from headrace.connectors.postgres.sink import PostgresSink
+from tests.connected import started
 from tests.postgres_sides import (
     column,
     context,
@@ -19,7 +20,6 @@ from tests.postgres_sides import (
     found,
     operator,
     sink,
-    started,
     until,
     unused,
 )

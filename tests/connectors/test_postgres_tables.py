@@ -8,17 +8,8 @@ from typing import Any
 import pytest
 
 from headrace.compiler.errors import BuildRefused, Unreachable
-from tests.postgres_sides import (
-    column,
-    context,
-    done,
-    found,
-    operator,
-    sink,
-    started,
-    until,
-    unused,
-)
+from tests.connected import started
+from tests.postgres_sides import column, context, done, found, operator, sink, until, unused
 from tests.services.postgres import Postgres
 
 ALL = [

@@ -11,9 +11,10 @@ import pytest
 from headrace.compiler.decimals import exact
 from headrace.compiler.errors import BatchFailed, BuildRefused
 from headrace.connectors.postgres.postgres_table import KINDS
+from tests.connected import started
 from tests.connectors.test_postgres_refusals import failure
 from tests.doubles import StubContext
-from tests.postgres_sides import column, context, done, found, operator, sink, started, unused
+from tests.postgres_sides import column, context, done, found, operator, sink, unused
 from tests.services.postgres import Postgres
 
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from headrace.compiler.errors import Unreachable
-from tests.s3_sides import context, objects, sink, started
+from tests.connected import started
+from tests.s3_sides import context, objects, sink
 from tests.server import Server, serving
 from tests.services.s3 import BUCKET, KEY, S3, SECRET
 from tests.stopwatch import Stopwatch

@@ -13,10 +13,11 @@ from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.connectors.s3 import S3Connection
 from headrace.connectors.s3.connection import Limits
 from headrace.connectors.s3.objectstore import S3Store
+from tests.connected import started
 from tests.doubles import StubContext
 from tests.peer import peer, replies
 from tests.s3_answering import LISTED, MIB, NOT_THERE, SAID, asked, fault, part, reached, said
-from tests.s3_sides import context, objects, sink, started
+from tests.s3_sides import context, objects, sink
 from tests.services.authority import Authority
 from tests.services.s3 import BUCKET, KEY, S3, SECRET
 from tests.services.server import free_port

@@ -13,9 +13,10 @@ from aiohttp import web
 
 from headrace.compiler.errors import Unreachable
 from headrace.connectors.s3.objectpart import Taken
+from tests.connected import started
 from tests.peer import peer
 from tests.s3_answering import LISTED, MIB, asked, part, reached
-from tests.s3_sides import Wire, asking, context, objects, sink, started
+from tests.s3_sides import Wire, asking, context, objects, sink
 from tests.services.s3 import BUCKET, S3
 
 # What lands
