@@ -186,7 +186,7 @@ class HttpInput(
         elsewhere="limit max_queue queue_size",
     )
     max_queued_bytes: int | None = option(
-        MostBytes(min=1),
+        MostBytes(),
         "Bytes of their bodies, together; further ones are answered with 503, but for one that is alone. "
         "null: no bound.",
         default=MOST_BYTES,

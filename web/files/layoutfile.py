@@ -14,7 +14,7 @@ from headrace.compiler.schema.fields import Choice, Identifier, Integer, Number
 from headrace.compiler.schema.records import Record, dumped, option
 from headrace.compiler.schema.structures import ListOf, ObjectOf, RecordOf
 from headrace.compiler.text.diagnostics import Diagnostic, in_file_order
-from headrace.compiler.text.documents import Document
+from headrace.compiler.text.documents import Document, Site
 
 
 class PipelineLayout(Record):
@@ -87,4 +87,4 @@ def layout_file(config: Path) -> Path:
 def load_layout(document: Document) -> tuple[LayoutFile | None, list[Diagnostic]]:
     """Read an arrangement, and tell all that is wrong with it."""
     layout, _, faults = loaded(LayoutFile, document.value)
-    return layout, in_file_order(map(document.diagnose, faults))
+    return layout, in_file_order(map(Site(document).diagnose, faults))

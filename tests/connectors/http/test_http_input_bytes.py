@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.delivery import Batch
+from headrace.compiler.delivery import Acknowledgement, Batch, Several
 from headrace.compiler.edges import AwaitingSink, InlineSink
 from headrace.compiler.jsontext import Decoding
 from headrace.compiler.largejson import DecodedBatch, decode_large
@@ -173,8 +173,8 @@ async def test_a_pipeline_deleted_while_a_large_post_waits_lets_go_of_it_and_its
     await run(it, config)
     batch = await large_post()
     it.way_in("p").ingress.offer(batch, None, LENGTH)
-    counted = batch.gone
-    batch.gone = lambda: (counted(), gone.append("gone"))
+    told = Acknowledgement(lambda: gone.append("gone"))
+    batch.there.debt = Several((batch.there.debt, told))
     del batch
 
     await it.dispose("p")

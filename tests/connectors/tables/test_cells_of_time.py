@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
-from headrace.connectors.tables import cells
+from headrace.connectors.tables import moments
 from headrace.connectors.tables.columns import CELLS
 from tests.connectors.tables.fitted import INFINITY, NAN, NO_STRINGS, exact, taken, told
 
@@ -137,7 +137,7 @@ def test_nothing_else_is_a_timestamp(value, found):
 
 
 def test_timestamps_lie_between_two_days_in_utc():
-    cell = cells.timestamp("1900-01-01", "2299-12-31")
+    cell = moments.timestamp("1900-01-01", "2299-12-31")
     text = "expected a timestamp from 1900-01-01 to 2299-12-31, found another one"
 
     for value in (
@@ -192,7 +192,7 @@ def test_nothing_else_is_a_date(value, found):
 
 
 def test_dates_lie_between_two_days():
-    cell = cells.date("1900-01-01", "2299-12-31")
+    cell = moments.date("1900-01-01", "2299-12-31")
 
     taken(cell, "1900-01-01", date(1900, 1, 1))
     taken(cell, "2299-12-31", date(2299, 12, 31))

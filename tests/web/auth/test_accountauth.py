@@ -12,6 +12,7 @@ from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.auth import passwords
 from headrace.web.auth.access import Access
+from headrace.web.auth.credentials import Verified
 from headrace.web.auth.passwords import Crowded
 from headrace.web.auth.sessions import COOKIE
 from headrace.web.files.reading import catalogue
