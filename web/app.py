@@ -88,7 +88,8 @@ def _description(catalogue: Catalogue, table: Sequence[Endpoint]) -> bytes:
 
 
 def _pattern(path: str) -> re.Pattern[bytes]:
-    return re.compile("([^/]+)".join(map(re.escape, _CAPTURE.split(path))).encode())
+    literal = map(re.escape, _CAPTURE.split(path))
+    return re.compile("([^/]+)".join(literal).encode())
 
 
 def _routed(service: Service, table: Iterable[Endpoint]) -> falcon.asgi.App[Any, Any]:

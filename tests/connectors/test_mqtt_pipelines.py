@@ -129,7 +129,7 @@ async def test_fewer_messages_than_the_window_wait_for_their_time(mosquitto: Mos
         await it.compile(pipeline("p", inputs, [], [takes(kept)]))
         await publish(mosquitto, "few", 19)
         await it.clock.sleep(1.5)
-        assert view(it).held == 19
+        assert view(it).parts.held == 19
         assert kept.batches == []
 
     assert LET_GO not in caplog.text

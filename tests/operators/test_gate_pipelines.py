@@ -254,7 +254,7 @@ async def test_a_fault_behind_a_release_ends_the_pipeline_that_held_and_not_the_
     assert written.batches == [[{"mode": "auto"}]] * 2
     assert (running(it, "modes").status, running(it, "modes").failures.total) == ("running", 0)
     press = running(it, "press")
-    assert (press.status, press.held) == ("failed", 0)
+    assert (press.status, press.parts.held) == ("failed", 0)
     assert [(each.stage, each.message) for each in press.failures.table.latest()] == [
         ("transform", "RuntimeError: an operator is broken")
     ]
