@@ -54,7 +54,7 @@ test-all: .venv/.tests ## run the long tests, and the generated ones with all th
 
 kills: KILLS = 50
 kills: .venv/.tests ## run the tests that kill servers under load (KILLS=100 for how often; 25 minutes)
-	KILLS=$(KILLS) $(RUN_TESTS) tests/whole/brokers/test_kills.py tests/whole/stores/test_kill.py $(PYTEST)
+	KILLS=$(KILLS) $(RUN_TESTS) tests/whole/brokers/test_kills.py tests/whole/stores/test_kill.py --timeout 0 $(PYTEST)
 
 services: .venv/.tests ## start the servers of the tests on free ports, until Ctrl-C
 	@exec $(BIN)/python -m tests.services

@@ -52,11 +52,12 @@ def long(**options: Any) -> Transform:
 
 
 async def turns(it: Engine, until: Mapping[str, Any] | list[Any]) -> int:
-    """Give turns until something is there; return how many it took."""
+    """Give turns until something is there; return how many it took. A run that fails brings nothing."""
     count = 0
     while not until:
         await it.clock.sleep(0)
         count += 1
+        assert not any(running(it, id).failures.table.latest() for id in it.names())
     return count
 
 
@@ -119,8 +120,7 @@ async def test_others_go_on_during_a_long_run_and_no_time_passes() -> None:
 
     await it.compile(slow)
     await it.compile(quick)
-    while not passed.batches:
-        await it.clock.sleep(0)
+    await turns(it, passed.batches)
     assert waited_for.batches == []  # it has begun, and needs many slices more
     count = await turns(it, waited_for.batches)
 
