@@ -144,7 +144,7 @@ class Bucket:
         with each key at the place of its last write, and takes less.
         """
         self.expire(len(writes) + SPARE)
-        for some in parts(writes, MOMENT):
+        for some in [writes] if len(writes) <= MOMENT else parts(writes, MOMENT):
             self._write(some)
         if self._watchers:
             self._tell(dict(writes))

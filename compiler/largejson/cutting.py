@@ -264,7 +264,8 @@ class Cutting:
         while at - inside >= SLICE:
             # The next long number that is not over here.
             index = bisect_right(self._numbers, inside, key=itemgetter(1))
-            begin, behind = [*self._numbers, (len(text), 0)][index]
+            is_last = index == len(self._numbers)
+            begin, behind = (len(text), 0) if is_last else self._numbers[index]
             if begin <= inside:
                 inside = behind
                 continue

@@ -170,7 +170,9 @@ class Growing:
 
     def _put_back(self, value: Any) -> Any:
         """Return a value with the strings that were lifted out of its text."""
-        match value if self._strings else None:
+        if not self._strings:
+            return value
+        match value:
             case str():
                 return self._strings.get(value, value)
             case list():

@@ -49,6 +49,7 @@ _MERGE = Fault(
     suggestion="an alias ('*name') can stand for a whole value",
     on_key=True,
 )
+_NOTHING = Fault("empty-document", "the document is empty")  # of blanks and comments
 _SECOND_DOCUMENT = Fault(
     "several-documents", "a second document starts here: a config is one document"
 )
@@ -111,15 +112,13 @@ def read_yaml(text: str, building: Building) -> None:
         for event in yaml.parse(text, Loader=yaml.CSafeLoader):
             documents += isinstance(event, yaml.DocumentStartEvent)
             if documents > 1:
-                message = "a second document starts here: a config is one document"
-                fault = Fault("several-documents", message)
-                return building.overlook(fault, event.start_mark.index)
+                return building.overlook(_SECOND_DOCUMENT, event.start_mark.index)
             if take := _TAKEN.get(type(event)):
                 take(event, event.start_mark.index, building)
     except yaml.MarkedYAMLError as error:
         raise _refused(error, text, building) from error
     if not documents:
-        raise _nothing()
+        raise MalformedDocument(_NOTHING, 0)
 
 
 def _scalar(event: Any, at: int, building: Building) -> None:
@@ -131,7 +130,7 @@ def _scalar(event: Any, at: int, building: Building) -> None:
     elif event.value or event.style or building.is_open:
         building.scalar(meaning, at, event.anchor)
     else:
-        raise _nothing()
+        raise MalformedDocument(_NOTHING, 0)
 
 
 def _key(event: Any, meaning: Any, at: int, building: Building) -> None:
@@ -221,11 +220,6 @@ def _not_a_key(what: str, at: int) -> MalformedDocument:
     return MalformedDocument(
         Fault("key-not-text", f"{what} cannot be a key", found=what, expected="a string"), at
     )
-
-
-def _nothing() -> MalformedDocument:
-    """The text consists of blanks and comments."""
-    return MalformedDocument(Fault("empty-document", "the document is empty"), 0)
 
 
 def _quoted(text: str, at: int, is_flow: bool) -> list[Edits]:
