@@ -197,8 +197,8 @@ class Buffer(Transform, kind="buffer", listed=1, elsewhere="batch batcher hold w
 
     def fills_at(self, ctx: Context) -> int | None:
         """Return how many leave together; while the gate is open, any number."""
-        is_open = self.until is not None and self.until.kept(ctx)[0]()
-        return None if is_open else self.limit
+        is_open, _ = (None, None) if self.until is None else self.until.kept(ctx)
+        return None if is_open is not None and is_open() else self.limit
 
     def reason(self, message: JsonValue, ctx: Context) -> str:
         """Return what it waits for."""

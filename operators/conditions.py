@@ -14,20 +14,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from headrace.compiler.component.fieldflow import ValueRange
 from headrace.compiler.decimals import NUMBERS
 from headrace.compiler.delivery import JsonValue
+from headrace.compiler.lowering.code import Code
 from headrace.compiler.lowering.dottedpaths import DottedPath as Path
 from headrace.compiler.schema.fields import Choice, MessageField, Number, Text
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.variants import Tagged
 
-if TYPE_CHECKING:
-    from headrace.compiler.lowering.code import Code
-
-_COMPARISONS = {
-    "greater_than": (">", operator.gt, "above"),
-    "less_than": ("<", operator.lt, "below"),
-    "equal_to": ("==", operator.eq, "equal"),
-}
-"""As source, as a function, and as the bound of a range that a comparison makes."""
+_SIGNS = {"greater_than": ">", "less_than": "<", "equal_to": "=="}
+_FUNCTIONS = {"greater_than": operator.gt, "less_than": operator.lt, "equal_to": operator.eq}
+_BOUNDS = {"greater_than": "above", "less_than": "below", "equal_to": "equal"}
+"""What a comparison bounds in a range of values."""
 
 
 class Numeric(Record):
@@ -55,12 +51,12 @@ class Numeric(Record):
     @property
     def matching(self) -> ValueRange:
         """The numbers that match."""
-        known: dict[str, Any] = {_COMPARISONS[self.operator][2]: self.value}
+        known: dict[str, Any] = {_BOUNDS[self.operator]: self.value}
         return ValueRange(**known)
 
     def matches(self, found: JsonValue) -> bool | None:
         """Return whether a value matches; None when it is no number."""
-        compare = _COMPARISONS[self.operator][1]
+        compare = _FUNCTIONS[self.operator]
         return bool(compare(found, self.value)) if type(found) in NUMBERS else None
 
     def source(self, code: Code, found: str, mismatch: str) -> str:
@@ -68,14 +64,14 @@ class Numeric(Record):
 
         A boolean compares like 0 or 1. Where neither would pass, types are looked at on the way out only.
         """
-        compared = f"{found} {_COMPARISONS[self.operator][0]} {code.constant(self.value, 'value')}"
+        compared = f"{found} {_SIGNS[self.operator]} {code.constant(self.value, 'value')}"
         if code.is_hopeful and not (self.matches(0) or self.matches(1)):
             return f"{compared} or not {code.is_number(found)} and {mismatch}"
         return f"{compared} if {code.is_number(found)} else {mismatch}"
 
     def test(self, code: Code, found: str) -> str:
         """Return the condition as source that is false, and raises nothing, for another type."""
-        compared = f"{found} {_COMPARISONS[self.operator][0]} {code.constant(self.value, 'value')}"
+        compared = f"{found} {_SIGNS[self.operator]} {code.constant(self.value, 'value')}"
         if self.operator == "equal_to":  # anything can be asked that; rarely is there more to ask
             return f"{compared} and {code.is_number(found)}"
         return f"{code.is_number(found)} and {compared}"

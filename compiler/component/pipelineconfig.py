@@ -31,9 +31,8 @@ TRANSFORMS = 100
 ENDS = 1000
 """How many inputs or outputs it has at most."""
 
-
 LETTERS = 9
-"""Longest word: with it there are forty million names."""
+"""Longest word of an id that is generated: with it there are forty million."""
 
 
 class PipelineConfig(Record):
@@ -155,8 +154,8 @@ def differences(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
         # In order: a constant is handed on as it is written.
         yield from [path] if [*before] != [*after] else _within(before, after, path)
     elif isinstance(before, tuple | list):
-        is_longer = len(before) != len(after)
-        yield from [path] if is_longer else _within(dict(enumerate(before)), after, path)
+        has_changed = len(before) != len(after)
+        yield from [path] if has_changed else _within(dict(enumerate(before)), after, path)
     elif not _is_equal(before, after):
         yield path
 

@@ -237,8 +237,9 @@ class SlicedLine(Line):
 
     def _count(self, works: int) -> None:
         """Be counted as one that works, or as one that does not."""
-        more, self._counted = works - self._counted, works
+        more = works - self._counted
         if more:
+            self._counted = works
             self._slices.count(more)
             for line in self._slices.lines[self._place :]:
                 line._busy += more

@@ -79,9 +79,8 @@ class Ring:
         for kind, count in enumerate(counts, place):
             try:
                 self._counts[kind] += count
-            except (
-                OverflowError
-            ):  # more than 4 billion in a bucket: nothing that we know of is so fast
+            except OverflowError:
+                # More than 4 billion in a bucket: nothing that we know of is so fast.
                 self._counts = array("Q", self._counts)
                 self._counts[kind] += count
 
