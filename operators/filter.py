@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from headrace.compiler.component.buildcontext import Context, Step
 from headrace.compiler.component.families import PerMessage
 from headrace.compiler.component.fieldflow import FieldUse, Passing
 from headrace.compiler.delivery import Batch, JsonValue
-from headrace.compiler.lowering.code import GiveUp
+from headrace.compiler.lowering.code import Code, GiveUp
 from headrace.compiler.lowering.dottedpaths import MISSING
 from headrace.compiler.lowering.dottedpaths import DottedPath as Path
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.structures import RecordOf
 from headrace.compiler.text.diagnostics import Fault, shown
 from headrace.operators.conditions import Numeric, String
-
-if TYPE_CHECKING:
-    from headrace.compiler.lowering.code import Code
 
 
 class Filter(PerMessage, kind="filter", listed=5, elsewhere="condition match where"):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.compiler.component.buildcontext import Context, Step
 from headrace.compiler.component.families import PerMessage
 from headrace.compiler.component.fieldflow import Demand, FieldUse, Paths
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import BatchFailed
+from headrace.compiler.lowering.code import Code
 from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath, Missing, ScalarInTheWay
 from headrace.compiler.schema.fields import Choice
 from headrace.compiler.schema.records import option
@@ -19,9 +20,6 @@ from headrace.compiler.schema.variants import VariantOf
 from headrace.compiler.text.diagnostics import Codes, Fault
 from headrace.compiler.text.diagnostics import Path as Place
 from headrace.operators.mappings import Drop, Mapping, Writing, present
-
-if TYPE_CHECKING:
-    from headrace.compiler.lowering.code import Code
 
 CODES: Codes = {
     "scalar-in-the-way": "A path leads through a value that cannot be an object.",

@@ -18,6 +18,7 @@ from headrace.compiler.decimals import NUMBERS
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import Decoding
+from headrace.compiler.lowering.code import Code
 from headrace.compiler.lowering.dottedpaths import MISSING, Missing
 from headrace.compiler.lowering.dottedpaths import DottedPath as Path
 from headrace.compiler.schema.fields import Choice, MessageField
@@ -28,9 +29,6 @@ from headrace.compiler.text.diagnostics import Codes, Fault
 from headrace.compiler.text.diagnostics import Path as Place
 from headrace.operators.casts import CASTS, OTHER_NAMES, CastError
 from headrace.operators.literals import Literal, Operand, Part
-
-if TYPE_CHECKING:
-    from headrace.compiler.lowering.code import Code
 
 CODES: Codes = {
     "zero-divisor": "A division by a constant zero.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from headrace.compiler.buckets import WHOLE, Bucket
 from headrace.compiler.component.buildcontext import Context, Step
@@ -13,15 +13,13 @@ from headrace.compiler.component.fieldflow import FieldUse, Passing
 from headrace.compiler.component.states import no_state
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import BatchFailed
+from headrace.compiler.lowering.code import Code
 from headrace.compiler.lowering.dottedpaths import DottedPath
 from headrace.compiler.schema.fields import Choice, Name
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.structures import ListOf
 from headrace.compiler.text.diagnostics import Fault, repeated, shown
 from headrace.operators.statekey import MessageKey
-
-if TYPE_CHECKING:
-    from headrace.compiler.lowering.code import Code
 
 NOT_AN_OBJECT = "passed on a message that is not an object, unchanged"
 EMPTY: Mapping[str, JsonValue] = {}

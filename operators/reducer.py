@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from headrace.compiler.component.buildcontext import Context, PacedStep, Step
 from headrace.compiler.component.families import Origins, PerBatch
@@ -11,6 +11,7 @@ from headrace.compiler.component.fieldflow import Demand, FieldUse, Passing
 from headrace.compiler.delivery import Batch, JsonValue, is_large, parts
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.largejson import LargeList
+from headrace.compiler.lowering.code import Code
 from headrace.compiler.lowering.dottedpaths import MISSING
 from headrace.compiler.lowering.dottedpaths import DottedPath as At
 from headrace.compiler.schema.fields import Choice, MessageField, Name
@@ -19,9 +20,6 @@ from headrace.compiler.schema.structures import ListOf, RecordOf
 from headrace.compiler.text.diagnostics import Codes, Fault, Severity, repeated
 from headrace.operators.accumulation import Accumulation
 from headrace.operators.aggregations import FUNCTIONS, OTHER_NAMES, AggregateFunction, exact
-
-if TYPE_CHECKING:
-    from headrace.compiler.lowering.code import Code
 
 CODES: Codes = {
     "nothing-batches": "A reducer has nothing before it that makes batches.",

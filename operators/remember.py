@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from headrace.compiler.buckets import Bucket
 from headrace.compiler.component.buildcontext import Context, PacedStep, Step
@@ -14,7 +14,7 @@ from headrace.compiler.component.fieldflow import FieldUse
 from headrace.compiler.component.states import no_state
 from headrace.compiler.delivery import Batch, JsonValue, is_large, parts
 from headrace.compiler.largejson import LargeList
-from headrace.compiler.lowering.code import GiveUp, subscripts
+from headrace.compiler.lowering.code import Code, GiveUp, subscripts
 from headrace.compiler.lowering.dottedpaths import MISSING
 from headrace.compiler.lowering.dottedpaths import DottedPath as Path
 from headrace.compiler.schema.fields import MessageField, Name
@@ -24,9 +24,6 @@ from headrace.compiler.schema.variants import VariantOf
 from headrace.compiler.text.diagnostics import Fault, repeated
 from headrace.operators.conditions import Condition, all_hold, where_all_hold
 from headrace.operators.statekey import MessageKey
-
-if TYPE_CHECKING:
-    from headrace.compiler.lowering.code import Code
 
 Assigned = dict[str, JsonValue]
 Writes = dict[str, Assigned]

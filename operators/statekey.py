@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from headrace.compiler import jsontext
 from headrace.compiler.buckets import WHOLE
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import JsonValue
+from headrace.compiler.lowering.code import Code
 from headrace.compiler.lowering.dottedpaths import DottedPath, Missing
-
-if TYPE_CHECKING:
-    from headrace.compiler.lowering.code import Code
 
 
 def text_of(value: JsonValue | Missing) -> str | None:

@@ -9,7 +9,7 @@ and ``listed`` is the place in the reference. Nothing else anywhere lists kinds:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from headrace.compiler.component.buildcontext import Context, Operator, PacedStep, Reading, Step
 from headrace.compiler.component.checkcontext import CheckContext
@@ -19,13 +19,11 @@ from headrace.compiler.component.inputbuffers import Holder, InputBuffer
 from headrace.compiler.delivery import Batch, JsonValue, parts
 from headrace.compiler.edges import Sink, Source
 from headrace.compiler.largejson import LargeList
+from headrace.compiler.lowering.code import Code
 from headrace.compiler.schema.fields import Choice
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.variants import VariantOf
 from headrace.compiler.text.diagnostics import Fault
-
-if TYPE_CHECKING:
-    from headrace.compiler.lowering.code import Code
 
 Stage = Literal["input", "transform", "output"]
 """The families of the components that a pipeline is made of."""

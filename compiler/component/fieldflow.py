@@ -140,19 +140,14 @@ class Shape:
     closed_by: Who = ()
 
     @classmethod
-    def anything(cls) -> Shape:
-        """Return the shape of what nothing is known of."""
-        return _ANYTHING
-
-    @classmethod
     def of(cls, keys: Iterable[str], by: str) -> Self:
         """Return the shape of an object that has no other keys."""
-        return cls(dict.fromkeys(keys, _ANYTHING), closed_by=(by,))
+        return cls(dict.fromkeys(keys, ANYTHING), closed_by=(by,))
 
     def below(self, key: str) -> Shape | Who:
         """Return the shape below a key, or who saw to it that it is not there."""
         known = self.keys.get(key)
-        unknown = _ANYTHING if self.is_open else self.closed_by
+        unknown = ANYTHING if self.is_open else self.closed_by
         return unknown if known is None else known
 
     def missing(self, steps: Iterable[str]) -> Who | None:
@@ -168,14 +163,14 @@ class Shape:
     def with_key(self, key: str, below: Shape | Who) -> Shape:
         """Return the shape with something else below one key."""
         if key not in self.keys and len(self.keys) >= _MOST_KEYS:
-            return _ANYTHING
+            return ANYTHING
         return replace(self, keys={**self.keys, key: below})
 
     def written(self, steps: Sequence[str]) -> Shape:
         """Return the shape when something may be written there, objects on the way included."""
         key, *rest = steps
         if not rest:
-            return self.with_key(key, _ANYTHING)
+            return self.with_key(key, ANYTHING)
         below = self.below(key)
         # An object made for the purpose holds nothing else, and who took away the rest still did.
         made = below if isinstance(below, Shape) else Shape({}, closed_by=below)
@@ -205,7 +200,8 @@ class Shape:
                 yield from below.listed(f"{before}{key}.")
 
 
-_ANYTHING = Shape({}, is_open=True)
+ANYTHING = Shape({}, is_open=True)
+"""What nothing is known of."""
 
 
 def either(one: Shape | Who, other: Shape | Who) -> Shape | Who:
@@ -215,8 +211,8 @@ def either(one: Shape | Who, other: Shape | Who) -> Shape | Who:
             return one
         return other if isinstance(other, Shape) else (*dict.fromkeys((*one, *other)),)
     keys = dict.fromkeys((*one.keys, *other.keys))
-    if _ANYTHING in (one, other) or len(keys) > _MOST_KEYS:
-        return _ANYTHING
+    if ANYTHING in (one, other) or len(keys) > _MOST_KEYS:
+        return ANYTHING
     return Shape(
         {key: either(one.below(key), other.below(key)) for key in keys},
         is_open=one.is_open or other.is_open,
@@ -274,7 +270,7 @@ class Passing:
     ``nulls``: fields that somebody in this chain writes as null for want of anything better, and who.
     """
 
-    fields: Shape = _ANYTHING
+    fields: Shape = ANYTHING
     largest: int | None = None
     cut_by: str | None = None
     values: Mapping[str, tuple[tuple[str, ValueRange], ...]] = field(default_factory=dict)
@@ -291,7 +287,7 @@ class Passing:
     def after(self, use: FieldUse) -> Passing:
         """Return what is known after a component that uses fields like this."""
         if not use.is_known:
-            return replace(self, fields=Shape.anything(), values={}, nulls={})
+            return replace(self, fields=ANYTHING, values={}, nulls={})
         for path in sorted(use.drops_without):
             if self.missing(path) is not None:
                 return self.stop(f"{self.by} hands on nothing without '{path}'")

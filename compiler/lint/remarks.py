@@ -14,7 +14,7 @@ from typing import Any
 from headrace.compiler.component.drafts import Draft, DraftComponent
 from headrace.compiler.component.envelopes import SHARED_METADATA
 from headrace.compiler.component.families import Input, Transform
-from headrace.compiler.component.fieldflow import FieldUse, Passing, Shape, merged
+from headrace.compiler.component.fieldflow import ANYTHING, FieldUse, Passing, Shape, merged
 from headrace.compiler.component.inputbuffers import Holder
 from headrace.compiler.schema.fields import ScriptText, SecretText, Strict, Text
 from headrace.compiler.schema.records import dumped
@@ -160,7 +160,7 @@ def _arriving(part: DraftComponent, ends: Mapping[str, Passing]) -> Passing:
         )
     else:
         known = part.built.hands_on()
-        fields = Shape.anything() if known is None else Shape.of(known, who)
+        fields = ANYTHING if known is None else Shape.of(known, who)
         passing = Passing(fields, None if part.built.is_batching() else 1)
     passing = passing.seen_by(who)
     if part.built.envelope is not None:

@@ -101,8 +101,7 @@ class Code:
         self._near: defaultdict[str, list[str | tuple[str, ...]]] = defaultdict(list)
         self._facts: set[str] = set()
         self._unwritten: dict[str, str] = {}
-        self._is_owned = False
-        self._is_object = False
+        self._is_owned = self._is_object = False
         self.may_have_dropped = False
         """Whether fewer messages get here than the batch has."""
 

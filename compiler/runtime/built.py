@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+
+from reactivex import Observable
 
 from headrace.compiler.component.buildcontext import Release
+from headrace.compiler.component.states import PipelineState
+from headrace.compiler.delivery import Delivery
 from headrace.compiler.jsontext import Decoding
 from headrace.compiler.lowering.chainends import Counters
 from headrace.compiler.lowering.lines import SliceShare
@@ -15,12 +18,6 @@ from headrace.compiler.runtime.outputs import Writer
 from headrace.compiler.runtime.pump import Pump
 from headrace.compiler.runtime.wayin import WayIn
 from headrace.compiler.schema.redaction import Hidden
-
-if TYPE_CHECKING:
-    from reactivex import Observable
-
-    from headrace.compiler.component.states import PipelineState
-    from headrace.compiler.delivery import Delivery
 
 
 @dataclass(frozen=True, slots=True)

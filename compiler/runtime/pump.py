@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reactivex import Observable
 from reactivex.abc import DisposableBase, ObserverBase, SchedulerBase
@@ -42,6 +42,9 @@ from headrace.compiler.jsontext import UNSEEN, Decoding, NotJson
 from headrace.compiler.largejson import DecodedBatch, LargeList
 from headrace.compiler.lowering.chainends import Counters
 from headrace.compiler.runtime.backoff import Backoff
+
+if TYPE_CHECKING:
+    from headrace.compiler.runtime.componentcontext import ComponentContext
 
 MESSAGES_UNDER_WAY = 256
 """What may be on its way of payloads that are coalesced to small batches: what confirms them takes about
@@ -181,22 +184,6 @@ class Unpacking:
         return enclosed
 
 
-class InputContext(Protocol):
-    """Where an input stands: what it says is said under its name."""
-
-    clock: Clock
-
-    @property
-    def is_taken_over(self) -> bool:
-        """Whether another pipeline goes on with what this input claimed."""
-
-    def report(self, cause: BaseException) -> None:
-        """Count what was raised."""
-
-    def note(self, text: str) -> None:
-        """Log what is no failure."""
-
-
 class Pump:
     """Reads one source for as long as it lives."""
 
@@ -204,7 +191,7 @@ class Pump:
         self,
         source: Source,
         unpacking: Unpacking,
-        place: InputContext,
+        place: ComponentContext,
         turns: Turns,
         broke: Callable[[Exception], None],
         *,
@@ -231,8 +218,7 @@ class Pump:
         self._backoff = Backoff()
         self._is_connected = self._is_down = False
         self._since = 0.0
-        self._stopping = self._drains = False
-        self._interruptible = False
+        self._stopping = self._drains = self._interruptible = False
         self._unsent = 0
         self._task: asyncio.Task[None] | None = None
         self._turn = Turn(turns)

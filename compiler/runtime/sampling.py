@@ -11,9 +11,9 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import msgspec
+from reactivex.abc import DisposableBase
 
 from headrace.compiler.component.families import Input
 from headrace.compiler.component.pipelineconfig import PipelineConfig, generated_id
@@ -31,9 +31,6 @@ from headrace.compiler.runtime.monitoring.pipelinerecord import Signatures
 from headrace.compiler.runtime.pump import Pump
 from headrace.compiler.schema.redaction import Hidden
 from headrace.compiler.text.diagnostics import Fault
-
-if TYPE_CHECKING:
-    from reactivex.abc import DisposableBase
 
 AT_ONCE = 8
 """How many are under way, those that are being closed included."""

@@ -297,9 +297,12 @@ def read(
 
 
 def _is_same(one: _Read, other: _Read) -> bool:
-    if one.document is None or other.document is None:
-        return False
-    return one.document.value == other.document.value and one.told == other.told
+    return (
+        one.document is not None
+        and other.document is not None
+        and one.document.value == other.document.value
+        and one.told == other.told
+    )
 
 
 def read_file(

@@ -14,7 +14,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+from reactivex import Observable
+from reactivex.abc import DisposableBase, ObserverBase, SchedulerBase
+from reactivex.disposable import Disposable
 
 from headrace.compiler.buckets import Bounds, Bucket, Buckets, Values
 from headrace.compiler.clock import Clock, run_virtual
@@ -39,10 +43,6 @@ from headrace.compiler.runtime.dryrun.threads import MOST_SECONDS, Interrupted, 
 from headrace.compiler.schema.redaction import Hidden
 from headrace.compiler.schema.secrets import Secrets
 from headrace.compiler.text.diagnostics import Fault
-
-if TYPE_CHECKING:
-    from reactivex import Observable
-    from reactivex.abc import DisposableBase, ObserverBase, SchedulerBase
 
 NAME = "dry-run"
 """What the pipeline is called."""
@@ -284,8 +284,6 @@ class ChainDryRun:
 
 def _entrance(stage: ProbedStage) -> Observable[Delivery]:
     """Return what the operator of a stage subscribes to."""
-    from reactivex import Observable
-    from reactivex.disposable import Disposable
 
     def subscribe(
         observer: ObserverBase[Delivery], scheduler: SchedulerBase | None = None

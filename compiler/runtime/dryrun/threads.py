@@ -134,9 +134,8 @@ class LimitedThreads:
         try:
             return await asyncio.shield(run.outcome)
         finally:
-            if (
-                not run.outcome.done()
-            ):  # the request is gone, and how its work ends is nobody's business
+            # Else the request is gone, and how its work ends is nobody's business.
+            if not run.outcome.done():
                 run.limit.expire()
                 run.outcome.cancel()
 
@@ -165,12 +164,11 @@ class _Run:
         clock: Clock,
         released: Callable[[], None],
     ) -> None:
-        loop = asyncio.get_running_loop()
         self.limit = limit
-        self.outcome: asyncio.Future[Any] = loop.create_future()
+        self._loop = asyncio.get_running_loop()
+        self.outcome: asyncio.Future[Any] = self._loop.create_future()
         self._work = work
         self._released = released
-        self._loop = loop
         self._timers = [
             clock.call_later(limit.seconds, limit.expire),
             clock.call_later(limit.seconds + LAST_SECONDS, limit.interrupt),

@@ -60,8 +60,7 @@ class Watch:
         self._pipeline = pipeline
         self._feed = feed
         self.counters = counters
-        self.is_due = False
-        self.sees_output = False
+        self.is_due = self.sees_output = False
         self.lasts: Callable[[], bool] = bool  # which is False
         """Whether a pass goes on after it has returned, because a transform waits for somebody."""
         self._is_passing = False

@@ -105,7 +105,11 @@ class Reverting:
             await self._end(old)
         finally:
             self.has_ended.set()
-        await self._start(made)
+        # The new pipelines run, each as soon as it is open.
+        refused = await self._each(made.values(), self._open)
+        if said := [diagnostic for some in refused for diagnostic in some]:
+            turned_down = [f"'{id}'" for id, some in zip(made, refused, strict=True) if some]
+            raise RevertedInPart(said, f"reverted, but these failed: {', '.join(turned_down)}")
         return replace(plan, lost=sum(each.lost for each in old.values()))
 
     async def _compared(self) -> Comparison:
@@ -212,13 +216,6 @@ class Reverting:
     def _join(self, id: str) -> None:
         for inbox in self._inboxes.pop(id, ()):
             self._graph.join(inbox)
-
-    async def _start(self, made: Mapping[str, Pipeline]) -> None:
-        """Open the new pipelines and run them, each as soon as it is open."""
-        refused = await self._each(made.values(), self._open)
-        if said := [diagnostic for some in refused for diagnostic in some]:
-            turned_down = [f"'{id}'" for id, some in zip(made, refused, strict=True) if some]
-            raise RevertedInPart(said, f"reverted, but these failed: {', '.join(turned_down)}")
 
     async def _each(
         self, pipelines: Iterable[Pipeline], act: Callable[[Pipeline], Coroutine[Any, Any, _T]]

@@ -3,7 +3,7 @@
 import pytest
 
 from headrace.compiler.component.envelopes import Envelope, Merge, Wrap
-from headrace.compiler.component.fieldflow import Shape
+from headrace.compiler.component.fieldflow import ANYTHING, Shape
 from headrace.compiler.schema.variants import VariantOf
 from tests.doubles import refusals
 
@@ -51,13 +51,13 @@ def test_one_name_for_both_is_refused(document, name):
 
 
 def test_merge_adds_the_metadata_and_replaces_what_is_there():
-    there = Shape({"_meta": Shape.of(["x"], "inputs[0]"), "a": Shape.anything()})
+    there = Shape({"_meta": Shape.of(["x"], "inputs[0]"), "a": ANYTHING})
 
     assert enclosed(Merge(), there) == (
         ["_meta", "_meta.input", "_meta.pipeline", "a"],
         False,
     )
-    assert enclosed(Merge(meta="m"), Shape.anything()) == (["m", "m.input", "m.pipeline"], True)
+    assert enclosed(Merge(meta="m"), ANYTHING) == (["m", "m.input", "m.pipeline"], True)
 
 
 def test_merge_behind_another_pipeline_keeps_what_is_there():
