@@ -146,9 +146,7 @@ class Shape:
 
     def below(self, key: str) -> Shape | Who:
         """Return the shape below a key, or who saw to it that it is not there."""
-        known = self.keys.get(key)
-        unknown = ANYTHING if self.is_open else self.closed_by
-        return unknown if known is None else known
+        return self.keys.get(key, ANYTHING if self.is_open else self.closed_by)
 
     def missing(self, steps: Iterable[str]) -> Who | None:
         """Return who saw to it that these keys lead nowhere; None if they may lead somewhere."""

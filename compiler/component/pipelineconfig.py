@@ -1,4 +1,4 @@
-"""The config of a pipeline: its options, what they say together, and where two of them differ.
+"""The config of a pipeline: its options, what they say together, its id, and where two of them differ.
 
 Values count as they are once defaults are filled in, so writing a default out is no difference. What is
 equal in Python and not in JSON (`1`, `1.0`, `true`) differs: messages may carry it.
@@ -6,7 +6,6 @@ equal in Python and not in JSON (`1`, `1.0`, `true`) differs: messages may carry
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, ClassVar, Self, cast
 
@@ -171,33 +170,3 @@ def _is_equal(before: Any, after: Any) -> bool:
     if isinstance(before, float):
         return repr(before) == repr(after)  # -0.0 is written as such
     return bool(before == after)
-
-
-Configs = Mapping[str, PipelineConfig]
-"""Pipelines by the ids under which they run."""
-
-
-def keeping_digits(pipelines: Configs) -> set[str]:
-    """Return the pipelines that have to decode numbers as they are written.
-
-    That is those with an output that wants it, those that hand on to one of them, and those that
-    remember in a bucket what one of them recalls.
-    """
-    keeping = {
-        id
-        for id, config in pipelines.items()
-        if any(output.keeps_digits() for output in config.outputs)
-    }
-    remembering = defaultdict[str, list[str]](list)  # who remembers, by bucket
-    for id, config in pipelines.items() if keeping else ():
-        if config.state is not None and any(each.remembers for each in config.transforms):
-            remembering[config.state.bucket].append(id)
-    found = [*keeping]
-    for config in map(pipelines.__getitem__, found):
-        # Where its messages come from, and the values that it puts into them.
-        feeding = {upstream for upstream in config.upstreams if upstream in pipelines}
-        if config.state is not None and any(each.recalls for each in config.transforms):
-            feeding |= {*remembering[config.state.bucket]}
-        found += feeding - keeping
-        keeping |= feeding
-    return keeping

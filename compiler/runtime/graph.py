@@ -19,7 +19,7 @@ from collections.abc import (
 from contextlib import asynccontextmanager, contextmanager, suppress
 from graphlib import CycleError, TopologicalSorter
 
-from headrace.compiler.component.pipelineconfig import Configs, PipelineConfig, keeping_digits
+from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.lint.rules import circle, missing_upstream
@@ -27,6 +27,9 @@ from headrace.compiler.lowering.chainends import Outlet
 from headrace.compiler.runtime.inbox import Inbox
 from headrace.compiler.runtime.pipeline import Pipeline
 from headrace.compiler.text.diagnostics import Diagnostic
+
+Configs = Mapping[str, PipelineConfig]
+"""Pipelines by the ids under which they run."""
 
 InboxKind = Callable[[str, Callable[[Inbox], None]], Inbox]
 """Makes an inbox of an upstream; is given what detaches it."""
@@ -86,6 +89,32 @@ class Graph:
     def _detach(self, inbox: Inbox) -> None:
         inbox.subscription.dispose()
         self.forget(inbox.upstream)
+
+
+def keeping_digits(pipelines: Configs) -> set[str]:
+    """Return the pipelines that have to decode numbers as they are written.
+
+    That is those with an output that wants it, those that hand on to one of them, and those that
+    remember in a bucket what one of them recalls.
+    """
+    keeping = {
+        id
+        for id, config in pipelines.items()
+        if any(output.keeps_digits() for output in config.outputs)
+    }
+    remembering = defaultdict[str, list[str]](list)  # who remembers, by bucket
+    for id, config in pipelines.items() if keeping else ():
+        if config.state is not None and any(each.remembers for each in config.transforms):
+            remembering[config.state.bucket].append(id)
+    found = [*keeping]
+    for config in map(pipelines.__getitem__, found):
+        # Where its messages come from, and the values that it puts into them.
+        feeding = {upstream for upstream in config.upstreams if upstream in pipelines}
+        if config.state is not None and any(each.recalls for each in config.transforms):
+            feeding |= {*remembering[config.state.bucket]}
+        found += feeding - keeping
+        keeping |= feeding
+    return keeping
 
 
 def naming(connection: str, configs: Configs) -> list[str]:

@@ -148,8 +148,8 @@ class Unpacking:
 
     def _enclosed(self, arrivals: Sequence[Arrival]) -> Iterator[tuple[Batch, Sequence[Any]]]:
         for batch, origin in arrivals:
-            is_sliced = is_large(batch)  # those have theirs put on in slices
-            yield batch if is_sliced else self._put_on(batch, origin), (origin,)
+            # A large one has its envelope put on in slices.
+            yield batch if is_large(batch) else self._put_on(batch, origin), (origin,)
 
     def _messages(self, arrivals: Sequence[Arrival]) -> Batch:
         """Return the messages of some payloads; one that is not JSON is skipped with a warning."""

@@ -67,7 +67,8 @@ class VariantOf(Strict):
 
     def read(self, value: Any) -> Any:
         """Read the variant that the tag names."""
-        return variant_of(super().read(value), self.union.variants)
+        tagged = super().read(value)
+        return variant_named(tagged, self.union.variants).load(untagged(tagged))
 
 
 class Tagged(Record):
@@ -96,15 +97,6 @@ class Tagged(Record):
     def dump(self, *, masked: bool = True) -> dict[str, Any]:
         """Return the object with its tag first."""
         return {"type": self.tag, **super().dump(masked=masked)}
-
-
-def variant_of(value: Any, variants: Mapping[str, type[Record]]) -> Any:
-    """Read ``value`` as the record its `type` names.
-
-    Raises:
-        ValidationError: the tag is missing or unknown, or the record refuses the rest.
-    """
-    return variant_named(value, variants).load(untagged(value))
 
 
 def untagged(value: Mapping[str, Any]) -> dict[str, Any]:
