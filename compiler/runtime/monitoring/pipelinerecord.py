@@ -109,7 +109,7 @@ class Signature(msgspec.Struct, frozen=True):
     count: int = 1
 
     def joined(self, other: Signature) -> Signature:
-        """Return it with what was counted of the same failure later or elsewhere."""
+        """Return it with what was counted of the same failure elsewhere."""
         return Signature(
             *self.place,
             min(self.first_seen, other.first_seen),
@@ -139,13 +139,13 @@ class Signatures:
         """Count one failure, seen now."""
         if not self._seconds:
             return
-        now = self._clock.millis()
+        now, place = self._clock.millis(), (stage, component, message)
         self._expire(now)
-        seen = Signature(stage, component, message, now, now)
-        if (known := self._known.pop(seen.place, None)) is not None:
-            seen = known.joined(seen)
+        known = self._known.pop(place, None)
+        first, before = (now, 0) if known is None else (known.first_seen, known.count)
         self._make_room(MOST_SIGNATURES - 1)
-        self._known[seen.place] = seen  # last in order: what is first was seen longest ago
+        # Last in order: what is first was seen longest ago.
+        self._known[place] = Signature(*place, first, now, before + 1)
 
     def absorb(self, other: Signatures) -> None:
         """Take on all that another table has counted."""
