@@ -232,7 +232,7 @@ class Transport(AbstractAsyncContextManager["Transport"]):
 class Said:
     """The body of an answer that has been read, as the library asks for it."""
 
-    body: bytes
+    body: bytes = field(repr=False)
 
     async def read(self) -> bytes:
         """Return it."""
@@ -292,11 +292,12 @@ class NotOfAStore(Exception):
     """No store answers like this."""
 
 
-@dataclass(eq=False)
 class Redirected(Exception):
-    """An answer that points elsewhere."""
+    """An answer that points elsewhere: where, is no part of its text, for it may hold a credential."""
 
-    target: str
+    def __init__(self, target: str) -> None:
+        super().__init__()
+        self.target = target
 
     def words(self, redact: Callable[[str], str]) -> str:
         """Return what the store does: ``answers with a redirect to '...'``."""

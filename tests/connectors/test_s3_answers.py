@@ -11,7 +11,7 @@ from aiohttp import web
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import Unreachable
-from headrace.connectors.s3.connection import PIECE_BYTES, Limits, flowing
+from headrace.connectors.s3.connection import PIECE_BYTES, Limits, Redirected, flowing
 from headrace.connectors.s3.objectpart import Declined, Taken
 from tests.peer import peer, replies
 from tests.s3_answering import LISTED, MIB, NOT_THERE, fault, part, reached, told
@@ -216,3 +216,9 @@ async def test_a_connection_that_is_cut_in_an_upload_is_tried_again(object_store
         await store.send(part(body, "p/cut"))
 
     assert (object_store.objects / "p" / "cut").read_bytes() == body
+
+
+def test_where_a_redirect_leads_is_no_part_of_what_the_error_shows():
+    error = Redirected("https://user:hidden@elsewhere")
+
+    assert "hidden" not in f"{error} {error!r}"
