@@ -10,7 +10,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from headrace.compiler.component.buildcontext import Context
@@ -72,12 +72,12 @@ class Limits:
 LIMITS = Limits()
 
 
-@dataclass
+@dataclass(eq=False)
 class Cluster:
     """The brokers of a connection, as one component reaches them."""
 
-    addresses: Collection[Broker]
-    """Where to begin."""
+    addresses: Collection[Broker] = field(repr=False)
+    """Where to begin; what they come from may be a secret."""
     access: Callable[[], dict[str, Any]]
     """Returns how the driver gets in, the credential and all."""
     ctx: Context

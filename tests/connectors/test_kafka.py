@@ -178,6 +178,7 @@ def test_a_credential_shows_nowhere():
 
     assert cluster.options()["sasl_plain_password"] == "s3cret!"
     assert "s3cret!" not in repr(vars(cluster))
+    assert "('a', 1)" not in repr(cluster)
 
 
 @pytest.mark.parametrize("topic", ["a", ".a", "...", "plant.readings_1-b", "a" * 249])
