@@ -58,6 +58,7 @@ class Offsets:
     def __init__(self) -> None:
         self._lines: dict[int, PartitionOffsets] = {}
         self._settled = asyncio.Event()
+        self._settled.set()  # while nobody waits, no batch has to look at all partitions
 
     def assign(self, positions: Mapping[int, int]) -> None:
         """Begin partitions where they are read from; one that began earlier goes on."""
