@@ -35,12 +35,15 @@ def brokers(text: str, template: str) -> list[Broker]:
         BuildRefused: one is no address. It is shown as the ``template`` of the list spells it, for
             what that resolves to may be a secret.
     """
-    found, entries = [_broker(entry.strip()) for entry in text.split(",")], template.split(",")
+    found = [_broker(entry.strip()) for entry in text.split(",")]
     if None in found:
-        bad, which = template, f"part {found.index(None) + 1} of '{template}'"
-        if len(found) == len(entries):
-            bad = entries[found.index(None)].strip()
+        index, entries = found.index(None), template.split(",")
+        if len(entries) == len(found):
+            bad = entries[index].strip()
             which = f"'{bad}' in 'brokers'"
+        else:
+            bad = template
+            which = f"part {index + 1} of '{template}'"
         message = f"{which} is no address of a broker"
         expected = "host:port, several of them parted by commas"
         raise BuildRefused(Fault("not-an-address", message, bad, expected, path=("connection",)))

@@ -115,10 +115,10 @@ class Partition:
         except MessageSizeTooLargeError as cause:
             # The topic may take less at once than we send: only a record alone is really too large.
             if half := len(some.records) // 2:
-                halves = RecordBatch(self._producer), RecordBatch(self._producer)
-                for place, parts in enumerate(zip(some.records, some.of, strict=True)):
-                    halves[place >= half].append(*parts)
-                self._waiting.extendleft(reversed(halves))
+                first, second = RecordBatch(self._producer), RecordBatch(self._producer)
+                for place, (record, pending) in enumerate(zip(some.records, some.of, strict=True)):
+                    (first if place < half else second).append(record, pending)
+                self._waiting.extendleft((second, first))
             else:
                 some.settle(cause)
         except Exception as cause:
