@@ -72,13 +72,21 @@ class Folder:
         for step in self.steps:
             outer = descriptor
             try:
-                if is_made:
-                    with suppress(FileExistsError):
-                        os.mkdir(step, dir_fd=outer)
-                descriptor = os.open(step, _DIRECTORY, dir_fd=outer)
+                descriptor = _entered(step, outer, is_made=is_made)
             finally:
                 os.close(outer)
         return descriptor
+
+
+def _entered(step: str, outer: int, *, is_made: bool) -> int:
+    try:
+        return os.open(step, _DIRECTORY, dir_fd=outer)
+    except FileNotFoundError:
+        if not is_made:
+            raise
+        with suppress(FileExistsError):  # another output was faster
+            os.mkdir(step, dir_fd=outer)
+        return os.open(step, _DIRECTORY, dir_fd=outer)
 
 
 def is_inside(path: str, folder: str) -> bool:
