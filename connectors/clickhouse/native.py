@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from functools import partial
 from struct import error, pack
@@ -84,9 +84,20 @@ def _decimals(values: list[Decimal]) -> bytes:
         )
 
 
-def _moments(unit: timedelta) -> Packer:
-    """Return what packs the units since 1970; what is finer is cut off, as the column has it."""
-    return lambda values: pack(f"<{len(values)}q", *[(value - _EPOCH) // unit for value in values])
+def _moments(per_second: int) -> Packer:
+    """Return what packs moments as units since 1970; what is finer is cut off, as the column has it."""
+    cut = 10**6 // per_second
+
+    def packed(values: list[datetime]) -> bytes:
+        # Not divided by a timedelta, which takes an eighth longer.
+        passed = [value - _EPOCH for value in values]
+        ticks = [
+            (each.days * 86400 + each.seconds) * per_second + each.microseconds // cut
+            for each in passed
+        ]
+        return pack(f"<{len(ticks)}q", *ticks)
+
+    return packed
 
 
 def _days(values: list[date]) -> bytes:
@@ -108,11 +119,7 @@ PACKERS: Mapping[str, tuple[str, Packer, Any]] = MappingProxyType(
         "float": ("Float64", _numbers("d"), 0.0),
         "decimal": (f"Decimal(38, {SCALE})", _decimals, Decimal(0)),
         "boolean": ("Bool", bytes, False),
-        "timestamp": (
-            f"DateTime64({MILLISECONDS}, 'UTC')",
-            _moments(timedelta(milliseconds=1)),
-            _EPOCH,
-        ),
+        "timestamp": (f"DateTime64({MILLISECONDS}, 'UTC')", _moments(1_000), _EPOCH),
         "date": ("Date32", _days, date(1970, 1, 1)),
         "uuid": ("UUID", _uuids, "0" * 32),
         "json": ("String", _texts, b""),
@@ -121,7 +128,7 @@ PACKERS: Mapping[str, tuple[str, Packer, Any]] = MappingProxyType(
 """For the word in a config: the type of a column in ClickHouse, what packs its values, and what stands
 in the place of a NULL."""
 
-_FINER = (f"DateTime64({MICROSECONDS}, 'UTC')", _moments(timedelta(microseconds=1)), _EPOCH)
+_FINER = (f"DateTime64({MICROSECONDS}, 'UTC')", _moments(1_000_000), _EPOCH)
 
 
 def native_type(column: StoredColumn) -> str:
