@@ -125,9 +125,9 @@ class HttpClient:
 
     async def _request(self, body: bytes) -> ClientResponse:
         """Return the last reply, redirects followed where they are safe."""
-        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
-
         if self._session is None:  # not before: it belongs to the running loop
+            from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
+
             timeout = ClientTimeout(total=self._seconds)
             self._session = ClientSession(cookie_jar=DummyCookieJar(), timeout=timeout)
         url = self._url
