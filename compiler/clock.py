@@ -121,10 +121,14 @@ class Clock:
         # Imported when the first pipeline is built: Rx takes a tenth of a second.
         from reactivex.scheduler.eventloop import AsyncIOScheduler
 
+        clock = self
+
         class ClockScheduler(AsyncIOScheduler):
             """Rx's scheduler asks the system for the time; this one asks the clock."""
 
-            now = property(lambda _: self.now())
+            @property
+            def now(self) -> datetime:
+                return clock.now()
 
         return ClockScheduler(self._loop)
 

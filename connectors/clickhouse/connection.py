@@ -169,9 +169,8 @@ class ClickHouseServer:
             BuildRefused: TLS as configured cannot work, or somebody else answers.
             Unreachable: it does not answer; `ConnectionLost` if it may have run the statement all the same.
         """
-        if (
-            self._session is None
-        ):  # of the running loop; one connection carries one insert after the other
+        if self._session is None:
+            # Of the running loop. One connection carries one insert after the other.
             self._session = ClientSession(
                 connector=TCPConnector(
                     limit=1, keepalive_timeout=self.limits.idle_seconds, ssl=self._tls or True
@@ -275,8 +274,9 @@ class ErrorAnswer(Exception):
     @property
     def title(self) -> str:
         """Code and name, or the HTTP status: never anything of a query or of its rows."""
-        coded = f"Code {self.code} {self.name}".rstrip()
-        return f"HTTP status {self.status}" if self.code is None else coded
+        if self.code is None:
+            return f"HTTP status {self.status}"
+        return f"Code {self.code} {self.name}".rstrip()
 
     @property
     def words(self) -> str:

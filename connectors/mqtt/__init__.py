@@ -66,8 +66,13 @@ class MqttTopicName(Name):
         """Take a name that can be published to."""
         topic: str = super().read(value)
         if why := self.objection(topic):
-            message, expected, hint = f"{shown(topic)} {why}", self.expects, self.instead(topic)
-            raise refused("not-a-subject", message, found=topic, expected=expected, hint=hint)
+            raise refused(
+                "not-a-subject",
+                f"{shown(topic)} {why}",
+                found=topic,
+                expected=self.expects,
+                hint=self.instead(topic),
+            )
         return topic
 
     def objection(self, topic: str) -> str | None:
