@@ -215,8 +215,12 @@ class DeduplicationTokens:
 
     async def next(self, block: bytes, clock: Clock) -> str:
         """Return the token of a block that has not been sent yet. Others have their turns meanwhile."""
-        digest, turn = blake2b(digest_size=16), WritingTurn(clock)
-        for start in range(0, len(block), HASHED_BYTES):
-            digest.update(memoryview(block)[start : start + HASHED_BYTES])
-            await turn.end()
+        digest = blake2b(digest_size=16)
+        if len(block) <= HASHED_BYTES:
+            digest.update(block)
+        else:
+            turn = WritingTurn(clock)
+            for start in range(0, len(block), HASHED_BYTES):
+                digest.update(memoryview(block)[start : start + HASHED_BYTES])
+                await turn.end()
         return f"{digest.hexdigest()}-{self._run}-{next(self._numbers)}"

@@ -176,13 +176,19 @@ class MqttSink(AwaitingSink):
             client = self._client or await self._connect()
         except BuildRefused as cause:  # it has let us in before, and may again
             raise Unreachable(str(cause)) from None
-        count, turn = len(payloads), WritingTurn(self._ctx.clock)
-        for some in parts(payloads, count if count <= self._limits.at_once else SLICE_MESSAGES):
-            await client.drained()
-            if client.is_lost:
-                raise self._access.outage.of(CLOSED)
-            client.publish(some)
+        if len(payloads) <= self._limits.at_once:
+            await self._publish(client, payloads)
+            return
+        turn = WritingTurn(self._ctx.clock)
+        for some in parts(payloads, SLICE_MESSAGES):
+            await self._publish(client, some)
             await turn.end()
+
+    async def _publish(self, client: Publisher, payloads: list[bytes]) -> None:
+        await client.drained()
+        if client.is_lost:
+            raise self._access.outage.of(CLOSED)
+        client.publish(payloads)
 
     async def _deliver(self, payloads: list[bytes]) -> None:
         left: list[bytes] = []
