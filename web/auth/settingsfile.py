@@ -284,13 +284,12 @@ def _accounts(value: Any) -> Iterator[tuple[Path, Account]]:
     """Yield the accounts that can be read, whatever else is wrong with the file."""
     keys = {each.tag: each.accounts_key for each in AuthSettings.__subclasses__()}
     match value:
-        case {"auth": {"type": str(kind), **options}}:
-            key = keys.get(kind)
+        case {"auth": {"type": str(kind), **options}} if key := keys.get(kind):
             named = options.get(key)
             for name, inner in named.items() if isinstance(named, dict) else ():
                 account, _, _ = loaded(Account, inner)
                 if account is not None:
-                    yield ("auth", str(key), name), account
+                    yield ("auth", key, name), account
 
 
 def _wrong_secret(account: Account, secrets: Secrets, unresolved: Severity) -> Iterator[Fault]:
