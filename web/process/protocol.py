@@ -28,13 +28,12 @@ SMALL = 4096
 """Bytes that are not counted when they are a request as a whole: 16 MiB of as many as may be here."""
 MOST_BYTES = 64 * 1024 * 1024
 """Bytes of a request with everything: several times those of a body, for its chunks."""
-
-
-MOST_SECONDS = 30
+LINGER_SECONDS = 30
+"""How long a client that still sends is waited for at most, once it is answered (`Lingering`)."""
 SILENT_SECONDS = 5
-"""After which one who sends nothing more is waited for no longer."""
+"""After which one of those who sends nothing more is waited for no longer."""
 MOST_DROPPED = 64 * 1024 * 1024
-"""Bytes: several times those of the largest body that is taken."""
+"""Bytes that such a client may send: several times those of the largest body that is taken."""
 _SIZED = "send the body with a Content-Length"
 _TAKEN = "send the body as it is, with 'Transfer-Encoding: chunked' alone or with a Content-Length"
 
@@ -122,7 +121,7 @@ class Lingering(asyncio.Transport):
         """Close when nothing has come until then since so much was ``seen``, or when the time is up."""
 
         def look() -> None:
-            if self._dropped == seen or seconds >= MOST_SECONDS:
+            if self._dropped == seen or seconds >= LINGER_SECONDS:
                 self.close()
             else:
                 self._look_later(self._dropped, seconds + SILENT_SECONDS)
