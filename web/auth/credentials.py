@@ -99,7 +99,7 @@ class Verified:
 
 
 class KeyedDigest:
-    """Digests with a key that nobody else has, all of one length: nothing tells two texts apart by them."""
+    """Digests with a key that nobody else has, all of one length: to compare two tells of no text."""
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)

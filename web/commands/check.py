@@ -125,7 +125,8 @@ def selected(
             continue
         found = [file for file in _within(path) if os.path.realpath(file) not in others]
         configs |= dict.fromkeys(found)
-        empty |= {} if found else {path: None}
+        if not found:
+            empty[path] = None
     return configs.keys(), empty.keys()
 
 

@@ -237,9 +237,13 @@ def _write(name: str, save: Save, files: Files, catalogue: Catalogue) -> None:
         raise FilesExist([cause.file]) from cause
     config, many = save.config, len(save.snapshot.pipelines)
     log.info("saved %d pipeline%s to '%s'", many, "" if many == 1 else "s", config)
-    if save.format not in (None, read := format_of(config)):
+    read_as = format_of(config)
+    if save.format not in (None, read_as):
         log.warning(
-            "'%s' is written as %s, and read as %s because of its name", config, save.format, read
+            "'%s' is written as %s, and read as %s because of its name",
+            config,
+            save.format,
+            read_as,
         )
     for objection in save.snapshot.dangling():
         log.warning("'%s' cannot be started from as it is saved: %s", config, objection)
