@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
@@ -96,14 +97,12 @@ class Window:
             await self._freed.wait()
 
 
+@dataclass(slots=True, eq=False)
 class SharedDebt:
     """One debt owed by several: settled when all of them have closed their part."""
 
-    __slots__ = ("debt", "parts")
-
-    def __init__(self, debt: Debt, parts: int) -> None:
-        self.debt = debt
-        self.parts = parts
+    debt: Debt
+    parts: int
 
     def close(self) -> None:
         """Close one part."""
@@ -116,13 +115,11 @@ class SharedDebt:
         return self.debt.windows()
 
 
+@dataclass(slots=True, eq=False)
 class Several:
     """Several debts settled as one, in order: what a buffer releases owes everybody it held for."""
 
-    __slots__ = ("debts",)
-
-    def __init__(self, debts: Sequence[Debt]) -> None:
-        self.debts = debts
+    debts: Sequence[Debt]
 
     def close(self) -> None:
         """Close every one of them."""
@@ -135,13 +132,11 @@ class Several:
             yield from debt.windows()
 
 
+@dataclass(slots=True, eq=False)
 class Acknowledgement:
     """Owed to somebody who is told: custody of one arrival, of which the broker is."""
 
-    __slots__ = ("close",)
-
-    def __init__(self, tell: Callable[[], None]) -> None:
-        self.close = tell
+    close: Callable[[], None]
 
     def windows(self) -> tuple[Window, ...]:
         """Return nothing: custody bounds no flow."""
@@ -153,15 +148,13 @@ def together(debts: Sequence[Debt]) -> Debt:
     return debts[0] if len(debts) == 1 else Several(debts)
 
 
+@dataclass(slots=True, eq=False)
 class Delivery:
     """A batch on its way, what it owes its inputs (`flow`) and its broker (`custody`)."""
 
-    __slots__ = ("batch", "custody", "flow")
-
-    def __init__(self, batch: Batch, flow: Debt, custody: Debt | None = None) -> None:
-        self.batch = batch
-        self.flow = flow
-        self.custody = custody
+    batch: Batch
+    flow: Debt
+    custody: Debt | None = None
 
     def done(self) -> None:
         """Settle both debts: the batch is written, dropped or failed."""
