@@ -30,7 +30,7 @@ PUBLIC = {
 """Documented by whoever has it for just this, and so public whatever it is called."""
 MOST = 10
 USED = {
-    # Ticks of a virtual second; `tests/compiler/test_virtual_loop.py` holds what it is for.
+    # Ticks of a virtual second; `tests/compiler/test_clock_virtual.py` holds what it is for.
     "compiler/clock.py: _clock_resolution",
     # Both have their reason where they are, and `tests/connectors/test_nats_driver.py`.
     "connectors/nats/connection.py: _send_command",
