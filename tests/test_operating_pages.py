@@ -79,7 +79,7 @@ def test_what_a_scraper_is_given_is_yaml() -> None:
         f"{ {15: 'a sixteenth'}[feed.REST] } of the time",
         f"| {protocol.MOST_HEAD_BYTES // 1024} KiB | 431 |",
         f"| {connectionlimit.MOST_HELD // 2**20} MiB |",
-        f"| {protocol.MOST_DROPPED // 2**20} MiB, {protocol.MOST_SECONDS} seconds,"
+        f"| {protocol.MOST_DROPPED // 2**20} MiB, {protocol.LINGER_SECONDS} seconds,"
         f" {protocol.SILENT_SECONDS} without a byte |",
         f"| {sampling.AT_ONCE} at a time | 503 |",
         f"{passwords.MOST_WAITING} wait | 503 |",

@@ -348,7 +348,7 @@ def test_ten_pipelines_are_read_within_milliseconds():
     document = written(f"[{', '.join([pipeline] * 10)}]")
     load_program(document, CATALOGUE)
 
-    started = time.perf_counter()
+    started = time.thread_time()
     load_program(document, CATALOGUE)
 
-    assert time.perf_counter() - started < 0.05
+    assert time.thread_time() - started < 0.05
