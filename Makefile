@@ -7,8 +7,9 @@ PYTHON ?= $(shell for candidate in python3 python3.14 python3.13 python3.12 pyth
 	$$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& echo $$candidate && break; done)
 CONFIG ?= specs/hello/config.yaml
-# For pytest: how many processes, and whatever else is wanted (`make test PYTEST="-k buffer"`).
-PYTEST ?= -n 2
+# For pytest: how many processes (one more than two cores: some of the time each waits for a server), and
+# whatever else is wanted (`make test PYTEST="-k buffer"`).
+PYTEST ?= -n 3
 # How often each server of the tests of kills is killed.
 KILLS ?= 10
 
@@ -46,7 +47,7 @@ year: .venv/.readings ## post a year of readings to specs/weather (SERVER=http:/
 RUN_TESTS := env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX=$(CURDIR)/build/bytecode \
 	$(BIN)/python -m pytest --durations=20
 
-test: .venv/.tests ## run the tests but the long ones (8 minutes; PYTEST="..." for other arguments)
+test: .venv/.tests ## run the tests but the long ones (6 minutes; PYTEST="..." for other arguments)
 	$(RUN_TESTS) -p no:schemathesis -p no:anyio --dist loadgroup --no-loadscope-reorder -m "not long" $(PYTEST)
 
 test-all: .venv/.tests ## run the long tests, and the generated ones with all their examples (25 minutes)
