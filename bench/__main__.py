@@ -84,7 +84,7 @@ def main() -> None:
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=", ".join(SCENARIOS))
     parser.add_argument("--write", action="store_true", help=f"keep the table in {RESULTS.name}")
     parser.add_argument("--brief", action="store_true", help="only see that everything runs")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     if strange := set(given.scenarios) - set(SCENARIOS):
         parser.error(f"no such scenario: {', '.join(sorted(strange))}")
     effort = BRIEF if given.brief else THOROUGH

@@ -130,7 +130,7 @@ def main() -> None:
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", default=list(SCENARIOS))
     parser.add_argument("--pairs", type=int, default=PAIRS)
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of CPU, for a sample")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     rows: list[Row] = []
     with built(given.commit) as tree:
         for scenario in given.scenarios:
