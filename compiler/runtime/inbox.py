@@ -43,11 +43,12 @@ class Inbox(Source):
         if self._stopping:
             delivery.done()
         elif len(self._batches) < CAPACITY:
+            if not self._batches:  # otherwise nobody waits
+                self._arrived.set()
             self._batches.append(delivery.batch)
             delivery.done()
         else:
             self._waiting.append(delivery)
-        self._arrived.set()
 
     def describe(self, origin: Any) -> dict[str, Any]:
         """Return where it came from."""
