@@ -6,7 +6,9 @@ import contextlib
 import pytest
 
 from headrace.compiler.errors import BatchFailed
-from headrace.connectors.http import HttpInput, HttpOutput, HttpSink, Posts
+from headrace.connectors.http import HttpInput, HttpOutput
+from headrace.connectors.http.sink import HttpSink
+from headrace.connectors.http.source import Posts
 from tests.doubles import StubContext
 
 BEARER = {"type": "bearer", "token": "${TOKEN}"}

@@ -1,0 +1,202 @@
+"""HTTP: the credential both sides share, the input that is posted to, the output that posts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.component.families import Input, Output
+from headrace.compiler.edges import AwaitingSink, Source
+from headrace.compiler.httpclient import HttpClient
+from headrace.compiler.schema.fields import Choice, Integer, Number, refused
+from headrace.compiler.schema.records import option
+from headrace.compiler.schema.templates import Fixed
+from headrace.compiler.schema.urls import HttpUrl, ParsedUrl
+from headrace.compiler.schema.variants import VariantOf
+from headrace.compiler.text.diagnostics import Fault, shown
+from headrace.connectors.http.credential import Auth, Header, admits
+from headrace.connectors.http.sink import HttpSink
+from headrace.connectors.http.source import PASSED_ON, Posts
+
+FRAMING = ("connection", "content-length", "content-type", "expect", "host", "transfer-encoding")
+"""Headers of a request that the output writes itself."""
+
+MOST_BYTES = 64 * 1024 * 1024
+"""Bytes of bodies that may wait where the config does not say."""
+
+
+class MostBytes(Integer):
+    """A number of bytes, or null for no bound."""
+
+    takes_null = True
+    is_null_absent = False
+    is_null_told = True
+
+    def __init__(self) -> None:
+        super().__init__(min=1)
+        self.expects += ", or null"
+
+
+class HttpInput(
+    Input, kind="http", listed=2, elsewhere="http_listener http_server post rest webhook"
+):
+    """Accept messages posted to ``/api/pipelines/{id}/messages``.
+
+    The body is one JSON message, or an array of messages that travel as one batch. An accepted
+    post (202) is queued, not yet processed. When the queue is full nothing is taken, the answer
+    is 503, and the post should be sent again. Without ``auth`` whatever reaches the endpoint may
+    post. A pipeline has at most one input of this kind.
+
+    What waits is bounded by posts (``capacity``) and by the bytes of their bodies (``max_queued_bytes``); a
+    body of 256 KiB and more counts until its messages have left the pipeline.
+    """
+
+    is_only = True
+    unsampled: ClassVar[str] = (
+        "it reads nothing by itself: messages are posted to the pipeline that has it"
+    )
+    attaches: ClassVar = {
+        "method": "HTTP method of the post.",
+        "remote_addr": "Address and port it came from, or null.",
+        "headers": "Those of " + ", ".join(PASSED_ON) + " that the post had.",
+    }
+
+    auth: Auth | None = option(
+        VariantOf(Auth),
+        "What a post has to present; absent, everybody may post.",
+        default=None,
+        elsewhere="authentication authorization credentials",
+    )
+    capacity: int = option(
+        Integer(min=1),
+        "Posts that may wait; further ones are answered with 503.",
+        default=1024,
+        elsewhere="limit max_queue queue_size",
+    )
+    max_queued_bytes: int | None = option(
+        MostBytes(),
+        "Bytes of their bodies, together; further ones are answered with 503, but for one that is alone. "
+        "null: no bound.",
+        default=MOST_BYTES,
+    )
+
+    def rules(self) -> Iterator[Fault]:
+        """Refuse a credential that an envelope would show."""
+        if isinstance(self.auth, Header) and self.auth.name.lower() in PASSED_ON:
+            yield Fault(
+                "conflict",
+                f"an envelope shows the header '{self.auth.name}', so it cannot carry a credential",
+                found=shown(self.auth.name),
+                expected="a header other than " + ", ".join(PASSED_ON),
+                path=("auth", "name"),
+            )
+
+    def source(self, ctx: Context) -> Source:
+        """Open the pipeline's way in; posts are taken from now on."""
+        posts = Posts(
+            self.capacity,
+            self.max_queued_bytes,
+            admits(self.auth, ctx),
+            ctx.decoding,
+            wants_origin=self.envelope is not None,
+        )
+        ctx.admit(posts)
+        return posts
+
+    def is_batching(self) -> bool:
+        """Return True: an array is one batch."""
+        return True
+
+
+class Verb(Choice):
+    """A method whose request has a body."""
+
+    def read(self, value: Any) -> str:
+        """Take a method; tell why the others will not do."""
+        if value in ("GET", "DELETE"):
+            raise refused(
+                "not-a-choice",
+                f"a {value} request has no body to put the messages in",
+                found=value,
+                expected=self.expects,
+            )
+        return super().read(value)
+
+
+class HttpOutput(Output, kind="http", listed=10, elsewhere="http_client post rest webhook"):
+    """Send each batch, or each message, to an HTTP server as JSON.
+
+    Any answer but 2xx fails the batch; the reply is discarded. After a failed connection, a
+    timeout, a 429 or a 5xx the next try waits: 250 ms at first, longer each time, at most
+    30 s; batches that arrive meanwhile fail. Any other refusal costs only its own batch. A 307 or
+    308 within the same server is followed; every other redirect is a failure.
+
+    User info in the url is sent as Basic authentication; errors, logs and events never show it.
+    """
+
+    drivers = ("aiohttp",)
+
+    url: ParsedUrl = option(
+        HttpUrl(fixed=Fixed()),
+        "Where to send: an absolute http or https url.",
+        elsewhere="address endpoint uri",
+    )
+    auth: Auth | None = option(
+        VariantOf(Auth),
+        "Credential to present.",
+        default=None,
+        elsewhere="authentication authorization credentials",
+    )
+    body: str = option(
+        Choice(
+            "batch", "message", elsewhere={"batch": "all array list", "message": "each one single"}
+        ),
+        "One request per batch, an array; or one per message, in order, up to the first failure.",
+        default="batch",
+        elsewhere="batching",
+    )
+    timeout_seconds: float = option(
+        Number(above=0, max=86400),
+        "Seconds that one request may take.",
+        default=30,
+        elsewhere="timeout timeout_secs",
+    )
+    verb: str = option(
+        Verb("POST", "PUT", "PATCH"), "HTTP method.", default="POST", elsewhere="http_method method"
+    )
+
+    def rules(self) -> Iterator[Fault]:
+        """Refuse headers that would be sent twice."""
+        name = self.auth.name.lower() if isinstance(self.auth, Header) else "authorization"
+        if name in FRAMING:
+            yield Fault(
+                "conflict",
+                f"every request already has a '{name}' header",
+                found=shown(name),
+                expected="a header other than " + ", ".join(FRAMING),
+                path=("auth", "name"),
+            )
+        if self.auth and self.url.user is not None and name == "authorization":
+            yield Fault(
+                "conflict",
+                "'auth' and the user info in 'url' would both be the Authorization header",
+                expected="one of them",
+                path=("auth",),
+            )
+
+    def open(self, ctx: Context) -> AwaitingSink:
+        """Resolve the credential. The first batch connects."""
+        return HttpSink(
+            HttpClient(
+                self.url,
+                headers=dict([self.auth.header(ctx)] if self.auth else []),
+                clock=ctx.clock,
+                hide=ctx.hide,
+                redact=ctx.redact,
+                verb=self.verb,
+                timeout_seconds=self.timeout_seconds,
+            ),
+            ctx.clock,
+            is_single=self.body == "message",
+        )

@@ -1,0 +1,30 @@
+"""The output of HTTP: batches sent one after the other."""
+
+from __future__ import annotations
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.delivery import Batch, is_large
+from headrace.compiler.edges import AwaitingSink
+from headrace.compiler.httpclient import HttpClient
+from headrace.compiler.jsontext import encode
+from headrace.compiler.largejson import encode_large
+
+
+class HttpSink(AwaitingSink):
+    """Sends batches one after the other over one session."""
+
+    def __init__(self, client: HttpClient, clock: Clock, *, is_single: bool) -> None:
+        self._client, self._clock = client, clock
+        self._is_single = is_single
+
+    async def write(self, batch: Batch) -> None:
+        """Send the batch, or its messages in order until one is refused."""
+        if is_large(batch) and not self._is_single:
+            await self._client.send(await encode_large(batch, self._clock))
+        else:
+            for body in batch if self._is_single else [batch]:
+                await self._client.send(encode(body))
+
+    async def finish(self) -> None:
+        """Close the session."""
+        await self._client.close()
