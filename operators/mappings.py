@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from headrace.compiler.component.buildcontext import Context
@@ -28,6 +27,7 @@ from headrace.compiler.schema.variants import Tagged, VariantOf
 from headrace.compiler.text.diagnostics import Codes, Fault
 from headrace.compiler.text.diagnostics import Path as Place
 from headrace.operators.casts import CASTS, OTHER_NAMES, CastError
+from headrace.operators.formula import Formula
 from headrace.operators.literals import Literal, Operand, Part
 
 CODES: Codes = {
@@ -43,6 +43,11 @@ _LONGEST = 16 * 1024 * 1024
 """Characters of a string that was joined, which is as much as a message that comes in may have.
 Joined with itself a few times more, a string fills the memory."""
 
+_IN_RANGE = f"-{_LARGEST} <= {{0}} <= {_LARGEST}"
+"""The test that a number is finite: quicker than any other, and not a number fails it."""
+_IS_SHORT = f"len({{0}}) <= {_LONGEST}"
+"""The test that a string has not grown beyond what a message may be."""
+
 
 def present(path: str, message: JsonValue) -> JsonValue | Missing:
     """Return the value of a field; null is missing."""
@@ -56,80 +61,6 @@ def converted(value: JsonValue, to: str, field: str, *by: Decoding) -> JsonValue
         return CASTS[to](value, *by)
     except CastError as cause:
         raise BatchFailed(f"field '{field}': {cause}") from cause
-
-
-@dataclass(frozen=True, slots=True)
-class Formula:
-    """A mapping as source: the value of ``expression``, where none of ``names`` is None.
-
-    The plain form has to speak where ``guard`` does not hold, and where ``within`` does not hold for the
-    result, which is ``{0}`` there; where some names are None and others not, also where ``apart`` does
-    not hold, which looks at each by itself. ``raises_on_none`` says that nobody has to look at the names
-    first.
-    """
-
-    expression: str
-    names: Sequence[str] = ()
-    guard: str = ""
-    apart: str = ""
-    raises_on_none: bool = False
-    within: str = ""
-
-    @property
-    def there(self) -> str:
-        """The condition that none of the names is None; empty if there are none."""
-        return " and ".join(f"{name} is not None" for name in dict.fromkeys(self.names))
-
-    @property
-    def absent(self) -> str:
-        """The condition that one of the names is None."""
-        return " or ".join(f"{name} is None" for name in dict.fromkeys(self.names))
-
-    def write(self, code: Code) -> str:
-        """Write it for a place where none of the names is None; return the name of the value."""
-        if self.guard:
-            code.give_up_unless(self.guard)
-        if self.expression.isidentifier():
-            return self.expression
-        value = code.let(self.expression, "value")
-        if self.within:
-            code.give_up_unless(self.within.format(value))
-        if self.guard:
-            code.know(code.is_number(value))  # calculated from numbers
-        return value
-
-    def check_apart(self, code: Code) -> bool:
-        """Write the check of names of which some may be None; return whether there is one.
-
-        Where none is, ``guard`` holds behind it.
-        """
-        if self.apart:
-            code.give_up_unless(f"{self.guard or self.there} or {self.apart}")
-        return bool(self.apart)
-
-    def write_demanding(self, code: Code) -> str:
-        """Write it, leaving it to the plain form to say that one of the names is None."""
-        if self.there and not self.raises_on_none:
-            code.give_up_unless(self.there)
-        return self.write(code)
-
-    def write_or(self, otherwise: JsonValue, code: Code) -> str:
-        """Write it, with a constant in its place where one of the names is None."""
-        if not self.there:
-            return self.write(code)
-        if not self.check_apart(code) and self.guard:
-            code.give_up_unless(f"{self.guard} or {self.absent}")
-        known = code.constant(otherwise, "default")
-        value = code.let(f"{self.expression} if {self.there} else {known}", "value")
-        if self.within:
-            code.give_up_unless(f"{self.absent} or {self.within.format(value)}")
-        return value
-
-
-_IN_RANGE = f"-{_LARGEST} <= {{0}} <= {_LARGEST}"
-"""The test that a number is finite: quicker than any other, and not a number fails it."""
-_IS_SHORT = f"len({{0}}) <= {_LONGEST}"
-"""The test that a string has not grown beyond what a message may be."""
 
 
 class Mapping(Tagged):
