@@ -7,12 +7,12 @@ batches and the same failures. Production runs the fused one; a dry run, which s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
-from typing import Protocol, TypeVar
+from functools import cache, partial
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from reactivex import Observable
 
-from headrace.compiler.component.buildcontext import Context, Operator
+from headrace.compiler.component.buildcontext import Context, Operator, PacedStep
 from headrace.compiler.component.families import (
     Component,
     Fusible,
@@ -22,12 +22,15 @@ from headrace.compiler.component.families import (
     Transform,
 )
 from headrace.compiler.component.pipelineconfig import PipelineConfig
-from headrace.compiler.delivery import Delivery
+from headrace.compiler.delivery import Batch, Delivery
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.lowering.chainends import Counters, PassWatch, entering
-from headrace.compiler.lowering.code import FunctionTooLong, fuse
+from headrace.compiler.lowering.code import GLOBALS, INDENT, Code, FunctionTooLong, compile_source
 from headrace.compiler.lowering.lifting import fused, optimistic
 from headrace.compiler.lowering.lines import Pacing
+
+_LOOP = "fused"
+"""What the function of a generated loop is called, in tracebacks as well."""
 
 _C = TypeVar("_C", bound=Component)
 _T = TypeVar("_T")
@@ -168,3 +171,53 @@ def _named(run: Sequence[PlacedTransform]) -> str:
     first, last = run[0][1], run[-1][1]
     more = "" if last is first else f"..{last.index}"
     return f"{first.pipeline} {first.place.removesuffix(']')}{more}]"
+
+
+class Fused(NamedTuple):
+    """Generated functions over a batch. Whatever they raise means: use the plain steps."""
+
+    loop: Callable[[Batch], Batch]
+    paced: PacedStep
+    """The same for a large batch, in slices. Compiled when the first one comes."""
+
+
+def fuse(sources: Sequence[Callable[[Code], None]], place: str) -> Fused:
+    """Return functions over a batch that do to each message what the sources say, in order.
+
+    ``place`` names them in tracebacks: ``p1 transforms[0..2]``.
+
+    Raises:
+        FunctionTooLong: it would be too much source.
+    """
+    constants = dict(GLOBALS)
+    hopeful, careful = (_written(sources, constants, is_hopeful=hope) for hope in (True, False))
+    source = _function(hopeful.source(), careful.source())
+    paced_source = _function(hopeful.paced_source(), careful.paced_source())
+    try:
+        loop: Callable[[Batch], Batch] = compile_source(_LOOP, source, constants, place)
+    except (RecursionError, MemoryError) as cause:  # an expression of thousands of operators
+        raise FunctionTooLong from cause
+
+    @cache
+    def compiled() -> PacedStep:
+        return compile_source(_LOOP, paced_source, constants, f"{place}, in slices")
+
+    return Fused(loop, lambda batch: compiled()(batch))
+
+
+def _function(hopeful: list[str], careful: list[str]) -> str:
+    """Return the source of the function that tries the hopeful lines first."""
+    body = careful
+    if hopeful != careful:
+        hope = [INDENT + line for line in hopeful]
+        body = ["try:", *hope, "except (KeyError, TypeError):", f"{INDENT}pass", *careful]
+    return "\n".join([f"def {_LOOP}(batch):", *(INDENT + line for line in body), ""])
+
+
+def _written(
+    sources: Sequence[Callable[[Code], None]], constants: dict[str, Any], *, is_hopeful: bool
+) -> Code:
+    code = Code(constants, is_hopeful=is_hopeful)
+    for write in sources:
+        write(code)
+    return code

@@ -1,7 +1,7 @@
 """Generated source: what neighbouring transforms do to one message, as one loop over a batch.
 
-A transform writes its part in ``generate(code, ctx)``; `fuse` runs the parts one after the other
-and compiles the loop. The whole is optimistic: whatever it raises, the batch runs again through
+A transform writes its part in ``generate(code, ctx)``; `fuse` of the chain has the parts written one after
+the other, and compiles the loop. The whole is optimistic: whatever it raises, the batch runs again through
 the plain steps, which say what is wrong. So nothing here reports, but nothing may silently differ.
 
     temp = code.read(path)                  # a name; holds None where the field is null or missing
@@ -40,23 +40,21 @@ import math
 import re
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
-from headrace.compiler.component.buildcontext import PacedStep
 from headrace.compiler.decimals import Written
-from headrace.compiler.delivery import Batch, parts
+from headrace.compiler.delivery import parts
 from headrace.compiler.largejson import LargeList
 from headrace.compiler.lowering.dottedpaths import DottedPath
 
 MOST_LINES = 10_000
 """Lines of one generated function. Python takes 60 µs to compile one, and all pipelines wait."""
 
+INDENT = "    "
 _MESSAGE, _OUT, _PART, _LARGE = "m", "out", "part", "results"
-_INDENT, _NAME = "    ", "fused"
 
 
 class FunctionTooLong(Exception):
@@ -67,10 +65,10 @@ class GiveUp(Exception):
     """The generated code met what it was not written for: the plain steps have to say what."""
 
 
-# Found in the function's own globals, a name costs one check instead of two.
-_GLOBALS: dict[str, Any] = {
+GLOBALS: dict[str, Any] = {
     kind.__name__: kind for kind in (GiveUp, Written, bool, dict, float, int, list, str)
 } | {"parts": parts, "large": LargeList}
+"""What the source of a loop names. In the function's own globals, a name costs one check instead of two."""
 
 
 class Code:
@@ -136,7 +134,7 @@ class Code:
     def keep_if(self, condition: str) -> None:
         """Drop the message unless the condition holds."""
         self.may_have_dropped = True
-        self._emit(f"if not ({condition}):", f"{_INDENT}continue")
+        self._emit(f"if not ({condition}):", f"{INDENT}continue")
         if self._clauses is not None:
             self._clauses.append(f"if ({condition})")
 
@@ -144,7 +142,7 @@ class Code:
         """Leave the batch to the plain steps unless the condition holds."""
         if condition not in self._facts:
             self._clauses = None
-            self._emit(f"if not ({condition}):", f"{_INDENT}raise GiveUp")
+            self._emit(f"if not ({condition}):", f"{INDENT}raise GiveUp")
             self._facts.add(condition)
 
     def know(self, condition: str) -> None:
@@ -276,8 +274,8 @@ class Code:
     def source(self) -> list[str]:
         """Return the lines that turn ``batch`` into what is returned."""
         if self._clauses is not None and self._returns is None and not self._unwritten:
-            clauses = [_INDENT + clause for clause in self._clauses]
-            head = [_INDENT + _MESSAGE, f"{_INDENT}for {_MESSAGE} in batch"]
+            clauses = [INDENT + clause for clause in self._clauses]
+            head = [INDENT + _MESSAGE, f"{INDENT}for {_MESSAGE} in batch"]
             return ["return [", *head, *clauses, "]"]
         result, begin, body = self._loop()
         return [
@@ -302,8 +300,8 @@ class Code:
             last = [
                 f"{_LARGE} = large()",
                 f"for {_PART} in parts({items}):",
-                f"{_INDENT}{_LARGE} += [{expression} for {item} in {_PART}]",
-                f"{_INDENT}yield",
+                f"{INDENT}{_LARGE} += [{expression} for {item} in {_PART}]",
+                f"{INDENT}yield",
                 f"yield {_LARGE}",
                 "return",
             ]
@@ -311,9 +309,9 @@ class Code:
             *begin,
             *([] if self._returns else [f"{result} = large()"]),
             f"for {_PART} in parts({self._messages}):",
-            f"{_INDENT}for {_MESSAGE} in {_PART}:",
-            *(_INDENT + line for line in body),
-            f"{_INDENT}yield",
+            f"{INDENT}for {_MESSAGE} in {_PART}:",
+            *(INDENT + line for line in body),
+            f"{INDENT}yield",
             *self._paced_after,
             *last,
         ]
@@ -321,15 +319,15 @@ class Code:
     def _loop(self) -> tuple[str, list[str], list[str]]:
         """Return the name of what is made, what comes before the loop, and what is done in it."""
         self._flush()
-        lines = [_INDENT + line for line in self._lines]
+        lines = [INDENT + line for line in self._lines]
         if self._returns is not None:
-            return self._returns, self._before, lines or [f"{_INDENT}pass"]
-        return _OUT, self._before, [*lines, f"{_INDENT}{_OUT}.append({_MESSAGE})"]
+            return self._returns, self._before, lines or [f"{INDENT}pass"]
+        return _OUT, self._before, [*lines, f"{INDENT}{_OUT}.append({_MESSAGE})"]
 
     def _emit(self, *lines: str) -> None:
         if len(self._lines) + len(lines) > MOST_LINES:
             raise FunctionTooLong
-        self._lines += [_INDENT * self._depth + line for line in lines]
+        self._lines += [INDENT * self._depth + line for line in lines]
 
     def _flush(self) -> None:
         if self._unwritten:
@@ -373,55 +371,14 @@ class Code:
         self._flush()
         self.own()
         literal = f"{path.text!r} in {_MESSAGE}"
-        lines = [f"if {literal}:", f"{_INDENT}{_MESSAGE}[{path.text!r}] = {expression}", "else:"]
+        lines = [f"if {literal}:", f"{INDENT}{_MESSAGE}[{path.text!r}] = {expression}", "else:"]
         parent = _MESSAGE
         for segment in path.segments[:-1]:
             child, place = self.name(segment), f"{parent}[{segment!r}]"
             there = f"{segment!r} in {parent}"
-            lines.append(f"{_INDENT}{child} = {place} = {{**{place}}} if {there} else {{}}")
+            lines.append(f"{INDENT}{child} = {place} = {{**{place}}} if {there} else {{}}")
             parent = child
-        self.line(*lines, f"{_INDENT}{parent}[{path.segments[-1]!r}] = {expression}")
-
-
-class Fused(NamedTuple):
-    """Generated functions over a batch. Whatever they raise means: use the plain steps."""
-
-    loop: Callable[[Batch], Batch]
-    paced: PacedStep
-    """The same for a large batch, in slices. Compiled when the first one comes."""
-
-
-def fuse(sources: Sequence[Callable[[Code], None]], place: str) -> Fused:
-    """Return functions over a batch that do to each message what the sources say, in order.
-
-    ``place`` names them in tracebacks: ``p1 transforms[0..2]``.
-
-    Raises:
-        FunctionTooLong: it would be too much source.
-    """
-    constants = dict(_GLOBALS)
-    hopeful, careful = (_written(sources, constants, is_hopeful=hope) for hope in (True, False))
-    source = _function(hopeful.source(), careful.source())
-    paced_source = _function(hopeful.paced_source(), careful.paced_source())
-    try:
-        loop: Callable[[Batch], Batch] = compile_source(_NAME, source, constants, place)
-    except (RecursionError, MemoryError) as cause:  # an expression of thousands of operators
-        raise FunctionTooLong from cause
-
-    @cache
-    def compiled() -> PacedStep:
-        return compile_source(_NAME, paced_source, constants, f"{place}, in slices")
-
-    return Fused(loop, lambda batch: compiled()(batch))
-
-
-def _function(hopeful: list[str], careful: list[str]) -> str:
-    """Return the source of the function that tries the hopeful lines first."""
-    body = careful
-    if hopeful != careful:
-        hope = [_INDENT + line for line in hopeful]
-        body = ["try:", *hope, "except (KeyError, TypeError):", f"{_INDENT}pass", *careful]
-    return "\n".join([f"def {_NAME}(batch):", *(_INDENT + line for line in body), ""])
+        self.line(*lines, f"{INDENT}{parent}[{path.segments[-1]!r}] = {expression}")
 
 
 def compile_source(
@@ -441,15 +398,6 @@ def _forget_source(file: str, entry: object) -> None:
     # A pipeline may have been created again under the same place: then the entry is not ours.
     if linecache.cache.get(file) is entry:
         del linecache.cache[file]
-
-
-def _written(
-    sources: Sequence[Callable[[Code], None]], constants: dict[str, Any], *, is_hopeful: bool
-) -> Code:
-    code = Code(constants, is_hopeful=is_hopeful)
-    for write in sources:
-        write(code)
-    return code
 
 
 def subscripts(path: DottedPath) -> str:

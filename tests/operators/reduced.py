@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from headrace.compiler.lowering.code import fuse
+from headrace.compiler.lowering.chain import fuse
 from headrace.operators.accumulation import Accumulation
 from headrace.operators.aggregations import FUNCTIONS
 from headrace.operators.reducer import Reducer

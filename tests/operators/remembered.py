@@ -4,8 +4,7 @@ from functools import partial
 
 import pytest
 
-from headrace.compiler.lowering.chain import lower, plainly
-from headrace.compiler.lowering.code import fuse
+from headrace.compiler.lowering.chain import fuse, lower, plainly
 from headrace.operators.remember import Remember
 
 MODE = {"field": "mode", "as": "mode"}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from headrace.compiler.lowering.code import fuse
+from headrace.compiler.lowering.chain import fuse
 from headrace.compiler.schema.structures import ListOf
 from headrace.compiler.schema.variants import VariantOf
 from headrace.operators.conditions import Condition, all_hold, where_all_hold

@@ -8,8 +8,8 @@ from reactivex.subject import Subject
 from headrace.compiler.component.catalogue import scan
 from headrace.compiler.component.fieldflow import FieldUse, Passing, Shape
 from headrace.compiler.config.program import load_program
-from headrace.compiler.lowering.chain import lower, plainly
-from headrace.compiler.lowering.code import GiveUp, fuse
+from headrace.compiler.lowering.chain import fuse, lower, plainly
+from headrace.compiler.lowering.code import GiveUp
 from headrace.compiler.text.documents import read
 from headrace.operators.filter import Filter
 from tests.doubles import StubContext, refusals

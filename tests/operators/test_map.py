@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from headrace.compiler.lowering.code import fuse
+from headrace.compiler.lowering.chain import fuse
 from headrace.operators.casts import CASTS
 from headrace.operators.map import Map
 from tests.operators.mappings import (

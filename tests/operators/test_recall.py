@@ -8,8 +8,7 @@ import pytest
 from headrace.compiler.buckets import Bounds
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import PipelineState
-from headrace.compiler.lowering.chain import lower, plainly
-from headrace.compiler.lowering.code import fuse
+from headrace.compiler.lowering.chain import fuse, lower, plainly
 from headrace.operators.map import Map
 from headrace.operators.recall import NOT_AN_OBJECT
 from headrace.operators.remember import Remember

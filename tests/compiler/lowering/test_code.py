@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from headrace.compiler.lowering.code import GiveUp, compile_source, fuse
+from headrace.compiler.lowering.chain import fuse
+from headrace.compiler.lowering.code import GiveUp, compile_source
 from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath
 
 A, B, AB, AC = DottedPath("a"), DottedPath("b"), DottedPath("a.b"), DottedPath("a.c")
