@@ -24,9 +24,6 @@ from headrace.web.shapes import PlainText
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-Figures = Sequence[tuple[Sequence[str], float]]
-"""The samples of a family: the values of its labels, and a figure."""
-
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -52,80 +49,60 @@ class Scrape:
 
     def collect(self) -> Iterator[Metric]:
         """Yield every family of figures."""
+        yield from self._of_pipelines()
+        yield from self._of_buckets()
+
+    def _of_pipelines(self) -> Sequence[Metric]:
         from prometheus_client.core import CounterMetricFamily as Counter
         from prometheus_client.core import GaugeMetricFamily as Gauge
 
-        pipelines, buckets = self.pipelines, self.buckets
-        by_stage, by_pipeline, by_bucket = ("pipeline", "stage"), ("pipeline",), ("bucket",)
-        through = [
-            figure
-            for each in pipelines
-            for figure in (((each.id, "input"), each.inbound), ((each.id, "output"), each.outbound))
-        ]
-        failed = [((p.id, stage), count) for p in pipelines for stage, count in p.failures.items()]
-        families: list[tuple[type[Counter | Gauge], str, str, Sequence[str], Figures]] = [
-            (
-                Counter,
-                "headrace_messages",
-                "Messages taken in (stage input) and handed on by the transforms (stage output).",
-                by_stage,
-                through,
-            ),
-            (
-                Counter,
-                "headrace_messages_skipped",
-                "Payloads that are not JSON, and messages that no envelope could be put on.",
-                by_pipeline,
-                [((each.id,), each.skipped) for each in pipelines],
-            ),
-            (
-                Counter,
-                "headrace_failures",
-                "Failures, repeated ones included.",
-                by_stage,
-                failed,
-            ),
-            (
-                Gauge,
-                "headrace_messages_held",
-                "Messages held by buffers.",
-                by_pipeline,
-                [((each.id,), each.held) for each in pipelines],
-            ),
-            (
-                Gauge,
-                "headrace_batches_in_flight",
-                "Batches on their way.",
-                by_pipeline,
-                [((each.id,), each.in_flight) for each in pipelines],
-            ),
-            (
-                Gauge,
-                "headrace_pipeline_status",
-                "1 for the status a pipeline has.",
-                ("pipeline", "status"),
-                [((each.id, each.status), 1) for each in pipelines],
-            ),
-            (
-                Gauge,
-                "headrace_bucket_keys",
-                "Keys that a bucket holds.",
-                by_bucket,
-                [((each.name,), each.keys) for each in buckets],
-            ),
-            (
-                Counter,
-                "headrace_bucket_evictions",
-                "Keys that had to go because a new one came to a full bucket.",
-                by_bucket,
-                [((each.name,), each.evictions) for each in buckets],
-            ),
-        ]
-        for kind, name, said, labels, figures in families:
-            family = kind(name, said, labels=labels)
-            for values, figure in figures:
-                family.add_metric(values, figure)
-            yield family
+        by_pipeline, by_stage = ("pipeline",), ("pipeline", "stage")
+        messages = Counter(
+            "headrace_messages",
+            "Messages taken in (stage input) and handed on by the transforms (stage output).",
+            labels=by_stage,
+        )
+        skipped = Counter(
+            "headrace_messages_skipped",
+            "Payloads that are not JSON, and messages that no envelope could be put on.",
+            labels=by_pipeline,
+        )
+        failures = Counter(
+            "headrace_failures", "Failures, repeated ones included.", labels=by_stage
+        )
+        held = Gauge("headrace_messages_held", "Messages held by buffers.", labels=by_pipeline)
+        in_flight = Gauge("headrace_batches_in_flight", "Batches on their way.", labels=by_pipeline)
+        status = Gauge(
+            "headrace_pipeline_status",
+            "1 for the status a pipeline has.",
+            labels=("pipeline", "status"),
+        )
+        for each in self.pipelines:
+            messages.add_metric((each.id, "input"), each.inbound)
+            messages.add_metric((each.id, "output"), each.outbound)
+            skipped.add_metric((each.id,), each.skipped)
+            for stage, count in each.failures.items():
+                failures.add_metric((each.id, stage), count)
+            held.add_metric((each.id,), each.held)
+            in_flight.add_metric((each.id,), each.in_flight)
+            status.add_metric((each.id, each.status), 1)
+        return messages, skipped, failures, held, in_flight, status
+
+    def _of_buckets(self) -> Sequence[Metric]:
+        from prometheus_client.core import CounterMetricFamily as Counter
+        from prometheus_client.core import GaugeMetricFamily as Gauge
+
+        by_bucket = ("bucket",)
+        keys = Gauge("headrace_bucket_keys", "Keys that a bucket holds.", labels=by_bucket)
+        evictions = Counter(
+            "headrace_bucket_evictions",
+            "Keys that had to go because a new one came to a full bucket.",
+            labels=by_bucket,
+        )
+        for each in self.buckets:
+            keys.add_metric((each.name,), each.keys)
+            evictions.add_metric((each.name,), each.evictions)
+        return keys, evictions
 
 
 ROWS: tuple[Endpoint, ...] = (
