@@ -13,13 +13,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from headrace.compiler.decimals import Written, exact
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.errors import HeadraceError
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+"""What is never negative, where an answer is described."""
+Millis = Annotated[Count, msgspec.Meta(description="Milliseconds since 1970.")]
 
 MAX_DEPTH = 128
 """How many lists and objects may lie inside each other."""

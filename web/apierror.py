@@ -13,10 +13,9 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from headrace.compiler.jsontext import encode
+from headrace.compiler.jsontext import Count, encode
 from headrace.compiler.text import diagnostics
 from headrace.compiler.text.diagnostics import Severity
-from headrace.web.shapes import Count
 
 
 class Diagnostic(msgspec.Struct):

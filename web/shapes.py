@@ -50,8 +50,6 @@ class DescribedAs:
     kind: Any
 
 
-Count = Annotated[int, msgspec.Meta(ge=0)]
-Millis = Annotated[Count, msgspec.Meta(description="Milliseconds since 1970.")]
 JsonObject = Annotated[Mapping[str, Any], DescribedAs(AnyObject.__name__)]
 PlainText = Annotated[str, msgspec.Meta(title="Text")]
 
@@ -79,7 +77,7 @@ class Shapes:
             return _words(arguments)
         if origin in (Union, types.UnionType):
             return self._union(arguments)
-        if origin in (list, Sequence):
+        if origin in (list, tuple, Sequence):
             return {"type": "array", "items": self.of(arguments[0])}
         if origin in (dict, Mapping):
             return {"type": "object", "additionalProperties": self.of(arguments[1])}

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from msgspec import UNSET, Meta, UnsetType
 
-from headrace.compiler.jsontext import encode
-from headrace.web.shapes import Count, JsonObject, Shapes, ref
+from headrace.compiler.jsontext import Count, encode
+from headrace.web.shapes import JsonObject, Shapes, ref
 
 
 class Colour(enum.StrEnum):

@@ -38,7 +38,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.families import Stage
-from headrace.compiler.jsontext import encode
+from headrace.compiler.jsontext import Count, encode
 from headrace.compiler.runtime.monitoring.feed import Event, Lagged, Run
 from headrace.web.asgi import AsgiMessage, Receive, Send, gone
 from headrace.web.auth.access import Access, caller_of
@@ -46,7 +46,6 @@ from headrace.web.endpoint import Answer, Endpoint, Query
 from headrace.web.engineprotocol import Listener
 from headrace.web.ignoring import fields, words
 from headrace.web.service import Service
-from headrace.web.shapes import Count
 
 EVENTS_PATH = "/events"
 KEEP_ALIVE_SECONDS = 15.0

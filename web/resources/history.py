@@ -5,19 +5,23 @@ An id that nobody knows has an empty past, which is no mistake of who asks.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import falcon.asgi
 import msgspec
 from msgspec import Meta
 
-from headrace.compiler.component.families import Stage
-from headrace.compiler.jsontext import encode
-from headrace.compiler.runtime.monitoring.pipelinerecord import WIDTHS, Resolution, TimeBuckets
+from headrace.compiler.jsontext import Count, encode
+from headrace.compiler.runtime.monitoring.pipelinerecord import (
+    WIDTHS,
+    ErrorSignature,
+    Resolution,
+    TimeBuckets,
+)
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import Answer, Endpoint, Query
 from headrace.web.service import Service
-from headrace.web.shapes import Count, Millis
 
 
 class HistoryBucket(msgspec.Struct, gc=False):
@@ -28,17 +32,6 @@ class HistoryBucket(msgspec.Struct, gc=False):
     inbound: Annotated[Count, Meta(description="Messages that the inputs delivered.")]
     outbound: Annotated[Count, Meta(description="Messages that left the transforms.")]
     errors: Annotated[Count, Meta(description="Failures, repeated ones included.")]
-
-
-class ErrorSignature(msgspec.Struct):
-    """A distinct failure: what failed where, when first and last, and how often."""
-
-    stage: Stage
-    component: Annotated[Count | None, Meta(description="Index in the list of its stage.")]
-    message: str
-    first_seen: Millis
-    last_seen: Millis
-    count: Count
 
 
 HistoryResolution = Annotated[
@@ -60,7 +53,7 @@ class PipelineHistory(msgspec.Struct):
             description="In a row, the oldest first, empty ones included; the last one still fills."
         ),
     ]
-    errors: Annotated[list[ErrorSignature], Meta(description="The last seen first.")]
+    errors: Annotated[Sequence[ErrorSignature], Meta(description="The last seen first.")]
     dropped_signatures: Annotated[
         Count, Meta(description="How many failures made room for newer ones.")
     ]
@@ -72,10 +65,9 @@ async def get_pipeline_history(
     """Answer the past of a pipeline; a resolution that cannot be read is the coarse one."""
     resolution: Resolution = "fine" if req.get_param("resolution") == "fine" else "coarse"
     past = await service.engine.past(pipeline_id, resolution)
-    failures = msgspec.convert(past.failures, list[ErrorSignature], from_attributes=True)
     listed, width = _listed(past.buckets), past.buckets.width
     resp.data = encode(
-        PipelineHistory(resolution, width, listed, failures, past.dropped_signatures)
+        PipelineHistory(resolution, width, listed, past.failures, past.dropped_signatures)
     )
 
 

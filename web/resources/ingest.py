@@ -19,7 +19,7 @@ from msgspec import Meta
 
 from headrace.compiler.component.buildcontext import Headers, Origin
 from headrace.compiler.errors import UnknownPipeline
-from headrace.compiler.jsontext import NotJson, encode
+from headrace.compiler.jsontext import Count, NotJson, encode
 from headrace.compiler.runtime.wayin import NoRoom
 from headrace.compiler.text.diagnostics import shown
 from headrace.web.apierror import api_error
@@ -27,7 +27,6 @@ from headrace.web.asgi import AsgiMessage, Receive, Send, respond, starting, unl
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import FAILURE, Answer, Endpoint, refusals
 from headrace.web.service import Service
-from headrace.web.shapes import Count
 
 LARGEST = 16 * 1024 * 1024
 """Bytes of a body; beyond it the post is refused, read no further."""

@@ -5,81 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Annotated
 
 import falcon
 import falcon.asgi
 import msgspec
-from msgspec import Meta
 
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import encode
-from headrace.compiler.runtime.revert.plan import Plan
+from headrace.compiler.runtime.revert.plan import BucketsPlan, ConnectionsPlan, PipelinesPlan
 from headrace.compiler.runtime.revert.reverting import NotReverted, RevertedInPart, Target
 from headrace.compiler.text.diagnostics import in_file_order
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import BODY, Answer, Endpoint, refusals
 from headrace.web.files.reading import Loaded, load_again, log_odd
 from headrace.web.service import Service
-from headrace.web.shapes import Count
 
 log = logging.getLogger("headrace.web")
-
-
-Held = Annotated[Count, Meta(description="Messages that its buffers let go early.")]
-InFlight = Annotated[Count, Meta(description="Batches on their way, which go through first.")]
-
-
-class RemovedPipeline(msgspec.Struct):
-    """A pipeline that is not in the file."""
-
-    id: str
-    held: Held
-    in_flight: InFlight
-
-
-class ChangedPipeline(RemovedPipeline):
-    """A pipeline that is built anew."""
-
-    why: Annotated[
-        list[str],
-        Meta(
-            description="Settings that differ, and what it was built on that is something else by now."
-        ),
-    ]
-
-
-class PipelinesPlan(msgspec.Struct):
-    """What becomes of the pipelines."""
-
-    kept: Annotated[list[str], Meta(description="Those that go on undisturbed.")]
-    added: list[str]
-    changed: list[ChangedPipeline]
-    removed: list[RemovedPipeline]
-
-
-class ConnectionsPlan(msgspec.Struct):
-    """What becomes of the connections."""
-
-    added: list[str]
-    changed: list[str]
-    removed: list[str]
-
-
-class EmptiedBucket(msgspec.Struct):
-    """A bucket that loses what it holds."""
-
-    name: str
-    keys: Annotated[Count, Meta(description="Keys that it loses.")]
-
-
-class BucketsPlan(msgspec.Struct):
-    """What becomes of the buckets."""
-
-    kept: list[str]
-    added: list[str]
-    changed: list[EmptiedBucket]
-    removed: list[EmptiedBucket]
 
 
 class RevertPlan(msgspec.Struct):
@@ -117,7 +58,9 @@ async def plan_revert(
 async def _plan(service: Service) -> bytes:
     # Not in turn with bodies: whoever asks for plans would hold up those who send something.
     _, target = await _read(service, "there is no plan", asyncio.to_thread)
-    return encode(plan_dto(await service.engine.plan(target)))
+    plan = await service.engine.plan(target)
+    # Without the messages that get lost, which are known when it is done.
+    return encode(RevertPlan(plan.pipelines, plan.connections, plan.buckets))
 
 
 async def _revert(service: Service) -> None:
@@ -152,15 +95,6 @@ async def _read(
     if loaded.program is None or loaded.is_refused:
         raise NotReverted(in_file_order(loaded.diagnostics), subject)
     return loaded, Target(loaded.program, loaded.connections)
-
-
-def plan_dto(plan: Plan) -> RevertPlan:
-    """Return a plan as the API shows it: messages that get lost are known when it is done."""
-    return RevertPlan(
-        msgspec.convert(plan, PipelinesPlan, from_attributes=True),
-        msgspec.convert(plan.connections, ConnectionsPlan, from_attributes=True),
-        msgspec.convert(plan.buckets, BucketsPlan, from_attributes=True),
-    )
 
 
 ROWS: tuple[Endpoint, ...] = (

@@ -16,7 +16,7 @@ from headrace.compiler.component.drafts import Draft, DraftComponent, is_refused
 from headrace.compiler.component.families import Input
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.errors import Refused
-from headrace.compiler.jsontext import encode
+from headrace.compiler.jsontext import Count, encode
 from headrace.compiler.lint.rules import wrong_between, wrong_within
 from headrace.compiler.runtime.sampling import Sample, Unbuilt, Unread
 from headrace.compiler.schema.fields import Integer
@@ -31,7 +31,6 @@ from headrace.web.bodies import Request, WrongBody, read_json_body, received
 from headrace.web.endpoint import BODY, Answer, Endpoint, refusals
 from headrace.web.resources.dryruns.dryrun_requests import SHAPE
 from headrace.web.service import Service
-from headrace.web.shapes import Count
 
 MOST_MESSAGES = 50
 MOST_MILLISECONDS = 30_000

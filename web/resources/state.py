@@ -10,13 +10,13 @@ import msgspec
 from msgspec import Meta
 
 from headrace.compiler.errors import HeadraceError
-from headrace.compiler.jsontext import encode
+from headrace.compiler.jsontext import Count, encode
 from headrace.compiler.schema.structures import AnyObject
 from headrace.compiler.text.suggest import one_of
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import Answer, Endpoint, refusals
 from headrace.web.service import Service
-from headrace.web.shapes import Count, DescribedAs
+from headrace.web.shapes import DescribedAs
 
 MOST_ENTRIES = 200
 """Entries on one page of a bucket."""

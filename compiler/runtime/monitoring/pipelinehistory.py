@@ -24,9 +24,9 @@ from headrace.compiler.runtime.monitoring.failures import Failures
 from headrace.compiler.runtime.monitoring.pipelinerecord import (
     WIDTHS,
     Counts,
+    ErrorSignature,
     PipelineRecord,
     Resolution,
-    Signature,
     Signatures,
     TimeBuckets,
 )
@@ -40,7 +40,7 @@ class Past(msgspec.Struct, frozen=True):
     """What is told of an id: its buckets, its failures, the last seen first."""
 
     buckets: TimeBuckets
-    failures: Sequence[Signature]
+    failures: Sequence[ErrorSignature]
     dropped_signatures: int = 0
 
 

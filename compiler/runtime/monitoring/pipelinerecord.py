@@ -14,12 +14,14 @@ from array import array
 from collections.abc import Sequence
 from math import ceil
 from sys import getsizeof
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.families import Stage
+from headrace.compiler.jsontext import Count, Millis
 
 Resolution = Literal["coarse", "fine"]
 
@@ -98,19 +100,19 @@ class Ring:
         return len(self._counts) * self._counts.itemsize
 
 
-class Signature(msgspec.Struct, frozen=True):
-    """One distinct failure. Times in epoch milliseconds."""
+class ErrorSignature(msgspec.Struct, frozen=True):
+    """A distinct failure: what failed where, when first and last, and how often."""
 
     stage: Stage
-    component: int | None
+    component: Annotated[Count | None, Meta(description="Index in the list of its stage.")]
     message: str
-    first_seen: int
-    last_seen: int
-    count: int = 1
+    first_seen: Millis
+    last_seen: Millis
+    count: Count
 
-    def joined(self, other: Signature) -> Signature:
+    def joined(self, other: ErrorSignature) -> ErrorSignature:
         """Return it with what was counted of the same failure elsewhere."""
-        return Signature(
+        return ErrorSignature(
             *self.place,
             min(self.first_seen, other.first_seen),
             max(self.last_seen, other.last_seen),
@@ -131,7 +133,7 @@ class Signatures:
     def __init__(self, clock: Clock, seconds: int) -> None:
         self._clock = clock
         self._seconds = seconds
-        self._known: dict[ComponentKey, Signature] = {}
+        self._known: dict[ComponentKey, ErrorSignature] = {}
         self.dropped = 0
         """How many made room for others."""
 
@@ -145,7 +147,7 @@ class Signatures:
         first, before = (now, 0) if known is None else (known.first_seen, known.count)
         self._make_room(MOST_SIGNATURES - 1)
         # Last in order: what is first was seen longest ago.
-        self._known[place] = Signature(*place, first, now, before + 1)
+        self._known[place] = ErrorSignature(*place, first, now, before + 1)
 
     def absorb(self, other: Signatures) -> None:
         """Take on all that another table has counted."""
@@ -156,7 +158,7 @@ class Signatures:
         self.dropped += other.dropped
         self._make_room(MOST_SIGNATURES)
 
-    def latest(self) -> list[Signature]:
+    def latest(self) -> list[ErrorSignature]:
         """Return what failed, last seen first, then by message."""
         self._expire(self._clock.millis())
         return sorted(self._known.values(), key=lambda one: (-one.last_seen, one.message))

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
 
 from headrace.compiler.buckets import Buckets
 from headrace.compiler.component.families import Connection
@@ -15,6 +19,7 @@ from headrace.compiler.component.pipelineconfig import (
     is_same,
 )
 from headrace.compiler.config.program import Program
+from headrace.compiler.jsontext import Count
 from headrace.compiler.runtime.dependencies import Dependencies, Digest, digest
 from headrace.compiler.runtime.pipeline import Pipeline
 from headrace.compiler.text.diagnostics import path_text
@@ -23,67 +28,75 @@ MOST_NAMED = 10
 """How many of a kind a log line names."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedStop:
-    """A pipeline that is stopped: why, if it comes again, and what it has.
-
-    Buffers let the messages they hold go early; those and the batches in flight go through first.
-    """
+class RemovedPipeline(msgspec.Struct, frozen=True):
+    """A pipeline that is not in the file."""
 
     id: str
-    held: int
-    in_flight: int
-    why: tuple[str, ...] = ()
+    held: Annotated[Count, Meta(description="Messages that its buffers let go early.")]
+    in_flight: Annotated[Count, Meta(description="Batches on their way, which go through first.")]
 
 
-@dataclass(frozen=True, slots=True)
-class NewNames:
-    """What is filed under a new name, otherwise, and no more."""
+class ChangedPipeline(RemovedPipeline, frozen=True):
+    """A pipeline that is built anew."""
+
+    why: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Settings that differ, and what it was built on that is something else by now."
+        ),
+    ]
+
+
+class PipelinesPlan(msgspec.Struct, frozen=True):
+    """What becomes of the pipelines."""
+
+    kept: Annotated[tuple[str, ...], Meta(description="Those that go on undisturbed.")]
+    added: tuple[str, ...]
+    changed: tuple[ChangedPipeline, ...]
+    removed: tuple[RemovedPipeline, ...]
+
+
+class ConnectionsPlan(msgspec.Struct, frozen=True):
+    """What becomes of the connections."""
 
     added: tuple[str, ...]
     changed: tuple[str, ...]
     removed: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Emptied:
+class EmptiedBucket(msgspec.Struct, frozen=True):
     """A bucket that loses what it holds."""
 
     name: str
-    keys: int
+    keys: Annotated[Count, Meta(description="Keys that it loses.")]
 
 
-@dataclass(frozen=True, slots=True)
-class BucketChanges:
-    """Which buckets keep what they hold, come empty, start anew, go."""
-
-    kept: tuple[str, ...]
-    added: tuple[str, ...]
-    changed: tuple[Emptied, ...]
-    removed: tuple[Emptied, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a revert does. Pipelines and buckets that are kept go on undisturbed."""
+class BucketsPlan(msgspec.Struct, frozen=True):
+    """What becomes of the buckets."""
 
     kept: tuple[str, ...]
     added: tuple[str, ...]
-    changed: tuple[PlannedStop, ...]
-    removed: tuple[PlannedStop, ...]
-    connections: NewNames
-    buckets: BucketChanges
+    changed: tuple[EmptiedBucket, ...]
+    removed: tuple[EmptiedBucket, ...]
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What a revert does."""
+
+    pipelines: PipelinesPlan
+    connections: ConnectionsPlan
+    buckets: BucketsPlan
     lost: int = 0
     """Messages that had not left the outputs in time, when it was done."""
 
     def __str__(self) -> str:
         """Say in short what becomes of the pipelines, and what is lost."""
-        emptied = [*self.buckets.changed, *self.buckets.removed]
+        pipelines, emptied = self.pipelines, [*self.buckets.changed, *self.buckets.removed]
         told = [
-            _told(self.added, "added"),
-            _told([each.id for each in self.changed], "changed"),
-            _told([each.id for each in self.removed], "removed"),
-            f"{len(self.kept):,} left alone",
+            _told(pipelines.added, "added"),
+            _told([each.id for each in pipelines.changed], "changed"),
+            _told([each.id for each in pipelines.removed], "removed"),
+            f"{len(pipelines.kept):,} left alone",
             *(f"bucket '{each.name}' lost {each.keys:,} keys" for each in emptied if each.keys),
             f"messages lost, because not written in time: {self.lost:,}" if self.lost else "",
         ]
@@ -189,34 +202,45 @@ def plan_of(
     """Return the plan; ``filed`` and ``buckets`` are those of now and those that are wanted."""
     made = comparison.made
     return Plan(
-        kept=tuple(id for id, why in comparison.why.items() if not why),
-        added=tuple(id for id in made if id not in running),
-        changed=tuple(
-            _ending(running[id], comparison.why[id]) for id in made if id in comparison.why
+        PipelinesPlan(
+            kept=tuple(id for id, why in comparison.why.items() if not why),
+            added=tuple(id for id in made if id not in running),
+            changed=tuple(
+                ChangedPipeline(*_costs(running[id]), comparison.why[id])
+                for id in made
+                if id in comparison.why
+            ),
+            removed=tuple(
+                RemovedPipeline(*_costs(each))
+                for id, each in running.items()
+                if id not in comparison.wanted
+            ),
         ),
-        removed=tuple(_ending(each) for id, each in running.items() if id not in comparison.wanted),
-        connections=_names(*filed),
-        buckets=_bucket_changes(*buckets),
+        _connections_plan(*filed),
+        _buckets_plan(*buckets),
     )
 
 
-def _ending(pipeline: Pipeline, why: tuple[str, ...] = ()) -> PlannedStop:
-    return PlannedStop(pipeline.id, pipeline.parts.held, pipeline.in_flight, why)
+def _costs(pipeline: Pipeline) -> tuple[str, int, int]:
+    """Return which pipeline it is, and what it holds and has on its way."""
+    return pipeline.id, pipeline.parts.held, pipeline.in_flight
 
 
-def _names(before: Mapping[str, Connection], after: Mapping[str, Connection]) -> NewNames:
+def _connections_plan(
+    before: Mapping[str, Connection], after: Mapping[str, Connection]
+) -> ConnectionsPlan:
     both = sorted(after.keys() & before.keys())
-    return NewNames(
+    return ConnectionsPlan(
         added=tuple(sorted(after.keys() - before.keys())),
         changed=tuple(name for name in both if not is_same(before[name], after[name])),
         removed=tuple(sorted(before.keys() - after.keys())),
     )
 
 
-def _bucket_changes(before: Buckets, after: Buckets) -> BucketChanges:
+def _buckets_plan(before: Buckets, after: Buckets) -> BucketsPlan:
     kept = [bucket.name for bucket in before if after.get(bucket.name) is bucket]
-    lost = [Emptied(bucket.name, len(bucket)) for bucket in before if bucket.name not in kept]
-    return BucketChanges(
+    lost = [EmptiedBucket(bucket.name, len(bucket)) for bucket in before if bucket.name not in kept]
+    return BucketsPlan(
         kept=tuple(kept),
         added=tuple(name for name in after.names() if before.get(name) is None),
         changed=tuple(each for each in lost if after.get(each.name) is not None),

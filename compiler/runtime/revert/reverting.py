@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from headrace.compiler.component.families import Connection
 from headrace.compiler.component.pipelineconfig import PipelineConfig
@@ -99,7 +101,11 @@ class Reverting:
         try:
             comparison = await self._compared()
             plan = self._planned(comparison)
-            old = {id: each for id, each in self._graph.pipelines.items() if id not in plan.kept}
+            old = {
+                id: each
+                for id, each in self._graph.pipelines.items()
+                if id not in plan.pipelines.kept
+            }
             made = await self._built(comparison.made, old)
             self._take_over(comparison.wanted, made, install)
             await self._end(old)

@@ -17,11 +17,12 @@ from msgspec import UNSET, Meta, UnsetType
 
 from headrace.compiler.buckets import Bucket
 from headrace.compiler.delivery import Batch, JsonValue
+from headrace.compiler.jsontext import Count
 from headrace.compiler.runtime.dryrun.run import ChainDryRun, DryRunPhase
 from headrace.compiler.runtime.dryrun.stage import ProbedStage
 from headrace.compiler.runtime.dryrun.steprun import Indices, TracedBatch
 from headrace.web.apierror import Diagnostic
-from headrace.web.shapes import Count, JsonObject
+from headrace.web.shapes import JsonObject
 
 MOST_SHOWN = 1000
 """Messages of one stage."""

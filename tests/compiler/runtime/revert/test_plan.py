@@ -11,11 +11,13 @@ from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.states import BucketDeclaration
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.runtime.revert.plan import (
-    BucketChanges,
-    Emptied,
-    NewNames,
+    BucketsPlan,
+    ChangedPipeline,
+    ConnectionsPlan,
+    EmptiedBucket,
+    PipelinesPlan,
     Plan,
-    PlannedStop,
+    RemovedPipeline,
 )
 from headrace.compiler.schema.secrets import Secret
 from headrace.connectors.mqtt import MqttConnection
@@ -30,7 +32,7 @@ from tests.virtual import virtual
 
 
 def why(plan: Plan) -> dict[str, tuple[str, ...]]:
-    return {each.id: each.why for each in plan.changed}
+    return {each.id: each.why for each in plan.pipelines.changed}
 
 
 @virtual
@@ -42,8 +44,11 @@ async def test_a_plan_changes_nothing() -> None:
 
     plan = await stage.plan(flow("a", Saying(word=1)), flow("c"), held=4)
 
-    assert (plan.kept, plan.added) == ((), ("c",))
-    assert (why(plan), [each.id for each in plan.removed]) == ({"a": ("transforms",)}, ["b"])
+    assert (plan.pipelines.kept, plan.pipelines.added) == ((), ("c",))
+    assert (why(plan), [each.id for each in plan.pipelines.removed]) == (
+        {"a": ("transforms",)},
+        ["b"],
+    )
     assert stage.it.graph.pipelines == before
     assert (stage.it.state.get("held"), [*stage.it.connections]) == (bucket, ["bus"])
     assert len(stage.read) == 2
@@ -59,8 +64,8 @@ async def test_a_plan_tells_what_is_held_and_in_flight() -> None:
 
     plan = await stage.plan(flow("changes"), flow("stays", held))
 
-    assert plan.changed == (PlannedStop("changes", 10, 0, ("transforms",)),)
-    assert plan.removed == (PlannedStop("goes", 10, 0),)
+    assert plan.pipelines.changed == (ChangedPipeline("changes", 10, 0, ("transforms",)),)
+    assert plan.pipelines.removed == (RemovedPipeline("goes", 10, 0),)
     await stage.it.close()
 
 
@@ -77,8 +82,8 @@ async def test_a_connection_that_changes_restarts_those_that_were_built_with_it(
         connections={"bus": Wire(host="y"), "db": Wire(host="x", port=1), "new": Wire(host="x")},
     )
 
-    assert (plan.kept, why(plan)) == (("b", "c"), {"a": ("connection 'bus'",)})
-    assert plan.connections == NewNames(added=("new",), changed=("bus",), removed=("old",))
+    assert (plan.pipelines.kept, why(plan)) == (("b", "c"), {"a": ("connection 'bus'",)})
+    assert plan.connections == ConnectionsPlan(added=("new",), changed=("bus",), removed=("old",))
     assert [*stage.it.connections] == ["bus", "db", "new"]
     await stage.it.close()
 
@@ -94,7 +99,7 @@ async def test_what_counts_is_the_connection_a_pipeline_was_built_with() -> None
     assert (plan.connections.changed, why(plan)) == ((), {"a": ("connection 'bus'",)})
 
     plan = await stage.plan(flow("a", connection="bus"), connections={"bus": Wire(host="x")})
-    assert (plan.connections.changed, plan.kept) == (("bus",), ("a",))
+    assert (plan.connections.changed, plan.pipelines.kept) == (("bus",), ("a",))
     await stage.it.close()
 
 
@@ -107,12 +112,12 @@ async def test_a_bucket_with_other_bounds_is_emptied_and_restarts_those_that_use
 
     plan = await stage.revert(*flows, small=5, large=10, new=1)
 
-    assert (plan.kept, why(plan)) == (("b", "c"), {"a": ("bucket 'small'",)})
-    assert plan.buckets == BucketChanges(
+    assert (plan.pipelines.kept, why(plan)) == (("b", "c"), {"a": ("bucket 'small'",)})
+    assert plan.buckets == BucketsPlan(
         kept=("large",),
         added=("new",),
-        changed=(Emptied("small", 1),),
-        removed=(Emptied("gone", 0),),
+        changed=(EmptiedBucket("small", 1),),
+        removed=(EmptiedBucket("gone", 0),),
     )
     await stage.it.clock.sleep(1.04)
     assert stage.written("a") == [*range(1, 11), *range(1, 11)]
@@ -132,7 +137,7 @@ async def test_writing_a_default_out_changes_nothing_but_what_is_echoed() -> Non
         spelled_out, b=BucketDeclaration(max_keys=10_000, idle_timeout_secs=0)
     )
 
-    assert (plan.kept, plan.buckets.kept) == (("a",), ("b",))
+    assert (plan.pipelines.kept, plan.buckets.kept) == (("a",), ("b",))
     assert stage.pipeline("a") is before
     assert before.config is spelled_out
     assert stage.it.declarations["b"].idle_timeout_secs == 0
@@ -172,12 +177,12 @@ async def test_pipelines_without_an_id_are_those_that_run_just_so() -> None:
     plan = await stage.revert(
         flow(None, Saying(word=2)), flow(None, Saying(word=1)), flow(None, Saying(word=2))
     )
-    assert sorted(plan.kept) == sorted(ids)
+    assert sorted(plan.pipelines.kept) == sorted(ids)
 
     plan = await stage.revert(flow(None, Saying(word=3)), flow(None, Saying(word=1)))
-    assert plan.kept == (ids[0],)
-    assert sorted(each.id for each in plan.removed) == sorted(ids[1:])
-    assert {*plan.added}.isdisjoint(ids)
+    assert plan.pipelines.kept == (ids[0],)
+    assert sorted(each.id for each in plan.pipelines.removed) == sorted(ids[1:])
+    assert {*plan.pipelines.added}.isdisjoint(ids)
     await stage.it.close()
 
 
@@ -190,8 +195,8 @@ async def test_an_id_that_was_generated_and_is_in_the_file_by_now_is_the_same_pi
         flow(view.id, Saying(word=1), into="nameless"), flow(None, Saying(word=1))
     )
 
-    assert plan.kept == (view.id,)
-    assert len(plan.added) == 1
+    assert plan.pipelines.kept == (view.id,)
+    assert len(plan.pipelines.added) == 1
     await stage.it.close()
 
 
@@ -209,12 +214,12 @@ async def test_a_script_that_was_edited_restarts_its_pipeline(tmp_path: Path) ->
     await stage.revert(*file)
 
     here(tmp_path, "main.rhai", 'import "lib" as lib; emit(lib::twice(msg));')  # touched
-    assert (await stage.plan(*file)).kept == ("a", "b")
+    assert (await stage.plan(*file)).pipelines.kept == ("a", "b")
 
     here(tmp_path, "lib.rhai", "fn twice(n) { n * 3 }")
     plan = await stage.revert(*file)
-    assert (plan.kept, why(plan)) == (("b",), {"a": ("file 'lib.rhai'",)})
-    assert (await stage.plan(*file)).kept == ("a", "b")
+    assert (plan.pipelines.kept, why(plan)) == (("b",), {"a": ("file 'lib.rhai'",)})
+    assert (await stage.plan(*file)).pipelines.kept == ("a", "b")
 
     (tmp_path / "lib.rhai").unlink()
     assert why(await stage.plan(*file)) == {"a": ("file 'lib.rhai'",)}
@@ -260,12 +265,14 @@ async def test_connections_tell_which_files_they_read(tmp_path: Path) -> None:
 
 def test_a_plan_in_short() -> None:
     plan = Plan(
-        kept=tuple(f"k{n}" for n in range(1200)),
-        added=("a",),
-        changed=tuple(PlannedStop(f"c{n}", 0, 0, ("x",)) for n in range(12)),
-        removed=(),
-        connections=NewNames((), ("bus",), ()),
-        buckets=BucketChanges((), (), (Emptied("seen", 3000),), (Emptied("empty", 0),)),
+        PipelinesPlan(
+            kept=tuple(f"k{n}" for n in range(1200)),
+            added=("a",),
+            changed=tuple(ChangedPipeline(f"c{n}", 0, 0, ("x",)) for n in range(12)),
+            removed=(),
+        ),
+        ConnectionsPlan((), ("bus",), ()),
+        BucketsPlan((), (), (EmptiedBucket("seen", 3000),), (EmptiedBucket("empty", 0),)),
     )
 
     named = ", ".join(f"'c{n}'" for n in range(10))

@@ -37,7 +37,10 @@ async def test_what_is_as_the_file_says_sees_every_message():
     plan = await stage.revert(flow("kept", Saying(word="a")), flow("changed", Saying(word="b")))
     await stage.it.clock.sleep(1)
 
-    assert (plan.kept, [each.id for each in plan.changed]) == (("kept",), ["changed"])
+    assert (plan.pipelines.kept, [each.id for each in plan.pipelines.changed]) == (
+        ("kept",),
+        ["changed"],
+    )
     assert stage.pipeline("kept") is before
     assert stage.written("kept") == [["a", n] for n in range(20)]
     assert stage.written("changed") == [
@@ -88,8 +91,8 @@ async def test_the_graph_is_that_of_the_file_in_its_order():
     plan = await stage.revert(flow("c"), flow("a"), flow("b"))
 
     assert [*stage.it.names()] == ["c", "a", "b"]
-    assert (plan.kept, plan.added) == (("c", "b"), ("a",))
-    assert [each.id for each in plan.removed] == ["over-the-api"]
+    assert (plan.pipelines.kept, plan.pipelines.added) == (("c", "b"), ("a",))
+    assert [each.id for each in plan.pipelines.removed] == ["over-the-api"]
     assert {view.status for view in stage.it.graph.pipelines.values()} == {"running"}
     assert stage.kept("over-the-api").finished == 1
     await stage.it.close()
@@ -105,7 +108,12 @@ async def test_a_second_revert_finds_nothing_to_do():
 
     plan = await stage.revert(*file, connections=bus, held=5)
 
-    assert (plan.kept, plan.added, plan.changed, plan.removed) == (("a", "b"), (), (), ())
+    assert (
+        plan.pipelines.kept,
+        plan.pipelines.added,
+        plan.pipelines.changed,
+        plan.pipelines.removed,
+    ) == (("a", "b"), (), (), ())
     assert (plan.connections.added, plan.connections.changed) == ((), ())
     assert plan.buckets.kept == ("held",)
     assert stage.it.graph.pipelines == every
@@ -161,7 +169,7 @@ async def test_a_kept_reader_takes_what_the_old_and_the_new_upstream_hand_on():
     plan = await stage.revert(flow("up", Saying(word="new")), down)
     await stage.it.clock.sleep(0.35)
 
-    assert plan.kept == ("down",)
+    assert plan.pipelines.kept == ("down",)
     assert stage.written("down") == [0, 1, 2, *started("new")]
     await stage.it.close()
 
@@ -261,7 +269,7 @@ async def test_a_file_without_pipelines_ends_everything():
 
     plan = await stage.revert()
 
-    assert ([each.id for each in plan.removed], [*stage.it.names()]) == (["a", "c"], [])
+    assert ([each.id for each in plan.pipelines.removed], [*stage.it.names()]) == (["a", "c"], [])
     assert not stage.it.graph.outlets
     with pytest.raises(UnknownPipeline):
         await stage.it.dispose("a")
@@ -289,7 +297,7 @@ async def test_a_pipeline_that_goes_on_keeps_digits_as_soon_as_somebody_wants_th
 
     plan = await stage.revert(up, exacting)
 
-    assert plan.kept == ("up",)
+    assert plan.pipelines.kept == ("up",)
     assert (decoding.decode(b"1.10"), decoding.decode) != (plainly(b"1.10"), plainly)
     await stage.revert(up, down)
     assert decoding.decode is plainly

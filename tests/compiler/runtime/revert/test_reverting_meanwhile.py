@@ -47,7 +47,7 @@ async def test_a_second_revert_waits_for_the_first():
     second = asyncio.ensure_future(stage.revert(flow("p", Saying(word=2)), flow("q")))
     plans = await asyncio.gather(first, second)
 
-    assert [[each.why for each in plan.changed] for plan in plans] == [
+    assert [[each.why for each in plan.pipelines.changed] for plan in plans] == [
         [("transforms",)],
         [("transforms[0].word",)],
     ]
@@ -68,7 +68,9 @@ async def test_a_create_that_is_under_way_is_deleted_by_a_revert_whatever_the_fi
 
     plan = await stage.revert(flow("a", claimed="seat a"))
 
-    assert [(each.id, each.why) for each in plan.changed] == [("a", ("it is being created",))]
+    assert [(each.id, each.why) for each in plan.pipelines.changed] == [
+        ("a", ("it is being created",))
+    ]
     said = await asyncio.gather(*creating, return_exceptions=True)
     assert [type(each) for each in said] == [PipelineDeleted, PipelineDeleted]
     assert [(view.id, view.status) for view in stage.it.graph.pipelines.values()] == [
@@ -90,7 +92,7 @@ async def test_a_delete_that_is_under_way_ends_before_a_revert_brings_the_pipeli
     plan = await stage.revert(flow("p", claimed="a seat"))
 
     assert deleting.done()
-    assert (plan.added, slow.finished) == (("p",), 1)
+    assert (plan.pipelines.added, slow.finished) == (("p",), 1)
     assert running(stage.it, "p").status == "running"
     await stage.it.close()
 

@@ -113,7 +113,7 @@ async def test_a_pipeline_that_has_failed_is_built_again():
 
     plan = await stage.revert(flow("p", word="ends"))
 
-    assert [each.why for each in plan.changed] == [("it has failed",)]
+    assert [each.why for each in plan.pipelines.changed] == [("it has failed",)]
     assert running(stage.it, "p").status == "running"
     await stage.it.close()
 
