@@ -23,7 +23,11 @@ from headrace.compiler.component.states import BucketDeclaration
 from headrace.compiler.config.program import Program
 from headrace.compiler.runtime.connectionregistry import Connections
 from headrace.compiler.runtime.monitoring.feed import Lagged, Run
-from headrace.compiler.runtime.monitoring.figures import BucketFigures, BucketPage, PipelineFigures
+from headrace.compiler.runtime.monitoring.figures import (
+    BucketContents,
+    BucketFigures,
+    PipelineFigures,
+)
 from headrace.compiler.runtime.monitoring.pipelinehistory import Past
 from headrace.compiler.runtime.monitoring.pipelinerecord import Resolution
 from headrace.compiler.runtime.revert.plan import Plan
@@ -110,7 +114,7 @@ class Engine(Protocol):
     async def buckets(self) -> Sequence[BucketFigures]:
         """Return the declared buckets, in the order of their names."""
 
-    async def bucket(self, name: str, most: int, most_bytes: int) -> BucketPage | None:
+    async def bucket(self, name: str, most: int, most_bytes: int) -> BucketContents | None:
         """Return what was written last to a bucket, None if none of that name is declared.
 
         So many entries at most, and none after the one whose text exceeds so many bytes with those before.

@@ -15,12 +15,12 @@ import enum
 import inspect
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
 from headrace.compiler.describe.schema import Schema
+from headrace.compiler.jsontext import DescribedAs
 from headrace.compiler.schema.records import Record
 from headrace.compiler.schema.structures import AnyObject
 
@@ -41,13 +41,6 @@ _PLAIN: Mapping[Any, Schema] = types.MappingProxyType(
 def ref(name: str) -> Schema:
     """Return what stands for the schema of that name."""
     return {"$ref": SCHEMAS + name}
-
-
-@dataclass(frozen=True, slots=True)
-class DescribedAs:
-    """What a type stands for, in the description: of a text that is written already, what it holds."""
-
-    kind: Any
 
 
 JsonObject = Annotated[Mapping[str, Any], DescribedAs(AnyObject.__name__)]

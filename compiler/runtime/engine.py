@@ -38,8 +38,8 @@ from headrace.compiler.runtime.graph import (
 from headrace.compiler.runtime.inbox import Peek
 from headrace.compiler.runtime.monitoring.feed import Feed, Listener
 from headrace.compiler.runtime.monitoring.figures import (
+    BucketContents,
     BucketFigures,
-    BucketPage,
     PipelineFigures,
     bucket_figures,
     figures_of,
@@ -258,7 +258,7 @@ class Engine:
         """Return the declared buckets, in the order of their names."""
         return await bucket_figures(self.state, self.clock)
 
-    async def bucket(self, name: str, most: int, most_bytes: int) -> BucketPage | None:
+    async def bucket(self, name: str, most: int, most_bytes: int) -> BucketContents | None:
         """Return what was written last to a bucket (`page_of`); None: none of that name is declared."""
         found = self.state.get(name)
         return None if found is None else await page_of(found, self.clock, most, most_bytes)

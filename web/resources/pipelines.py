@@ -11,13 +11,13 @@ import falcon.asgi
 import msgspec
 
 from headrace.compiler.config.program import load_pipeline
+from headrace.compiler.jsontext import DescribedAs
 from headrace.compiler.runtime.lifecycle import Status
 from headrace.compiler.runtime.monitoring.figures import PipelineFigures
 from headrace.web.auth.access import Access
 from headrace.web.bodies import Request, created, read_json_body
 from headrace.web.endpoint import BODY, CAPTURED, FAILURE, Answer, Endpoint, refusals
 from headrace.web.service import Service
-from headrace.web.shapes import DescribedAs
 
 log = logging.getLogger("headrace.web")
 

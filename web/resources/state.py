@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Annotated
 
 import falcon.asgi
 import msgspec
-from msgspec import Meta
 
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import Count, encode
-from headrace.compiler.schema.structures import AnyObject
+from headrace.compiler.runtime.monitoring.figures import BucketContents
 from headrace.compiler.text.suggest import one_of
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import Answer, Endpoint, refusals
 from headrace.web.service import Service
-from headrace.web.shapes import DescribedAs
 
 MOST_ENTRIES = 200
 """Entries on one page of a bucket."""
@@ -31,23 +28,6 @@ class BucketSummary(msgspec.Struct):
     keys: Count
     max_keys: Count
     idle_timeout_secs: Count | None
-
-
-class BucketEntry(msgspec.Struct):
-    """What a bucket holds under one key."""
-
-    key: Annotated[str, Meta(description="Empty for what concerns the bucket as a whole.")]
-    values: Annotated[msgspec.Raw, DescribedAs(AnyObject.__name__)]
-    updated_at: Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
-
-
-class BucketContents(msgspec.Struct):
-    """A bucket with the entries that were written last."""
-
-    name: str
-    keys: Annotated[Count, Meta(description="All that the bucket holds, not the entries listed.")]
-    truncated: Annotated[bool, Meta(description="Whether some of them are not listed.")]
-    entries: list[BucketEntry]
 
 
 class UnknownBucket(HeadraceError):
@@ -75,11 +55,10 @@ async def get_state_bucket(
     service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response, *, bucket: str
 ) -> None:
     """Answer the entries of one bucket that were written last."""
-    page = await service.engine.bucket(bucket, MOST_ENTRIES, MOST_BYTES)
-    if page is None:
+    contents = await service.engine.bucket(bucket, MOST_ENTRIES, MOST_BYTES)
+    if contents is None:
         raise UnknownBucket(bucket, sorted(service.engine.declarations))
-    entries = [BucketEntry(each.key, each.values, each.updated_at) for each in page.entries]
-    resp.data = encode(BucketContents(page.name, page.keys, len(entries) < page.keys, entries))
+    resp.data = encode(contents)
 
 
 ROWS: tuple[Endpoint, ...] = (

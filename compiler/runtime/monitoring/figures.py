@@ -7,15 +7,18 @@ expired, in slices: a million expired keys at once would take a good part of a s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from headrace.compiler.buckets import Bucket, Buckets
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.families import Stage
-from headrace.compiler.jsontext import encode
+from headrace.compiler.jsontext import Count, DescribedAs, encode
 from headrace.compiler.runtime.lifecycle import Status
 from headrace.compiler.runtime.pipeline import Pipeline
+from headrace.compiler.schema.structures import AnyObject
 
 _TURN_BYTES = 1024 * 1024
 """Bytes that are encoded before messages have a turn."""
@@ -68,21 +71,23 @@ class BucketFigures(msgspec.Struct, frozen=True):
     evictions: int
 
 
-class PageEntry(msgspec.Struct, frozen=True):
-    """What a bucket holds under one key, and when that was last written."""
+class BucketEntry(msgspec.Struct, frozen=True):
+    """What a bucket holds under one key."""
 
-    key: str
-    values: msgspec.Raw
+    key: Annotated[str, Meta(description="Empty for what concerns the bucket as a whole.")]
+    values: Annotated[msgspec.Raw, DescribedAs(AnyObject.__name__)]
     """As JSON: written once, for whoever is told."""
-    updated_at: str
+    updated_at: Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 
 
-class BucketPage(msgspec.Struct, frozen=True):
-    """The entries of a bucket that were written last, the newest first, and how many it holds."""
+class BucketContents(msgspec.Struct, frozen=True):
+    """A bucket with the entries that were written last."""
 
     name: str
-    keys: int
-    entries: Sequence[PageEntry]
+    keys: Annotated[Count, Meta(description="All that the bucket holds, not the entries listed.")]
+    truncated: Annotated[bool, Meta(description="Whether some of them are not listed.")]
+    entries: Sequence[BucketEntry]
+    """The newest first."""
 
 
 async def bucket_figures(buckets: Buckets, clock: Clock) -> list[BucketFigures]:
@@ -101,7 +106,7 @@ async def bucket_figures(buckets: Buckets, clock: Clock) -> list[BucketFigures]:
     ]
 
 
-async def page_of(bucket: Bucket, clock: Clock, most: int, most_bytes: int) -> BucketPage:
+async def page_of(bucket: Bucket, clock: Clock, most: int, most_bytes: int) -> BucketContents:
     """Return a bucket as it is at this moment; what is written on the way does not show.
 
     It has ``most`` entries at most, and none after the one whose text exceeds ``most_bytes`` with those
@@ -109,19 +114,19 @@ async def page_of(bucket: Bucket, clock: Clock, most: int, most_bytes: int) -> B
     """
     await _let_go(bucket, clock)
     keys, latest = len(bucket), bucket.newest(most)
-    entries, size, turn = list[PageEntry](), 0, _TURN_BYTES
+    entries, size, turn = list[BucketEntry](), 0, _TURN_BYTES
     for key, values, at in latest:
         updated_at = clock.at(at).isoformat(timespec="microseconds")
         text = encode(values)
-        entries.append(PageEntry(key, msgspec.Raw(text), updated_at))
+        entries.append(BucketEntry(key, msgspec.Raw(text), updated_at))
         # Of an entry without its values, which may be megabytes: they are not copied to be counted.
-        size += len(encode(PageEntry(key, _EMPTY, updated_at))) + len(text) - len(bytes(_EMPTY))
+        size += len(encode(BucketEntry(key, _EMPTY, updated_at))) + len(text) - len(bytes(_EMPTY))
         if size >= most_bytes:
             break
         if size >= turn:
             turn = size + _TURN_BYTES
             await clock.sleep(0)
-    return BucketPage(bucket.name, keys, entries)
+    return BucketContents(bucket.name, keys, len(entries) < keys, entries)
 
 
 async def _let_go(bucket: Bucket, clock: Clock) -> None:
