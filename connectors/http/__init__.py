@@ -15,9 +15,9 @@ from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.schema.urls import HttpUrl, ParsedUrl
 from headrace.compiler.schema.variants import VariantOf
 from headrace.compiler.text.diagnostics import Fault, shown
-from headrace.connectors.http.credential import Auth, Header, admits
+from headrace.connectors.http.credential import Auth, Header
 from headrace.connectors.http.sink import HttpSink
-from headrace.connectors.http.source import PASSED_ON, Posts
+from headrace.connectors.http.source import PASSED_ON, Posts, admits
 
 FRAMING = ("connection", "content-length", "content-type", "expect", "host", "transfer-encoding")
 """Headers of a request that the output writes itself."""

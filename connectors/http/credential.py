@@ -1,11 +1,9 @@
-"""The credential of HTTP, in a header: presented by the output, looked for by the input."""
+"""The credential of HTTP, in a header: presented by the output, asked for by the input."""
 
 from __future__ import annotations
 
-import hmac
 import re
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -111,23 +109,3 @@ def _credential(ctx: Context, secret: Secret, key: str) -> str:
             )
         )
     return value
-
-
-Admits = Callable[[Callable[[str], str | None]], bool]
-"""Says whether somebody may post; is given what looks a header up."""
-
-
-def admits(auth: Auth | None, ctx: Context) -> Admits:
-    """Return what checks the credential. It takes as long for a wrong one as for a missing one."""
-    if auth is None:
-        return lambda headers: True
-    name, value = auth.header(ctx)
-    # A client writes UTF-8, and a server reads the octets of a header as Latin-1.
-    name, wanted = name.lower(), value.encode().decode("latin-1").encode()
-
-    def is_admitted(headers: Callable[[str], str | None]) -> bool:
-        # Blanks around a value are not part of it. Source: RFC 9110, section 5.5.
-        presented = auth.presented((headers(name) or "").strip(" \t"))
-        return hmac.compare_digest(presented.encode("utf-8", "surrogatepass"), wanted)
-
-    return is_admitted

@@ -1,20 +1,21 @@
-"""The input of HTTP: the queue between the endpoint and the pump."""
+"""The input of HTTP: who may post, and the queue between the endpoint and the pump."""
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import math
 from collections import deque
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from headrace.compiler.component.buildcontext import Origin
+from headrace.compiler.component.buildcontext import Context, Origin
 from headrace.compiler.delivery import Acknowledgement, Batch
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.jsontext import Decoding
 from headrace.compiler.largejson import DecodedBatch
-from headrace.connectors.http.credential import Admits
+from headrace.connectors.http.credential import Auth
 
 PASSED_ON = ("content-type", "user-agent", "x-request-id", "x-correlation-id", "traceparent")
 """Headers of a post that an envelope shows. A credential may not be one of them."""
@@ -22,6 +23,26 @@ _PASSED_ON = frozenset(name.encode() for name in PASSED_ON)
 
 CHUNK = 16
 """Posts handed to the pump at once: what has left the queue and is not in the pipeline yet."""
+
+
+Admits = Callable[[Callable[[str], str | None]], bool]
+"""Says whether somebody may post; is given what looks a header up."""
+
+
+def admits(auth: Auth | None, ctx: Context) -> Admits:
+    """Return what checks the credential. It takes as long for a wrong one as for a missing one."""
+    if auth is None:
+        return lambda headers: True
+    name, value = auth.header(ctx)
+    # A client writes UTF-8, and a server reads the octets of a header as Latin-1.
+    name, wanted = name.lower(), value.encode().decode("latin-1").encode()
+
+    def is_admitted(headers: Callable[[str], str | None]) -> bool:
+        # Blanks around a value are not part of it. Source: RFC 9110, section 5.5.
+        presented = auth.presented((headers(name) or "").strip(" \t"))
+        return hmac.compare_digest(presented.encode("utf-8", "surrogatepass"), wanted)
+
+    return is_admitted
 
 
 class Posts(Source):

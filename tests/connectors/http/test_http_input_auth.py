@@ -77,7 +77,7 @@ def test_a_credential_beyond_ascii_is_compared_as_it_came_over_the_wire():
 def test_a_missing_credential_is_compared_as_a_wrong_one_is(missing, monkeypatch):
     compared = []
     monkeypatch.setattr(
-        "headrace.connectors.http.credential.hmac.compare_digest",
+        "headrace.connectors.http.source.hmac.compare_digest",
         lambda *pair: compared.append(pair),
     )
     source = posts({"auth": BEARER}, TOKEN="s3cret")
