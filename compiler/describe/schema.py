@@ -51,7 +51,7 @@ def rendered(
 ) -> dict[str, Schema]:
     """Return what `component_schemas` does, in another rendering, or of some records alone."""
     made: Any = type("Plugin", (MarshmallowPlugin,), {"Converter": rendering})
-    plugin = made(schema_name_resolver=_name_of)
+    plugin = made(schema_name_resolver=lambda schema: name_of(schema.record))
     spec = APISpec("headrace", "", "3.1.0", plugins=[plugin])
     describing = plugin.converter  # a `Rendering`, now that there is a `spec`
     if catalogue is not None:
@@ -202,10 +202,6 @@ def described_by(record: type[Record]) -> RecordSchema:
     schema: RecordSchema = made(unknown=marshmallow.RAISE)
     schema.record = record
     return schema
-
-
-def _name_of(schema: Any) -> str:
-    return name_of(schema.record)
 
 
 def name_of(record: type[Record]) -> str:

@@ -80,10 +80,7 @@ class ListOf(Strict):
             found = f"a list of {len(listed):,}" if listed else "an empty list"
             said = f"expected {expected}, found {found}"
             raise ValidationError([Fault("out-of-range", said, found, expected)])
-        return tuple(_each_read(enumerate(listed), self._element))
-
-    def _element(self, _: int, value: Any) -> Any:
-        return self.inner.deserialize(value)
+        return tuple(_each_read(enumerate(listed), lambda _, value: self.inner.deserialize(value)))
 
 
 class ObjectOf(Strict):

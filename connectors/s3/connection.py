@@ -197,7 +197,10 @@ class Transport(AbstractAsyncContextManager["Transport"]):
         """
         # The library has made a file of it; of that, it is no copy.
         body = request.body.getvalue() if isinstance(request.body, BytesIO) else request.body or b""
-        headers = {name: _text(value) for name, value in request.headers.items()}
+        headers = {
+            name: value.decode() if isinstance(value, bytes) else value
+            for name, value in request.headers.items()
+        }
         async with self._clock.timeout(self._limits.silent_seconds) as limit:
             answer = await self._session.request(
                 request.method,
@@ -248,10 +251,6 @@ async def flowing(
         yield rest[start : start + PIECE_BYTES]
         with suppress(RuntimeError):  # it is over: the answer came before the end of the body
             limit.reschedule(until())
-
-
-def _text(value: str | bytes) -> str:
-    return value.decode() if isinstance(value, bytes) else value
 
 
 class StoreError:
