@@ -8,7 +8,7 @@ what is too large for any answer: nothing is written out before it has been weig
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, groupby, islice, takewhile
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Annotated, Any, Literal
 
@@ -175,13 +175,14 @@ class Excerpt:
         """Return the batches of a stage, each with as much of it as is shown."""
         shown, left = list[tuple[TracedBatch, Batch, Sequence[Indices]]](), MOST_SHOWN
         for traced in stage.handed_on:
-            ahead = enumerate(traced.batch[:left])
-            weighed = ((message, traced.origins[at : at + 1]) for at, message in ahead)
-            count = sum(1 for _ in takewhile(self._has_room, weighed))
+            batch, origins = traced.batch, traced.origins
+            count, most = 0, min(len(batch), left)
+            while count < most and self._has_room((batch[count], origins[count : count + 1])):
+                count += 1
             left -= count
             if count:
-                shown.append((traced, traced.batch[:count], traced.origins[:count]))
-            if count < len(traced.batch):
+                shown.append((traced, batch[:count], origins[:count]))
+            if count < len(batch):
                 break
         total = sum(len(traced.batch) for traced in stage.handed_on)
         if rest := total - (MOST_SHOWN - left):
