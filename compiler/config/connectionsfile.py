@@ -120,10 +120,9 @@ def load_connection(
     filing, _, faults = loaded(Filing, of_name)
     part, wrong = part_of(rest, site, "connection", catalogue)
     said = [*map(site.diagnose, faults), *wrong, *_judged(part, secrets, context)]
-    filed = None
-    if filing is not None and isinstance(part.built, Connection) and not is_refused(said):
-        filed = filing.id, part.built
-    return filed, in_file_order(said)
+    if filing is None or not isinstance(part.built, Connection) or is_refused(said):
+        return None, in_file_order(said)
+    return (filing.id, part.built), in_file_order(said)
 
 
 def load_secrets(document: Document) -> tuple[dict[str, str] | None, list[Diagnostic]]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from headrace.compiler.component.catalogue import Catalogue
@@ -29,14 +28,14 @@ def component_doc(component: type[Component]) -> dict[str, Any]:
     """Return the ComponentDoc of one component."""
     attached = {**SHARED_METADATA, **component.attaches} if issubclass(component, Input) else {}
     variants = [
-        {"name": option.wire, "fields": list(_option_docs(option.field.record))}  # type: ignore[attr-defined]
+        {"name": option.wire, "fields": _option_docs(option.field.record)}  # type: ignore[attr-defined]
         for option in map(component.options().__getitem__, component.one_of)
     ]
     return {
         "kind": component.kind,
         "family": component.family,
         "description": prose(component),
-        "fields": list(_option_docs(component)),
+        "fields": _option_docs(component),
         "variants": variants,
         "metadata": [{"name": name, "description": said} for name, said in attached.items()],
     }
@@ -65,9 +64,11 @@ def listed_options(record: type[Record]) -> list[Option]:
     return [*required, *optional, *shared.values()]
 
 
-def _option_docs(record: type[Record]) -> Iterator[dict[str, Any]]:
-    for option in listed_options(record):
-        yield _field_doc(option.wire, option.field, option.doc, option.required)
+def _option_docs(record: type[Record]) -> list[dict[str, Any]]:
+    return [
+        _field_doc(option.wire, option.field, option.doc, option.required)
+        for option in listed_options(record)
+    ]
 
 
 def _field_doc(
@@ -87,10 +88,10 @@ def _field_type(field: Strict) -> Any:
         case {"list": inner}:
             return {"list": _field_doc("", inner)}
         case {"object": record}:
-            return {"object": list(_option_docs(record))}
+            return {"object": _option_docs(record)}
         case {"union": root}:
             tagged = [
-                {"name": tag, "fields": list(_option_docs(variant))}
+                {"name": tag, "fields": _option_docs(variant)}
                 for tag, variant in root.variants.items()
             ]
             return {"union": {"tag": "type", "variants": tagged}}

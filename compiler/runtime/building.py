@@ -96,11 +96,9 @@ class Builder:
             self._broke,
             acknowledges=component.acknowledges,
         )
-        arriving = pump.observable()
-        if component.buffer is not None:
-            arriving = arriving.pipe(input_buffer(component.buffer, place))
+        buffers = [] if component.buffer is None else [input_buffer(component.buffer, place)]
         self._parts.pumps.append(pump)
-        return arriving
+        return pump.observable().pipe(*buffers)
 
     def _writer(self, component: Output, index: int) -> Writer:
         place = self.place("outputs", index)

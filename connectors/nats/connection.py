@@ -231,9 +231,8 @@ class NatsClient:
                 # Not `flush`, which returns without an answer if nobody reads any more.
                 await self.driver.rtt(ceil(2 * self._limits.confirm_seconds))
         except (errors.Error, OSError) as cause:
-            why = f"nothing within {self._limits.confirm_seconds:g} s"
-            if self.is_over:
-                why = self.last_words or "the connection was lost"
+            silence = f"nothing within {self._limits.confirm_seconds:g} s"
+            why = (self.last_words or "the connection was lost") if self.is_over else silence
             raise Unreachable(f"{self.server.where} did not confirm {what}: {why}") from cause
         finally:
             self._waiting = None

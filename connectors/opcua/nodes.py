@@ -46,11 +46,13 @@ class NodeKey(NamedTuple):
     @property
     def text(self) -> str:
         """The node id in the server's notation; namespace 0 goes without saying."""
-        identifier = self.identifier
-        if isinstance(identifier, bytes):
-            identifier = base64.b64encode(identifier).decode()
         prefix = f"ns={self.namespace};" if self.namespace else ""
-        return f"{prefix}{self.kind}={identifier}"
+        shown = (
+            base64.b64encode(self.identifier).decode()
+            if isinstance(self.identifier, bytes)
+            else self.identifier
+        )
+        return f"{prefix}{self.kind}={shown}"
 
 
 _OBJECTIONS = (

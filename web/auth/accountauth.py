@@ -139,10 +139,8 @@ class Authentication:
             self.sessions.drop(id)
 
     def _by_cookie(self, headers: Headers) -> Caller | None:
-        for id in session_ids(headers):
-            if (caller := self.sessions.find(id)) is not None:
-                return caller
-        return None
+        found = (self.sessions.find(id) for id in session_ids(headers))
+        return next((caller for caller in found if caller is not None), None)
 
     async def _by_header(self, scope: Mapping[str, Any]) -> Caller:
         """Return whom the `Authorization` header lets in. Several of them let nobody in.

@@ -22,7 +22,7 @@ from typing import Any
 
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.families import Connection
-from headrace.compiler.config.connectionsfile import load_connections
+from headrace.compiler.config.connectionsfile import companion, load_connections
 from headrace.compiler.config.dumping import NO_ALIASES, Snapshot, dumped_connections
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.runtime.switching import SWITCHING
@@ -174,8 +174,7 @@ class Save:
         Raises:
             NotWritten: a file would be like none that can be read.
         """
-        file = self.targets.connections_file()
-        assert file is not None
+        file = self.targets.connections or companion(self.config, "connections")
         old, new = _filed(file, catalogue), self.snapshot.connections
         clashing = {name for name in old.keys() & new.keys() if old[name].kind != new[name].kind}
         free = (name for number in count(1) if (name := f"saving-{number}") not in {*old, *new})

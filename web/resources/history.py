@@ -17,7 +17,6 @@ from headrace.compiler.runtime.monitoring.pipelinerecord import (
     WIDTHS,
     ErrorSignature,
     Resolution,
-    TimeBuckets,
 )
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import Answer, Endpoint, Query
@@ -65,16 +64,12 @@ async def get_pipeline_history(
     """Answer the past of a pipeline; a resolution that cannot be read is the coarse one."""
     resolution: Resolution = "fine" if req.get_param("resolution") == "fine" else "coarse"
     past = await service.engine.past(pipeline_id, resolution)
-    listed, width = _listed(past.buckets), past.buckets.width
-    resp.data = encode(
-        PipelineHistory(resolution, width, listed, past.failures, past.dropped_signatures)
-    )
-
-
-def _listed(buckets: TimeBuckets) -> list[HistoryBucket]:
-    counts = buckets.counts
+    buckets, counts = past.buckets, past.buckets.counts
     starts = range(buckets.start, buckets.start + len(buckets) * buckets.width, buckets.width)
-    return list(map(HistoryBucket, starts, counts[::3], counts[1::3], counts[2::3]))
+    listed = list(map(HistoryBucket, starts, counts[::3], counts[1::3], counts[2::3]))
+    resp.data = encode(
+        PipelineHistory(resolution, buckets.width, listed, past.failures, past.dropped_signatures)
+    )
 
 
 ROWS: tuple[Endpoint, ...] = (

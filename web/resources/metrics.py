@@ -9,7 +9,7 @@ Source: https://prometheus.github.io/client_python/collector/custom/
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -47,10 +47,9 @@ class Scrape:
     pipelines: Collection[PipelineFigures]
     buckets: Sequence[BucketFigures]
 
-    def collect(self) -> Iterator[Metric]:
-        """Yield every family of figures."""
-        yield from self._of_pipelines()
-        yield from self._of_buckets()
+    def collect(self) -> Sequence[Metric]:
+        """Return every family of figures."""
+        return [*self._of_pipelines(), *self._of_buckets()]
 
     def _of_pipelines(self) -> Sequence[Metric]:
         from prometheus_client.core import CounterMetricFamily as Counter
