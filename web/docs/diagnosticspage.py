@@ -90,7 +90,8 @@ def examples(folder: Path) -> list[Example]:
     with TemporaryDirectory() as scratch:
         here = shutil.copytree(folder, Path(scratch, "examples"))
         with chdir(here):  # a diagnostic names its file as the command line does
-            return [_example(code) for code in codes() if _source(code)]
+            sources = {code: _source(code) for code in codes()}
+            return [_example(code, source) for code, source in sources.items() if source]
 
 
 def _blocks(found: Sequence[Example]) -> Iterator[str]:
@@ -107,9 +108,7 @@ def _source(code: str) -> Path | None:
     return next((path for path in kinds if path.exists()), None)
 
 
-def _example(code: str) -> Example:
-    source = _source(code)
-    assert source is not None
+def _example(code: str, source: Path) -> Example:
     config, shown = _made(code, source) if source.suffix == ".sh" else (source, listed(source))
     beside = companion(config, "connections")
     blocks = [shown]

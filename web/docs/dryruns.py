@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -81,8 +80,10 @@ def written(value: Any, indent: str = "") -> str:
         return line
     write = partial(written, indent=indent + "  ")
     begin, end = "{}" if isinstance(value, dict) else "[]"
-    members: Iterable[str] = map(write, value)
-    if isinstance(value, dict):
-        members = (f"{json.dumps(key)}: {write(inner)}" for key, inner in value.items())
+    members = (
+        [f"{json.dumps(key)}: {write(inner)}" for key, inner in value.items()]
+        if isinstance(value, dict)
+        else [*map(write, value)]
+    )
     inside = ",\n".join(f"{indent}  {member}" for member in members)
     return f"{begin}\n{inside}\n{indent}{end}"
