@@ -17,7 +17,7 @@ from headrace.compiler.schema.fields import Choice
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.structures import ListOf
 from headrace.compiler.schema.variants import VariantOf
-from headrace.compiler.text.diagnostics import Codes, Fault
+from headrace.compiler.text.diagnostics import Codes, Fault, repeated
 from headrace.compiler.text.diagnostics import Path as Place
 from headrace.operators.mappings import Drop, Mapping, Writing, present
 
@@ -86,18 +86,13 @@ class Map(
                     expected="'keep: all', or no drop",
                     path=("mappings", index),
                 )
-        first: dict[str, int] = {}
+        yield from repeated(
+            ((each.target, _target_place(index, each)) for index, each in self.writings),
+            said="'{name}' is written twice: {place} writes it already",
+            expected="a field of its own for every mapping",
+        )
         scalars: dict[str, tuple[int, Writing]] = {}
         for index, mapping in self.writings:
-            if first.setdefault(mapping.target, index) != index:
-                by = first[mapping.target]
-                yield Fault(
-                    "duplicate",
-                    f"'{mapping.target}' is written twice: mappings[{by}] writes it already",
-                    found=mapping.target,
-                    expected="a field of its own for every mapping",
-                    path=_target_place(index, mapping),
-                )
             if mapping.is_never_object:
                 scalars.setdefault(mapping.target, (index, mapping))
         for index, mapping in self.writings:

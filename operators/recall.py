@@ -61,7 +61,8 @@ class Recall(PerMessage, kind="recall", listed=7, elsewhere="enrich get load loo
     def rules(self) -> Iterator[Fault]:
         """Refuse to write one field twice."""
         names = ((name, ("recall", index)) for index, name in enumerate(self.recall))
-        return repeated(names, done="recalled", expected="each name once")
+        said = "'{name}' is recalled by {place} already"
+        return repeated(names, said=said, expected="each name once")
 
     def examine(self, context: CheckContext) -> Iterator[Fault]:
         """Refuse to recall where there is no bucket."""

@@ -122,14 +122,17 @@ class Fault:
 def repeated(
     names: Iterable[tuple[str, Path]],
     *,
-    done: str = "written",
+    said: str = "'{name}' is written by {place} already",
     expected: str = "a name of its own",
 ) -> Iterator[Fault]:
-    """Refuse each name that is there twice; it comes with where it stands: ``("remember", 0, "as")``."""
+    """Refuse each name that is there twice; it comes with where it stands: ``("remember", 0, "as")``.
+
+    ``said`` is told of it, with the name and the place where it is for the first time.
+    """
     first: dict[str, Path] = {}
     for name, path in names:
         if first.setdefault(name, path) != path:
-            message = f"'{name}' is {done} by {path_text(first[name][:2])} already"
+            message = said.format(name=name, place=path_text(first[name][:2]))
             yield Fault("duplicate", message, found=name, expected=expected, path=path)
 
 

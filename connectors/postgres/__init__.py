@@ -20,7 +20,7 @@ from headrace.compiler.schema.fields import (
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.structures import ListOf, RecordOf
-from headrace.compiler.text.diagnostics import Fault, Path, shown
+from headrace.compiler.text.diagnostics import Fault, Path, repeated, shown
 from headrace.connectors.network.tls import TlsConnection
 from headrace.connectors.postgres.arrayliterals import postgres_cells
 from headrace.connectors.postgres.postgres_table import LONGEST, Index, PostgresTable
@@ -243,17 +243,11 @@ class PostgresOutput(
                 expected=f"a schema whose name does not begin with '{RESERVED}'",
                 path=("table",),
             )
-        first: dict[str, int] = {}
-        for place, each in enumerate(self.indexes):
-            name = each.name(self.table)
-            if first.setdefault(name, place) != place:
-                yield Fault(
-                    "duplicate",
-                    f"the index would be called '{name}', as indexes[{first[name]}] is",
-                    found=name,
-                    expected="indexes whose names differ in their first 63 characters",
-                    path=("indexes", place),
-                )
+        yield from repeated(
+            ((each.name(self.table), ("indexes", at)) for at, each in enumerate(self.indexes)),
+            said="the index would be called '{name}', as {place} is",
+            expected="indexes whose names differ in their first 63 characters",
+        )
 
     def _conflicting(self) -> Iterator[Fault]:
         has_unique = any(each.unique for each in self.indexes) or not self.create_table

@@ -19,7 +19,7 @@ from headrace.compiler.schema.records import listed, option
 from headrace.compiler.schema.structures import ListOf, RecordOf
 from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.text.composing import FAULTS
-from headrace.compiler.text.diagnostics import Codes, Fault, Path, Severity
+from headrace.compiler.text.diagnostics import Codes, Fault, Path, Severity, repeated
 from headrace.compiler.text.suggest import did_you_mean, one_of
 from headrace.connectors.tables.cells import Cell
 from headrace.connectors.tables.columns import Column, TableName
@@ -154,7 +154,9 @@ class TableOutput(Output):
                 expected,
                 path=("columns",),
             )
-        yield from self._columns_twice()
+        names = ((each.name, ("columns", at, "name")) for at, each in enumerate(self.columns))
+        said = "the column '{name}' is {place} already"
+        yield from repeated(names, said=said, expected="each column once")
         if not self.columns:
             # What has no meaning where nothing is mapped.
             named = dict.fromkeys(key.path[0] for key in self.keys())
@@ -170,18 +172,6 @@ class TableOutput(Output):
         mapped = {each.name for each in self.columns}
         for key in self.keys():
             yield from _wrong_in(key, mapped)
-
-    def _columns_twice(self) -> Iterator[Fault]:
-        first: dict[str, int] = {}
-        for index, column in enumerate(self.columns):
-            if first.setdefault(column.name, index) != index:
-                yield Fault(
-                    "duplicate",
-                    f"the column '{column.name}' is columns[{first[column.name]}] already",
-                    found=column.name,
-                    expected="each column once",
-                    path=("columns", index, "name"),
-                )
 
 
 def _wrong_in(key: Key, mapped: Collection[str]) -> Iterator[Fault]:
