@@ -13,6 +13,7 @@ from headrace.connectors.nats.connection import Limits
 from tests.clients import PATIENCE
 from tests.doubles import TickingClock, refusals
 from tests.nats_sides import context, halted, listening, peer, sink
+from tests.serverloop import on_the_loop_of_the_server
 from tests.services.nats import Nats
 from tests.stopwatch import Stopwatch
 
@@ -184,6 +185,7 @@ async def test_a_server_that_hangs_fails_the_batch_in_time(tmp_path, batch):
     assert str(cause).endswith("some of it may have been delivered: nothing within 0.2 s")
 
 
+@on_the_loop_of_the_server
 async def test_of_what_is_given_up_only_what_the_system_has_taken_comes_later():
     came, goes_on, is_read = bytearray(), asyncio.Event(), asyncio.Event()
 

@@ -18,6 +18,7 @@ from headrace.connectors.redis.connection import Limits
 from tests.connected import started
 from tests.doubles import TickingClock
 from tests.redis_sides import client, context, halted, listening, sink
+from tests.serverloop import on_the_loop_of_the_server
 from tests.services.redis import Redis
 from tests.stopwatch import Stopwatch
 
@@ -246,6 +247,7 @@ async def test_a_server_that_hangs_is_unreachable_and_holds_nobody_up(tmp_path):
 
 
 @pytest.mark.long
+@on_the_loop_of_the_server
 async def test_what_was_given_up_is_not_published_when_the_server_goes_on(tmp_path):
     with Redis(tmp_path) as server:
         ctx = context(server, pipeline="late")
@@ -266,6 +268,7 @@ def gone(operator: redis.Redis, name: str) -> None:
 
 
 @pytest.mark.long
+@on_the_loop_of_the_server
 async def test_a_write_that_is_given_up_leaves_nothing_behind(tmp_path):
     with Redis(tmp_path) as server:
         async with started(sink(server, "given up")) as it:
