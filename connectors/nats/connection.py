@@ -316,7 +316,8 @@ class NatsServers:
         if fault := _tls_fault(client, cause):
             return turned_away(fault)
         match cause:
-            case UnicodeError() if type(cause) is UnicodeError:  # names that are too long
+            # A part of the name is empty, or longer than 63. What cannot be decoded the server has said.
+            case UnicodeError() if not isinstance(cause, UnicodeDecodeError):
                 why = _UNKNOWN
             case ValueError() | TypeError():
                 return Unreachable(f"{where} does not answer as a NATS server does")
