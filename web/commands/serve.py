@@ -213,15 +213,17 @@ def _bound(host: str, port: int) -> socket.socket:
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-    except (OSError, UnicodeError) as cause:  # the latter for what no host can be called
+    except (OSError, UnicodeError) as cause:
         raise _not_free(host, port, cause) from cause
     return listener
 
 
-def _not_free(host: str, port: int, cause: Exception) -> NotStarted:
-    return NotStarted(
-        f"cannot listen on {host}:{port}: {getattr(cause, 'strerror', None) or cause}"
-    )
+def _not_free(host: str, port: int, cause: OSError | UnicodeError) -> NotStarted:
+    if isinstance(cause, UnicodeError):  # a part of the name is empty, or longer than 63
+        why = "the host name cannot be resolved"
+    else:
+        why = cause.strerror or str(cause)
+    return NotStarted(f"cannot listen on {host}:{port}: {why}")
 
 
 def _made(data_dir: Path | None) -> DataDir | None:
