@@ -19,6 +19,8 @@ LIMITS = (*SIZES, "max_operations", "time_limit", "max_calls", "max_emitted", "m
 GROUPS = {"a size": (*SIZES, "time_limit"), "anything": (*LIMITS, "RunError", "ok")}
 DEEP = {"recursion", "values nested another way", "values that hold themselves"}
 UNCOUNTED = {"max_operations": 10**12, "time_limit": 0.3}
+SOON = {**UNCOUNTED, "time_limit": 0.05}
+"""Of the short tests: what only time stops is stopped sooner. The long ones let it go on for as long as above."""
 
 
 def read(path):
@@ -31,18 +33,16 @@ def read(path):
         elif head:
             name, stops, *needs = head.removeprefix("// ").split(" | ")
             stops = [one for stop in stops.split(", ") for one in GROUPS.get(stop, (stop,))]
-            yield pytest.param(family, code, stops, needs, id=f"{family}: {name}")
+            asked = question(needs, stops)
+            soon = question(needs, stops, SOON)
+            yield pytest.param(family, code, stops, soon, id=f"{family}: {name}")
+            if soon != asked:
+                longer = f"{family}: {name}, for longer"
+                yield pytest.param(family, code, stops, asked, id=longer, marks=pytest.mark.long)
 
 
-ATTACKS = [
-    attack
-    for path in sorted((Path(__file__).parent / "attacks").glob("*.rhai"))
-    for attack in read(path)
-]
-
-
-def question(needs, stops):
-    options = dict(UNCOUNTED if "uncounted" in needs else {})
+def question(needs, stops, uncounted=UNCOUNTED):
+    options = dict(uncounted if "uncounted" in needs else {})
     if "time_limit" not in stops:
         options.pop("time_limit", None)
     asked = {"heard": "heard" in needs, "options": options}
@@ -52,13 +52,20 @@ def question(needs, stops):
     return asked
 
 
+ATTACKS = [
+    attack
+    for path in sorted((Path(__file__).parent / "attacks").glob("*.rhai"))
+    for attack in read(path)
+]
+
+
 def test_the_files_are_read_whole():
     assert len(ATTACKS) > 200
     assert all(code and stops for _, code, stops, _ in (attack.values for attack in ATTACKS))
 
 
-@pytest.mark.parametrize(("family", "code", "stops", "needs"), ATTACKS)
-def test_an_attack_is_stopped_and_the_process_lives_on(withstand, family, code, stops, needs):
-    withstand(code, stops, **question(needs, stops))
+@pytest.mark.parametrize(("family", "code", "stops", "asked"), ATTACKS)
+def test_an_attack_is_stopped_and_the_process_lives_on(withstand, family, code, stops, asked):
+    withstand(code, stops, **asked)
     if family in DEEP:
-        withstand(code, stops, **question(needs, stops), small_stack=True)
+        withstand(code, stops, **asked, small_stack=True)
