@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from tests.clients import HOST, PATIENCE, Answer, Client, Events, Gone, messages_of
 from tests.stopwatch import Stopwatch
@@ -115,10 +115,23 @@ class Lines:
             return "\n".join(self._lines)
 
 
+class Process(Protocol):
+    """A process that somebody has started, as `subprocess.Popen` has it."""
+
+    pid: int
+    stdout: IO[bytes] | None
+    stderr: IO[bytes] | None
+
+    def wait(self, timeout: float | None = None) -> int: ...
+    def poll(self) -> int | None: ...
+    def send_signal(self, number: int, /) -> None: ...
+    def kill(self) -> None: ...
+
+
 class Server:
     """A running `headrace serve`."""
 
-    def __init__(self, process: subprocess.Popen[bytes], started: Stopwatch) -> None:
+    def __init__(self, process: Process, started: Stopwatch) -> None:
         assert process.stdout is not None
         assert process.stderr is not None
         self.process = process
@@ -216,21 +229,14 @@ class Server:
         return "\n".join([*said, f"--- exit code: {self.process.poll()}"])
 
 
-@contextmanager
-def serving(
-    folder: Path,
-    config: Path | Any = None,
-    *options: str,
-    command: Sequence[str] = ("serve",),
-    setup: Callable[[], None] = lambda: None,
-) -> Iterator[Server]:
-    """Run the command on a config, a file or what is to stand in one, in a working directory.
+def nothing() -> None:
+    """Do nothing in a new process."""
 
-    ``setup`` runs in the new process before the command does. By its end the server must not have
-    logged a traceback, nor anything of what it was given in secret.
-    """
-    named = [] if config is None else ["--config", str(written(folder, config))]
-    listen = ["--listen", f"{HOST}:0"]
+
+def started(
+    arguments: Sequence[str], folder: Path, setup: Callable[[], None]
+) -> subprocess.Popen[bytes]:
+    """Start a server as a process of this one."""
 
     def prepare() -> None:
         end_with_parent()
@@ -238,9 +244,8 @@ def serving(
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
         setup()
 
-    started = Stopwatch()
-    process = subprocess.Popen(
-        [str(COMMAND), *command, *named, *listen, *options],
+    return subprocess.Popen(
+        arguments,
         cwd=folder,
         env=environment(),
         stdin=subprocess.DEVNULL,
@@ -249,7 +254,27 @@ def serving(
         start_new_session=True,
         preexec_fn=prepare,
     )
-    server = Server(process, started)
+
+
+@contextmanager
+def serving(
+    folder: Path,
+    config: Path | Any = None,
+    *options: str,
+    command: Sequence[str] = ("serve",),
+    setup: Callable[[], None] = nothing,
+    start: Callable[[Sequence[str], Path, Callable[[], None]], Process] = started,
+) -> Iterator[Server]:
+    """Run the command on a config, a file or what is to stand in one, in a working directory.
+
+    ``setup`` runs in the new process before the command does; ``start`` makes that process. By its end
+    the server must not have logged a traceback, nor anything of what it was given in secret.
+    """
+    named = [] if config is None else ["--config", str(written(folder, config))]
+    listen = ["--listen", f"{HOST}:0"]
+    watch = Stopwatch()
+    process = start([str(COMMAND), *command, *named, *listen, *options], folder, setup)
+    server = Server(process, watch)
     try:
         server.wait_until_ready()
         yield server
@@ -297,12 +322,12 @@ def end_with_parent() -> None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def run(
-    folder: Path, *arguments: str, given: str | None = None
+def executed(
+    arguments: Sequence[str], folder: Path, given: str | None
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command to its end, with its output piped, and with what it is ``given`` to read."""
+    """Run a command as a process of this one."""
     return subprocess.run(
-        [str(COMMAND), *arguments],
+        arguments,
         cwd=folder,
         env=environment(),
         stdin=subprocess.DEVNULL if given is None else None,
@@ -313,6 +338,18 @@ def run(
         start_new_session=True,
         check=False,
     )
+
+
+def run(
+    folder: Path,
+    *arguments: str,
+    given: str | None = None,
+    execute: Callable[
+        [Sequence[str], Path, str | None], subprocess.CompletedProcess[str]
+    ] = executed,
+) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end, with its output piped, and with what it is ``given`` to read."""
+    return execute([str(COMMAND), *arguments], folder, given)
 
 
 def written(folder: Path, config: Path | Any) -> Path:

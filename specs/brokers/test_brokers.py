@@ -19,7 +19,7 @@ from redis import Redis as Client
 from headrace.web.files.reading import Files, catalogue, load
 from specs.brokers.sensors import BROKEN, Reading, readings, send
 from tests.clients import PATIENCE, Gone
-from tests.server import serving
+from tests.forked import serving
 from tests.services.kafka import Kafka
 from tests.services.mosquitto import Mosquitto
 from tests.services.redis import Redis

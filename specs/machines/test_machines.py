@@ -23,7 +23,8 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.files.reading import Files, catalogue, load
-from tests.server import serving, stored
+from tests.forked import serving
+from tests.server import stored
 from tests.virtual import virtual
 
 Message = dict[str, Any]

@@ -26,7 +26,8 @@ from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.monitoring.feed import Run
 from headrace.web.files.reading import Files, catalogue, load
 from specs.weather.readings import Reading, readings, source
-from tests.server import Server, serving, stored
+from tests.forked import serving
+from tests.server import Server, stored
 from tests.virtual import virtual
 
 HERE = Path(__file__).parent

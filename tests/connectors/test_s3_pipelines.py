@@ -13,8 +13,9 @@ import pytest
 
 from headrace.compiler.errors import Unreachable
 from tests.connected import started
+from tests.forked import serving
 from tests.s3_sides import context, objects, sink
-from tests.server import Server, serving
+from tests.server import Server
 from tests.services.s3 import BUCKET, KEY, S3, SECRET
 from tests.stopwatch import Stopwatch
 

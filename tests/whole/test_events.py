@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from tests.clients import HOST, PATIENCE
-from tests.server import Server, serving
+from tests.forked import serving
+from tests.server import Server
 
 READERS = 100
 """Pipelines that read one: each reports every pass with two events, so a post makes 202."""

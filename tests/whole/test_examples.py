@@ -11,7 +11,8 @@ import pytest
 
 from headrace.web.resources import ENDPOINTS
 from tests.clients import Answer
-from tests.server import Server, serving, settled
+from tests.forked import serving
+from tests.server import Server, settled
 
 LOGIN = next(each.example for each in ENDPOINTS if each.operation == "login")
 

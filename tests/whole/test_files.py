@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.server import Server, filed, serving, stored
+from tests.forked import serving
+from tests.server import Server, filed, stored
 
 PART = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-000001\.(json|ndjson)")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients import HOST, PATIENCE
-from tests.server import serving
+from tests.forked import serving
 
 REPOSITORY = Path(__file__).parents[2]
 GUIDE = (REPOSITORY / "docs" / "getting-started.md").read_text()

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tests.clients import HOST, Answer
-from tests.server import Server, run, serving
+from tests.forked import run, serving
+from tests.server import Server
 from tests.services.oidc import Oidc
 from tests.services.server import free_port
 from tests.virtual import virtual

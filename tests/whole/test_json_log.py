@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.clients import HOST
-from tests.server import run, serving, written
+from tests.forked import run, serving
+from tests.server import written
 
 PRINTING = {"inputs": [{"type": "http"}], "outputs": [{"type": "stdout"}]}
 WARM = {"type": "filter", "Numeric": {"field": "temp", "operator": "greater_than", "value": 20}}

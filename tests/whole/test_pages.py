@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from tests.clients import HOST, PATIENCE
-from tests.server import environment, serving
+from tests.forked import serving
+from tests.server import environment
 
 REPOSITORY = Path(__file__).parents[2]
 DOCS = REPOSITORY / "docs"

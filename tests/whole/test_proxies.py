@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.clients import PATIENCE, Answer, messages_of
+from tests.forked import serving
 from tests.proxies import Caddy, Nginx, Proxy
-from tests.server import Server, serving
+from tests.server import Server
 from tests.services.authority import Authority
 
 PIPELINES = [{"id": id, "inputs": [{"type": "http"}]} for id in ("p1", "p2", "p3")]

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.clients import HOST
-from tests.server import COMMAND, environment, run
+from tests.forked import run
+from tests.server import COMMAND, environment
 
 MISTAKES = """\
 - id: line

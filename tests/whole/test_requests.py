@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.clients import HOST, PATIENCE, Client, messages_of
-from tests.server import Server, serving
+from tests.forked import serving
+from tests.server import Server
 
 CONFIG = [{"id": "p", "inputs": [{"type": "http"}], "outputs": [{"type": "stdout"}]}]
 LARGEST = 16 * 1024 * 1024

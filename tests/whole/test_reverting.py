@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.server import Server, filed, serving, written
+from tests.forked import serving
+from tests.server import Server, filed, written
 from tests.services.kafka import Kafka
 from tests.services.mosquitto import Mosquitto
 from tests.whole.arrived import Printed

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server import serving
+from tests.forked import serving
 from tests.stopwatch import Stopwatch
 
 TICKING = [{"id": "t", "inputs": [{"type": "dummy", "duration": 3600}]}]

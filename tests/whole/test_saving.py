@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from tests.clients import HOST, PATIENCE
-from tests.server import Server, run, serving
+from tests.forked import run, serving
+from tests.server import Server
 
 POST = {"id": "größe / 1", "inputs": [{"type": "http"}], "outputs": [{"type": "stdout"}]}
 BUS = {"id": "bus", "type": "nats", "urls": "nats://${USER_OF_BUS}:sesame@127.0.0.1:1"}

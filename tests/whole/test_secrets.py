@@ -15,7 +15,8 @@ import pytest
 from headrace.web.resources import ENDPOINTS
 from headrace.web.resources.events import EVENTS_PATH
 from tests.clients import HOST, Answer
-from tests.server import Server, run, serving, settled, written
+from tests.forked import run, serving
+from tests.server import Server, settled, written
 from tests.services.kafka import Kafka
 from tests.services.mosquitto import Mosquitto
 from tests.services.nats import Nats

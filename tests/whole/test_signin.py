@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.server import Server, run, serving, settled
+from tests.forked import run, serving
+from tests.server import Server, settled
 from tests.web.auth.people import ADMIN, JSON, PASSWORDS, READER, basic, cookie, session_of
 
 AUTH = {

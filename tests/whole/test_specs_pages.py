@@ -14,7 +14,8 @@ import pytest
 
 from specs.weather.readings import source
 from tests.clients import HOST, PATIENCE
-from tests.server import environment, serving
+from tests.forked import serving
+from tests.server import environment
 
 REPOSITORY = Path(__file__).parents[2]
 PAGES = sorted(REPOSITORY.glob("specs/*/README.md"))

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests import forked
 from tests.clients import HOST, Answer
 from tests.server import COMMAND, Server, environment, run, serving, settled
 from tests.stopwatch import Stopwatch
@@ -66,7 +67,7 @@ def test_it_prints_its_address_and_two_things_to_try(tmp_path: Path) -> None:
 
 
 def test_what_it_says_to_try_works(tmp_path: Path) -> None:
-    with serving(tmp_path, TICKING) as server:
+    with forked.serving(tmp_path, TICKING) as server:
         stream, listing = announced(server)
         assert stream.endswith("/events")
         server.events()
@@ -75,7 +76,7 @@ def test_what_it_says_to_try_works(tmp_path: Path) -> None:
 
 
 def test_where_somebody_may_post_it_says_how(tmp_path: Path) -> None:
-    with serving(tmp_path, LINE) as server:
+    with forked.serving(tmp_path, LINE) as server:
         _, post = announced(server)
 
         assert tried(server, post).value == {"accepted": 1}
@@ -85,7 +86,9 @@ def test_where_somebody_may_post_it_says_how(tmp_path: Path) -> None:
 def test_a_credential_is_not_asked_of_whoever_tries(tmp_path: Path) -> None:
     (tmp_path / "secrets.json").write_text('{"DOOR": "open sesame"}')
     door = {"type": "http", "auth": {"type": "bearer", "token": "${DOOR}"}}
-    with serving(tmp_path, [{"id": "p", "inputs": [door]}], "--secrets", "secrets.json") as server:
+    with forked.serving(
+        tmp_path, [{"id": "p", "inputs": [door]}], "--secrets", "secrets.json"
+    ) as server:
         _, listing = announced(server)
 
         assert tried(server, listing).status == 200
@@ -95,7 +98,7 @@ def test_a_credential_is_not_asked_of_whoever_tries(tmp_path: Path) -> None:
 def test_where_people_sign_in_what_it_says_to_try_works_as_well(tmp_path: Path) -> None:
     users = {"ann": {"password": "correct horse", "role": "admin"}}
     settings = settled(tmp_path, auth={"type": "basic", "users": users})
-    with serving(tmp_path, LINE, *settings) as server:
+    with forked.serving(tmp_path, LINE, *settings) as server:
         post, root = announced(server)
 
         assert tried(server, post).status == 202

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from tests.clients import PATIENCE
-from tests.server import Server, run, serving, stored
+from tests.forked import run, serving
+from tests.server import Server, stored
 
 Json = dict[str, Any]
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.clients import HOST, PATIENCE
-from tests.server import Server, serving
+from tests.forked import serving
+from tests.server import Server
 
 CONFIG = [{"id": "p", "inputs": [{"type": "http"}], "outputs": [{"type": "stdout"}]}]
 POST = b"POST /api/pipelines/p/messages HTTP/1.1\r\nHost: x\r\n"

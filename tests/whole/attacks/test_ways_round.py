@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.server import Server, serving, settled
+from tests.forked import serving
+from tests.server import Server, settled
 from tests.web.auth.people import ADMIN, PASSWORDS, READER, basic
 from tests.whole.attacks.wires import statuses, told
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.server import PLANTED, environment, kept_secret, serving, settled
+from tests.forked import serving
+from tests.server import PLANTED, environment, kept_secret, settled
 
 HTTP = {"type": "http"}
 
