@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import SupportsIndex
 
 import pytest
 from xdist.remote import Producer
@@ -49,6 +50,17 @@ def waits(file: Path) -> bool:
     return not set(WAITING).isdisjoint(file.parts)
 
 
+class Indexed(list[str]):
+    """The names of all tests; where one stands is looked up, not sought from the beginning."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(names)
+        self._places = {name: place for place, name in enumerate(names)}
+
+    def index(self, name: str, *_: SupportsIndex) -> int:
+        return self._places[name]
+
+
 class ByGroup(LoadGroupScheduling):
     """Hands out groups of tests that each have a name of their own: of two it would run one."""
 
@@ -58,6 +70,18 @@ class ByGroup(LoadGroupScheduling):
                 f"not with --dist loadgroup: {sorted(several)[0]} is several tests"
             )
         super().add_node_collection(node, collection)
+        if node in self.registered_collections:
+            self.registered_collections[node] = Indexed(collection)
+
+    def mark_test_complete(
+        self, node: WorkerController, item_index: int, duration: float = 0
+    ) -> None:
+        """Forget a group that is over: what is left is counted through after each test."""
+        super().mark_test_complete(node, item_index, duration)
+        name = self.registered_collections[node][item_index]
+        group = self._split_scope(name)
+        if all(self.assigned_work[node][group].values()):
+            del self.assigned_work[node][group]
 
 
 class ByFile(ByGroup):

@@ -31,6 +31,8 @@ from tests.test_style import REPOSITORY, ROOMS, python
 
 WAYS = ("fullmatch", "match", "search", "sub", "split", "findall", "finditer")
 """How a pattern is applied: where it may begin to match makes a difference."""
+APPLYING = re.compile(rf"\.\s*(?:compile|{'|'.join(WAYS)})\b")
+"""What stands in a file that makes or applies a pattern; most have none and are not parsed."""
 WALKS = {"search", "sub", "split", "findall", "finditer"}
 LENGTHS = (26, 10240)
 """Few at first: what takes twice as long with every character is found before it is met."""
@@ -91,11 +93,21 @@ def sources() -> list[Path]:
     return [f for f in found if OURS_ALONE not in f.as_posix()]
 
 
-def applied(trees: Iterable[ast.AST]) -> dict[str, set[str]]:
-    """Return the ways in which something of each name is applied, anywhere in the product."""
+@cache
+def nodes(file: Path) -> list[ast.AST]:
+    """Return what may apply or make a pattern in a file."""
+    text = file.read_text()
+    if APPLYING.search(text) is None:
+        return []
+    wanted = (ast.Attribute, ast.Call)
+    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, wanted)]
+
+
+def applied(files: Iterable[Path]) -> dict[str, set[str]]:
+    """Return the ways in which something of each name is applied, anywhere in some files."""
     ways: dict[str, set[str]] = defaultdict(set)
-    for tree in trees:
-        for node in ast.walk(tree):
+    for file in files:
+        for node in nodes(file):
             if isinstance(node, ast.Attribute) and node.attr in WAYS:
                 owner = node.value
                 name = owner.attr if isinstance(owner, ast.Attribute) else ast.unparse(owner)
@@ -110,9 +122,9 @@ class _Named(dict[str, Any]):
         return "word"
 
 
-def calls(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
-    """Yield the calls of `re`, and which function of it each calls."""
-    for node in ast.walk(tree):
+def calls(file: Path) -> Iterator[tuple[ast.Call, str]]:
+    """Yield the calls of `re` in a file, and which function of it each calls."""
+    for node in nodes(file):
         match node:
             case ast.Call(ast.Attribute(ast.Name("re"), name)) if name in (*WAYS, "compile"):
                 yield node, name
@@ -138,8 +150,7 @@ def compiled(value: object) -> Iterator[re.Pattern[Any]]:
 
 def uses() -> list[Use]:
     """Return every pattern of the product with every way in which it is applied."""
-    trees = {file: ast.parse(file.read_text()) for file in sources()}
-    ways = applied(trees.values())
+    ways = applied(sources())
     found: dict[tuple[str, str | bytes, str], Use] = {}
 
     def add(file: Path, name: str, pattern: re.Pattern[Any], some: Iterable[str]) -> None:
@@ -147,11 +158,11 @@ def uses() -> list[Use]:
             use = Use(f"{file.relative_to(REPOSITORY)}: {name}", pattern, way)
             found.setdefault((use.where.partition(":")[0], pattern.pattern, way), use)
 
-    for file, tree in trees.items():
-        if not any(calls(tree)):
+    for file in sources():
+        if not any(calls(file)):
             continue
         module = module_of(file)
-        by_name = applied([tree])
+        by_name = applied([file])
         here = {way for name, some in by_name.items() if name != "re" for way in some}
         named = set()
         for name, value in vars(module).items():
@@ -159,7 +170,7 @@ def uses() -> list[Use]:
                 named.add(pattern.pattern)
                 some = APPLIED.get(name) or by_name.get(name) or ways.get(name) or here or WAYS
                 add(file, name, pattern, some)
-        for call, name in calls(tree):
+        for call, name in calls(file):
             for pattern in evaluated(call, module):
                 if name != "compile":
                     add(file, f"line {call.lineno}", pattern, [name])
@@ -299,11 +310,7 @@ def test_a_cast_is_tried_and_what_it_was_before_would_be_found() -> None:
 
 
 def test_every_file_that_has_patterns_is_tried() -> None:
-    files = {
-        str(file.relative_to(REPOSITORY))
-        for file in sources()
-        if any(calls(ast.parse(file.read_text())))
-    }
+    files = {str(file.relative_to(REPOSITORY)) for file in sources() if any(calls(file))}
 
     assert set(UNSEEN) >= UNTOLD
     assert files - {use.where.partition(":")[0] for use in ALL} == set()

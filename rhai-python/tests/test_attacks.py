@@ -20,7 +20,7 @@ GROUPS = {"a size": (*SIZES, "time_limit"), "anything": (*LIMITS, "RunError", "o
 DEEP = {"recursion", "values nested another way", "values that hold themselves"}
 UNCOUNTED = {"max_operations": 10**12, "time_limit": 0.3}
 SOON = {**UNCOUNTED, "time_limit": 0.05}
-"""Of the short tests: what only time stops is stopped sooner. The long ones let it go on for as long as above."""
+"""In the short tests, time stops what only time stops sooner; the long ones let it go on."""
 
 
 def read(path):
