@@ -6,6 +6,7 @@ import contextlib
 import pytest
 
 from headrace.compiler.errors import BatchFailed
+from headrace.compiler.text.diagnostics import Fault
 from headrace.connectors.http import HttpInput, HttpOutput
 from headrace.connectors.http.sink import HttpSink
 from headrace.connectors.http.source import Posts
@@ -13,6 +14,21 @@ from tests.doubles import StubContext
 
 BEARER = {"type": "bearer", "token": "${TOKEN}"}
 HEADER = {"type": "header", "name": "X-Key", "value": "${KEY}"}
+
+
+def resolves_to_nothing(key: str) -> Fault:
+    """Return why a credential is refused that is empty."""
+    return Fault("empty-credential", f"'{key}' resolves to nothing", path=("auth", key))
+
+
+def no_header_can_carry(key: str) -> Fault:
+    """Return why a credential is refused that is no value of a header."""
+    return Fault(
+        "illegal-header",
+        f"'{key}' resolves to what no header can carry",
+        expected="no line breaks or control characters, and no blanks around it",
+        path=("auth", key),
+    )
 
 
 @contextlib.asynccontextmanager

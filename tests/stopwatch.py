@@ -39,3 +39,8 @@ class Stopwatch:
         They are a quarter of all at least, so what hangs on a busy machine is found as well.
         """
         return max(self.elapsed / 4, self.elapsed - (stalled() - self._stalled))
+
+    @property
+    def busy(self) -> float:
+        """Seconds of those elapsed that are not counted."""
+        return self.elapsed - self.seconds

@@ -35,7 +35,7 @@ def test_time_in_which_a_task_waited_counts_not_but_a_quarter_of_all_does(machin
 
     machine(108.0, 40.0 + waited)
 
-    assert (watch.elapsed, watch.seconds) == (8.0, counted)
+    assert (watch.elapsed, watch.seconds, watch.busy) == (8.0, counted, 8.0 - counted)
 
 
 def test_where_nobody_tells_all_of_it_counts(machine):

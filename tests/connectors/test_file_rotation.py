@@ -8,6 +8,7 @@ import pytest
 
 from headrace.connectors.file import FileOutput
 from tests.file_sides import FIRST, MORNING, context, opened, parts
+from tests.rotating import write_for_a_minute_each
 from tests.virtual import virtual
 
 
@@ -84,16 +85,7 @@ async def test_the_time_runs_from_the_opening_of_each_part(tmp_path):
     rotate = {"interval_secs": 60, "max_rows": 2}
     sink = FileOutput.load({"connection": "disk", "path": "readings", "rotate": rotate}).open(ctx)
 
-    await sink.write([1])
-    await ctx.clock.sleep(50)
-    await sink.write([2])  # full: the first clock stops
-    await sink.write([3])
-    await ctx.clock.sleep(50)
-    await sink.write([4])
-    await ctx.clock.sleep(11)
-    await sink.write([5])
-    await ctx.clock.sleep(59)
-    await sink.finish()
+    await write_for_a_minute_each(sink, ctx.clock)
 
     assert list(parts(tmp_path).values()) == [b"1\n2\n", b"3\n4\n", b"5\n"]
 

@@ -9,6 +9,7 @@ import pytest
 import zstandard
 
 from headrace.connectors.s3.objectkeys import BucketNumbers, PartNumbers, bucket_numbers
+from tests.rotating import write_for_a_minute_each
 from tests.s3_filling import MIB, MORNING, QUARTER, key, opened, sent
 from tests.s3_sides import Shop, context, shopping
 from tests.virtual import virtual
@@ -239,16 +240,7 @@ async def test_a_part_is_uploaded_on_time_also_while_nothing_arrives():
 async def test_the_time_runs_from_the_opening_of_each_part():
     sink, shop, ctx = await opened(rotate={"interval_secs": 60, "max_rows": 2})
 
-    await sink.write([1])
-    await ctx.clock.sleep(50)
-    await sink.write([2])  # full: the first clock stops
-    await sink.write([3])
-    await ctx.clock.sleep(50)
-    await sink.write([4])
-    await ctx.clock.sleep(11)
-    await sink.write([5])
-    await ctx.clock.sleep(59)
-    await sink.finish()
+    await write_for_a_minute_each(sink, ctx.clock)
 
     assert list(shop.objects.values()) == [b"1\n2\n", b"3\n4\n", b"5\n"]
 

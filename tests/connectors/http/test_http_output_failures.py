@@ -134,28 +134,31 @@ async def test_a_host_that_is_not_known_is_unreachable():
     assert str(failed) == "POST http://nowhere.invalid/in: the host name cannot be resolved"
 
 
-async def test_a_server_that_hangs_up_is_unreachable():
-    async def hang_up(reader, writer):
-        await reader.readuntil(b"\r\n\r\n")
-        writer.close()
+async def hang_up(reader, writer):
+    await reader.readuntil(b"\r\n\r\n")
+    writer.close()
 
-    async with rude(hang_up) as url:
+
+async def greet(reader, writer):
+    writer.write(b"220 mail.example.org ready\r\n")
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "told"),
+    [
+        (hang_up, Unreachable, "the server closed the connection without an answer"),
+        (greet, BatchFailed, "the reply is not HTTP"),
+    ],
+)
+async def test_a_server_that_hangs_up_is_unreachable_and_one_of_something_else_fails_the_batch(
+    answer, kind, told
+):
+    async with rude(answer) as url:
         failed = await failure({"url": url})
 
-    assert type(failed) is Unreachable
-    assert str(failed) == f"POST {url}: the server closed the connection without an answer"
-
-
-async def test_a_server_that_does_not_speak_http_fails_the_batch():
-    async def greet(reader, writer):
-        writer.write(b"220 mail.example.org ready\r\n")
-        writer.close()
-
-    async with rude(greet) as url:
-        failed = await failure({"url": url})
-
-    assert type(failed) is BatchFailed
-    assert str(failed) == f"POST {url}: the reply is not HTTP"
+    assert type(failed) is kind
+    assert str(failed) == f"POST {url}: {told}"
 
 
 async def test_what_is_no_text_in_a_status_line_is_replaced():

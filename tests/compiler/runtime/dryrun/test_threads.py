@@ -217,7 +217,7 @@ async def test_many_steps_that_are_short_end_with_the_time(aside):
         return [batch]
 
     one_by_one = does(lambda batch: [[message] for message in batch])
-    trial = await aside(0.2).run(dry_run(one_by_one, *[does(busy)] * 90, messages=range(2_000)))
+    trial = await aside(0.2).run(dry_run(one_by_one, *[does(busy)] * 90, messages=range(10_000)))
 
     assert trial.failure.at > 0
     assert trial.failure.message.startswith("not over after 0.2 seconds")

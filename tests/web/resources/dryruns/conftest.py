@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jsonschema
@@ -31,17 +32,9 @@ def post(client: Client, service: Service) -> Callable[[str, str, dict[str, Any]
 
 @pytest.fixture
 def dry_run(post: Any) -> Post:
-    async def run(body: dict[str, Any]) -> dict[str, Any]:
-        said: dict[str, Any] = await post("/api/pipelines/dry-run", "PipelineDryRunResponse", body)
-        return said
-
-    return run
+    return partial(post, "/api/pipelines/dry-run", "PipelineDryRunResponse")
 
 
 @pytest.fixture
 def try_script(post: Any) -> Post:
-    async def run(body: dict[str, Any]) -> dict[str, Any]:
-        said: dict[str, Any] = await post("/api/scripts/dry-run", "DryRunResponse", body)
-        return said
-
-    return run
+    return partial(post, "/api/scripts/dry-run", "DryRunResponse")
