@@ -1,4 +1,4 @@
-"""How many examples Hypothesis tries: a tenth of what a test asks for, or, by the profile `full`, all."""
+"""How many examples Hypothesis tries: a fifth of what a test asks for, or, by the profile `full`, all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def register() -> None:
     unhurried = settings(
         deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
     )
-    settings.register_profile("few", unhurried, max_examples=ALL // 10)
+    settings.register_profile("few", unhurried, max_examples=ALL // 5)
     settings.register_profile("full", unhurried, max_examples=ALL)
     if settings.get_current_profile_name() != "full":
         settings.load_profile("few")

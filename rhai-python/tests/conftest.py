@@ -15,8 +15,8 @@ except ImportError:
     rhai = None
 
 # A run may take long on a busy machine; that is no fault of the example. Where the run asks for `few`, a
-# test tries a tenth of the examples that it wants.
-for name, count in [("few", 10), ("full", 100)]:
+# test tries a fifth of the examples that it wants.
+for name, count in [("few", 20), ("full", 100)]:
     settings.register_profile(
         name,
         deadline=None,
