@@ -27,10 +27,14 @@ from pathlib import Path
 from typing import IO
 
 from tests import server
-from tests.clients import PATIENCE
+from tests.clients import PATIENCE, Gone
 
 _MOST_BYTES = 1 << 17
 """Of one request: arguments and environment."""
+_LINE = 16
+"""Bytes in which the number of a process is told, and later how it ended."""
+IS_POSSIBLE = hasattr(os, "pidfd_open")
+"""Where it is not, commands are started as those of `tests/server.py` are."""
 
 
 class Forked:
@@ -62,7 +66,7 @@ class Forked:
         self.stderr: IO[bytes] = os.fdopen(ours[2], "rb")
         self._told: IO[bytes] = os.fdopen(ours[3], "rb", buffering=0)
         self._lock = threading.Lock()
-        self.pid = int(self._told.read(_LINE))
+        self.pid = self._number()
 
     def wait(self, timeout: float | None = None) -> int:
         """Return how it has ended: as `Popen` says it."""
@@ -72,7 +76,7 @@ class Forked:
                 if not select.select([self._told], [], [], seconds)[0]:
                     raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
                 with self._told:
-                    self.returncode = int(self._told.read(_LINE))
+                    self.returncode = self._number()
             return self.returncode
 
     def poll(self) -> int | None:
@@ -91,14 +95,17 @@ class Forked:
         """End it."""
         self.send_signal(signal.SIGKILL)
 
-
-_LINE = 16
-"""Bytes in which the number of a process is told, and later how it ended."""
+    def _number(self) -> int:
+        """Return what is told next: the number of the process, and in the end how it ended."""
+        told = self._told.read(_LINE)
+        if not told:
+            raise Gone("the process that is copied has ended")
+        return int(told)
 
 
 def _started(arguments: Sequence[str], folder: Path, setup: Callable[[], None]) -> server.Process:
     """Fork a server; what is to happen in a process before it imports anything needs a real start."""
-    if setup is not server.nothing:
+    if setup is not server.nothing or not IS_POSSIBLE:
         return server.started(arguments, folder, setup)
     return Forked(arguments, folder)
 
@@ -106,6 +113,8 @@ def _started(arguments: Sequence[str], folder: Path, setup: Callable[[], None]) 
 def _ended(
     arguments: Sequence[str], folder: Path, given: str | None
 ) -> subprocess.CompletedProcess[str]:
+    if not IS_POSSIBLE:
+        return server.executed(arguments, folder, given)
     process = Forked(arguments, folder, (given or "").encode())
     with ThreadPoolExecutor(2) as readers:
         out, err = (readers.submit(_text, each) for each in (process.stdout, process.stderr))
