@@ -51,7 +51,8 @@ test: .venv/.tests ## run the tests but the long ones (6 minutes; PYTEST="..." f
 	$(RUN_TESTS) -p no:schemathesis -p no:anyio --dist loadgroup --no-loadscope-reorder -m "not long" $(PYTEST)
 
 test-all: .venv/.tests ## run the long tests, and the generated ones with all their examples (25 minutes)
-	KILLS=$(KILLS) $(RUN_TESTS) -m "long or hypothesis" --hypothesis-profile=full $(PYTEST)
+	KILLS=$(KILLS) $(RUN_TESTS) --dist worksteal -m "long or hypothesis" \
+		--hypothesis-profile=full $(PYTEST)
 
 kills: KILLS = 50
 kills: .venv/.tests ## run the tests that kill servers under load (KILLS=100 for how often; 25 minutes)
