@@ -47,10 +47,10 @@ year: .venv/.readings ## post a year of readings to specs/weather (SERVER=http:/
 RUN_TESTS := env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX=$(CURDIR)/build/bytecode \
 	$(BIN)/python -m pytest --durations=20
 
-test: .venv/.tests ## run the tests but the long ones (6 minutes; PYTEST="..." for other arguments)
+test: .venv/.tests ## run the tests but the long ones (5 minutes; PYTEST="..." for other arguments)
 	$(RUN_TESTS) -p no:schemathesis -p no:anyio --dist loadgroup --no-loadscope-reorder -m "not long" $(PYTEST)
 
-test-all: .venv/.tests ## run the long tests, and the generated ones with all their examples (25 minutes)
+test-all: .venv/.tests ## run the long tests, and the generated ones with all their examples (15 minutes)
 	KILLS=$(KILLS) $(RUN_TESTS) --dist worksteal -m "long or hypothesis" \
 		--hypothesis-profile=full $(PYTEST)
 

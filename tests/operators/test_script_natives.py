@@ -103,7 +103,8 @@ def test_a_function_takes_time_that_grows_with_what_it_is_given_no_faster(what: 
 def test_one_that_grows_faster_would_be_found() -> None:
     way = "for each in msg { msg.contains(-1); }"
 
-    assert grows_faster(way, [1] * 2_000, [1] * 8_000)
+    # A machine that is busy when the short one is measured hides it.
+    assert any(grows_faster(way, [1] * 2_000, [1] * 8_000) for _ in range(5))
 
 
 @pytest.mark.parametrize(
