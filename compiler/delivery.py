@@ -74,7 +74,8 @@ class Window:
     def __init__(self, size: int = 16) -> None:
         self.size = size
         self.used = 0
-        self._freed = asyncio.Event()
+        # There while it is waited for: thousands of windows stand open.
+        self._freed: asyncio.Event | None = None
 
     def take(self) -> None:
         """Charge one batch."""
@@ -83,7 +84,7 @@ class Window:
     def close(self) -> None:
         """Give one back, and wake the pump that waits for it."""
         self.used -= 1
-        if self.used == self.size - 1:
+        if self._freed is not None and self.used < self.size:
             self._freed.set()
 
     def windows(self) -> Iterable[Window]:
@@ -93,8 +94,9 @@ class Window:
     async def room(self) -> None:
         """Wait until less than `size` is on its way. One waiter: the input's own pump."""
         while self.used >= self.size:
-            self._freed.clear()
+            self._freed = asyncio.Event()
             await self._freed.wait()
+        self._freed = None
 
 
 @dataclass(slots=True, eq=False)
