@@ -34,8 +34,8 @@ WAYS = ("fullmatch", "match", "search", "sub", "split", "findall", "finditer")
 APPLYING = re.compile(rf"\.\s*(?:compile|{'|'.join(WAYS)})\b")
 """What stands in a file that makes or applies a pattern; most have none and are not parsed."""
 WALKS = {"search", "sub", "split", "findall", "finditer"}
-LENGTHS = (26, 10240)
-"""Few at first: what takes twice as long with every character is found before it is met."""
+LENGTHS = (26, 32, 40, 50, 64, 90, 128, 10240)
+"""Few at first: what takes longer by a factor with every character is found before it takes hours."""
 LONGEST_SECONDS = 0.03
 """What a text of 10 KB may take: in linear time it is a millisecond, in quadratic time a second."""
 ENDS = ("", "\x00", "!x", " \n~")
