@@ -13,7 +13,11 @@ import sys
 import zipfile
 from pathlib import Path
 
-from scripts import engine
+# A script finds what it shares with others beside itself.
+sys.path.append(str(Path(__file__).parent.parent / "scripts"))
+
+import cached
+import engine
 
 BUILT = engine.CACHE / "measuring"
 """One at a time: the engine of other sources makes room for this."""
@@ -23,7 +27,7 @@ def prefer() -> None:
     """Have this process import it as `rhai` from now on; compile it if that was not done yet.
 
     Raises:
-        EngineError: there is no Rust toolchain that will do.
+        BuildError: there is no Rust toolchain that will do.
     """
     files = engine.sources(engine.ENGINE)
     folder = _folder(files)
@@ -43,7 +47,7 @@ def _folder(files: engine.Files) -> Path:
 
 def _build(files: engine.Files, folder: Path) -> None:
     rust = engine.toolchain()
-    with engine.alone():
+    with cached.alone(engine.LOCK):
         shutil.rmtree(BUILT, ignore_errors=True)
         crate = engine.stage(files, rust)
         os.environ["MATURIN_PEP517_ARGS"] = (

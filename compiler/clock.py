@@ -91,6 +91,10 @@ class Clock:
         """Return the wall time of a reading of `monotonic`."""
         return EPOCH + (self._origin + round(monotonic * 1e6)) * MICROSECOND
 
+    def reading(self, moment: datetime) -> float:
+        """Return what `monotonic` reads at a wall time, to the microsecond: `at` the other way round."""
+        return ((moment - EPOCH) // MICROSECOND - self._origin) / 1e6
+
     def timestamp(self) -> str:
         """Return the wall time as RFC 3339 in UTC: ``2026-01-01T00:00:00.000000+00:00``."""
         second, micros = divmod(self._micros(), 1_000_000)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from headrace.compiler.delivery import Batch
 
@@ -19,6 +19,17 @@ Arrival = tuple[Any, Any]
 
 First the payload: ``bytes`` for a source that `is_raw` (one message), a batch otherwise. Then its
 origin: whatever the source needs to `describe` or `acknowledge` it; None when it needs nothing."""
+
+
+QueueUnit = Literal["batches", "messages", "bytes"]
+
+
+class QueueFill(NamedTuple):
+    """How full a bounded queue is. Units: those of ``unit``."""
+
+    unit: QueueUnit
+    used: int
+    capacity: int
 
 
 Rest = Callable[[], Awaitable[None]]
@@ -58,6 +69,14 @@ class Source(ABC):
                 pipeline while it is built; later it is a lost connection like any other.
         """
 
+    def queue(self) -> QueueFill | None:
+        """Return how full what has arrived and is not read yet is, if that is bounded."""
+        return None
+
+    def waits_for(self) -> str | None:
+        """Return why nothing can arrive although it is connected; None: something can."""
+        return None
+
     def describe(self, origin: Any) -> dict[str, Any]:
         """Return the metadata of this kind for one arrival. Asked only when there is an envelope."""
         return {}
@@ -94,6 +113,10 @@ class Sink(ABC):
             Exception: anything else counts as not reached and is tried again on the backoff.
         """
 
+    def queue(self) -> QueueFill | None:
+        """Return how full what it has taken and not written yet is, if that is bounded."""
+        return None
+
     async def finish(self) -> None:
         """Write out what is held and close. Called after the last `write` has returned."""
 
@@ -108,6 +131,10 @@ class InlineSink(Sink):
 
 class AwaitingSink(Sink):
     """A sink that waits for the other side: it is called by ordered workers of its own."""
+
+    is_confirming: ClassVar[bool] = True
+    """False: a batch that it has taken may not be there yet. It tells by itself whether the other side is
+    (`Context.disconnected`, `Context.reconnected`)."""
 
     at_once: int = 1
     """How many writes may be under way. With more than one, `begin` is what keeps their order: it is

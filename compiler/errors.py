@@ -12,6 +12,7 @@
     ├── NotJson             a payload is not JSON and is skipped (jsontext.py)
     ├── Stalled             a virtual clock has nothing left to wait for (clock.py)
     └── BatchFailed         a batch is dropped and reported; later batches go on
+        ├── NotWritable     what is written to takes nothing now; the next batch tries it
         └── Unreachable     the other side does not answer: worth waiting before the next try
 
 Config is *refused*, a batch *fails*, a payload is *skipped*.
@@ -87,12 +88,23 @@ class PipelineDeleted(HeadraceError):
         self.pipeline = pipeline
 
 
+class ChangedMeanwhile(HeadraceError):
+    """What was to be replaced is another version than the one that was read; it is as it was."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} has changed since it was read: read it again")
+
+
 class Ended(HeadraceError):
     """A source is gone for good: its input ends, the pipeline's other inputs go on."""
 
 
 class BatchFailed(HeadraceError):
     """A batch could not be transformed or written; it is dropped and reported."""
+
+
+class NotWritable(BatchFailed):
+    """What is written to takes nothing now, whatever it is given: the next batch tries it again."""
 
 
 class Unreachable(BatchFailed):

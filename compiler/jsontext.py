@@ -7,16 +7,13 @@ anything but UTF-8, a byte order mark, trailing text, integers of more than 4,30
 
 Numbers with a point or an exponent become doubles. In a pipeline that feeds a column of decimals
 they also remember how they were written (`decimals.py`), and are written so again.
-
-Of other types that are encoded, `Count` and the like say what the description of an answer has of them.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
@@ -36,17 +33,6 @@ is short is not looked at: 35 to 60 ms of the worst, where a text of 250 KB took
 With 4 KiB it would be 15, and a post of 100 readings (14 KB, decoded in 61 µs) would cost 24 to 28 µs more,
 with whichever search: its letters e are many. Exponents of two digits are never slow.
 """
-
-Count = Annotated[int, msgspec.Meta(ge=0)]
-"""What is never negative, where an answer is described."""
-Millis = Annotated[Count, msgspec.Meta(description="Milliseconds since 1970.")]
-
-
-@dataclass(frozen=True, slots=True)
-class DescribedAs:
-    """What a type stands for, in the description: of a text that is written already, what it holds."""
-
-    kind: Any
 
 
 class NotJson(HeadraceError, ValueError):

@@ -18,7 +18,7 @@ from headrace.compiler.component.families import Connection, Output
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink, Rest
-from headrace.compiler.errors import BatchFailed, OutsideRoot
+from headrace.compiler.errors import BuildRefused, NotWritable, OutsideRoot
 from headrace.compiler.schema.fields import Choice, ConnectionName
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.structures import RecordOf
@@ -55,6 +55,42 @@ class FileConnection(Connection, kind="file", listed=5, elsewhere="directory fol
         """Tell of a root outside of the directory that files are written in."""
         if context.data_dir is not None:
             yield from _outside(self.root, os.path.realpath(context.data_dir))
+
+    async def reach(self, ctx: Context) -> None:
+        """See that the directory may be written to, or made where it is not there."""
+        data_dir = writable(ctx)
+        with ctx.clock.outside():
+            await asyncio.to_thread(_look_at, self.root, str(data_dir))
+
+
+def _look_at(root: str, base: str) -> None:
+    """Raise what is wrong with a directory that is to be written to."""
+    for fault in _outside(root, base):
+        raise OutsideRoot(fault)
+    there = os.path.realpath(root)
+    while not os.path.lexists(there):
+        there = os.path.dirname(there)
+    if not os.path.isdir(there):
+        raise BuildRefused(Fault("turned-away", f"'{there}' is no directory"))
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise BuildRefused(Fault("turned-away", f"'{there}' may not be written to"))
+
+
+def writable(ctx: Context) -> DataDir:
+    """Return the directory that files are written below.
+
+    Raises:
+        OutsideRoot: there is none.
+    """
+    if ctx.data_dir is None:
+        raise OutsideRoot(
+            Fault(
+                "outside-root",
+                "this server writes no files: it was started without --data-dir",
+                expected="--data-dir DIRECTORY on the command line",
+            )
+        )
+    return ctx.data_dir
 
 
 def _outside(root: str, base: str) -> Iterator[Fault]:
@@ -114,15 +150,7 @@ class FileOutput(Output, kind="file", listed=2, elsewhere="local_file"):
     def open(self, ctx: Context) -> AwaitingSink:
         """Make sure that the directory stays inside ``--data-dir``. Makes and opens nothing."""
         root = ctx.connection(FileConnection, self.connection).root
-        if ctx.data_dir is None:
-            raise OutsideRoot(
-                Fault(
-                    "outside-root",
-                    "this server writes no files: it was started without --data-dir",
-                    expected="--data-dir DIRECTORY on the command line",
-                )
-            )
-        return FileSink(self, ctx, self._folder(root, ctx.data_dir))
+        return FileSink(self, ctx, self._folder(root, writable(ctx)))
 
     def _folder(self, root: str, data_dir: DataDir) -> Folder:
         base, top = str(data_dir), os.path.realpath(root)
@@ -254,7 +282,7 @@ class FileSink(AwaitingSink):
             part = self._part or self._open()
             part.append(rows, messages)
         except OSError as cause:
-            raise BatchFailed(self._say("writing to", cause)) from cause
+            raise NotWritable(self._say("writing to", cause)) from cause
         if self._rotation.is_full(part.rows):
             self._close()
 

@@ -20,7 +20,7 @@ from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.families import Output
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink, Rest
-from headrace.compiler.errors import BatchFailed
+from headrace.compiler.errors import NotWritable
 from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import encode_large
 
@@ -93,8 +93,8 @@ class StdoutSink(AwaitingSink):
             raise _failed(cause) from cause
 
 
-def _failed(cause: OSError) -> BatchFailed:
-    return BatchFailed(f"writing to standard output: {os.strerror(cause.errno or 0).lower()}")
+def _failed(cause: OSError) -> NotWritable:
+    return NotWritable(f"writing to standard output: {os.strerror(cause.errno or 0).lower()}")
 
 
 @cache

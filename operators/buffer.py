@@ -191,7 +191,7 @@ class Buffer(Transform, kind="buffer", listed=1, elsewhere="batch batcher hold w
         def let_go(held: Holding) -> Iterable[Delivery]:
             return () if is_open is None and held.count < limit else leaving(held)
 
-        operator = holding(let_go, self.seconds, ctx, watch)
+        operator = holding(let_go, self.seconds, ctx, watch, most=limit)
         # Through an open gate a batch goes as it came, so it is not divided before.
         return operator if watch is not None else ctx.in_parts(operator)
 

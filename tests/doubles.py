@@ -32,6 +32,7 @@ from headrace.compiler.errors import BuildRefused
 from headrace.compiler.jsontext import Decoding
 from headrace.compiler.lowering.lifting import awaiting, divided, pausing, per_batch
 from headrace.compiler.lowering.lines import Pacing, SliceShare
+from headrace.compiler.runtime.monitoring.links import Link
 from headrace.compiler.schema.records import Record, faults_of
 from headrace.compiler.schema.redaction import Redaction
 from headrace.compiler.schema.secrets import Secret, Secrets
@@ -95,6 +96,7 @@ class StubContext:
         self.skipped = 0
         self.ingress: Ingress | None = None
         self.holding: list[Callable[[], int]] = []
+        self.link = Link()
         self.closing: list[Callable[[], Awaitable[None]]] = []
 
     @cached_property
@@ -183,7 +185,9 @@ class StubContext:
     def attach(self, upstream: str) -> Source:
         return self._upstreams[upstream]
 
-    def holds(self, count: Callable[[], int], release: Release | None) -> None:
+    def holds(
+        self, count: Callable[[], int], release: Release | None, most: int | None = None
+    ) -> None:
         self.holding.append(count)
 
     def release(self) -> int:
@@ -198,6 +202,24 @@ class StubContext:
 
     def note(self, text: str) -> None:
         self.notes.append(text)
+
+    def report_lost(self, cause: BaseException, seconds: float | None = None) -> None:
+        """Keep what the component raised because the other side is not there."""
+        self.report(cause)
+        self.link.lost(self.failures[-1])
+        if seconds is not None:
+            self.retries_in(seconds)
+
+    def retries_in(self, seconds: float) -> None:
+        self.link.retries(self.clock.millis() + round(seconds * 1000))
+
+    def disconnected(self, message: str, seconds: float | None = None) -> None:
+        self.fail(message)
+        self.link.lost(message)
+
+    def reconnected(self, text: str) -> None:
+        self.note(text)
+        self.link.connected()
 
     def on_finish(self, action: Callable[[], Awaitable[None]]) -> None:
         self.closing.append(action)

@@ -20,7 +20,7 @@ from xdist.workermanage import WorkerController
 
 SERVERS = ("opcua_server", "kafka", "clickhouse", "postgres", "object_store", "identity_provider")
 """Fixtures of servers that take a second or longer to start; a test of two is with the first."""
-WAITING = ("whole", "connectors", "services", "specs")
+WAITING = ("console", "whole", "connectors", "services", "specs")
 """Folders whose tests wait for others more than they compute."""
 SHORT = "not long"
 WHOLLY_LONG = ("\npytestmark = pytest.mark.long\n", "\npytestmark = [\n    pytest.mark.long,\n")

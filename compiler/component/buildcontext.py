@@ -195,11 +195,13 @@ class Context(Protocol):
     def attach(self, upstream: str) -> Source:
         """Return the bounded inbox that receives what another pipeline hands on."""
 
-    def holds(self, count: Callable[[], int], release: Release | None) -> None:
+    def holds(
+        self, count: Callable[[], int], release: Release | None, most: int | None = None
+    ) -> None:
         """Tell how many messages are held on purpose, for the metrics; asked when they are read.
 
-        ``release`` lets them go when their input can wait no longer; None: they must not go early, as a
-        time or a gate ends the wait.
+        ``most`` bounds them, if anything does but time. ``release`` lets them go when their input can wait
+        no longer; None: they must not go early, as a time or a gate ends the wait.
         """
 
     def release(self) -> int:
@@ -218,6 +220,16 @@ class Context(Protocol):
         Raises:
             BuildRefused: another component of this server has it.
         """
+
+    def disconnected(self, message: str, seconds: float | None = None) -> None:
+        """Count it as a failure that the other side is not there; tried again in so many seconds.
+
+        For who connects again by itself. Whatever `Source.read` and the methods of a `Sink` raise need not
+        be told: who calls them does.
+        """
+
+    def reconnected(self, text: str) -> None:
+        """Log that the other side is there again."""
 
     def note(self, text: str) -> None:
         """Log what went well after all, naming pipeline and component."""

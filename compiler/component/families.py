@@ -87,6 +87,17 @@ class Connection(Component, family="connection"):
         """Yield what a component that names it asks its context for: it is read before the build."""
         return ()
 
+    async def reach(self, ctx: Context) -> None:
+        """Connect and sign in as a component would that names it, and let go of it again.
+
+        Nothing is written or subscribed, and nothing is left on the other side.
+
+        Raises:
+            BuildRefused: it cannot be used as it is configured, or the other side says no.
+            Unreachable: nobody answers, or not now.
+        """
+        raise NotImplementedError
+
 
 class Input(Component, family="input"):
     """Where messages come from."""

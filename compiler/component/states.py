@@ -10,7 +10,7 @@ from headrace.compiler.schema.fields import BucketName, Integer, MessageField
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import Setting
 from headrace.compiler.text.diagnostics import Codes, Fault, shown
-from headrace.compiler.text.suggest import did_you_mean, one_of
+from headrace.compiler.text.suggest import nearest, one_of
 
 CODES: Codes = {
     "no-state": "A component uses state in a pipeline that names no bucket.",
@@ -71,8 +71,8 @@ def undeclared_bucket(name: str, declared: Collection[str], *, is_list: bool = F
     """Return the fault of naming a bucket that is not declared."""
     fault = Fault("unknown-bucket", f"there is no bucket '{name}'", found=shown(name))
     if declared:
-        meant = did_you_mean(name, declared)
-        return replace(fault, expected=one_of(sorted(declared)), suggestion=meant)
+        known = replace(fault, expected=one_of(sorted(declared)))
+        return known.meaning(nearest(name, declared))
     written = f"'state: {{ {shown(name)}: {{}} }}'"
     return replace(
         fault,

@@ -26,7 +26,7 @@ from headrace.compiler.text.diagnostics import (
     shown,
 )
 from headrace.compiler.text.documents import Document, Site
-from headrace.compiler.text.suggest import did_you_mean, nearest, one_of
+from headrace.compiler.text.suggest import nearest, one_of
 
 CODES: Codes = {
     "unknown-connection": "A component names a connection that is not filed.",
@@ -94,6 +94,16 @@ class Filing(Record):
     """What a connection is to be filed under."""
 
     id: str = option(Identifier(), "What components call it.", elsewhere="name")
+
+
+def load_unfiled(
+    document: Document, catalogue: Catalogue, context: CheckContext = _ANY_GROUND
+) -> tuple[Connection | None, list[Diagnostic]]:
+    """Read one connection without a name, and tell all that is wrong."""
+    part, said = part_of(document.value, Site(document), "connection", catalogue)
+    said += _judged(part, None, context)
+    built = part.built if isinstance(part.built, Connection) and not is_refused(said) else None
+    return built, in_file_order(said)
 
 
 def load_connection(
@@ -172,15 +182,15 @@ def connection_fault(name: str, wanted: str, connections: Mapping[str, Filed]) -
     if kind in ("", wanted):
         return None
     known = sorted(each for each, filed in connections.items() if filed.kind == wanted)
-    return Fault(
+    fault = Fault(
         "unknown-connection",
         f"there is no {wanted} connection '{name}'"
         if kind is None
         else f"'{name}' is a {kind} connection, and a {wanted} connection is needed",
         found=shown(name),
         expected=one_of(known) if known else f"a {wanted} connection; none is filed",
-        suggestion=did_you_mean(name, known) if kind is None else None,
     )
+    return fault.meaning(nearest(name, known) if kind is None else None)
 
 
 def unresolved(found: Iterable[Setting], secrets: Secrets) -> Iterator[Fault]:

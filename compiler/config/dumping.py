@@ -35,11 +35,7 @@ class Snapshot:
 
         Connections that have one of the ``aliases`` are called by that.
         """
-        pipelines = [self._pipeline(id, aliases) for id in self.order()]
-        if not self.buckets:
-            return pipelines
-        buckets = {name: self.buckets[name].dump() for name in sorted(self.buckets)}
-        return {"state": buckets, "pipelines": pipelines}
+        return config_document([self._pipeline(id, aliases) for id in self.order()], self.buckets)
 
     def order(self) -> list[str]:
         """Return the ids in rounds: whatever reads only what is there already, by id.
@@ -105,6 +101,14 @@ class Snapshot:
                 place = place[step]
             place[path[-1]] = aliases.get(name, name)
         return dumped
+
+
+def config_document(pipelines: list[Any], buckets: Mapping[str, BucketDeclaration]) -> Any:
+    """Return the document of a config: a list of pipelines, or with buckets an object that has it."""
+    if not buckets:
+        return pipelines
+    declared = {name: buckets[name].dump() for name in sorted(buckets)}
+    return {"state": declared, "pipelines": pipelines}
 
 
 def dumped_connections(filed: Mapping[str, Connection]) -> dict[str, Any]:

@@ -180,6 +180,9 @@ class Rendering(OpenAPIConverter):
                 }
                 values = self.takes(field.inner)
                 return {"type": "object", "propertyNames": names, "additionalProperties": values}
+            case structures.WordOr():
+                word = {"type": "string", "const": field.word}
+                return {"anyOf": [self.takes(field.inner), word]}
             case structures.AnyObject():
                 # With a name, and with its keys said aloud: generators of clients make a class of the one,
                 # and take an object that says nothing of its keys for one that has none.

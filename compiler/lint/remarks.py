@@ -21,7 +21,7 @@ from headrace.compiler.schema.records import dumped
 from headrace.compiler.schema.structures import Setting, upstreams
 from headrace.compiler.text.composing import FAULTS
 from headrace.compiler.text.diagnostics import Codes, Diagnostic, Fault, Path, Severity, shown
-from headrace.compiler.text.suggest import did_you_mean
+from headrace.compiler.text.suggest import nearest
 
 CODES: Codes = {
     "fails-on-null": "A component fails on null where an earlier one may write null.",
@@ -184,17 +184,15 @@ def _missing_fields(part: DraftComponent, passing: Passing) -> Iterator[Diagnost
             spelt.setdefault(value, where)
     for path, who in islice(lost.items(), FAULTS):
         # It is about the component, and shown where that spells the field.
-        place = part.site.inside(*spelt.get(path, ())).position()
         fault = Fault(
             "not-handed-on",
             f"reads '{path}', which {' and '.join(who)} {'does' if len(who) == 1 else 'do'} not hand on",
             found=shown(path),
             expected="one of " + ", ".join(known) if known else None,
-            suggestion=did_you_mean(path, known),
             severity=Severity.WARNING,
-        )
-        diagnostic = part.site.diagnose(fault)
-        yield replace(diagnostic, line=place and place[0], column=place and place[1])
+        ).meaning(nearest(path, known))
+        told = part.site.inside(*spelt.get(path, ())).diagnose(fault)
+        yield replace(told, path=part.site.diagnose(fault).path)
 
 
 def _fails_on_null(part: DraftComponent, passing: Passing) -> Iterator[Diagnostic]:

@@ -17,7 +17,7 @@ from headrace.compiler.component.families import Input
 from headrace.compiler.schema.structures import upstreams
 from headrace.compiler.text.composing import FAULTS
 from headrace.compiler.text.diagnostics import Codes, Diagnostic, Fault, shown
-from headrace.compiler.text.suggest import did_you_mean, one_of
+from headrace.compiler.text.suggest import nearest, one_of
 
 CODES: Codes = {
     "cycle": "Pipelines feed each other in a circle.",
@@ -123,13 +123,13 @@ def _duplicate_ids(drafts: Iterable[Draft]) -> Iterator[Diagnostic]:
 def missing_upstream(upstream: str, known: Iterable[str]) -> Fault:
     """Return the fault of reading from a pipeline that is not there."""
     others = [*known]
-    return Fault(
+    fault = Fault(
         "missing-upstream",
         f"there is no pipeline '{upstream}' to read from",
         found=shown(upstream),
         expected=one_of(others) if others else "the id of another pipeline",
-        suggestion=did_you_mean(upstream, others),
     )
+    return fault.meaning(nearest(upstream, others))
 
 
 def _missing_upstreams(drafts: Sequence[Draft], running: Collection[str]) -> Iterator[Diagnostic]:

@@ -282,9 +282,14 @@ class Gathering:
 
 
 def holding(
-    let_go: LetGo, seconds: float | None, ctx: Context, watch: OnChange | None = None
+    let_go: LetGo,
+    seconds: float | None,
+    ctx: Context,
+    watch: OnChange | None = None,
+    *,
+    most: int | None = None,
 ) -> Operator:
-    """Return the operator that holds deliveries.
+    """Return the operator that holds deliveries; of ``most`` messages, if ``let_go`` bounds them.
 
     Each time a batch has arrived, or ``watch`` tells that it may be time, ``let_go`` says what leaves
     at once. The rest goes together: after ``seconds``, counted from the first message held, and when
@@ -305,7 +310,7 @@ def holding(
             it = Gathering(observer, let_go, seconds, scheduler or ctx.clock.scheduler)
             # A gate holds back on purpose, whatever becomes of the input.
             is_by_size_alone = seconds is None and watch is None
-            ctx.holds(lambda: it.held.count, it.release if is_by_size_alone else None)
+            ctx.holds(lambda: it.held.count, it.release if is_by_size_alone else None, most)
             ends = [it.dispose] if watch is None else [watch(it.look), it.dispose]
             upstream = source.subscribe(
                 it.on_next, it.on_error, it.on_completed, scheduler=scheduler

@@ -103,7 +103,7 @@ class Builder:
     def _writer(self, component: Output, index: int) -> Writer:
         place = self.place("outputs", index)
         sink = component.open(place)
-        return writer(sink, place.report, self._world.clock, note=place.note, warn=place.warn)
+        return writer(sink, place)
 
 
 def pump_over(
@@ -163,4 +163,4 @@ def input_buffer(buffer: InputBuffer, ctx: Context) -> Operator:
         is_full = seconds == 0 or (size is not None and held.count >= size)
         return [held.release()] if is_full and held.count else ()
 
-    return holding(let_go, seconds, ctx)
+    return holding(let_go, seconds, ctx, most=size)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from reactivex import Observable
 
 from headrace.compiler.component.buildcontext import Release
+from headrace.compiler.component.families import Stage
 from headrace.compiler.component.states import PipelineState
 from headrace.compiler.delivery import Delivery
 from headrace.compiler.jsontext import Decoding
@@ -26,6 +27,10 @@ class Hold:
 
     count: Callable[[], int]
     release: Release | None
+    stage: Stage
+    component: int
+    most: int | None
+    """Messages that may be held, if anything but time bounds them."""
 
 
 @dataclass(slots=True)

@@ -39,6 +39,7 @@ from headrace.compiler.lowering.lines import Pacing, SliceShare
 from headrace.compiler.runtime.built import Hold
 from headrace.compiler.runtime.dependencies import Readings, read_now
 from headrace.compiler.runtime.monitoring.failures import Failures, cut
+from headrace.compiler.runtime.monitoring.links import Link
 from headrace.compiler.runtime.pump import Turns
 from headrace.compiler.runtime.wayin import LargePosts, WayIn
 from headrace.compiler.schema.records import Record
@@ -193,6 +194,8 @@ class ComponentContext:
         self.state = parts.state
         self.decoding = parts.decoding
         self.pacing = Pacing(world.clock, parts.slices)
+        self.link = Link()
+        """Whether the other side is there, of an input or an output."""
 
     def bucket(self, name: str | None = None) -> Bucket:
         if name is None:
@@ -258,16 +261,38 @@ class ComponentContext:
         return text in self._said
 
     def fail(self, message: str) -> None:
-        component = None if self._stage == "input" else self.index
-        self._failures.report(self._stage, component, self.redact(message))
+        if self._stage == "input":
+            self._failures.report("input", None, self.redact(message), self.index)
+        else:
+            self._failures.report(self._stage, self.index, self.redact(message))
 
     def report(self, cause: BaseException) -> None:
         """Count what the component raised; a fault of ours is logged with its traceback."""
-        if isinstance(cause, HeadraceError | OSError | TimeoutError):
-            self.fail(str(cause) or type(cause).__name__)
-        else:
+        if not _is_foreseen(cause):
             log.debug("pipeline '%s' %s", self.pipeline, self.place, exc_info=cause)
-            self.fail(f"{type(cause).__name__}: {cause}")
+        self.fail(_worded(cause))
+
+    def report_lost(self, cause: BaseException, seconds: float | None = None) -> None:
+        """Count what the component raised because the other side is not there."""
+        self.report(cause)
+        self._note_lost(_worded(cause), seconds)
+
+    def disconnected(self, message: str, seconds: float | None = None) -> None:
+        self.fail(message)
+        self._note_lost(message, seconds)
+
+    def _note_lost(self, message: str, seconds: float | None) -> None:
+        self.link.lost(cut(" ".join(self.redact(message).split())))
+        if seconds is not None:
+            self.retries_in(seconds)
+
+    def retries_in(self, seconds: float) -> None:
+        """Tell when the other side is tried again."""
+        self.link.retries(self.clock.millis() + round(seconds * 1000))
+
+    def reconnected(self, text: str) -> None:
+        self.note(text)
+        self.link.connected()
 
     def lift(self, step: Step, paced: PacedStep | None = None) -> Operator:
         return per_batch(step, self.report, self.pacing, paced)
@@ -288,8 +313,10 @@ class ComponentContext:
     def attach(self, upstream: str) -> Source:
         return self._world.attach(upstream)
 
-    def holds(self, count: Callable[[], int], release: Release | None) -> None:
-        self._parts.holding.append(Hold(count, release))
+    def holds(
+        self, count: Callable[[], int], release: Release | None, most: int | None = None
+    ) -> None:
+        self._parts.holding.append(Hold(count, release, self._stage, self.index, most))
 
     def release(self) -> int:
         released = 0
@@ -315,3 +342,14 @@ class ComponentContext:
 
     def on_finish(self, action: Callable[[], Awaitable[None]]) -> None:
         self._parts.closing.append(action)
+
+
+def _is_foreseen(cause: BaseException) -> bool:
+    return isinstance(cause, HeadraceError | OSError | TimeoutError)
+
+
+def _worded(cause: BaseException) -> str:
+    """Return what is told of a cause."""
+    if _is_foreseen(cause):
+        return str(cause) or type(cause).__name__
+    return f"{type(cause).__name__}: {cause}"

@@ -7,9 +7,11 @@ that of a file, `observe` gives the events. Another engine can stand behind the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import replace as with_changes
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 from headrace.compiler.buckets import Buckets
 from headrace.compiler.clock import Clock
@@ -20,19 +22,23 @@ from headrace.compiler.config.program import Program
 from headrace.compiler.config.retention import DEFAULT_RETENTION
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.errors import (
+    ChangedMeanwhile,
     PipelineDeleted,
     PipelineExists,
     Refused,
     UnknownPipeline,
 )
+from headrace.compiler.jsontext import encode
+from headrace.compiler.largejson import TURN_SECONDS
+from headrace.compiler.lint.rings import rings
 from headrace.compiler.runtime.componentcontext import World
 from headrace.compiler.runtime.connectionregistry import Connections
+from headrace.compiler.runtime.connectiontest import ConnectionTests, Tried
 from headrace.compiler.runtime.dependencies import prepare
 from headrace.compiler.runtime.graph import (
     ChangeLock,
     Graph,
     naming,
-    rings,
     upstream_first,
 )
 from headrace.compiler.runtime.inbox import Peek
@@ -40,19 +46,36 @@ from headrace.compiler.runtime.monitoring.feed import Feed, Listener
 from headrace.compiler.runtime.monitoring.figures import (
     BucketContents,
     BucketFigures,
+    BucketPage,
     PipelineFigures,
     bucket_figures,
     figures_of,
     page_of,
 )
-from headrace.compiler.runtime.monitoring.pipelinehistory import History, Past
+from headrace.compiler.runtime.monitoring.liveevents import ALL, Change, Event, Interest
+from headrace.compiler.runtime.monitoring.pipelinehistory import (
+    History,
+    LatestFailures,
+    Past,
+    RecentCounts,
+)
+from headrace.compiler.runtime.monitoring.pipelinelive import pulse_of
 from headrace.compiler.runtime.monitoring.pipelinerecord import Resolution
+from headrace.compiler.runtime.monitoring.pulses import Pulses
 from headrace.compiler.runtime.pipeline import Pipeline
 from headrace.compiler.runtime.revert.plan import Plan
-from headrace.compiler.runtime.revert.reverting import Reverting, ShuttingDown, Target
+from headrace.compiler.runtime.revert.reverting import (
+    NotReverted,
+    RevertedInPart,
+    Reverting,
+    ShuttingDown,
+    Target,
+)
 from headrace.compiler.runtime.sampling import Sample, Samples, Unbuilt, Unread
 from headrace.compiler.runtime.wayin import WayIn
 from headrace.compiler.schema.secrets import Secrets
+
+_T = TypeVar("_T")
 
 OPENING_SECONDS = 5.0
 """How long outputs may take to come up before a create is answered as `starting`."""
@@ -92,6 +115,7 @@ class Engine:
         )
         self.history = History(clock, retention_seconds)
         self._feed = Feed(clock)
+        self._pulses = Pulses(self._feed, self._pipelines, pulse_of)
         self._world = World(
             clock=clock,
             connections=self.connections,
@@ -101,6 +125,7 @@ class Engine:
             buckets=self.state,
             attach=self.graph.attach,
         )
+        self._tests = ConnectionTests(self._world)
         self.samples = Samples(self._world, partial(self.graph.attach, make=Peek))
 
     @property
@@ -202,25 +227,83 @@ class Engine:
             RevertedInPart: pipelines were turned down as they were opened; all the others run.
             ShuttingDown: the server is shutting down; nothing was changed.
         """
-        task = asyncio.ensure_future(self._revert(target))
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())
-        return await asyncio.shield(task)
+        return await _to_its_end(self._revert(target))
 
     async def _revert(self, target: Target) -> Plan:
         async with self._changes.closed():
-            if self._is_closed:
-                raise ShuttingDown
-            reverting = self._reverting = self._revert_to(target)
+            return await self._become(target)
 
-            def install() -> None:
-                self.connections.replace(target.connections)
-                self.state.become(reverting.buckets)
-                self.declarations = target.program.buckets
+    async def exchange(
+        self, pipeline: str, config: PipelineConfig, seen: Sequence[str] | None
+    ) -> PipelineFigures:
+        """Have a pipeline run with another config, as a revert does; nothing happens if it says the same.
 
+        ``seen`` are the versions that whoever asks may have seen (`PipelineFigures.version`), None: any.
+
+        Raises:
+            UnknownPipeline: nobody runs under the id.
+            ChangedMeanwhile: it has none of these versions any more.
+            Refused: with every reason; what ran goes on.
+            RevertedInPart: it was turned down as it was opened, and is `failed`.
+            ShuttingDown: the server is shutting down; nothing was changed.
+        """
+        return await _to_its_end(self._exchange(pipeline, config, seen))
+
+    async def _exchange(
+        self, id: str, config: PipelineConfig, seen: Sequence[str] | None
+    ) -> PipelineFigures:
+        async with self._changes.closed():
+            target = self._in_place(id, config)
+            if seen is not None and figures_of(self._pipelines[id]).version not in seen:
+                raise ChangedMeanwhile(f"pipeline '{id}'")
+            refused = f"pipeline '{id}' was not exchanged"
+            # Others may have come and gone since the config was read.
+            if said := self.graph.objections(id, config):
+                raise Refused(self._world.shown(said), refused)
             try:
-                return await reverting.run(install)
-            finally:
-                self._reverting = None
+                await self._become(target)
+            except NotReverted as cause:
+                raise Refused(cause.diagnostics, refused) from cause
+            except RevertedInPart as cause:
+                told = f"pipeline '{id}' was exchanged, and has failed"
+                raise RevertedInPart(cause.diagnostics, told) from cause
+            return figures_of(self._pipelines[id])
+
+    async def plan_exchange(self, pipeline: str, config: PipelineConfig) -> Plan:
+        """Return what `exchange` would do.
+
+        Raises:
+            UnknownPipeline: nobody runs under the id.
+        """
+        return await self.plan(self._in_place(pipeline, config))
+
+    def _in_place(self, id: str, config: PipelineConfig) -> Target:
+        """Return what runs, but for one config; without an id that has the one of the config before.
+
+        Raises:
+            UnknownPipeline: nobody runs under the id.
+        """
+        if id not in self._pipelines:
+            raise UnknownPipeline(id)
+        named = config.id or self._pipelines[id].config.id
+        config = with_changes(config, id=named).standing(config.site)
+        return Target(Program((config,), self.declarations), dict(self.connections), only=id)
+
+    async def _become(self, target: Target) -> Plan:
+        """Have what runs be something else. Nobody else may change it meanwhile."""
+        if self._is_closed:
+            raise ShuttingDown
+        reverting = self._reverting = self._revert_to(target)
+
+        def install() -> None:
+            self.connections.replace(target.connections)
+            self.state.become(reverting.buckets)
+            self.declarations = target.program.buckets
+
+        try:
+            return await reverting.run(install)
+        finally:
+            self._reverting = None
 
     def _revert_to(self, target: Target) -> Reverting:
         return Reverting(
@@ -238,30 +321,50 @@ class Engine:
 
     async def pipelines(self) -> list[PipelineFigures]:
         """Return the figures of what runs, in the order it was created; some at a time."""
-        told = list[PipelineFigures]()
+        told, monotonic = list[PipelineFigures](), self.clock.monotonic
+        ends = monotonic() + TURN_SECONDS
         for id in [*self._pipelines]:
             if id in self._pipelines:  # it may have gone meanwhile
                 told.append(figures_of(self._pipelines[id]))
-                if len(told) % SLICE == 0:
+                if len(told) % SLICE == 0 or monotonic() >= ends:  # one may have 1,000 inputs
                     await self.clock.sleep(0)
+                    ends = monotonic() + TURN_SECONDS
         return told
 
     def configs(self) -> dict[str, PipelineConfig]:
         """Return the configs of what runs by id, without what may still be refused."""
         return {id: each.config for id, each in self._pipelines.items() if each.is_settled}
 
+    async def pipeline(self, pipeline: str) -> PipelineFigures:
+        """Return the figures of one pipeline.
+
+        Raises:
+            UnknownPipeline: nobody runs under the id.
+        """
+        if pipeline not in self._pipelines:
+            raise UnknownPipeline(pipeline)
+        return figures_of(self._pipelines[pipeline])
+
     async def past(self, pipeline: str, resolution: Resolution) -> Past:
         """Return what is known of an id, which may be nothing."""
         return self.history.past(pipeline, resolution)
+
+    async def recent(self, resolution: Resolution, most: int) -> RecentCounts:
+        """Return what all that runs counted in so many buckets up to now."""
+        return await self.history.recent(resolution, most)
+
+    async def failures(self, most: int) -> LatestFailures:
+        """Return so many of the failures of all that runs, those that were seen last."""
+        return await self.history.failures(most)
 
     async def buckets(self) -> list[BucketFigures]:
         """Return the declared buckets, in the order of their names."""
         return await bucket_figures(self.state, self.clock)
 
-    async def bucket(self, name: str, most: int, most_bytes: int) -> BucketContents | None:
+    async def bucket(self, name: str, page: BucketPage) -> BucketContents | None:
         """Return what was written last to a bucket (`page_of`); None: none of that name is declared."""
         found = self.state.get(name)
-        return None if found is None else await page_of(found, self.clock, most, most_bytes)
+        return None if found is None else await page_of(found, self.clock, page)
 
     async def sample(self, input: Input, most: int, seconds: float) -> Sample | Unbuilt | Unread:
         """Read up to so many messages of an input within so many seconds, and let go of it.
@@ -270,6 +373,14 @@ class Engine:
             TooManySamples: too many are being taken already.
         """
         return await self.samples.take(input, most=most, seconds=seconds)
+
+    async def test(self, connection: Connection) -> Tried:
+        """Connect and sign in as a component would, and let go of it.
+
+        Raises:
+            TooManyTests: too many wait already.
+        """
+        return await self._tests.take(connection)
 
     async def files(self) -> set[Path]:
         """Return the files that what runs was built from."""
@@ -287,9 +398,13 @@ class Engine:
         except KeyError:
             raise UnknownPipeline(pipeline) from None
 
-    def observe(self) -> Listener:
-        """Return a new reader of the live events."""
-        return self._feed.observe()
+    def observe(self, interest: Interest = ALL, *, pulse: bool = False) -> Listener:
+        """Return a new reader of the live events that somebody has an interest in, and of the pulse."""
+        return self._feed.observe(interest, self._pulses if pulse else None)
+
+    def tell(self, change: Change) -> None:
+        """Tell those who want to know what somebody has changed."""
+        self._feed.publish_change(Event(encode(change), "changed"))
 
     def hush(self) -> None:
         """End every event stream, and every sample."""
@@ -345,3 +460,10 @@ class Engine:
     def _make(self, id: str, config: PipelineConfig, world: World | None = None) -> Pipeline:
         downstream = self.graph.outlets[id]
         return Pipeline(id, config, world or self._world, self._feed, self.history, downstream)
+
+
+async def _to_its_end(work: Coroutine[Any, Any, _T]) -> _T:
+    """Return what comes of it. Whoever asks may leave: what has begun is finished."""
+    task = asyncio.ensure_future(work)
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return await asyncio.shield(task)

@@ -22,17 +22,15 @@ from graphlib import CycleError, TopologicalSorter
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.lint.rules import circle, missing_upstream
+from headrace.compiler.lint.rings import Configs, rings
+from headrace.compiler.lint.rules import missing_upstream
 from headrace.compiler.lowering.chainends import Outlet
 from headrace.compiler.runtime.inbox import Inbox
 from headrace.compiler.runtime.pipeline import Pipeline
 from headrace.compiler.text.diagnostics import Diagnostic
 
-Configs = Mapping[str, PipelineConfig]
-"""Pipelines by the ids under which they run."""
-
-InboxKind = Callable[[str, Callable[[Inbox], None]], Inbox]
-"""Makes an inbox of an upstream; is given what detaches it."""
+InboxKind = Callable[[str, Callable[[Inbox], None], Callable[[str], str | None]], Inbox]
+"""Makes an inbox of an upstream; is given what detaches it, and what tells why nothing comes."""
 
 
 class Graph:
@@ -60,7 +58,7 @@ class Graph:
         """
         if upstream not in running:
             raise BuildRefused(missing_upstream(upstream, list(running)))
-        return make(upstream, self._detach)
+        return make(upstream, self._detach, self._waits_for)
 
     def join(self, inbox: Inbox) -> None:
         """Have an inbox take what its upstream hands on."""
@@ -80,11 +78,25 @@ class Graph:
         """Return the configs of all pipelines by id, settled or not."""
         return {id: each.config for id, each in self.pipelines.items()}
 
+    def objections(self, id: str, config: PipelineConfig) -> list[Diagnostic]:
+        """Return why a config cannot run under an id among these pipelines: what it reads, or a ring."""
+        missing = [
+            config.diagnose(missing_upstream(upstream, self.pipelines), path)
+            for path, upstream in config.readings()
+            if upstream not in self.pipelines
+        ]
+        return [*missing, *rings(id, {**self.configs(), id: config})]
+
     def settle_decoding(self) -> None:
         """Have those pipelines keep the digits of numbers whose messages reach who wants them."""
         keeping = keeping_digits(self.configs())
         for id, each in self.pipelines.items():
             each.parts.decoding.keep_digits(keeps=id in keeping)
+
+    def _waits_for(self, upstream: str) -> str | None:
+        if (pipeline := self.pipelines.get(upstream)) is None:
+            return f"no pipeline named '{upstream}' runs"
+        return None if pipeline.status == "running" else f"'{upstream}' is {pipeline.status}"
 
     def _detach(self, inbox: Inbox) -> None:
         inbox.subscription.dispose()
@@ -120,30 +132,6 @@ def keeping_digits(pipelines: Configs) -> set[str]:
 def naming(connection: str, configs: Configs) -> list[str]:
     """Return the pipelines that name a connection, whatever their status and wherever they run."""
     return [id for id, config in configs.items() if connection in config.connections]
-
-
-def rings(id: str, configs: Configs) -> Iterator[Diagnostic]:
-    """Yield the readings of a pipeline that close a ring: of pipelines that waited for its id."""
-    for path, upstream in configs[id].readings():
-        if ring := _way(id, upstream, configs):
-            yield configs[id].diagnose(circle(ring), path)
-
-
-def _way(start: str, end: str, configs: Configs) -> list[str]:
-    """Return the pipelines that messages of one go through to another; empty if there are none."""
-    after: dict[str, str | None] = {end: None}
-    reached: list[str] = [end]
-    for here in reached:
-        if here == start:
-            way = [here]
-            while (following := after[way[-1]]) is not None:
-                way.append(following)
-            return way
-        if here in configs:
-            new = [each for each in dict.fromkeys(configs[here].upstreams) if each not in after]
-            after.update(dict.fromkeys(new, here))
-            reached += new
-    return []
 
 
 async def upstream_first(

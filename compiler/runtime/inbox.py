@@ -16,7 +16,7 @@ from reactivex.abc import DisposableBase
 from reactivex.disposable import Disposable
 
 from headrace.compiler.delivery import Batch, Delivery
-from headrace.compiler.edges import Arrival, Source
+from headrace.compiler.edges import Arrival, QueueFill, Source
 
 CAPACITY = 100
 CHUNK = 16
@@ -28,11 +28,17 @@ class Inbox(Source):
     is_raw: ClassVar[bool] = False
     merges_metadata: ClassVar[bool] = True
 
-    def __init__(self, upstream: str, detach: Callable[[Inbox], None]) -> None:
+    def __init__(
+        self,
+        upstream: str,
+        detach: Callable[[Inbox], None],
+        waits_for: Callable[[str], str | None],
+    ) -> None:
+        """Take what ends its subscription, and what tells why an upstream hands nothing on."""
         self.upstream = upstream
         self.subscription: DisposableBase = Disposable()
         """To its upstream, once it has one."""
-        self._detach = detach
+        self._detach, self._waits_for = detach, waits_for
         self._batches: deque[Batch] = deque()
         self._waiting: deque[Delivery] = deque()
         self._arrived = asyncio.Event()
@@ -49,6 +55,14 @@ class Inbox(Source):
             delivery.done()
         else:
             self._waiting.append(delivery)
+
+    def queue(self) -> QueueFill:
+        """Return how many batches wait to be read."""
+        return QueueFill("batches", len(self._batches), CAPACITY)
+
+    def waits_for(self) -> str | None:
+        """Return that nobody hands anything on."""
+        return self._waits_for(self.upstream)
 
     def describe(self, origin: Any) -> dict[str, Any]:
         """Return where it came from."""

@@ -45,7 +45,9 @@ class Opening:
         """Start the sinks that are not up until they are, or one is turned down; return which."""
         backoff = Backoff()
         while not self.is_complete:
-            await self._clock.sleep(backoff.next())
+            pause = backoff.next()
+            self._tell_pause(pause)
+            await self._clock.sleep(pause)
             if refused := await self._start_sinks():
                 return refused
         return []
@@ -92,6 +94,7 @@ class Opening:
             pause = backoff.next()
             if clock.monotonic() + pause >= ends:
                 break
+            self._tell_pause(pause)
             await clock.sleep(pause)
             refused = await self._start_sinks(ends - clock.monotonic())
         return refused
@@ -115,5 +118,11 @@ class Opening:
             if isinstance(cause, BuildRefused):
                 refused.append(("output", index, cause))
             elif cause is not None:
-                writer.report(cause)
+                writer.place.report_lost(cause)
         return refused
+
+    def _tell_pause(self, seconds: float) -> None:
+        """Tell of the sinks that are not up when they are started again."""
+        for each in self._parts.writers:
+            if not each.is_started:
+                each.place.retries_in(seconds)

@@ -9,22 +9,27 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from headrace.compiler.clock import Clock
 from headrace.compiler.delivery import Delivery
 from headrace.compiler.edges import AwaitingSink, InlineSink, Rest, Sink
-from headrace.compiler.errors import BatchFailed, Unreachable
-from headrace.compiler.lowering.lines import Report
+from headrace.compiler.errors import BatchFailed, BuildRefused, NotWritable, Unreachable
 from headrace.compiler.runtime.backoff import Backoff
+from headrace.compiler.runtime.monitoring.links import UP, LinkState
+
+if TYPE_CHECKING:
+    from headrace.compiler.runtime.componentcontext import ComponentContext
+
+WAITING_SECONDS = 2.0
+"""How long nothing that was sent is taken until that is told of the output."""
 
 
 class Writer:
     """One output at work: takes deliveries, drains, finishes once."""
 
-    def __init__(self, sink: Sink, report: Report) -> None:
+    def __init__(self, sink: Sink, place: ComponentContext) -> None:
         self.sink = sink
-        self.report = report
+        self.place = place
         self.is_started = False
         self._is_over = self._finished = False
 
@@ -32,12 +37,25 @@ class Writer:
         """Start the sink; may be called again when the other side did not answer."""
         await self.sink.start()
         self.is_started = True
+        self.place.link.connected()
         if self._is_over:  # the run ended meanwhile, when there was nothing to finish yet
             await self.finish()
 
     def take(self, delivery: Delivery) -> None:
         """Accept a delivery; it is done when it is written or lost."""
         raise NotImplementedError
+
+    def link(self, now: int) -> LinkState:
+        """Return how its link is. Units: milliseconds since 1970."""
+        return self.place.link.state(now)
+
+    def waiting(self) -> int:
+        """Return how many batches it has taken that are not done."""
+        return 0
+
+    def turned_down(self, cause: BuildRefused) -> None:
+        """The other side says no, and is not tried again."""
+        self.place.report_lost(cause)
 
     async def drain(self) -> None:
         """Wait until everything taken is done."""
@@ -49,23 +67,24 @@ class Writer:
     async def finish(self) -> None:
         """Finish the sink, once, however the run ended; a sink that never came up has nothing to."""
         self._is_over = True
+        self.place.link.ended()
         if self._finished or not self.is_started:
             return
         self._finished = True
         try:
             await self.sink.finish()
         except asyncio.CancelledError:
-            self.report(BatchFailed("stopped before it was finished"))
+            self.place.report(BatchFailed("stopped before it was finished"))
             raise
         except Exception as cause:
-            self.report(cause)
+            self.place.report(cause)
 
 
 class InlineWriter(Writer):
     """Writes in the pass."""
 
-    def __init__(self, sink: InlineSink, report: Report) -> None:
-        super().__init__(sink, report)
+    def __init__(self, sink: InlineSink, place: ComponentContext) -> None:
+        super().__init__(sink, place)
         self._write = sink.write
 
     def take(self, delivery: Delivery) -> None:
@@ -73,7 +92,7 @@ class InlineWriter(Writer):
         try:
             self._write(delivery.batch)
         except Exception as cause:
-            self.report(cause)
+            self.place.report(cause)
         delivery.done()
 
 
@@ -84,31 +103,38 @@ class QueuedWriter(Writer):
     many as the sink has writes under way at once.
     """
 
-    def __init__(
-        self,
-        sink: AwaitingSink,
-        report: Report,
-        clock: Clock,
-        *,
-        note: Callable[[str], None],
-        warn: Callable[[str], None],
-    ) -> None:
-        super().__init__(sink, report)
+    def __init__(self, sink: AwaitingSink, place: ComponentContext) -> None:
+        super().__init__(sink, place)
         self._awaiting = sink
-        self._clock = clock
-        self._note = note
-        self._warn = warn
+        self._clock = place.clock
         self._queue: deque[Delivery] = deque()
         self._workers: dict[asyncio.Task[None], Delivery] = {}
         self._backoff = Backoff()
         self._closed_until = 0.0
         self._cause = ""
+        self._moved = 0.0
+        """When a write that waits began, or was done, last."""
+
+    def link(self, now: int) -> LinkState:
+        """Return how its link is: it waits while the other side takes its time with what it was sent."""
+        state = super().link(now)
+        if state is UP and self._workers:
+            seconds = self._clock.monotonic() - self._moved
+            if seconds >= WAITING_SECONDS:
+                return LinkState("waiting", f"nothing has been taken for {int(seconds)} s")
+        return state
+
+    def waiting(self) -> int:
+        """Return how many batches are being written, or wait for that."""
+        return len(self._workers) + len(self._queue)
 
     def take(self, delivery: Delivery) -> None:
         """Write it, or queue it behind what is being written."""
         if len(self._workers) >= self._awaiting.at_once:
             self._queue.append(delivery)
         elif (rest := self._begin(delivery)) is not None:
+            if not self._workers:
+                self._moved = self._clock.monotonic()
             self._workers[asyncio.ensure_future(self._work(delivery, rest))] = delivery
 
     async def drain(self) -> None:
@@ -120,9 +146,9 @@ class QueuedWriter(Writer):
         """End the workers. Every batch they held is lost and counted, and none is acknowledged."""
         lost = [len(each.batch) for each in (*self._workers.values(), *self._queue)]
         for _ in lost:
-            self.report(BatchFailed("stopped before everything was written"))
+            self.place.report(BatchFailed("stopped before everything was written"))
         if lost:
-            self._warn(
+            self.place.warn(
                 f"messages lost, because not written in time: {sum(lost):,} (batches: {len(lost):,})"
             )
         self._queue.clear()
@@ -135,7 +161,7 @@ class QueuedWriter(Writer):
         """Begin to write a delivery; return what finishes it, or None when it is done."""
         if self._closed_until and self._clock.monotonic() < self._closed_until:
             # The same text: one outage is one failure, counted.
-            self.report(Unreachable(self._cause))
+            self.place.report(Unreachable(self._cause))
         else:
             try:
                 rest = self._awaiting.begin(delivery.batch)
@@ -167,13 +193,16 @@ class QueuedWriter(Writer):
             self._failed(cause)
         else:
             self._succeeded()
+        self._moved = self._clock.monotonic()
         delivery.done()  # not when we are abandoned: nobody may take it for written
 
     def _succeeded(self) -> None:
         if self._closed_until:
             self._closed_until = 0.0
             self._backoff.reset()
-            self._note("written to again")
+            self.place.reconnected("written to again")
+        elif self.place.link.status != "up" and self._awaiting.is_confirming:
+            self.place.link.connected()
 
     def _failed(self, cause: Exception) -> None:
         """Report a lost batch; nobody answering opens the backoff."""
@@ -182,20 +211,17 @@ class QueuedWriter(Writer):
             now = self._clock.monotonic()
             if now >= self._closed_until:  # of several under way, the first that fails opens it
                 self._closed_until = now + self._backoff.next()
-        self.report(cause)
+            self.place.report_lost(cause, self._closed_until - now)
+        elif isinstance(cause, NotWritable):
+            self.place.report_lost(cause)
+        else:
+            self.place.report(cause)
 
 
-def writer(
-    sink: Sink,
-    report: Report,
-    clock: Clock,
-    *,
-    note: Callable[[str], None],
-    warn: Callable[[str], None],
-) -> Writer:
-    """Return the writer that suits a sink; ``note`` and ``warn`` log what is no failure of a batch."""
+def writer(sink: Sink, place: ComponentContext) -> Writer:
+    """Return the writer that suits a sink."""
     if isinstance(sink, InlineSink):
-        return InlineWriter(sink, report)
+        return InlineWriter(sink, place)
     if isinstance(sink, AwaitingSink):
-        return QueuedWriter(sink, report, clock, note=note, warn=warn)
+        return QueuedWriter(sink, place)
     raise TypeError(f"{type(sink).__name__} is neither an inline nor an awaiting sink")

@@ -51,6 +51,8 @@ class Pipeline:
     ) -> None:
         self.id = id
         self.config = config
+        self.started_at = world.clock.millis()
+        """When it was made, and began to count. Units: milliseconds since 1970."""
         self.lost = 0
         """Messages that outputs had not written when its time to end was over, one for each output."""
         hidden = Hidden(world.secrets.redact)
@@ -58,6 +60,7 @@ class Pipeline:
             id, config.state, slices=SliceShare(world.slices), hidden=hidden
         )
         self.counters = self.parts.counters
+        self.clock = world.clock
         self._world = world
         self._feed = feed
         self._history = history
@@ -139,7 +142,7 @@ class Pipeline:
         """The other side says no, too late to refuse anything: there are the failures to tell."""
         for stage, index, cause in refused:
             opened = self.parts.pumps if stage == "input" else self.parts.writers
-            opened[index].report(cause)
+            opened[index].turned_down(cause)
         self._discard()
         self._fail()
 

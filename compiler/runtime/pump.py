@@ -36,12 +36,13 @@ from headrace.compiler.delivery import (
     is_large,
     parts,
 )
-from headrace.compiler.edges import Arrival, Source
+from headrace.compiler.edges import Arrival, QueueFill, Source
 from headrace.compiler.errors import BatchFailed, BuildRefused, Ended
 from headrace.compiler.jsontext import UNSEEN, Decoding, NotJson
 from headrace.compiler.largejson import DecodedBatch, LargeList
 from headrace.compiler.lowering.chainends import Counters
 from headrace.compiler.runtime.backoff import Backoff
+from headrace.compiler.runtime.monitoring.links import UP, LinkState
 
 if TYPE_CHECKING:
     from headrace.compiler.runtime.componentcontext import ComponentContext
@@ -222,6 +223,8 @@ class Pump:
         self._unsent = 0
         self._task: asyncio.Task[None] | None = None
         self._turn = Turn(turns)
+        if not source.connects:
+            place.link.connected()
 
     def observable(self) -> Observable[Delivery]:
         """Return the deliveries: cold until subscribed, and one subscriber only."""
@@ -250,6 +253,7 @@ class Pump:
         try:
             await anext(self._reader)
             self._is_connected, self._since = True, self._clock.monotonic()
+            self._place.link.connected()
         except BuildRefused:
             raise
         except Exception as cause:
@@ -263,6 +267,8 @@ class Pump:
         if self._task is not None:
             await asyncio.wait([self._task])
         reader, self._reader = self._reader, None
+        if self._is_connected and self._task is None:
+            self._place.link.waits("until all outputs are up")
         self._is_connected = False
         if reader is not None:
             try:
@@ -274,6 +280,20 @@ class Pump:
         """Have the broker keep nothing for this input, unless another one goes on with it."""
         if not self._place.is_taken_over:
             await self._source.forget()
+
+    def link(self, now: int) -> LinkState:
+        """Return how its link is. Units: milliseconds since 1970."""
+        state = self._place.link.state(now)
+        why = self._source.waits_for() if state is UP else None
+        return state if why is None else LinkState("waiting", why)
+
+    def queue(self) -> QueueFill | None:
+        """Return how full what the source holds for it is, if that is bounded."""
+        return self._source.queue()
+
+    def turned_down(self, cause: BuildRefused) -> None:
+        """The other side says no, and is not tried again."""
+        self._place.report_lost(cause)
 
     def stop(self) -> None:
         """End politely: what was taken from the outside still goes through, then completion."""
@@ -290,6 +310,7 @@ class Pump:
 
     def _close(self) -> None:
         """Let go of the source; what it had accepted and nobody will see is counted as lost."""
+        self._place.link.ended()
         lost = self._source.close() + self._unsent
         self._unsent = 0
         for _ in range(lost):
@@ -310,13 +331,15 @@ class Pump:
         while True:
             if self._is_down:
                 self._interruptible = True
-                await self._clock.sleep(self._backoff.next())
+                pause = self._backoff.next()
+                self._place.retries_in(pause)
+                await self._clock.sleep(pause)
                 self._interruptible = False
             try:
                 await self._read(emit)
                 return
             except Ended as cause:
-                self.report(cause)
+                self._place.report_lost(cause)
                 return
             except Exception as cause:
                 self._lost(cause)
@@ -332,7 +355,7 @@ class Pump:
         if self._is_connected:
             self._backoff.ended(self._clock.monotonic() - self._since)
         self._is_connected, self._is_down = False, True
-        self.report(cause)
+        self._place.report_lost(cause)
 
     async def _read(self, emit: Callable[[Delivery], None]) -> None:
         """Read one life. Whatever ends it but a stop closes the reader."""
@@ -348,7 +371,9 @@ class Pump:
                     return
                 if not self._is_connected:
                     if self._is_down:
-                        self._place.note("connected again")
+                        self._place.reconnected("connected again")
+                    else:
+                        self._place.link.connected()
                     self._is_connected, self._is_down = True, False
                     self._since = monotonic()
                 if monotonic() - asked > SUSPENDED_SECONDS:

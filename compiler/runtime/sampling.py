@@ -27,7 +27,7 @@ from headrace.compiler.runtime.built import BuiltComponents
 from headrace.compiler.runtime.componentcontext import ComponentContext, World
 from headrace.compiler.runtime.dependencies import prepare
 from headrace.compiler.runtime.monitoring.failures import Failures, cut
-from headrace.compiler.runtime.monitoring.pipelinerecord import Signatures
+from headrace.compiler.runtime.monitoring.signatures import Signatures
 from headrace.compiler.runtime.pump import Pump
 from headrace.compiler.schema.redaction import Hidden
 from headrace.compiler.text.diagnostics import Fault
@@ -339,9 +339,9 @@ class SamplePlace(ComponentContext):
         self.outage = self._shown(str(cause) or type(cause).__name__)
         self._broke_off(cause)
 
-    def note(self, text: str) -> None:
-        """Take note that another life has begun: nothing else ends well after all."""
-        super().note(text)
+    def reconnected(self, text: str) -> None:
+        """Take note that another life has begun."""
+        super().reconnected(text)
         self.outage = None
 
     def without_secrets(self, text: str) -> str:

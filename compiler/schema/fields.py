@@ -17,12 +17,12 @@ import marshmallow
 from marshmallow import ValidationError
 
 from headrace.compiler.jsontext import MAX_DEPTH
-from headrace.compiler.schema.records import Record, of_another_type
+from headrace.compiler.schema.records import Record, faults_of, of_another_type
 from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.text.diagnostics import Fault, shown, spelled
 from headrace.compiler.text.scalars import plain
-from headrace.compiler.text.suggest import NO_OTHERS, Others, did_you_mean, others
+from headrace.compiler.text.suggest import NO_OTHERS, Others, nearest, others
 
 _R = TypeVar("_R", bound=Record)
 
@@ -403,23 +403,23 @@ class Choice(Strict):
         word = "null" if value is None and self.null_word else value
         return super().deserialize(word, *positional, **keywords)
 
-    def remedy(self, value: Any) -> str | None:
-        """Return the word that is probably meant by another one, or by a number: ``qos: 1``."""
+    def wrong(self, value: Any) -> ValidationError:
+        """Return the error, with the word that is probably meant by a number: ``qos: 1``."""
+        faults = faults_of(super().wrong(value))
+        return ValidationError([fault.meaning(self._meant(value)) for fault in faults])
+
+    def _meant(self, value: Any) -> str | None:
         if isinstance(value, list | dict):
             return None
         # YAML takes a `>` without quotes for the beginning of a text, which is then empty.
         word = value or ">" if isinstance(value, str) else shown(value)
-        return did_you_mean(word, self.words, self.others)
+        return nearest(word, self.words, self.others)
 
     def read(self, value: Any) -> str:
         """Take one of the words."""
         word: str = super().read(value)
         if word not in self.words:
-            raise refused(
-                "not-a-choice",
-                f"expected {self.expects}, found {shown(value)}",
-                found=value,
-                expected=self.expects,
-                hint=self.remedy(value),
-            )
+            said = f"expected {self.expects}, found {shown(value)}"
+            fault = Fault("not-a-choice", said, shown(value), self.expects)
+            raise ValidationError([fault.meaning(self._meant(value))])
         return word

@@ -264,15 +264,15 @@ def unknown_key(
 ) -> UnknownKey:
     """Return the fault for a key nobody declared; what is given already cannot be meant."""
     meant = nearest(key, [each for each in allowed if each not in given], elsewhere)
-    return UnknownKey(
+    fault = UnknownKey(
         "unknown-key",
         f"unknown key '{key}'",
         found=key,
         expected="one of " + ", ".join(allowed) if allowed else "no keys",
-        suggestion=f"did you mean '{meant}'?" if meant is not None else None,
         on_key=True,
         meant=meant,
     )
+    return fault.meaning(meant)
 
 
 _TYPES = {

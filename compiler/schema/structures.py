@@ -131,6 +131,26 @@ class AnyObject(Strict):
     expects = "an object"
 
 
+class WordOr(Strict):
+    """One word, or what another field takes."""
+
+    def __init__(self, word: str, inner: Strict) -> None:
+        self.word, self.inner = word, inner
+        self.is_null_absent = inner.is_null_absent
+        self.keys_inside = inner.keys_inside
+        self.type_name = f"{word} | {inner.type_name}"
+        self.expects = f"{inner.expects}, or '{word}'"
+        super().__init__()
+
+    def read(self, value: Any) -> Any:
+        """Take the word, or read what the other field takes; another word is neither."""
+        if value == self.word:
+            return self.word
+        if isinstance(value, str):
+            raise self.wrong(value)
+        return self.inner.read(value)
+
+
 class RecordOf(Strict):
     """An object that is a record of its own."""
 

@@ -11,7 +11,7 @@ from marshmallow import ValidationError
 from headrace.compiler.schema.fields import MessageField, Name, Strict, Text, refused
 from headrace.compiler.schema.records import Record, faults_of, of_another_type
 from headrace.compiler.text.diagnostics import Codes, Fault, printable, shown, spelled
-from headrace.compiler.text.suggest import Others, did_you_mean, nearest, others
+from headrace.compiler.text.suggest import Others, nearest, others
 
 CODES: Codes = {
     "unknown-kind": "A 'type' that is no known component.",
@@ -127,10 +127,10 @@ def variant_named(value: Any, variants: Mapping[str, type[_R]]) -> type[_R]:
         f"unknown type {shown(kind)}",
         shown(kind),
         f"one of {words}",
-        did_you_mean(kind, variants, other_kinds(variants)) if type(kind) is str else None,
         path=("type",),
     )
-    raise ValidationError([fault])
+    meant = nearest(kind, variants, other_kinds(variants)) if type(kind) is str else None
+    raise ValidationError([fault.meaning(meant)])
 
 
 def other_kinds(variants: Mapping[str, type[Record]]) -> Others:

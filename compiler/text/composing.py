@@ -13,7 +13,7 @@ from typing import Any
 
 from headrace.compiler.text.diagnostics import Codes, Fault, printable, shown
 from headrace.compiler.text.mending import Edits
-from headrace.compiler.text.positions import LineIndex, Position
+from headrace.compiler.text.positions import LineIndex, Position, Span, bounds, span
 
 CODES: Codes = {
     "alias": "A YAML alias names nothing that stands above it, or the value it is part of.",
@@ -69,23 +69,23 @@ class _Open(_Node):
     height: int = 1
     anchor: str | None = None
     key: str | None = None
-    key_offset: int = 0
+    key_span: Span = 0
 
 
 @dataclass(slots=True)
 class Building:
     """The document so far.
 
-    What is wrong with one value or key is noted in ``faults`` with its offset, and reading goes on
+    What is wrong with one value or key is noted in ``faults`` with its place, and reading goes on
     with null in its place, so that a document tells all of its faults at once. What is wrong
-    with the text around values is ``overlooked``: they all stand there as they are meant. What
-    leaves the rest without meaning raises `MalformedDocument`.
+    with the text around values is ``overlooked``, with an offset: they all stand there as they are
+    meant. What leaves the rest without meaning raises `MalformedDocument`.
     """
 
     lines: LineIndex
     value: Any = None
     place: Position = field(default_factory=lambda: Position(0))
-    faults: list[tuple[Fault, int]] = field(default_factory=list)
+    faults: list[tuple[Fault, Span]] = field(default_factory=list)
     overlooked: list[tuple[Fault, int]] = field(default_factory=list)
     most: int = VALUES
     """How many values it may contain, aliases aside."""
@@ -119,7 +119,7 @@ class Building:
         """Whether the next scalar is a key."""
         return self.in_object and self._open[-1].key is None
 
-    def refuse(self, fault: Fault, offset: int) -> None:
+    def refuse(self, fault: Fault, at: Span) -> None:
         """Note what is wrong with the value or the key that is next.
 
         Only the first ones are kept: a text made to be wrong must not cost more than that.
@@ -127,22 +127,22 @@ class Building:
         if len(self.faults) < FAULTS:
             steps = (o.key if isinstance(o.value, dict) else len(o.value) for o in self._open)
             path = tuple(step for step in steps if step is not None)
-            self.faults.append((dataclasses.replace(fault, path=path), offset))
+            self.faults.append((dataclasses.replace(fault, path=path), at))
 
     def overlook(self, fault: Fault, offset: int) -> None:
         """Note what is wrong with the text between values; the first ones of it."""
         if len(self.overlooked) < FAULTS:
             self.overlooked.append((fault, offset))
 
-    def key(self, name: str, offset: int, anchor: str | None = None) -> None:
+    def key(self, name: str, at: Span, anchor: str | None = None) -> None:
         """Take the key of the next value. Of two values under one key the first one stays."""
         inner = self._open[-1]
         if anchor is not None:
-            self._anchors[anchor] = _Node(name, Position(offset))
-        inner.key, inner.key_offset = name, offset
+            self._anchors[anchor] = _Node(name, Position(at))
+        inner.key, inner.key_span = name, at
         if name in inner.value and len(self.faults) < FAULTS:
             first = inner.place.member(name) or inner.place
-            line, column = self.lines.at(first.offset if first.key is None else first.key)
+            line, column = self.lines.at(bounds(first.key or first.span)[0])
             fault = Fault(
                 "duplicate-key",
                 f"duplicate key '{printable(name)}': first given on line {line}, column {column}",
@@ -150,14 +150,14 @@ class Building:
                 expected="each key once",
                 on_key=True,
             )
-            self.refuse(fault, offset)
+            self.refuse(fault, at)
 
-    def scalar(self, value: Any, offset: int, anchor: str | None = None) -> None:
+    def scalar(self, value: Any, at: Span, anchor: str | None = None) -> None:
         """Take a value that contains no others, or the fault it has."""
         if isinstance(value, Fault):
-            self.refuse(value, offset)
+            self.refuse(value, at)
             value = None
-        place = Position(offset)
+        place = Position(at)
         self._add(value, place, 1, 0)
         if anchor is not None:
             self._anchors[anchor] = _Node(value, place)
@@ -172,28 +172,32 @@ class Building:
             # From here to its end the name means the value that contains the alias.
             self._anchors.pop(anchor, None)
         inside: Any = {} if isinstance(value, dict) else []
-        self._open.append(_Open(value, Position(offset, inside=inside), anchor=anchor))
+        place = Position(span(offset, offset), inside=inside)
+        self._open.append(_Open(value, place, anchor=anchor))
 
-    def end(self) -> None:
-        """Take the end of what was begun last."""
+    def end(self, offset: int | None = None) -> None:
+        """Take the end of what was begun last; without an offset it ends with the last value in it."""
         ended = self._open.pop()
+        place = ended.place
+        place.span = span(place.offset, place.last().end if offset is None else offset)
         self._add(ended.value, ended.place, ended.size, ended.height)
         if ended.anchor is not None:
             self._anchors[ended.anchor] = ended
 
-    def alias(self, name: str, offset: int) -> None:
+    def alias(self, name: str, at: Span) -> None:
         """Take a value that stands above, under a name."""
         node = self._anchors.get(name)
         if node is None:
             is_inside = any(inner.anchor == name for inner in self._open)
-            return self.scalar(_ENDLESS if is_inside else _UNNAMED, offset)
+            return self.scalar(_ENDLESS if is_inside else _UNNAMED, at)
+        offset, _ = bounds(at)
         self._aliased += node.size
         if self._aliased > ALIASED:
             message = f"the aliases up to here stand for more than {ALIASED:,} values"
             raise MalformedDocument(Fault("too-many-aliases", message), offset)
         if len(self._open) + node.height > DEPTH:
             raise MalformedDocument(_TOO_DEEP, offset)
-        place = Position(offset, inside=node.place.inside, spelt=node.place.offset)
+        place = Position(at, inside=node.place.inside, spelt=node.place.offset)
         self._add(node.value, place, node.size, node.height)
 
     def _add(self, value: Any, place: Position, size: int, height: int) -> None:
@@ -213,7 +217,7 @@ class Building:
             inner.value.append(value)
             inside.append(place)
             return
-        place.key = inner.key_offset
+        place.key = inner.key_span
         inner.value.setdefault(inner.key, value)
         inside.setdefault(inner.key, place)
         inner.key = None

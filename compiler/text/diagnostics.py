@@ -10,9 +10,9 @@ import enum
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import PurePath as FilePath
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 Path = tuple[str | int, ...]
 """A config path: keys of objects and places in lists, from 0."""
@@ -58,15 +58,20 @@ class Severity(enum.StrEnum):
 class Diagnostic:
     """One problem of one document, with everything a reader needs to mend it.
 
-    ``text`` is that of the file, where it is no document that the reader knows already; empty, where no
-    line of it may be shown.
+    ``end_line`` and ``end_column`` are the place behind the last character of what is wrong; there is none
+    of what is missing, and of a single place in a text. ``replacement`` is what would do between both, as
+    the document would spell it. ``text`` is that of the file, where it is no document that the reader knows
+    already; empty, where no line of it may be shown.
 
-    Units: lines and columns count from 1, columns in characters.
+    Units: lines and columns count from 1, columns in characters (Unicode code points: an editor that counts
+    in UTF-16 has two for one beyond U+FFFF).
     """
 
     file: str | None = None
     line: int | None = None
     column: int | None = None
+    end_line: int | None = None
+    end_column: int | None = None
     path: str = ""
     severity: Severity = Severity.ERROR
     code: str
@@ -74,6 +79,7 @@ class Diagnostic:
     found: str | None = None
     expected: str | None = None
     suggestion: str | None = None
+    replacement: str | None = None
     text: str | None = field(default=None, repr=False, compare=False)
 
     def as_json(self) -> dict[str, Any]:
@@ -81,6 +87,18 @@ class Diagnostic:
         told = asdict(self) | {"severity": self.severity.value}
         del told["text"]
         return told
+
+
+class Range(NamedTuple):
+    """Where something stands in a document: from its first character up to the one behind its last.
+
+    Without an end it is a place, and not what stands there. Units: as of a `Diagnostic`.
+    """
+
+    line: int
+    column: int
+    end_line: int | None = None
+    end_column: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +121,9 @@ class Fault:
     """What a field, a record or a rule objects to, before its place in a file is known.
 
     ``path`` leads on from the value where the fault is raised. ``on_key`` points at the key
-    instead of its value, as an unknown key wants; ``spot`` at a place inside the value. Of what is
-    confidential not even the line of the file is shown.
+    instead of its value, as an unknown key wants; ``spot`` at a place inside the value. ``replacement``
+    is the word that is probably meant by the one it points at. Of what is confidential not even the line
+    of the file is shown.
     """
 
     code: str
@@ -112,11 +131,18 @@ class Fault:
     found: str | None = None
     expected: str | None = None
     suggestion: str | None = None
+    replacement: str | None = None
     path: Path = ()
     on_key: bool = False
     severity: Severity = Severity.ERROR
     spot: Spot | None = None
     is_confidential: bool = False
+
+    def meaning(self, word: str | None) -> Self:
+        """Return the fault of having written another word than this one; None: nobody can tell which."""
+        if word is None:
+            return self
+        return replace(self, suggestion=f"did you mean '{word}'?", replacement=word)
 
 
 def repeated(
@@ -137,7 +163,11 @@ def repeated(
 
 
 def diagnosed(
-    fault: Fault, file: str | None, position: tuple[int, int] | None, path: Path
+    fault: Fault,
+    file: str | None,
+    place: Range | None,
+    path: Path,
+    replacement: str | None = None,
 ) -> Diagnostic:
     """Return a fault with its place: that in the document, or in the file that it names itself.
 
@@ -147,12 +177,14 @@ def diagnosed(
     spot, text = fault.spot, "" if fault.is_confidential else None
     if spot is not None and spot.file is not None:
         file = spot.file if file is None else str(FilePath(file).parent / spot.file)
-        position, text = (spot.line, spot.column), spot.text
-    line, column = position or (None, None)
+        place, text = Range(spot.line, spot.column), spot.text
+    line, column, end_line, end_column = place or (None, None, None, None)
     return Diagnostic(
         file=file,
         line=line,
         column=column,
+        end_line=end_line,
+        end_column=end_column,
         path=_short(path_text(path)),
         severity=fault.severity,
         code=fault.code,
@@ -160,6 +192,7 @@ def diagnosed(
         found=None if fault.found is None else _short(fault.found),
         expected=fault.expected,
         suggestion=fault.suggestion,
+        replacement=replacement,
         text=text,
     )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import pathlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,13 +20,23 @@ from headrace.compiler.text.diagnostics import (
     Diagnostic,
     Fault,
     Path,
+    Range,
     Severity,
     diagnosed,
     in_file_order,
 )
 from headrace.compiler.text.jsonsource import read_json
 from headrace.compiler.text.mending import MendedLines, mended
-from headrace.compiler.text.positions import LineIndex, Position, spelt_at
+from headrace.compiler.text.positions import (
+    LineIndex,
+    Position,
+    Span,
+    bounds,
+    span,
+    spelling_of,
+    spelt_at,
+)
+from headrace.compiler.text.writing import instead_of
 
 _MOST_GOES = 30
 """How often a malformed text is mended and read again, so that the rest of it can be checked.
@@ -67,6 +77,7 @@ class Document:
     """What a text says, and where it says it."""
 
     file: str | None
+    format: Format
     text: str = field(repr=False)
     value: Any
     _place: Position = field(repr=False)
@@ -81,18 +92,48 @@ class Document:
         """
         place, _, is_there = self._nearest(path)
         key = place.key if on_key and is_there else None
-        return self._lines.at(place.offset if key is None else key)
+        return self._lines.at(bounds(key or place.span)[0])
 
-    def place_of(self, fault: Fault, at: Path = ()) -> tuple[int, int] | None:
-        """Return line and column of what a fault that was raised at ``at`` is about."""
+    def ranges(self) -> Iterator[tuple[Path, Range]]:
+        """Yield each value with where it stands, from its key on if it has one, in the order of the text.
+
+        What is in an alias stands where the alias means, and is told there.
+        """
+        ahead: list[tuple[Path, Position]] = [((), self._place)]
+        while ahead:
+            path, place = ahead.pop()
+            start, _ = bounds(place.key or place.span)
+            yield path, _range(self._read, self._lines, span(start, place.end))
+            inside = () if place.spelt is not None or place.inside is None else place.inside
+            named = inside.items() if isinstance(inside, dict) else enumerate(inside)
+            ahead += [((*path, step), member) for step, member in reversed([*named])]
+
+    def place_of(self, fault: Fault, at: Path = ()) -> tuple[Range, str | None]:
+        """Return where that is what a fault that was raised at ``at`` is about, and what would do there.
+
+        What is missing, or a place inside a string, has no end.
+        """
         path, spot = (*at, *fault.path), fault.spot
         place, value, is_there = self._nearest(path)
-        is_string = is_there and isinstance(value, str)
-        if spot is None or spot.file is not None or not is_string:
-            return self.position(path, fault.on_key)
+        if spot is not None and spot.file is None and is_there and isinstance(value, str):
+            start = place.offset if place.spelt is None else place.spelt
+            index = LineIndex(value).offset(spot.line, spot.column)
+            return Range(*self._lines.at(spelt_at(self._read, start, value, index))), None
+        if not is_there or spot is not None:
+            return Range(*self._lines.at(place.offset)), None
+        key = place.key if fault.on_key else None
+        is_word = key is not None or not isinstance(value, dict | list)
+        replacement = None
+        if fault.replacement is not None and is_word:
+            start, end = bounds(key or place.span)
+            replacement = instead_of(self._read[start:end], fault.replacement, self.format)
+        return _range(self._read, self._lines, key or place.span), replacement
+
+    def written(self, path: Path) -> tuple[int, int]:
+        """Return where in the text a string begins and ends that is there, its quotes included."""
+        place, value, _ = self._nearest(path)
         start = place.offset if place.spelt is None else place.spelt
-        index = LineIndex(value).offset(spot.line, spot.column)
-        return self._lines.at(spelt_at(self._read, start, value, index))
+        return spelling_of(self._read, start, value)
 
     def _nearest(self, path: Path) -> tuple[Position, Any, bool]:
         """Return the place of a value, the value, and whether it is there: else what is around it."""
@@ -113,7 +154,8 @@ class Document:
         found = {(one.line, one.column, one.code) for one in errors}
         unseen = 0
         for around, place in self._place.members():
-            if place.key is not None and (*self._lines.at(place.key), "unknown-key") in found:
+            key = None if place.key is None else self._lines.at(bounds(place.key)[0])
+            if key is not None and (*key, "unknown-key") in found:
                 unseen += max(place.scalars(), 1)
             at = self._lines.at(place.offset)
             if (*at, "unknown-kind") in found:
@@ -149,11 +191,11 @@ class Site:
 
     def diagnose(self, fault: Fault) -> Diagnostic:
         """Return a fault that was raised here."""
-        file = position = None
-        if self.document is not None:
-            file = self.document.file
-            position = self.document.place_of(fault, self.at)
-        return diagnosed(fault, file, position, (*self.called, *fault.path))
+        path = (*self.called, *fault.path)
+        if self.document is None:
+            return diagnosed(fault, None, None, path)
+        place, replacement = self.document.place_of(fault, self.at)
+        return diagnosed(fault, self.document.file, place, path, replacement)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +222,13 @@ def likeliest(meanings: Sequence[Meaning], judge: Judge) -> Meaning | None:
     fewest = min((faults for faults, _ in measured), default=None)
     best = [each for faults, each in measured if faults == fewest]
     return best[0] if len(best) == 1 else next((each for each in best if each.is_nearest), None)
+
+
+def understood(cause: Unreadable, judge: Judge) -> tuple[list[Diagnostic], Document | None]:
+    """Return what is told of a text that is refused, and the document that was likely meant."""
+    if meaning := likeliest(cause.meanings, judge):
+        return [*cause.diagnostics, *meaning.diagnostics], meaning.document
+    return cause.diagnostics, cause.document or cause.mended
 
 
 def _faults(meaning: Meaning, judge: Judge) -> tuple[int, int]:
@@ -234,12 +283,14 @@ class _Reading:
                 read_yaml(text, building)
         except MalformedDocument as cause:
             said = [_diagnosed(cause, lines, self.file)]
-            further = self._mended(text, lines, cause) or [_Read(self._told(building))]
+            further = self._mended(text, lines, cause) or [_Read(self._told(building, text))]
             return [replace(each, told=[*said, *each.told], is_malformed=True) for each in further]
         document = None
         if all(fault.code == "duplicate-key" for fault, _ in building.faults):
-            document = Document(self.file, self.text, building.value, building.place, lines, text)
-        return [_Read(self._told(building), document, bool(building.overlooked))]
+            document = Document(
+                self.file, self.format, self.text, building.value, building.place, lines, text
+            )
+        return [_Read(self._told(building, text), document, bool(building.overlooked))]
 
     def _mended(self, text: str, lines: LineIndex, cause: MalformedDocument) -> list[_Read]:
         """Return what is read when a text is put right, once for each thing that it then says."""
@@ -255,11 +306,13 @@ class _Reading:
             found += [each for each in nearest if not any(_is_same(each, one) for one in found)]
         return found if len(found) == 1 else [each for each in found if each.document is not None]
 
-    def _told(self, building: Building) -> list[Diagnostic]:
-        return [
-            diagnosed(fault, self.file, building.lines.at(offset), fault.path)
-            for fault, offset in (*building.faults, *building.overlooked)
+    def _told(self, building: Building, text: str) -> list[Diagnostic]:
+        lines = building.lines
+        places = [
+            *((fault, _range(text, lines, place)) for fault, place in building.faults),
+            *((fault, Range(*lines.at(offset))) for fault, offset in building.overlooked),
         ]
+        return [diagnosed(fault, self.file, place, fault.path) for fault, place in places]
 
 
 def read(
@@ -336,7 +389,14 @@ def _opened(path: str, flags: int) -> int:
 
 
 def _diagnosed(cause: MalformedDocument, lines: LineIndex, file: str | None) -> Diagnostic:
-    return diagnosed(cause.fault, file, lines.at(cause.offset), cause.fault.path)
+    return diagnosed(cause.fault, file, Range(*lines.at(cause.offset)), cause.fault.path)
+
+
+def _range(text: str, lines: LineIndex, span: Span) -> Range:
+    """Return where something stands, without the line breaks at its end that a YAML block is told with."""
+    start, end = bounds(span)
+    written = text[start:end].rstrip(" \t\r\n")
+    return Range(*lines.at(start), *lines.at(start + len(written)))
 
 
 def _unread(name: str, fault: Fault) -> Unreadable:

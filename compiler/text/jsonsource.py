@@ -19,6 +19,7 @@ from typing import Any
 
 from headrace.compiler.text.composing import Building, MalformedDocument
 from headrace.compiler.text.diagnostics import Codes, Fault, printable
+from headrace.compiler.text.positions import span
 from headrace.compiler.text.scalars import characters, integer, real
 from headrace.compiler.text.suggest import did_you_mean
 
@@ -76,7 +77,7 @@ def _member(text: str, at: int, building: Building) -> int:
             building.overlook(Fault("malformed-json", message), at)
         at = comma.end()
     if end:
-        building.end()
+        building.end(end.start() + 1)
         return end.end()
     return _value(text, _key(text, at, building) if building.in_object else at, building)
 
@@ -85,11 +86,11 @@ def _key(text: str, at: int, building: Building) -> int:
     key = _KEY.match(text, at)
     if key is None:
         raise _no_key(text, at, building)
-    name = _string(key[1])
+    name, place = _string(key[1]), span(*key.span(1))
     if not isinstance(name, str):
-        building.refuse(name, at)
+        building.refuse(name, place)
         name = key[1]
-    building.key(name, at)
+    building.key(name, place)
     return key.end()
 
 
@@ -97,7 +98,7 @@ def _value(text: str, at: int, building: Building) -> int:
     """Read a scalar, or the beginning of a list or an object."""
     if scalar := _SCALAR.match(text, at):
         kind = scalar.lastgroup or ""
-        building.scalar(_MEANINGS[kind](scalar[kind]), at)
+        building.scalar(_MEANINGS[kind](scalar[kind]), span(*scalar.span(kind)))
         return scalar.end()
     opening = _OPENING.match(text, at)
     if opening is None:

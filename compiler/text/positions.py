@@ -37,6 +37,21 @@ _INDENTED = re.compile(r"(?:\A|[\r\n])( *+)[^ \r\n]")
 _LINE = re.compile(rf"(?P<spaces> *+)(?P<rest>[^\r\n]*+)(?P<break>{_BREAK}|\Z)")
 
 
+Span = int
+"""Where something begins and where it has ended, as `span` puts both into one number: each of the million
+values that a document may have keeps one, and two would take more."""
+
+
+def span(start: int, end: int) -> Span:
+    """Return the span from an offset up to another one."""
+    return start | end << 32
+
+
+def bounds(span: Span) -> tuple[int, int]:
+    """Return the offset at which a span begins, and the one at which it has ended."""
+    return span & 0xFFFFFFFF, span >> 32
+
+
 def lines_of(text: str) -> list[str]:
     """Return the lines of a text as they are counted here, without their ends."""
     return _BREAKS.split(text)
@@ -87,15 +102,31 @@ class LineIndex:
 
 @dataclass(slots=True)
 class Position:
-    """The offset of a value, that of its key in the object it is in, and what is inside.
+    """Where a value stands, where its key in the object it is in does, and what is inside.
 
-    ``spelt`` is where the value is written out, if it stands here under a name only (an alias).
+    ``spelt`` is the offset at which the value is written out, if it stands here under a name only (an
+    alias).
     """
 
-    offset: int
-    key: int | None = None
+    span: Span
+    key: Span | None = None
     inside: dict[str, Position] | list[Position] | None = None
     spelt: int | None = None
+
+    @property
+    def offset(self) -> int:
+        """Where the value begins."""
+        return bounds(self.span)[0]
+
+    @property
+    def end(self) -> int:
+        """Where the value has ended."""
+        return bounds(self.span)[1]
+
+    def last(self) -> Position:
+        """Return the place of the last value inside, or its own where nothing is."""
+        inside = self.inside.values() if isinstance(self.inside, dict) else self.inside or ()
+        return next(reversed(inside), self)
 
     def member(self, step: str | int) -> Position | None:
         """Return the place of one member, or nothing if there is no such member."""
@@ -138,6 +169,17 @@ def spelt_at(text: str, start: int, string: str, index: int) -> int:
         index = len(string) - 1
     offsets = _STYLES.get(text[start : start + 1], _plain)(text, start, string)
     return next(islice(offsets, min(index, len(string)), None), start)
+
+
+def spelling_of(text: str, start: int, string: str) -> tuple[int, int]:
+    """Return where all of a ``string`` that is written at ``start`` begins and ends.
+
+    That is with its quotes, or with the header of a block, and without an anchor.
+    """
+    if anchor := _ANCHOR.match(text, start):
+        start = anchor.end()
+    end = spelt_at(text, start, string, len(string))
+    return start, end + (text[start] in "'\"")
 
 
 # Each style yields where the characters of a string are, one after the other, and then its end.

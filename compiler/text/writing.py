@@ -27,6 +27,8 @@ _LONGEST_KEY = 1000
 # Words that some loader takes for something else; all others that begin with a letter are strings.
 _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 _PLAIN = re.compile(r"[A-Za-z_](?:[\w./${}>*+@-]|:(?=[\w/.${*])| (?=\w))*+", re.ASCII)
+# What ends a text without quotes inside { } and [ ].
+_IN_BRACKETS = frozenset("{}[],")
 # What no document may hold unescaped, and what some loader takes for the end of a line.
 _UNWRITTEN = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff"
 _NOT_IN_BLOCKS = re.compile(f"[{_UNWRITTEN}]")
@@ -38,6 +40,20 @@ _ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\\": "\\\\", '"': '\\"'}
 
 class Unwritable(HeadraceError):
     """A document that no document may be like: it could not be read again."""
+
+
+def instead_of(written: str, word: str, format: Format) -> str | None:
+    """Return a word as it is spelled in the place of what is ``written``: in the quotes that this has.
+
+    None where that is not simple: in the place of what has an anchor, and of a word with characters that
+    do not print.
+    """
+    if written.startswith("&") or not word.isprintable():
+        return None
+    if written.startswith("'"):
+        return "'" + word.replace("'", "''") + "'"
+    is_plain = format == "yaml" and not written.startswith('"') and _IN_BRACKETS.isdisjoint(word)
+    return _quoted(word) if is_plain else encode_basestring(word)
 
 
 def write(document: Any, format: Format) -> str:

@@ -27,6 +27,7 @@ from headrace.compiler.text.mending import (
     with_blanks_for_tabs,
     without_comma,
 )
+from headrace.compiler.text.positions import Span, bounds, span
 from headrace.compiler.text.scalars import plain
 
 CODES: Codes = {
@@ -114,14 +115,14 @@ def read_yaml(text: str, building: Building) -> None:
             if documents > 1:
                 return building.overlook(_SECOND_DOCUMENT, event.start_mark.index)
             if take := _TAKEN.get(type(event)):
-                take(event, event.start_mark.index, building)
+                take(event, span(event.start_mark.index, event.end_mark.index), building)
     except yaml.MarkedYAMLError as error:
         raise _refused(error, text, building) from error
     if not documents:
         raise MalformedDocument(_NOTHING, 0)
 
 
-def _scalar(event: Any, at: int, building: Building) -> None:
+def _scalar(event: Any, at: Span, building: Building) -> None:
     meaning = event.value if event.style else plain(event.value)
     if event.tag is not None:
         meaning = _TAGGED
@@ -133,7 +134,7 @@ def _scalar(event: Any, at: int, building: Building) -> None:
         raise MalformedDocument(_NOTHING, 0)
 
 
-def _key(event: Any, meaning: Any, at: int, building: Building) -> None:
+def _key(event: Any, meaning: Any, at: Span, building: Building) -> None:
     """Take a key, and note what is wrong with one that is no string: first a fault of its own."""
     name = event.value
     if name == "<<" and not event.style:
@@ -150,26 +151,29 @@ def _key(event: Any, meaning: Any, at: int, building: Building) -> None:
     building.key(name, at, event.anchor)
 
 
-def _alias(event: Any, at: int, building: Building) -> None:
+def _alias(event: Any, at: Span, building: Building) -> None:
     if building.wants_key:
         raise _not_a_key("an alias", at)
     building.alias(event.anchor, at)
 
 
-def _begin(event: Any, at: int, building: Building) -> None:
+def _begin(event: Any, at: Span, building: Building) -> None:
     is_object = isinstance(event, yaml.MappingStartEvent)
     if building.wants_key:
         raise _not_a_key("an object" if is_object else "a list", at)
     if event.tag is not None:
         building.refuse(_TAGGED, at)
-    building.begin({} if is_object else [], at, event.anchor)
+    building.begin({} if is_object else [], bounds(at)[0], event.anchor)
 
 
-def _end(event: Any, at: int, building: Building) -> None:
-    building.end()
+def _end(event: Any, at: Span, building: Building) -> None:
+    start, end = bounds(at)
+    building.end(
+        end if end > start else None
+    )  # what has no bracket ends before blanks and comments
 
 
-_TAKEN: Mapping[type, Callable[[Any, int, Building], None]] = {
+_TAKEN: Mapping[type, Callable[[Any, Span, Building], None]] = {
     yaml.ScalarEvent: _scalar,
     yaml.AliasEvent: _alias,
     yaml.MappingStartEvent: _begin,
@@ -215,11 +219,10 @@ def _refused(error: yaml.MarkedYAMLError, text: str, building: Building) -> Malf
     return _malformed(_HERE.get(problem, f"{error.context or 'not YAML'}: {problem}"), here)
 
 
-def _not_a_key(what: str, at: int) -> MalformedDocument:
+def _not_a_key(what: str, at: Span) -> MalformedDocument:
     """A list, an object or an alias stands where a key has to be."""
-    return MalformedDocument(
-        Fault("key-not-text", f"{what} cannot be a key", found=what, expected="a string"), at
-    )
+    fault = Fault("key-not-text", f"{what} cannot be a key", found=what, expected="a string")
+    return MalformedDocument(fault, bounds(at)[0])
 
 
 def _quoted(text: str, at: int, is_flow: bool) -> list[Edits]:

@@ -10,7 +10,7 @@ from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Connection
 from headrace.compiler.edges import AwaitingSink
-from headrace.compiler.errors import BuildRefused
+from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.schema.fields import (
     Boolean,
     ConnectionName,
@@ -25,6 +25,7 @@ from headrace.compiler.schema.urls import HttpUrl, ParsedUrl
 from headrace.compiler.text.diagnostics import Fault, Path
 from headrace.connectors.clickhouse.clickhouse_table import RECEIVED_AT, ClickHouseTable
 from headrace.connectors.disk.paths import FilePath
+from headrace.connectors.network.refusal import turned_away
 from headrace.connectors.network.tls import TlsFiles
 from headrace.connectors.tables.cells import decimal
 from headrace.connectors.tables.columns import CELLS, ColumnName
@@ -47,6 +48,8 @@ class ClickHouseConnection(Connection, kind="clickhouse", listed=4):
     The certificate of an ``https://`` server is always verified. A redirect is not followed, and no
     proxy is taken from the environment.
     """
+
+    drivers = ("headrace.connectors.clickhouse.connection",)
 
     url: ParsedUrl = option(
         HttpUrl(), "Base url of its HTTP interface.", elsewhere="address endpoint host server"
@@ -138,6 +141,21 @@ class ClickHouseConnection(Connection, kind="clickhouse", listed=4):
             ctx,
             limits or Limits(),
         )
+
+    async def reach(self, ctx: Context) -> None:
+        """Ask for the number 1, in the database."""
+        from headrace.connectors.clickhouse.connection import ErrorAnswer
+
+        server = self.server(ctx)
+        try:
+            if await server.ask("SELECT 1", {"database": self.database}) != b"1\n":
+                raise server.stranger()
+        except ErrorAnswer as said:
+            if said.is_passing:
+                raise Unreachable(f"{server.where} says '{said.title}'") from None
+            raise turned_away(f"{server.where} says '{server.quoted(said.words)}'") from None
+        finally:
+            await server.close()
 
 
 def _not_sent(key: str, path: Path) -> Fault:

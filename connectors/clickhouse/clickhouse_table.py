@@ -11,7 +11,7 @@ from typing import Any
 from headrace.compiler import jsontext
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.text.diagnostics import Fault, Path
-from headrace.compiler.text.suggest import did_you_mean, one_of
+from headrace.compiler.text.suggest import nearest, one_of
 from headrace.connectors.clickhouse.native import PACKERS, native_type
 from headrace.connectors.tables.output import PAYLOAD
 from headrace.connectors.tables.rows import StoredColumn
@@ -109,9 +109,8 @@ def unfit(table: ClickHouseTable, found: Mapping[str, tuple[str, str]]) -> Build
                     "turned-away",
                     f"the table '{table.name}' has no column '{column.name}'",
                     expected=one_of([*found]),
-                    suggestion=did_you_mean(column.name, found),
                     path=path,
-                )
+                ).meaning(nearest(column.name, found))
             )
         if (kind := found[column.name][1]) in COMPUTED:
             return BuildRefused(

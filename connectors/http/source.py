@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from headrace.compiler.component.buildcontext import Context, Origin
 from headrace.compiler.delivery import Acknowledgement, Batch
-from headrace.compiler.edges import Arrival, Source
+from headrace.compiler.edges import Arrival, QueueFill, Source
 from headrace.compiler.jsontext import Decoding
 from headrace.compiler.largejson import DecodedBatch
 from headrace.connectors.http.credential import Auth
@@ -115,6 +115,10 @@ class Posts(Source):
             else:
                 self._posted.clear()
                 await self._posted.wait()
+
+    def queue(self) -> QueueFill:
+        """Return how many posts wait."""
+        return QueueFill("batches", len(self._queue), self._room)
 
     def describe(self, origin: Origin) -> dict[str, Any]:
         """Return what an envelope shows of a post."""

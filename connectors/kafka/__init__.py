@@ -70,6 +70,8 @@ class KafkaConnection(TlsConnection, kind="kafka", listed=1, elsewhere="kafka_fr
     the certificate, or TLS as it is configured refuses the pipeline, with its own reason.
     """
 
+    drivers = ("aiokafka", "headrace.connectors.kafka.connection")
+
     brokers: Secret = option(
         SecretText(),
         "Where to begin: `host:port`, several of them parted by commas.",
@@ -140,6 +142,10 @@ class KafkaConnection(TlsConnection, kind="kafka", listed=1, elsewhere="kafka_fr
             return access  # the repr of a function does not show the credential
 
         return Cluster(addresses, presented, ctx, limits, makes_topics)
+
+    async def reach(self, ctx: Context) -> None:
+        """Have one of the brokers let us in."""
+        await self.cluster(ctx).sign_in()
 
 
 class KafkaInput(Input, kind="kafka", listed=3, elsewhere="kafka_consumer kafka_franz redpanda"):

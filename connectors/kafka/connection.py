@@ -107,6 +107,21 @@ class Cluster:
         broker, metadata = await self._ask(topic, self.limits.answer_seconds)
         return spelt(*broker), metadata.leaders.keys()
 
+    async def sign_in(self) -> None:
+        """Have one of the brokers let us in, whoever is first, and ask it for no topic.
+
+        Raises:
+            BuildRefused: none does, and one says no.
+            Unreachable: none answers.
+        """
+        from aiokafka.protocol.metadata import MetadataRequest
+
+        async def asked(broker: Broker) -> None:
+            async with self._talking(broker, self.limits.answer_seconds) as connection:
+                await connection.send(MetadataRequest([], False))
+
+        await self._first(map(asked, self.addresses))
+
     async def examine(self, topic: str, group: str | None, seconds: float) -> None:
         """Look whether all that a client needs is there: who leads the topic, who looks after a group.
 
@@ -300,10 +315,11 @@ class HealthCheck:
         """
         monotonic = self._ctx.clock.monotonic
         if monotonic() >= self._next:
-            if reason := await self._ask():
+            reason, pause = await self._ask(), self._backoff.next()
+            if reason:
                 self.reason = reason
-                self._ctx.fail(reason)
-            self._next = monotonic() + self._backoff.next()
+                self._ctx.disconnected(reason, pause)
+            self._next = monotonic() + pause
 
     def over(self) -> None:
         """Take note that the brokers answer the driver."""
@@ -315,7 +331,7 @@ class HealthCheck:
     def _answered(self) -> None:
         if self.reason is not None:
             self.reason = None
-            self._ctx.note("connected again")
+            self._ctx.reconnected("connected again")
 
     async def _ask(self) -> str | None:
         """Return what is wrong, as the brokers say; None when that may be over in a moment."""

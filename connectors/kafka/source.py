@@ -64,6 +64,7 @@ class KafkaSource(Source):
             yield ()
             while not self._stopping:
                 if records := await member.fetch():
+                    self._health.over()
                     yield [(record.value, record) for record in records]
                 elif member.is_answered:
                     self._health.over()

@@ -112,6 +112,8 @@ class TopicFilter(MqttTopicName):
 class MqttConnection(TlsConnection, kind="mqtt", listed=7):
     """An MQTT broker, spoken to in MQTT 3.1.1 over TCP or TLS."""
 
+    drivers = ("headrace.connectors.mqtt.connection",)
+
     host: str = option(
         Name(),
         "Name or address of the broker.",
@@ -146,6 +148,16 @@ class MqttConnection(TlsConnection, kind="mqtt", listed=7):
             tls=self.tls_context(ctx) if self.tls else None,
             clock=ctx.clock,
         )
+
+    async def reach(self, ctx: Context) -> None:
+        """Connect under a client id that nobody else has, and hang up."""
+        from headrace.connectors.mqtt.connection import Client
+
+        client = Client(self.access(ctx), f"headrace-{ctx.pipeline}")
+        try:
+            await client.open()
+        finally:
+            await client.close()
 
 
 def _identified(ctx: Context, access: BrokerAccess, topic: str, suffix: str = "") -> str:

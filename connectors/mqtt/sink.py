@@ -155,7 +155,7 @@ class MqttSink(AwaitingSink):
         client, self._client = self._client, None
         if client is not None and not self._backoff.ended(client.seconds):
             self._not_before = self._ctx.clock.monotonic() + self._backoff.next()
-        self._ctx.fail(str(cause))
+        self._ctx.disconnected(str(cause))
 
     def begin(self, batch: Batch) -> Rest | None:
         """Publish with QoS 0 at once, while the broker takes what it is sent; not many messages."""
@@ -214,10 +214,11 @@ class MqttSink(AwaitingSink):
             try:
                 client = await self._connect()
             except (BuildRefused, Unreachable) as cause:
-                self._ctx.fail(str(cause))
-                self._not_before = self._ctx.clock.monotonic() + self._backoff.next()
+                pause = self._backoff.next()
+                self._ctx.disconnected(str(cause), pause)
+                self._not_before = self._ctx.clock.monotonic() + pause
             else:
-                self._ctx.note("connected again")
+                self._ctx.reconnected("connected again")
                 return client
 
     async def _given_up(self, count: int, left: int) -> Unreachable:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.edges import Arrival, Source
+from headrace.compiler.edges import Arrival, QueueFill, Source
 from headrace.compiler.errors import Unreachable
 from headrace.connectors.mqtt import packets
 from headrace.connectors.mqtt.connection import (
@@ -310,6 +310,10 @@ class MqttSource(Source):
         if self._ctx.release() and not self._has_let_go:
             self._has_let_go = True
             self._ctx.note(LET_GO)
+
+    def queue(self) -> QueueFill:
+        """Return how many messages are here."""
+        return self._arrivals.fill()
 
     def acknowledge(self, origins: Sequence[Receipt]) -> None:
         """Acknowledge those that are acknowledged at all."""

@@ -150,6 +150,8 @@ class NatsConnection(TlsConnection, kind="nats", listed=2):
     a connection never goes on without.
     """
 
+    drivers = ("headrace.connectors.nats.connection",)
+
     urls: Secret = option(
         SecretText(),
         "Urls of the servers, separated by commas: `nats://host:4222`, or `tls://` for TLS; with"
@@ -193,6 +195,10 @@ class NatsConnection(TlsConnection, kind="nats", listed=2):
             )
         tls = self.tls_context(ctx) if uses_tls else None
         return NatsServers(servers, tls, ctx, limits or Limits())
+
+    async def reach(self, ctx: Context) -> None:
+        """Connect to the first server that takes us, and hang up."""
+        await (await self.servers(ctx).connect()).end()
 
 
 class NatsInput(Input, kind="nats", listed=4):

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
-from headrace.compiler.edges import Source
+from headrace.compiler.edges import QueueFill, Source
 
 T = TypeVar("T")
 
@@ -54,6 +54,10 @@ class Arrivals(Generic[T]):
         self._cause = self._cause or cause
         self.wake()
 
+    def fill(self) -> QueueFill:
+        """Return how many messages are here."""
+        return QueueFill("messages", len(self._items), self._most)
+
     def wake(self) -> None:
         """Have a waiting `take` return, with nothing if there is nothing."""
         self._arrived.set()
@@ -80,6 +84,10 @@ class PushedSource(Source):
         self._is_stopping = False
         self._arrivals: Arrivals[Any] | None = None
         """What has arrived over the connection that there is."""
+
+    def queue(self) -> QueueFill | None:
+        """Return how full it is, while it is connected."""
+        return None if self._arrivals is None else self._arrivals.fill()
 
     def stop(self) -> bool:
         """Take no more; what has arrived is read out, because it does not come again."""

@@ -78,6 +78,8 @@ class OpcuaConnection(Connection, kind="opcua", listed=9, elsewhere="opc opc_ua"
     `server_certificate`, without which any is taken.
     """
 
+    drivers = ("headrace.connectors.opcua.connection",)
+
     endpoint: Secret = option(
         SecretText(),
         f"Url of the server: {URL_FORM}. It is dialled as it is written.",
@@ -198,6 +200,12 @@ class OpcuaConnection(Connection, kind="opcua", listed=9, elsewhere="opc opc_ua"
             security=secured,
             certificate=None if file is None else pinned(file, ctx),
         )
+
+    async def reach(self, ctx: Context) -> None:
+        """Open a session, and close it."""
+        from headrace.connectors.opcua.connection import Limits, sign_in
+
+        await sign_in(self.server(ctx), Limits())
 
 
 def dialled(text: str) -> tuple[str, str]:

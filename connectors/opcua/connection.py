@@ -24,7 +24,9 @@ from asyncua.ua.ua_binary import nodeid_from_binary, struct_from_binary
 from asyncua.ua.uaerrors import BadSecurityChecksFailed, BadTooManyOperations, UaError
 
 from headrace.compiler.clock import Clock
-from headrace.connectors.opcua.login import OpcuaServer, Shortfall
+from headrace.compiler.errors import BuildRefused, Unreachable
+from headrace.connectors.network.refusal import CONNECT_SECONDS
+from headrace.connectors.opcua.login import OpcuaServer, Shortfall, reason
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -43,7 +45,7 @@ class Limits:
     """How often a server is asked for a sign of life, and how long it may take to give one."""
     keep_alive_seconds: float = 5
     """How much later than announced a subscription may give its sign of life."""
-    goodbye_seconds: float = 0.5
+    close_seconds: float = 0.5
     """For the end of a session."""
     explain_seconds: float = 0.9
     """For telling what it offers, when something else did not work."""
@@ -231,7 +233,41 @@ class OpcuaClient(Client):
         """Close the session, with its subscription, and the connection: politely, but soon."""
         try:
             with suppress(Exception):
-                async with self.clock.timeout(self.limits.goodbye_seconds):
+                async with self.clock.timeout(self.limits.close_seconds):
                     await self.disconnect()
         finally:
             self.uaclient.abort()
+
+
+async def explained(server: OpcuaServer, limits: Limits, cause: Exception) -> BuildRefused | None:
+    """Ask a server that just hung up, or said nothing clear, whether it has what we want."""
+    if isinstance(cause, OSError) and not isinstance(cause, ConnectionError):
+        return None
+    try:
+        async with server.ctx.clock.within(limits.explain_seconds):
+            server.endpoint(await OpcuaClient(server, limits).endpoints())
+    except BuildRefused as refused:
+        return refused
+    except Exception:  # it tells nothing: what it did before is what is known
+        return None
+    return None
+
+
+async def sign_in(server: OpcuaServer, limits: Limits) -> None:
+    """Open a session, and close it.
+
+    Raises:
+        BuildRefused: the server says no.
+        Unreachable: it does not answer, or not so that it could be read.
+    """
+    client = OpcuaClient(server, limits)
+    try:
+        async with server.ctx.clock.within(CONNECT_SECONDS):
+            await client.open(lambda _: None)
+    except BuildRefused:
+        raise
+    except Exception as cause:
+        refusal = server.refusal(cause) or await explained(server, limits, cause)
+        raise refusal or Unreachable(f"{server.where} {reason(cause)}") from None
+    finally:
+        await client.end()

@@ -16,7 +16,7 @@ from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.connectors.network.arrivals import Arrivals, PushedSource
 from headrace.connectors.network.refusal import CONNECT_SECONDS, Outage
 from headrace.connectors.opcua import OpcuaInput
-from headrace.connectors.opcua.connection import Limits, OpcuaClient
+from headrace.connectors.opcua.connection import Limits, OpcuaClient, explained
 from headrace.connectors.opcua.login import OpcuaServer, Shortfall, ended, reason
 from headrace.connectors.opcua.nodes import Node, NodeKey
 from headrace.connectors.opcua.notifications import STATUSES, node_id, node_key
@@ -114,7 +114,9 @@ class OpcuaSource(PushedSource):
             raise
         except Exception as cause:
             await client.end()
-            refusal = self._server.refusal(cause) or await self._explained(cause)
+            refusal = self._server.refusal(cause) or await explained(
+                self._server, self._limits, cause
+            )
             raise refusal or self._outage.of(reason(cause)) from None
         self._outage.over()
         for status, some in refused.items():
@@ -135,19 +137,6 @@ class OpcuaSource(PushedSource):
         changes.break_off(
             self._outage.of(f"{ended(cause)}: what changes until it is back does not arrive")
         )
-
-    async def _explained(self, cause: Exception) -> BuildRefused | None:
-        """Ask a server that just hung up, or said nothing clear, whether it has what we want."""
-        if isinstance(cause, OSError) and not isinstance(cause, ConnectionError):
-            return None
-        try:
-            async with self._ctx.clock.within(self._limits.explain_seconds):
-                self._server.endpoint(await OpcuaClient(self._server, self._limits).endpoints())
-        except BuildRefused as refused:
-            return refused
-        except Exception:  # it tells nothing: what it did before is what is known
-            return None
-        return None
 
     def _batches(self, changes: Sequence[DataChange]) -> list[Arrival]:
         most = self.max_batch

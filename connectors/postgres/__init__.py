@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from headrace.compiler.component.buildcontext import Context
@@ -96,6 +97,8 @@ class PostgresConnection(
     says to other programs (``PGSSLMODE``, ``PGPASSFILE``) does not count.
     """
 
+    drivers = ("headrace.connectors.postgres.connection",)
+
     host: str = option(
         Host(), "Name or address of the server.", elsewhere="address hostname server url"
     )
@@ -126,6 +129,14 @@ class PostgresConnection(
             ctx,
             limits or Limits(),
         )
+
+    async def reach(self, ctx: Context) -> None:
+        """Sign in to the database, and hang up."""
+        server = self.server(ctx)
+        with ctx.clock.outside():
+            connection = await server.connect()
+            with suppress(Exception):  # if nobody listens any more, the driver cuts it
+                await connection.close(timeout=server.limits.close_seconds)
 
 
 class PostgresOutput(

@@ -95,6 +95,8 @@ class RedisConnection(TlsConnection, kind="redis", listed=8):
     the database only matters to a server that admits the user to some of them.
     """
 
+    drivers = ("headrace.connectors.redis.connection",)
+
     url: Secret = option(
         SecretText(),
         f"The server: {URL_FORM}; port 6379 if it is left out.",
@@ -137,6 +139,10 @@ class RedisConnection(TlsConnection, kind="redis", listed=8):
             raise unusable("conflict", message, expected)
         tls = self.tls_context(ctx) if is_tls else None
         return RedisServer(url, tls, ctx, limits or Limits())
+
+    async def reach(self, ctx: Context) -> None:
+        """Connect, sign in, and hang up."""
+        await (await self.server(ctx).connect()).close()
 
 
 class RedisInput(Input, kind="redis", listed=7, elsewhere="redis_pubsub"):

@@ -65,7 +65,7 @@ class Limits:
     """Over one answer, or over one portion of a batch."""
     quiet_seconds: float = 5.0
     """Who says nothing for so long is asked whether it is there, and may take as long again."""
-    goodbye_seconds: float = 1.0
+    close_seconds: float = 1.0
     """Over the end of a connection."""
     questions_in_a_message: int = 11
     """How many may be open when a message has begun to arrive: it has a minute for all of it."""
@@ -281,9 +281,9 @@ class RedisClient:
 
     async def close(self) -> None:
         """Hang up, whatever the server does: nothing is on its way that anybody waits for."""
-        # The driver hangs up at once; TLS ends with a word of the server, which may have none left.
+        # A plain connection is closed at once; TLS ends when the server answers close_notify.
         with suppress(TimeoutError):
-            async with self._clock.within(self._limits.goodbye_seconds):
+            async with self._clock.within(self._limits.close_seconds):
                 await self._connection.disconnect()
 
     async def _next(self) -> list[Any] | None:

@@ -46,6 +46,8 @@ class S3Connection(Connection, kind="s3", listed=6, elsewhere="aws_s3 minio"):
     used. Certificates are always verified.
     """
 
+    drivers = ("headrace.connectors.s3.objectstore",)
+
     bucket: str = option(
         S3BucketName(), "Name of the bucket, which has to exist.", elsewhere="bucket_name name"
     )
@@ -145,6 +147,14 @@ class S3Connection(Connection, kind="s3", listed=6, elsewhere="aws_s3 minio"):
             secret_access_key=_key(ctx, self.secret_access_key, "secret_access_key"),
             tls=None if self.is_plain else ctx.read(TlsFiles(self.ca_file)),
         )
+
+    async def reach(self, ctx: Context) -> None:
+        """Ask for the bucket."""
+        from headrace.connectors.s3.objectstore import S3Store
+
+        store = S3Store(self.account(ctx), ctx)
+        await store.open("")
+        await store.close()
 
 
 def _key(ctx: Context, secret: Secret, name: str) -> str:

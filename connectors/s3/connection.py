@@ -253,15 +253,6 @@ async def flowing(
             limit.reschedule(until())
 
 
-PHRASES = {
-    413: "Request Entity Too Large",
-    414: "Request-URI Too Long",
-    416: "Requested Range Not Satisfiable",
-    422: "Unprocessable Entity",
-}
-"""What an answer without a code says by its status, where Python has other words for it from 3.13 on."""
-
-
 class StoreError:
     """An error that a store answers with."""
 
@@ -275,8 +266,7 @@ class StoreError:
         self.region: str | None = error.get("Region") or headers.get(REGION)
         self.is_of_a_store = not self.code.isdecimal()
         """Whether it has a code, as every answer with a body has; others may be of what stands before."""
-        message = str(error.get("Message", ""))
-        self.message = message if self.is_of_a_store else PHRASES.get(self.status, message)
+        self.message = str(error.get("Message", ""))
         self._is_page = "html" in headers.get("content-type", "")
         self.is_passing = self.status in (408, 429) or self.status >= 500 or self.code in PASSING
         """Whether the answer will be another one in a while."""

@@ -41,10 +41,10 @@ class RetryQueue:
     def __init__(
         self,
         send: Callable[[ObjectPart], Awaitable[None]],
-        failed: Callable[[ObjectPart, Exception], None],
+        failed: Callable[[ObjectPart, Exception, float], None],
         ctx: Context,
     ) -> None:
-        """Take what sends a part, and what tells that it was not taken."""
+        """Take what sends a part, and what tells that it was not taken, and is tried in so many seconds."""
         self._send, self._failed, self._ctx = send, failed, ctx
         self._waiting: list[Retry] = []
         self._trying: dict[asyncio.Task[None], int] = {}
@@ -117,7 +117,6 @@ class RetryQueue:
         try:
             await self._send(retry.part)
         except Exception as cause:
-            self._failed(retry.part, cause)
             # Nothing is tried for a while, if the store takes nothing, or not this part again.
             now = self._ctx.clock.monotonic()
             if isinstance(cause, Unreachable):
@@ -128,12 +127,14 @@ class RetryQueue:
                 if retry.is_refused and not self._is_ending:
                     self._resumes = max(self._resumes, now + PAUSE_SECONDS)
                 retry.is_refused = True
+            self._failed(retry.part, cause, self._resumes - now)
             self._postpone(retry)
         else:
-            if retry.is_refused:
-                self._ctx.note("a part that was set aside is uploaded now")
-            elif self._is_out:
-                self._ctx.note("written to again")
+            was_refused = "a part that was set aside is uploaded now"
+            if self._is_out:
+                self._ctx.reconnected(was_refused if retry.is_refused else "written to again")
+            elif retry.is_refused:
+                self._ctx.note(was_refused)
             self._is_out = False
             self._pauses.reset()
 

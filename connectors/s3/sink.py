@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import Batch, is_large
-from headrace.compiler.edges import AwaitingSink, Rest
+from headrace.compiler.edges import AwaitingSink, QueueFill, Rest
 from headrace.connectors.disk.parts import FORMATS, PACKINGS, PartFormat, part_name
 from headrace.connectors.s3.objectkeys import PartNumbers, folder_of, partition_of
 from headrace.connectors.s3.objectpart import Content, ObjectPart, UnsentFolder
@@ -68,6 +68,8 @@ class S3Sink(AwaitingSink):
     A batch is encoded once, in the pass; it waits only while too much is held.
     """
 
+    is_confirming = False
+
     def __init__(
         self,
         config: S3Output,
@@ -120,6 +122,10 @@ class S3Sink(AwaitingSink):
         self._filled = 0
         return give_way
 
+    def queue(self) -> QueueFill:
+        """Return how much is held."""
+        return QueueFill("bytes", self._held, self._bound)
+
     async def finish(self) -> None:
         """Close the part, and have everything uploaded or kept in the time there is."""
         self._close()
@@ -131,8 +137,11 @@ class S3Sink(AwaitingSink):
 
     def _has_room(self, size: int) -> bool:
         """Return whether so much may be held as well; a batch that is too large for that, alone."""
-        held = self._uploads.held + (0 if self._part is None else self._part.size)
-        return held == 0 or held + size <= self._bound
+        return self._held == 0 or self._held + size <= self._bound
+
+    @property
+    def _held(self) -> int:
+        return self._uploads.held + (0 if self._part is None else self._part.size)
 
     async def _add_later(self, rows: bytes, messages: int) -> None:
         """Wait for room, and say so if it takes long."""

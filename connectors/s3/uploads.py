@@ -119,7 +119,7 @@ class UploadQueue:
         elif self._is_failing and None in said:
             self._is_failing = False
             self._backoff.reset()
-            self._ctx.note("written to again")
+            self._ctx.reconnected("written to again")
 
     async def _send_one(self, part: ObjectPart) -> None:
         try:
@@ -177,12 +177,12 @@ class UploadQueue:
         self.news.set()
         self.news = asyncio.Event()
 
-    def _tell(self, part: ObjectPart, cause: Exception) -> None:
-        """Report why a part was not taken."""
+    def _tell(self, part: ObjectPart, cause: Exception, seconds: float | None = None) -> None:
+        """Report why a part was not taken, and if nobody answers, in how long they are asked again."""
         is_told = isinstance(cause, HeadraceError | OSError)
         told = str(cause) if is_told else f"{type(cause).__name__}: {cause}".rstrip(": ")
         if isinstance(cause, Unreachable):
-            self._ctx.fail(told)
+            self._ctx.disconnected(told, seconds)
             return
         self._ctx.fail(f"a part is set aside and tried again, and others go on: {told}")
         if part.source is not None:
@@ -192,9 +192,10 @@ class UploadQueue:
 
     async def _failed(self, cause: Unreachable) -> None:
         """Report it, and wait before the next try, unless the pipeline is ending."""
-        self._ctx.fail(str(cause))
+        pause = self._backoff.next()
+        self._ctx.disconnected(str(cause), pause)
         self._is_failing = True
-        await within(self._ctx.clock, self._backoff.next(), self._hurry.wait())
+        await within(self._ctx.clock, pause, self._hurry.wait())
         self._hurry.clear()
 
     async def finish(self) -> None:

@@ -20,7 +20,7 @@ from headrace.compiler.schema.structures import ListOf, RecordOf
 from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.text.composing import FAULTS
 from headrace.compiler.text.diagnostics import Codes, Fault, Path, Severity, repeated
-from headrace.compiler.text.suggest import did_you_mean, one_of
+from headrace.compiler.text.suggest import nearest, one_of
 from headrace.connectors.tables.cells import Cell
 from headrace.connectors.tables.columns import Column, TableName
 from headrace.connectors.tables.rows import Rows, StoredColumn
@@ -185,9 +185,8 @@ def _wrong_in(key: Key, mapped: Collection[str]) -> Iterator[Fault]:
                 f"there is no column '{name}' among the mapped ones",
                 found=name,
                 expected=one_of(sorted(mapped)),
-                suggestion=did_you_mean(name, mapped),
                 path=path,
-            )
+            ).meaning(nearest(name, mapped))
         elif key.is_needed and first.setdefault(name, index) != index:
             yield Fault(
                 "duplicate",

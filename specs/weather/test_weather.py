@@ -23,7 +23,7 @@ import pytest
 from headrace.compiler.clock import Clock
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.runtime.engine import Engine
-from headrace.compiler.runtime.monitoring.feed import Run
+from headrace.compiler.runtime.monitoring.liveevents import Run
 from headrace.web.files.reading import Files, catalogue, load
 from specs.weather.readings import Reading, readings, source
 from tests.forked import serving

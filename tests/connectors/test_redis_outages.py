@@ -13,11 +13,13 @@ from headrace.compiler.errors import Unreachable
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.schema.secrets import Secrets
 from headrace.connectors.redis import RedisConnection, RedisInput, RedisOutput
+from headrace.connectors.redis.connection import Limits
 from tests.connected import Reader
-from tests.redis_sides import client, halted, listening, source, subscribed
+from tests.redis_sides import client, context, halted, listening, source, subscribed
 from tests.services.redis import Redis
 from tests.stand_ins import Kept, pipeline, running, takes
 from tests.stopwatch import Stopwatch
+from tests.virtual import virtual
 from tests.waiting import until
 
 BACK_SECONDS = 3.0
@@ -140,6 +142,21 @@ async def test_a_pipeline_ends_in_time_while_its_server_hangs(tmp_path):
                 watch = Stopwatch()
                 await it.dispose("p")
                 assert watch.seconds < 2
+
+
+@virtual(patience=0.2)
+async def test_a_server_that_hangs_has_a_second_for_the_end_of_tls(tmp_path, authority):
+    with Redis(tmp_path, tls=authority) as server:
+        ctx = context(server, tls={"ca_file": str(authority.ca_file)})
+        opened = await ctx.connection(RedisConnection, "cache").server(ctx).connect()
+        with halted(server):
+            began = ctx.clock.monotonic()
+            await opened.close()
+            took = ctx.clock.monotonic() - began
+        with client(server) as it:
+            await until(lambda: len(it.client_list()) == 1)
+
+    assert took == Limits().close_seconds == 1
 
 
 async def test_a_reader_that_is_slow_is_dropped_by_the_server_and_told_of_it(tmp_path):

@@ -261,6 +261,8 @@ def test_a_refusal_says_where_and_what_would_be_accepted():
         "file": "mill.yaml",
         "line": 3,
         "column": 7,
+        "end_line": 5,
+        "end_column": 58,
         "path": "pipelines[0].transforms[0]",
         "severity": "error",
         "code": "conflict",
@@ -268,11 +270,14 @@ def test_a_refusal_says_where_and_what_would_be_accepted():
         "found": None,
         "expected": "exactly one of Numeric, String",
         "suggestion": None,
+        "replacement": None,
     }
     assert misspelt.as_json() == {
         "file": "mill.yaml",
         "line": 7,
         "column": 7,
+        "end_line": 7,
+        "end_column": 13,
         "path": "pipelines[0].transforms[1].Numerc",
         "severity": "error",
         "code": "unknown-key",
@@ -280,6 +285,7 @@ def test_a_refusal_says_where_and_what_would_be_accepted():
         "found": "Numerc",
         "expected": "one of Numeric, String",
         "suggestion": "did you mean 'Numeric'?",
+        "replacement": "Numeric",
     }
 
 

@@ -85,6 +85,8 @@ pipelines:
         "file": "mill.yaml",
         "line": 5,
         "column": 9,
+        "end_line": 6,
+        "end_column": 46,
         "path": "pipelines[0].transforms[0]",
         "severity": "error",
         "code": "no-state",
@@ -92,6 +94,7 @@ pipelines:
         "found": None,
         "expected": "'state' on the pipeline, such as 'state: { bucket: machines, key: machine_id }'",
         "suggestion": None,
+        "replacement": None,
     }
 
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -55,6 +56,9 @@ _TICK = 1e-6
 """The least that the clock tells apart. Waiting for it lets everything happen that can happen now."""
 
 DryRunPhase = Literal["build", "apply"]
+
+GivenBatch = tuple[float, Batch]
+"""Messages that are handed in as one batch, and when: in seconds since the dry run began."""
 
 _LIMITS = DryRunLimits()
 
@@ -116,15 +120,17 @@ class ChainDryRun:
         *,
         started_at: datetime,
         advance_seconds: float = 0,
+        later: Sequence[GivenBatch] = (),
     ) -> None:
         """Build the chain, hand the messages in as one batch, then let so much time pass.
 
-        Whatever its author did wrong is a `failure`, and so is a limit that expires.
+        What is given ``later`` comes in before that, each batch at its time. Whatever its author did
+        wrong is a `failure`, and so is a limit that expires.
         """
         self._limit = limit
         try:
             run_virtual(
-                partial(self._play, messages, advance_seconds),
+                partial(self._play, [(0.0, messages), *later], advance_seconds),
                 started_at=started_at,
                 patience=_PATIENCE,
             )
@@ -156,7 +162,7 @@ class ChainDryRun:
         )
         return sorted(lost, key=lambda told: (told[0], told[1].at))
 
-    async def _play(self, messages: Batch, advance_seconds: float) -> None:
+    async def _play(self, given: Sequence[GivenBatch], advance_seconds: float) -> None:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(_unless_interrupted)
         task = asyncio.current_task()
@@ -168,7 +174,7 @@ class ChainDryRun:
             self._build(self._world(clock), parts)
             if not self.refusals:
                 with self._subscribed(clock, task):
-                    await self._run(messages, advance_seconds, clock)
+                    await self._run(given, advance_seconds, clock)
         finally:
             try:
                 for close in parts.closing:
@@ -228,12 +234,20 @@ class ChainDryRun:
             for each in subscriptions:
                 each.dispose()
 
-    async def _run(self, messages: Batch, advance_seconds: float, clock: Clock) -> None:
-        if messages:
+    async def _run(self, given: Sequence[GivenBatch], advance_seconds: float, clock: Clock) -> None:
+        number = count()
+        for at, messages in given:
+            if not messages:
+                continue
+            if (ahead := at - clock.monotonic()) > 0:
+                await clock.sleep(ahead)
+                await self._window.room()
+            if self._failed() is not None:
+                return
             self._window.take()
-            origins = [(index,) for index in range(len(messages))] if self._is_traced else ()
+            origins = [(next(number),) for _ in messages] if self._is_traced else ()
             self._drive(0, Delivery(messages, self._window), TracedBatch(messages, origins))
-        await self._settled(clock)
+            await self._settled(clock)
         if advance_seconds and self._failed() is None:
             await clock.sleep(advance_seconds)
             await self._settled(clock)

@@ -32,7 +32,7 @@ from headrace.compiler.runtime.dryrun.steprun import (
     joined,
 )
 from headrace.compiler.runtime.monitoring.failures import Failures, cut
-from headrace.compiler.runtime.monitoring.pipelinerecord import Signatures
+from headrace.compiler.runtime.monitoring.signatures import Signatures
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,15 @@ Coming = tuple[Delivery, TracedBatch]
 
 @dataclass(frozen=True, slots=True)
 class DroppedMessage:
-    """A message, or what was made of several, that went no further than one stage, and why."""
+    """A message, or what was made of several, that went no further than one stage, and why.
+
+    Units: ``seconds`` since the dry run began; of what is held, when it came.
+    """
 
     origins: Indices
     at: int
     why: str
+    seconds: float = field(default=0, compare=False)
 
 
 @dataclass(slots=True)
@@ -109,6 +113,8 @@ class ProbedStage(ComponentContext):
         self.waiting: deque[TracedBatch] = deque()
         """What came and has not had its turn in the step."""
         self.handed_on: list[TracedBatch] = []
+        self.times: list[float] = []
+        """When each of them left, in seconds since the dry run began."""
         self.lost: list[DroppedMessage] = []
         self._acting = acting
         self._most = limits.handed_on
@@ -117,8 +123,8 @@ class ProbedStage(ComponentContext):
         self._has_step = False
         self._count = 0
         self._made: deque[TracedBatch] = deque()
-        self._kept: deque[tuple[JsonValue, Indices]] = deque()
-        """What it holds, if it is traced."""
+        self._kept: deque[tuple[JsonValue, Indices, float]] = deque()
+        """What it holds and since when, if it is traced."""
         self._entry: _Entry | None = None
 
     def warn(self, text: str) -> None:
@@ -141,7 +147,10 @@ class ProbedStage(ComponentContext):
         if self._has_step:
             self.waiting.append(batch)
         elif self._is_traced:
-            self._kept.extend(zip(batch.batch, batch.origins, strict=True))
+            now = self.clock.monotonic()
+            self._kept.extend(
+                (message, of, now) for message, of in zip(batch.batch, batch.origins, strict=True)
+            )
         self._entry = entry = _Entry(batch.is_flush, self.transform.fills_at(self))
         try:
             self.enter(delivery)
@@ -162,6 +171,7 @@ class ProbedStage(ComponentContext):
             self.fail(f"handed on more than {self._most:,} messages: no further here")
             return
         self.handed_on.append(batch)
+        self.times.append(self.clock.monotonic())
         if self._has_step and self._entry is not None:
             self._entry.out.append((delivery, batch))
         else:
@@ -169,8 +179,8 @@ class ProbedStage(ComponentContext):
 
     def still_held(self) -> Iterator[DroppedMessage]:
         """Yield what it still holds, if it is traced."""
-        for message, origins in self._kept:
-            yield self._lose(message, origins, f"held ({len(self._kept)} in all) ")
+        for message, origins, since in self._kept:
+            yield self._lose(message, origins, since, f"held ({len(self._kept)} in all) ")
 
     def _is_unasked(self, batch: Batch) -> bool:
         """Return whether it lets go of a batch by itself, and not because one came."""
@@ -252,8 +262,11 @@ class ProbedStage(ComponentContext):
         used = {index for batch in origins for indices in batch for index in indices}
         for index, (message, came) in enumerate(zip(batch.batch, batch.origins, strict=True)):
             if index not in used:
-                self.lost.append(self._lose(message, came))
+                self.lost.append(self._lose(message, came, self.clock.monotonic()))
         return joined(batch.origins, origins)
 
-    def _lose(self, message: JsonValue, origins: Indices, how: str = "") -> DroppedMessage:
-        return DroppedMessage(origins, self.index, how + self.transform.reason(message, self))
+    def _lose(
+        self, message: JsonValue, origins: Indices, seconds: float, how: str = ""
+    ) -> DroppedMessage:
+        why = how + self.transform.reason(message, self)
+        return DroppedMessage(origins, self.index, why, seconds)

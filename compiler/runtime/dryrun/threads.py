@@ -41,8 +41,8 @@ class TookTooLong(HeadraceError):
 class TooMany(HeadraceError):
     """So many wait already that one more would not have its turn in time."""
 
-    def __init__(self, waiting: int) -> None:
-        super().__init__(f"{waiting} dry runs are waiting already: try again later")
+    def __init__(self, waiting: int, what: str = "dry runs") -> None:
+        super().__init__(f"{waiting} {what} are waiting already: try again later")
 
 
 class Interrupted(KeyboardInterrupt):
@@ -107,12 +107,19 @@ class TimeLimit:
 
 
 class LimitedThreads:
-    """Runs work in threads, `AT_ONCE` at a time, each for so many ``seconds`` at most."""
+    """Runs work in threads, `AT_ONCE` at a time, each for so many ``seconds`` at most.
+
+    ``what`` the pieces of work are called where there are too many.
+    """
 
     def __init__(
-        self, clock: Clock, seconds: float = MOST_SECONDS, most_waiting: int = MOST_WAITING
+        self,
+        clock: Clock,
+        seconds: float = MOST_SECONDS,
+        most_waiting: int = MOST_WAITING,
+        what: str = "dry runs",
     ) -> None:
-        self._clock = clock
+        self._clock, self._what = clock, what
         self._seconds = seconds
         self._most_waiting = most_waiting
         self._room = asyncio.Semaphore(AT_ONCE)
@@ -142,7 +149,7 @@ class LimitedThreads:
     async def _turn(self) -> None:
         """Wait for a place."""
         if self._waiting >= self._most_waiting:
-            raise TooMany(self._waiting)
+            raise TooMany(self._waiting, self._what)
         self._waiting += 1
         try:
             await self._room.acquire()

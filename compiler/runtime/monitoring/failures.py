@@ -16,13 +16,14 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import inf
 from typing import Protocol, get_args
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.families import Stage
 from headrace.compiler.component.pipelineconfig import LIST_OF
-from headrace.compiler.runtime.monitoring.pipelinerecord import ComponentKey, Signatures
+from headrace.compiler.runtime.monitoring.signatures import ComponentKey, Signatures
 
 MOST_BYTES = 2048
 LOG_PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
@@ -50,7 +51,7 @@ class Failures:
         self,
         pipeline: str,
         clock: Clock,
-        tell: Callable[[Stage, int | None, str], None],
+        tell: Callable[[Stage, int | None, str, int | None], None],
         signatures: Signatures,
     ) -> None:
         self._pipeline = pipeline
@@ -59,13 +60,18 @@ class Failures:
         self.table = signatures
         self.by_stage: dict[Stage, int] = dict.fromkeys(get_args(Stage), 0)
 
-    def report(self, stage: Stage, component: int | None, message: str) -> None:
-        """Count one failure, tell of it, and log it now or with others."""
+    def report(
+        self, stage: Stage, component: int | None, message: str, input_index: int | None = None
+    ) -> None:
+        """Count one failure, tell of it, and log it now or with others.
+
+        Of an input that is known ``component`` is None all the same: that is how failures are told apart.
+        """
         message = cut(" ".join(message.split()))
         self.by_stage[stage] += 1
-        self.table.count(stage, component, message)
+        self.table.count(stage, component, message, input_index)
         self._logged.add(stage, component, message)
-        self._tell(stage, component, message)
+        self._tell(stage, component, message, input_index)
 
     def settle(self) -> None:
         """Log what has been counted and not been logged: the pipeline is over."""
@@ -76,7 +82,9 @@ class Failures:
         """How many failures there were."""
         return sum(self.by_stage.values())
 
-    def _log(self, place: ComponentKey, count: int, *, is_more: bool) -> None:
+    def _log(
+        self, place: ComponentKey, count: int, input_index: int | None = None, *, is_more: bool
+    ) -> None:
         stage, component, message = place
         where = LIST_OF[stage] + ("" if component is None else f"[{component}]")
         said = f"{count:,} more: {message}" if is_more else message
@@ -86,8 +94,23 @@ class Failures:
 class Tell(Protocol):
     """Takes a failure that is told of; ``more`` are so many since it was told of last."""
 
-    def __call__(self, place: ComponentKey, count: int, *, is_more: bool) -> None:
-        """Tell of it."""
+    def __call__(
+        self, place: ComponentKey, count: int, input_index: int | None, *, is_more: bool
+    ) -> None:
+        """Tell of it, and of the input that failed, if it was one and no other."""
+
+
+@dataclass(slots=True)
+class _Untold:
+    """How often a failure came since it was told of, and of which input; None: of several, or none."""
+
+    count: int = 0
+    input_index: int | None = None
+
+    def add(self, input_index: int | None) -> None:
+        is_same = not self.count or input_index == self.input_index
+        self.count += 1
+        self.input_index = input_index if is_same else None
 
 
 class Repeats:
@@ -102,29 +125,30 @@ class Repeats:
         self._clock = clock
         self._pauses = pauses
         self._tell = tell
-        self._untold: dict[ComponentKey, int] = {}
-        """How often each failure came since it was told of."""
+        self._untold: dict[ComponentKey, _Untold] = {}
         self._texts: Counter[tuple[Stage, int | None]] = Counter()
         self._step = 0
         self._until = -inf
         self._timer: asyncio.TimerHandle | None = None
 
-    def add(self, stage: Stage, component: int | None, message: str) -> None:
+    def add(
+        self, stage: Stage, component: int | None, message: str, input_index: int | None = None
+    ) -> None:
         """Take one failure: it is told of now, or when this while is over."""
         if self._timer is None and (now := self._clock.monotonic()) >= self._until:
             is_calm = now >= self._until + self._pauses[self._step]
             self._begin(now, 0 if is_calm else self._next)
         place = stage, component, message
         if place in self._untold:
-            self._untold[place] += 1
+            self._untold[place].add(input_index)
         elif self._texts[place[:2]] < MOST_TEXTS:
             self._texts[place[:2]] += 1
-            self._untold[place] = 0
-            self._tell(place, 1, is_more=False)
+            self._untold[place] = _Untold()
+            self._tell(place, 1, input_index, is_more=False)
             return
         else:
             others = stage, component, OTHERS
-            self._untold[others] = self._untold.get(others, 0) + 1
+            self._untold.setdefault(others, _Untold()).add(input_index)
         if self._timer is None:
             self._timer = self._clock.call_at(self._until, self._over)
 
@@ -132,8 +156,8 @@ class Repeats:
         """Tell of all that was counted, now: nobody will come back to it."""
         untold = self._counted()
         self.forget()
-        for place, count in untold.items():
-            self._tell(place, count, is_more=True)
+        for place, each in untold.items():
+            self._tell(place, each.count, each.input_index, is_more=True)
 
     def forget(self) -> None:
         """Start over: nobody has been told of anything."""
@@ -148,14 +172,14 @@ class Repeats:
         self._timer = None
         untold = self._counted()
         self._begin(self._clock.monotonic(), self._next)
-        for place, count in untold.items():
+        for place, each in untold.items():
             if place[2] != OTHERS:
-                self._untold[place] = 0
+                self._untold[place] = _Untold()
                 self._texts[place[:2]] += 1
-            self._tell(place, count, is_more=True)
+            self._tell(place, each.count, each.input_index, is_more=True)
 
-    def _counted(self) -> dict[ComponentKey, int]:
-        return {place: count for place, count in self._untold.items() if count}
+    def _counted(self) -> dict[ComponentKey, _Untold]:
+        return {place: each for place, each in self._untold.items() if each.count}
 
     def _begin(self, now: float, step: int) -> None:
         self._untold.clear()

@@ -12,28 +12,40 @@ created under the id again. Memory only.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import heapq
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
+from msgspec.structs import astuple
 
+from headrace.compiler.annotated import Count
 from headrace.compiler.clock import Clock
 from headrace.compiler.config.retention import DEFAULT_RETENTION
+from headrace.compiler.jsontext import encode
 from headrace.compiler.lowering.chainends import Counters
 from headrace.compiler.runtime.monitoring.failures import Failures
 from headrace.compiler.runtime.monitoring.pipelinerecord import (
     WIDTHS,
     Counts,
-    ErrorSignature,
     PipelineRecord,
     Resolution,
-    Signatures,
     TimeBuckets,
+)
+from headrace.compiler.runtime.monitoring.signatures import (
+    ErrorSignature,
+    PipelineFailure,
+    Signatures,
+    in_order,
 )
 
 SAMPLE_SECONDS = 5.0
 MOST_ENDED_BYTES = 64 * 1024 * 1024
 """What the records of pipelines that no longer run may take together; the one that ended first goes."""
+SLICE = 20
+"""Pipelines that are told of before messages have a turn."""
 
 
 class Past(msgspec.Struct, frozen=True):
@@ -42,6 +54,23 @@ class Past(msgspec.Struct, frozen=True):
     buckets: TimeBuckets
     failures: Sequence[ErrorSignature]
     dropped_signatures: int = 0
+
+
+class RecentCounts(msgspec.Struct, frozen=True):
+    """What the pipelines that run have counted lately, all of them in the same buckets."""
+
+    width: int
+    start: Sequence[int]
+    """When each bucket begins, the oldest first. Units: seconds since 1970."""
+    pipelines: Mapping[str, msgspec.Raw]
+    """By id, the `CountColumns` of each as JSON."""
+
+
+class LatestFailures(msgspec.Struct, frozen=True):
+    """What failed lately, of all that runs."""
+
+    total: Annotated[Count, Meta(description="How many are kept, not those listed.")]
+    failures: Annotated[Sequence[PipelineFailure], Meta(description="The last seen first.")]
 
 
 @dataclass(slots=True, eq=False)
@@ -118,6 +147,41 @@ class History:
         signatures = record.signatures
         return Past(record.buckets(resolution), signatures.latest(), signatures.dropped)
 
+    async def recent(self, resolution: Resolution, most: int) -> RecentCounts:
+        """Return what those that run counted in the last ``most`` buckets; some pipelines at a time."""
+        records = self._running()
+        spans = [each.numbers(resolution) for each in records.values()]
+        last = max((each.stop for each in spans), default=0)
+        first = max(last - most, min((each.start for each in spans), default=0))
+        numbers, told = range(first, last), dict[str, msgspec.Raw]()
+        for count, (id, record) in enumerate(records.items(), start=1):
+            told[id] = msgspec.Raw(encode(record.columns(resolution, numbers)))
+            if count % SLICE == 0:
+                await self._clock.sleep(0)
+        width = WIDTHS[resolution]
+        return RecentCounts(width, [number * width for number in numbers], told)
+
+    async def failures(self, most: int) -> LatestFailures:
+        """Return the failures of those that run which were seen last; some pipelines at a time."""
+        total, latest = 0, list[tuple[str, ErrorSignature]]()
+        for count, (id, record) in enumerate([*self._running().items()], start=1):
+            found = record.signatures.by_input()
+            total += len(found)
+            latest += [(id, each) for each in found]
+            if count % SLICE == 0:
+                latest = _last_seen(latest, most)
+                await self._clock.sleep(0)
+        return LatestFailures(
+            total,
+            [
+                PipelineFailure(*astuple(each), pipeline_id=id)
+                for id, each in _last_seen(latest, most)
+            ],
+        )
+
+    def _running(self) -> dict[str, PipelineRecord]:
+        return {life.id: life.record for life in self._lives}
+
     def close(self) -> None:
         """Read no more."""
         if self._timer is not None:
@@ -154,3 +218,10 @@ class History:
         self.sample()
         if self._records:
             self._wait()
+
+
+def _last_seen(
+    failures: list[tuple[str, ErrorSignature]], most: int
+) -> list[tuple[str, ErrorSignature]]:
+    """Return those that were seen last, in order."""
+    return heapq.nsmallest(most, failures, key=lambda one: (*in_order(one[1]), one[0]))

@@ -2,10 +2,6 @@
 
 Counts are a row of buckets, as many as history goes back, the newest last. Only what has happened takes
 memory: nothing before the first count, and zeros after the last one are added when somebody reads.
-
-A failure is known by its stage, component and message. A table holds 64: the one seen longest ago
-makes room, and that is counted. One that has not been seen for as long as history goes back leaves by
-itself, which is not.
 """
 
 from __future__ import annotations
@@ -13,15 +9,14 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from math import ceil
-from sys import getsizeof
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
+from headrace.compiler.annotated import Count
 from headrace.compiler.clock import Clock
-from headrace.compiler.component.families import Stage
-from headrace.compiler.jsontext import Count, Millis
+from headrace.compiler.runtime.monitoring.signatures import Signatures
 
 Resolution = Literal["coarse", "fine"]
 
@@ -32,13 +27,6 @@ FINE_SECONDS = 1800
 
 _RECORD_BYTES = 2048
 """Of a record with nothing in it, roughly."""
-
-ComponentKey = tuple[Stage, int | None, str]
-
-MOST_SIGNATURES = 64
-
-_SIGNATURE_BYTES = 300
-"""Of a signature beside its text, roughly."""
 
 Counts = tuple[int, int, int]
 """Messages in, messages out, failures."""
@@ -56,6 +44,18 @@ class TimeBuckets(msgspec.Struct, frozen=True):
 
     def __len__(self) -> int:
         return len(self.counts) // _KINDS
+
+
+class CountColumns(msgspec.Struct, frozen=True):
+    """What one pipeline counted, bucket by bucket; null before it began."""
+
+    inbound: Annotated[
+        Sequence[Count | None], Meta(description="Messages that the inputs delivered.")
+    ]
+    outbound: Annotated[
+        Sequence[Count | None], Meta(description="Messages that left the transforms.")
+    ]
+    errors: Annotated[Sequence[Count | None], Meta(description="Failures, repeated ones included.")]
 
 
 class Ring:
@@ -90,98 +90,31 @@ class Ring:
         """Return the buckets up to the one of a moment, which need not be over."""
         number = int(at // self.width)
         first = max(self._first, number - self.size + 1)
-        counts = self._counts[_KINDS * (first - self._first) :]
-        counts.frombytes(bytes((_KINDS * (number - first + 1) - len(counts)) * counts.itemsize))
-        return TimeBuckets(self.width, first * self.width, counts.tolist())
+        return TimeBuckets(self.width, first * self.width, self._between(first, number).tolist())
+
+    def columns(self, numbers: range) -> CountColumns:
+        """Return what was counted in the buckets of some numbers, which follow each other."""
+        first = min(max(self._first, numbers.start), numbers.stop)
+        counts = self._between(first, numbers.stop - 1).tolist()
+        before = [None] * (first - numbers.start)
+        return CountColumns(*([*before, *counts[kind::_KINDS]] for kind in range(_KINDS)))
+
+    def _between(self, first: int, last: int) -> array[int]:
+        """Return the counts from one number to another; after those there are, nothing was counted."""
+        start, size = _KINDS * (first - self._first), _KINDS * (last - first + 1)
+        counts = self._counts[start : start + size]
+        counts.frombytes(bytes((size - len(counts)) * counts.itemsize))
+        return counts
+
+    @property
+    def first(self) -> int:
+        """The number of the first bucket there is: a number is the time through the width."""
+        return self._first
 
     @property
     def bytes(self) -> int:
         """How many bytes the counts take."""
         return len(self._counts) * self._counts.itemsize
-
-
-class ErrorSignature(msgspec.Struct, frozen=True):
-    """A distinct failure: what failed where, when first and last, and how often."""
-
-    stage: Stage
-    component: Annotated[Count | None, Meta(description="Index in the list of its stage.")]
-    message: str
-    first_seen: Millis
-    last_seen: Millis
-    count: Count
-
-    def joined(self, other: ErrorSignature) -> ErrorSignature:
-        """Return it with what was counted of the same failure elsewhere."""
-        return ErrorSignature(
-            *self.place,
-            min(self.first_seen, other.first_seen),
-            max(self.last_seen, other.last_seen),
-            self.count + other.count,
-        )
-
-    @property
-    def place(self) -> ComponentKey:
-        """What it is known by."""
-        return self.stage, self.component, self.message
-
-
-class Signatures:
-    """A table of failures, the one seen longest ago first. With 0 seconds it keeps none."""
-
-    __slots__ = ("_clock", "_known", "_seconds", "dropped")
-
-    def __init__(self, clock: Clock, seconds: int) -> None:
-        self._clock = clock
-        self._seconds = seconds
-        self._known: dict[ComponentKey, ErrorSignature] = {}
-        self.dropped = 0
-        """How many made room for others."""
-
-    def count(self, stage: Stage, component: int | None, message: str) -> None:
-        """Count one failure, seen now."""
-        if not self._seconds:
-            return
-        now, place = self._clock.millis(), (stage, component, message)
-        self._expire(now)
-        known = self._known.pop(place, None)
-        first, before = (now, 0) if known is None else (known.first_seen, known.count)
-        self._make_room(MOST_SIGNATURES - 1)
-        # Last in order: what is first was seen longest ago.
-        self._known[place] = ErrorSignature(*place, first, now, before + 1)
-
-    def absorb(self, other: Signatures) -> None:
-        """Take on all that another table has counted."""
-        self._expire(self._clock.millis())
-        for place, each in other._known.items():
-            self._known[place] = each.joined(self._known[place]) if place in self._known else each
-        self._known = dict(sorted(self._known.items(), key=lambda known: known[1].last_seen))
-        self.dropped += other.dropped
-        self._make_room(MOST_SIGNATURES)
-
-    def latest(self) -> list[ErrorSignature]:
-        """Return what failed, last seen first, then by message."""
-        self._expire(self._clock.millis())
-        return sorted(self._known.values(), key=lambda one: (-one.last_seen, one.message))
-
-    @property
-    def size(self) -> int:
-        """About how many bytes it takes."""
-        return sum(_SIGNATURE_BYTES + getsizeof(each.message) for each in self._known.values())
-
-    def _expire(self, now: int) -> None:
-        """Drop what was seen too long ago."""
-        oldest = now - self._seconds * 1000
-        while self._known:
-            place = next(iter(self._known))
-            if self._known[place].last_seen >= oldest:
-                return
-            del self._known[place]
-
-    def _make_room(self, most: int) -> None:
-        """Drop what was seen longest ago until only so many are left."""
-        while len(self._known) > most:
-            del self._known[next(iter(self._known))]
-            self.dropped += 1
 
 
 class PipelineRecord:
@@ -221,6 +154,15 @@ class PipelineRecord:
         """Return what was counted when, up to the last time that anything was added."""
         ring = self._rings.get(resolution)
         return ring.until(self._at) if ring else TimeBuckets(WIDTHS[resolution])
+
+    def numbers(self, resolution: Resolution) -> range:
+        """Return the numbers of the buckets that something may have been counted in."""
+        ring = self._rings[resolution]
+        return range(ring.first, int(self._at // ring.width) + 1)
+
+    def columns(self, resolution: Resolution, numbers: range) -> CountColumns:
+        """Return what was counted in the buckets of some numbers."""
+        return self._rings[resolution].columns(numbers)
 
     @property
     def size(self) -> int:

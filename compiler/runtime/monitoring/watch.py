@@ -2,6 +2,7 @@
 
 A pass is reported at most once in 100 ms. The next one that is reported tells of what was skipped
 before it; if none comes, an event without messages does, no later than 100 ms after the last of them.
+Batches are shown while anybody wants to see them, failures told while anybody wants to hear of them.
 The first of each failure is reported at once, those that are the same every 250 ms, with their number.
 So a listener can add up everything, whenever it stops.
 """
@@ -12,6 +13,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from headrace.compiler.component.families import Stage
@@ -20,10 +22,10 @@ from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import TURN_SECONDS, are_small, beginning
 from headrace.compiler.lowering.chainends import Counters
 from headrace.compiler.runtime.monitoring.failures import MOST_BYTES, Repeats, cut
-from headrace.compiler.runtime.monitoring.feed import Event, Feed
-from headrace.compiler.runtime.monitoring.pipelinerecord import ComponentKey
+from headrace.compiler.runtime.monitoring.feed import Feed
+from headrace.compiler.runtime.monitoring.liveevents import Event, Interest
+from headrace.compiler.runtime.monitoring.signatures import ComponentKey
 
-MESSAGES_PER_BATCH = 100
 QUIET_SECONDS = 0.1
 IDLE_SECONDS = 0.05
 """Without a pass for this long, none is waited for to tell of those that were skipped."""
@@ -35,7 +37,7 @@ class Watch:
     """One pipeline as the feed sees it.
 
     The path asks two attributes and nothing else: `is_due` where a batch enters, `sees_output` where
-    one leaves. Both are False while nobody listens and for 100 ms after a reported pass, longer where
+    one leaves. Both are False while nobody looks and for 100 ms after a reported pass, longer where
     the feed has to rest. What was skipped meanwhile is the difference of counters that are kept anyway:
     no skipped pass does anything for it.
     """
@@ -43,6 +45,7 @@ class Watch:
     __slots__ = (
         "_failed",
         "_feed",
+        "_hearers",
         "_is_passing",
         "_passed",
         "_pipeline",
@@ -50,6 +53,7 @@ class Watch:
         "_seq",
         "_shown",
         "_timers",
+        "_viewers",
         "counters",
         "is_due",
         "lasts",
@@ -73,26 +77,49 @@ class Watch:
         self._rendering: deque[Iterator[None]] = deque()
         """Events that take a while, in steps, and those that came after them meanwhile."""
         self._failed = Repeats(feed.clock, FAILURE_PAUSES, self._tell)
+        self._viewers = self._hearers = 0
+        """How many different interests there are in its batches, and in its failures."""
 
-    def wake(self) -> None:
-        """Somebody listens: report the next pass, and count what is skipped from now."""
-        self._shown = self._counted()
-        self.is_due = self.sees_output = True
+    def attend(self, interest: Interest) -> None:
+        """Somebody wants to be told of it: report the next pass, and count what is skipped from now."""
+        if interest.shows(self._pipeline):
+            self._viewers += 1
+            if self._viewers == 1:
+                self._shown = self._counted()
+                self.is_due = self.sees_output = True
+        self._hearers += interest.tells(self._pipeline)
+
+    def ignore(self, interest: Interest) -> None:
+        """Nobody has the interest any more."""
+        self._viewers -= interest.shows(self._pipeline)
+        self._hearers -= interest.tells(self._pipeline)
+        if not self._hearers:
+            self._failed.forget()
+        if not self._viewers:
+            self._look_away()
 
     def rest(self) -> None:
-        """Nobody listens any more."""
-        self.is_due = self.sees_output = False
-        self._drop_timers()
-        self._rendering.clear()
+        """Report nothing any more."""
+        self._viewers = self._hearers = 0
+        self._look_away()
         self._failed.forget()
 
     def settle(self) -> None:
         """Tell whoever listens of all that they have not been told of."""
-        if self._feed.listeners:
+        if self._viewers:
             self._tell_skipped()
-            self._failed.settle()
-            for steps in self._rendering:
-                deque(steps, 0)
+        self._failed.settle()
+        for steps in self._rendering:
+            deque(steps, 0)
+
+    def _look_away(self) -> None:
+        """Nobody is shown what is being rendered; failures that came after it are told now."""
+        self.is_due = self.sees_output = False
+        self._drop_timers()
+        rendering = [*self._rendering]
+        self._rendering.clear()
+        for steps in rendering:
+            deque(steps, 0)
 
     def entered(self, batch: Batch) -> None:
         """Report a batch that the pipeline takes in; the rest of this pass is reported as well."""
@@ -119,17 +146,23 @@ class Watch:
         self._is_passing = False
         self.sees_output = self.is_due
 
-    def failed(self, stage: Stage, component: int | None, message: str) -> None:
+    def failed(
+        self, stage: Stage, component: int | None, message: str, input_index: int | None
+    ) -> None:
         """Report a failure, now or with those that are the same, if anybody listens."""
-        if self._feed.listeners:
-            self._failed.add(stage, component, message)
+        if self._hearers:
+            self._failed.add(stage, component, message, input_index)
 
-    def _tell(self, place: ComponentKey, count: int, *, is_more: bool) -> None:
+    def _tell(
+        self, place: ComponentKey, count: int, input_index: int | None, *, is_more: bool
+    ) -> None:
         stage, component, message = place
+        which = {} if input_index is None else {"input_index": input_index}
 
         def publish() -> Iterator[None]:
             yield from ()
-            self._publish(stage, component, {"error": message}, count=count)
+            event = self._event(stage, component, {"error": message}) | {"count": count} | which
+            self._feed.publish(Event(encode(event)), self._feed.telling(self._pipeline))
 
         if self._rendering:
             self._rendering.append(publish())
@@ -176,12 +209,13 @@ class Watch:
         count = self._counted()[stage]
         skipped = count - self._shown[stage] - len(batch)
         self._shown[stage] = count
-        if not self._rendering and are_small(batch[:MESSAGES_PER_BATCH]):
+        batch, total = batch[: max(self._feed.showing(self._pipeline))], len(batch)
+        if not self._rendering and are_small(batch):
             with self._feed.working():
-                deque(self._steps(stage, batch, skipped, encode), 0)
+                deque(self._steps(stage, batch, total, skipped, encode), 0)
             return
         written = partial(beginning, most=MOST_BYTES)
-        self._rendering.append(self._steps(stage, batch, skipped, written))
+        self._rendering.append(self._steps(stage, batch, total, skipped, written))
         if len(self._rendering) == 1:
             self._feed.clock.call_later(0.0, self._render)
 
@@ -198,34 +232,48 @@ class Watch:
                 self._rendering.popleft()
 
     def _steps(
-        self, stage: Stage, batch: Batch, skipped: int, written: Callable[[JsonValue], bytes]
+        self,
+        stage: Stage,
+        batch: Batch,
+        total: int,
+        skipped: int,
+        written: Callable[[JsonValue], bytes],
     ) -> Iterator[None]:
-        """Show a batch, message by message: at most 100, each as text of at most 2048 bytes."""
+        """Show the first of ``total`` messages one by one, each as text of at most 2048 bytes.
+
+        Each channel has as many of them as it wants. None has any when they have all left meanwhile.
+        """
         messages: list[str] = []
-        preview = {"messages": messages, "total": len(batch), "skipped_messages": skipped}
+        showing = self._feed.showing
         try:
-            for message in batch[:MESSAGES_PER_BATCH]:
+            for message in batch:
+                if not self._viewers:
+                    return
                 messages.append(cut(written(message).decode("utf-8")))
                 yield
         except (ValueError, TypeError, RecursionError) as cause:
             # What JSON cannot hold is for the outputs to refuse; watching must not end a pipeline.
             self._seq += 1
             said = f"pipeline '{self._pipeline}' {stage}: {type(cause).__name__}: {cause}"
-            self._feed.publish(Event(encode(said), "fault"))
+            self._feed.publish(
+                Event(encode(said), "fault"), chain(*showing(self._pipeline).values())
+            )
         else:
-            self._publish(stage, None, {"batch": preview})
+            preview = {"messages": messages, "total": total, "skipped_messages": skipped}
+            event = self._event(stage, None, {"batch": preview})
+            for most, channels in showing(self._pipeline).items():
+                preview["messages"] = messages[:most]
+                self._feed.publish(Event(encode(event)), channels)
 
-    def _publish(
-        self, stage: Stage, component: int | None, payload: dict[str, Any], **more: int
-    ) -> None:
+    def _event(
+        self, stage: Stage, component: int | None, payload: dict[str, Any]
+    ) -> dict[str, Any]:
         self._seq += 1
-        event = {
+        return {
             "pipeline_id": self._pipeline,
             "stage": stage,
             "ts": self._feed.clock.millis(),
             "seq": self._seq,
             "component": component,
             "payload": payload,
-            **more,
         }
-        self._feed.publish(Event(encode(event)))

@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from headrace.compiler.annotated import Count
 from headrace.compiler.buckets import Buckets
 from headrace.compiler.component.families import Connection
 from headrace.compiler.component.pipelineconfig import (
@@ -19,7 +20,6 @@ from headrace.compiler.component.pipelineconfig import (
     is_same,
 )
 from headrace.compiler.config.program import Program
-from headrace.compiler.jsontext import Count
 from headrace.compiler.runtime.dependencies import Dependencies, Digest, digest
 from headrace.compiler.runtime.pipeline import Pipeline
 from headrace.compiler.text.diagnostics import path_text
@@ -154,6 +154,22 @@ def compared(
     return Comparison(wanted, {id: why[id] for id in wanted if id in why})
 
 
+def exchanged(
+    running: Sequence[Standing],
+    id: str,
+    config: PipelineConfig,
+    connections: Mapping[str, Connection],
+    buckets: Buckets,
+) -> Comparison:
+    """Compare one pipeline with the config that it is to have; all the others go on as they are."""
+    wanted = {each.id: each.config for each in running} | {id: config}
+    why: dict[str, tuple[str, ...]] = dict.fromkeys(wanted, ())
+    for each in running:
+        if each.id == id:
+            why[id] = tuple(_reasons(each, config, connections, buckets, digest))
+    return Comparison(wanted, why)
+
+
 def _identified(
     configs: Iterable[PipelineConfig], running: Sequence[Standing]
 ) -> dict[str, PipelineConfig]:
@@ -232,7 +248,11 @@ def _connections_plan(
     both = sorted(after.keys() & before.keys())
     return ConnectionsPlan(
         added=tuple(sorted(after.keys() - before.keys())),
-        changed=tuple(name for name in both if not is_same(before[name], after[name])),
+        changed=tuple(
+            name
+            for name in both
+            if before[name] is not after[name] and not is_same(before[name], after[name])
+        ),
         removed=tuple(sorted(before.keys() - after.keys())),
     )
 

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
+from headrace.compiler.buckets import Buckets
 from headrace.compiler.component.families import Connection
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import bounds_of
@@ -27,7 +28,14 @@ from headrace.compiler.runtime.dependencies import Readings, prepare
 from headrace.compiler.runtime.graph import Graph, upstream_first
 from headrace.compiler.runtime.inbox import Inbox
 from headrace.compiler.runtime.pipeline import Pipeline
-from headrace.compiler.runtime.revert.plan import Comparison, Plan, Standing, compared, plan_of
+from headrace.compiler.runtime.revert.plan import (
+    Comparison,
+    Plan,
+    Standing,
+    compared,
+    exchanged,
+    plan_of,
+)
 from headrace.compiler.text.diagnostics import Diagnostic
 
 _T = TypeVar("_T")
@@ -55,10 +63,21 @@ class ShuttingDown(HeadraceError):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is to run: the pipelines and buckets of a file, and the connections beside it."""
+    """What is to run: the pipelines and buckets of a file, and the connections beside it.
+
+    With ``only``, its one pipeline is to run under that id, and all others go on.
+    """
 
     program: Program
     connections: Mapping[str, Connection]
+    only: str | None = None
+
+    def compare(self, running: Sequence[Standing], buckets: Buckets) -> Comparison:
+        """Compare it with what runs, in a thread."""
+        if self.only is None:
+            return compared(running, self.program, self.connections, buckets)
+        [config] = self.program.pipelines
+        return exchanged(running, self.only, config, self.connections, buckets)
 
 
 class Reverting:
@@ -88,7 +107,8 @@ class Reverting:
 
     async def plan(self) -> Plan:
         """Return what would be done."""
-        return self._planned(await self._compared())
+        running = dict(self._graph.pipelines)  # some may go while they are compared
+        return self._planned(await self._compared(running.values()), running)
 
     async def run(self, install: Callable[[], None]) -> Plan:
         """Do it and return what was done; ``install`` is called when the new pipelines take over.
@@ -99,13 +119,11 @@ class Reverting:
             ShuttingDown: it was cancelled before it changed anything.
         """
         try:
-            comparison = await self._compared()
-            plan = self._planned(comparison)
-            old = {
-                id: each
-                for id, each in self._graph.pipelines.items()
-                if id not in plan.pipelines.kept
-            }
+            running = dict(self._graph.pipelines)
+            comparison = await self._compared(running.values())
+            plan = self._planned(comparison, running)
+            kept = {*plan.pipelines.kept}
+            old = {id: each for id, each in running.items() if id not in kept}
             made = await self._built(comparison.made, old)
             self._take_over(comparison.wanted, made, install)
             await self._end(old)
@@ -118,8 +136,8 @@ class Reverting:
             raise RevertedInPart(said, f"reverted, but these failed: {', '.join(turned_down)}")
         return replace(plan, lost=sum(each.lost for each in old.values()))
 
-    async def _compared(self) -> Comparison:
-        running = [
+    async def _compared(self, running: Iterable[Pipeline]) -> Comparison:
+        standing = [
             Standing(
                 each.id,
                 each.config,
@@ -127,17 +145,15 @@ class Reverting:
                 each.is_settled,
                 each.status == "failed",
             )
-            for each in self._graph.pipelines.values()
+            for each in running
         ]
         with self._world.clock.outside():
-            return await asyncio.to_thread(
-                compared, running, self.target.program, self.target.connections, self.buckets
-            )
+            return await asyncio.to_thread(self.target.compare, standing, self.buckets)
 
-    def _planned(self, comparison: Comparison) -> Plan:
+    def _planned(self, comparison: Comparison, running: Mapping[str, Pipeline]) -> Plan:
         return plan_of(
             comparison,
-            self._graph.pipelines,
+            running,
             (self._world.connections, self.target.connections),
             (self._world.buckets, self.buckets),
         )
@@ -193,6 +209,8 @@ class Reverting:
         running = dict(self._graph.pipelines)
         self._graph.pipelines.clear()
         for id, config in wanted.items():
+            if id not in made and id not in running:
+                continue  # it was being created, and has been refused meanwhile
             pipeline = self._graph.pipelines[id] = made.get(id) or running[id]
             pipeline.config = config  # the same in effect; an echo and a save follow the file
         install()

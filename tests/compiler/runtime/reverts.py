@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,8 @@ from headrace.compiler.runtime.revert.reverting import Target
 from headrace.compiler.schema.fields import AnyJson, BucketName, ConnectionName, Text
 from headrace.compiler.schema.records import option
 from headrace.compiler.text.diagnostics import Fault
-from tests.stand_ins import Awaiting, Kept, Told, does
+from headrace.connectors.http import HttpInput
+from tests.stand_ins import Awaiting, Kept, Slow, Told, does
 
 
 class Wire(Connection, kind="wire"):
@@ -197,3 +198,30 @@ def slowly(stage: Stage) -> Transform:
         return [batch]
 
     return does(step, Awaiting)
+
+
+async def posts_are_taken_through(
+    stage: Stage, change: Callable[[PipelineConfig], Awaitable[object]]
+) -> None:
+    """Post ten times a second while a pipeline changes: the old one takes each or the new one, once."""
+    slow = stage.sinks["p"] = Slow(stage.it.clock, 0.5)
+    await stage.revert(flow("p", Saying(word="a"), reads=[HttpInput()]))
+
+    def post(n: int) -> bool:
+        way_in = stage.it.way_in("p")
+        return way_in is not None and way_in.ingress.offer([n], None)
+
+    taken = [post(n) for n in range(4)]
+    await stage.it.clock.sleep(0.1)
+    changing = asyncio.ensure_future(change(flow("p", Saying(word="b"), reads=[HttpInput()])))
+    for n in range(4, 24):
+        await stage.it.clock.sleep(0.1)
+        taken.append(post(n))
+    await changing
+    await stage.it.clock.sleep(60)
+
+    assert taken == [True] * 24
+    assert [message for batch in slow.batches for message in batch] == [
+        ["a" if n < 4 else "b", n] for n in range(24)
+    ]
+    await stage.it.close()

@@ -7,6 +7,7 @@ from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.runtime.outputs import writer
+from tests.doubles import StubContext
 from tests.marbles import Broker
 
 
@@ -63,16 +64,11 @@ class Output:
         self.clock = Clock(asyncio.get_running_loop())
         self.sink = kind(self.clock)
         self.broker = Broker()
-        self.failures = []
-        self.notes = []
-        self.warnings = []
-        self._writer = writer(
-            self.sink,
-            lambda cause: self.failures.append(str(cause)),
-            self.clock,
-            note=self.notes.append,
-            warn=self.warnings.append,
-        )
+        self.place = StubContext(clock=self.clock)
+        self.failures = self.place.failures
+        self.notes = self.place.notes
+        self.warnings = self.place.warnings
+        self._writer = writer(self.sink, self.place)
 
     def take(self, *batches):
         for batch in batches:

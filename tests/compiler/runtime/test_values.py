@@ -9,6 +9,7 @@ import pytest
 from headrace.compiler.buckets import Bounds
 from headrace.compiler.jsontext import decode
 from headrace.compiler.runtime.engine import SLICE
+from headrace.compiler.runtime.monitoring.figures import BucketPage
 from headrace.operators.buffer import Buffer
 from tests.stand_ins import Kept, Told, batches, does, engine, pipeline, reads, run, takes
 from tests.virtual import virtual
@@ -86,12 +87,12 @@ async def test_a_page_of_a_bucket_is_as_long_as_is_asked_for():
     [bucket] = it.state
     bucket.merge({key: {"text": "x" * 100} for key in "abcd"})
 
-    by_entries = await it.bucket("b", 3, 10_000)
-    by_bytes = await it.bucket("b", 200, 300)
-    whole = await it.bucket("b", 200, 10_000)
+    by_entries = await it.bucket("b", BucketPage(3, 10_000))
+    by_bytes = await it.bucket("b", BucketPage(200, 300))
+    whole = await it.bucket("b", BucketPage(200, 10_000))
     bucket.merge({"a": {"text": "y"}})
 
-    assert await it.bucket("c", 200, 10_000) is None
+    assert await it.bucket("c", BucketPage(200, 10_000)) is None
     assert [each.key for each in by_entries.entries] == ["a", "b", "c"]
     assert [each.key for each in by_bytes.entries] == ["a", "b"]  # the second one exceeds it
     assert {len(page.entries) < page.keys for page in (by_entries, by_bytes)} == {True}

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from headrace.compiler.text.diagnostics import (
     Diagnostic,
     Fault,
+    Range,
     Severity,
     Spot,
     diagnosed,
@@ -41,6 +42,8 @@ def test_a_diagnostic_as_json_has_exactly_the_documented_keys():
         file="plant.yaml",
         line=3,
         column=7,
+        end_line=3,
+        end_column=12,
         path="pipelines[0].tpoic",
         severity=Severity.WARNING,
         code="unknown-key",
@@ -48,12 +51,15 @@ def test_a_diagnostic_as_json_has_exactly_the_documented_keys():
         found='"tpoic"',
         expected="topic",
         suggestion="did you mean 'topic'?",
+        replacement="topic",
     )
 
     assert json.dumps(diagnostic.as_json()) == (
-        '{"file": "plant.yaml", "line": 3, "column": 7, "path": "pipelines[0].tpoic", '
-        '"severity": "warning", "code": "unknown-key", "message": "unknown key \'tpoic\'", '
-        '"found": "\\"tpoic\\"", "expected": "topic", "suggestion": "did you mean \'topic\'?"}'
+        '{"file": "plant.yaml", "line": 3, "column": 7, "end_line": 3, "end_column": 12, '
+        '"path": "pipelines[0].tpoic", "severity": "warning", "code": "unknown-key", '
+        '"message": "unknown key \'tpoic\'", '
+        '"found": "\\"tpoic\\"", "expected": "topic", "suggestion": "did you mean \'topic\'?", '
+        '"replacement": "topic"}'
     )
 
 
@@ -71,7 +77,7 @@ def test_a_fault_in_a_file_of_its_own_is_told_there_whatever_the_document():
 
     told = [
         diagnosed(fault, file, place, ("a", 1))
-        for file, place in (("a.yaml", (7, 8)), (None, None))
+        for file, place in (("a.yaml", Range(7, 8)), (None, None))
     ]
 
     assert told[0] == told[1]
@@ -86,6 +92,8 @@ def test_what_is_unknown_is_null_in_json():
         "file": None,
         "line": None,
         "column": None,
+        "end_line": None,
+        "end_column": None,
         "path": "",
         "severity": "error",
         "code": "missing-file",
@@ -93,6 +101,7 @@ def test_what_is_unknown_is_null_in_json():
         "found": None,
         "expected": None,
         "suggestion": None,
+        "replacement": None,
     }
 
 

@@ -180,6 +180,8 @@ def test_a_fault_becomes_a_diagnostic_with_its_place():
         file="plant.yaml",
         line=3,
         column=29,
+        end_line=3,
+        end_column=36,
         path="pipelines[0].inputs[0].subject",
         severity=Severity.WARNING,
         code="unknown-key",

@@ -8,7 +8,7 @@ from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.monitoring.failures import Failures
-from headrace.compiler.runtime.monitoring.pipelinerecord import Signatures
+from headrace.compiler.runtime.monitoring.signatures import Signatures
 from tests.stand_ins import Kept, Told, batches, pipeline, reads, run, takes
 
 
@@ -24,7 +24,7 @@ def test_counts_are_exact_and_every_failure_is_told_on(caplog):
         first, second = failures.table.latest()
         assert (first.component, first.count, second.count) == (1, 1, 10)
         assert (second.first_seen, second.last_seen) == (1767225600000, 1767225600900)
-        assert told == [("output", 0, "full")] * 10 + [("output", 1, "full")]
+        assert told == [("output", 0, "full", None)] * 10 + [("output", 1, "full", None)]
         assert failures.by_stage == {"input": 0, "transform": 0, "output": 11}
 
     run_virtual(main)

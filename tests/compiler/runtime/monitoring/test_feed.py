@@ -8,9 +8,13 @@ import json
 from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.component.families import Transform
 from headrace.compiler.runtime.engine import Engine
-from headrace.compiler.runtime.monitoring.feed import MOST_WAITING, RUN_BYTES, Event, Feed, Lagged
+from headrace.compiler.runtime.monitoring.channel import MOST_WAITING, RUN_BYTES
+from headrace.compiler.runtime.monitoring.feed import Feed
+from headrace.compiler.runtime.monitoring.liveevents import Event, Lagged
 from headrace.operators.buffer import Buffer
 from tests.stand_ins import Awaiting, Kept, Told, batches, does, pipeline, reads, run, takes
+
+MIB = 1024 * 1024
 
 
 def watched(script, transforms=(), *, seconds=0.0, before=0.0):
@@ -194,7 +198,7 @@ def test_what_waits_for_a_listener_is_bounded_in_bytes_as_well():
         feed = Feed(clock)
         listener = feed.observe()
         for number in range(5):
-            feed.publish(Event(b"[%d]%s" % (number, b" " * 3 * 1024 * 1024)))
+            feed.publish(Event(b"[%d]%s" % (number, b" " * 3 * MIB)), [listener.channel])
         return await read(listener, clock)
 
     assert run_virtual(main) == [Lagged(3), [3], [4]]
@@ -204,10 +208,11 @@ def test_events_that_go_while_a_listener_is_told_of_others_are_told_as_well():
     async def main():
         clock = Clock(asyncio.get_running_loop())
         feed = Feed(clock)
-        told = aiter(feed.observe())
+        listener = feed.observe()
+        told = aiter(listener)
         for _ in range(2):
             for _ in range(MOST_WAITING + 5):
-                feed.publish(Event(b"1"))
+                feed.publish(Event(b"1"), [listener.channel])
             lagged = await anext(told)
             assert isinstance(lagged, Lagged)
             seen.append(lagged.count)
@@ -223,11 +228,13 @@ def test_what_many_listeners_are_told_at_once_is_made_once_and_no_more_than_is_r
     async def main():
         clock = Clock(asyncio.get_running_loop())
         feed = Feed(clock)
-        told = [aiter(feed.observe()) for _ in range(3)]
+        listeners = [feed.observe() for _ in range(3)]
+        told = [aiter(each) for each in listeners]
         first = [asyncio.ensure_future(anext(each)) for each in told]
         await clock.sleep(0)
         for number in range(5):
-            feed.publish(Event(b"%d" % number + b" " * RUN_BYTES * number))
+            event = Event(b"%d" % number + b" " * RUN_BYTES * number)
+            feed.publish(event, [listeners[0].channel])
         runs = await asyncio.gather(*first)
         return runs, [await anext(each) for each in told]
 

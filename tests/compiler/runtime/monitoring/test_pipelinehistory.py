@@ -8,7 +8,8 @@ from math import ceil
 
 import pytest
 
-from headrace.compiler.runtime.monitoring.pipelinerecord import MOST_SIGNATURES, PipelineRecord
+from headrace.compiler.runtime.monitoring.pipelinerecord import PipelineRecord
+from headrace.compiler.runtime.monitoring.signatures import MOST_SIGNATURES
 from tests.compiler.runtime.counting import Counting, history, rows, seen
 from tests.virtual import virtual
 

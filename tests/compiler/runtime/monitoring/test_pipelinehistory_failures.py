@@ -299,3 +299,14 @@ async def test_an_engine_that_keeps_no_history_runs_and_counts_all_the_same():
     assert (view.counters.inbound, view.failures.total) == (1, 1)
     assert (rows(it.history), told(it)) == ([], [])
     await it.close()
+
+
+@virtual
+async def test_a_failure_of_an_input_is_told_with_its_place_among_the_inputs() -> None:
+    it = engine()
+    sources = Told(it.clock, []), Told(it.clock, [Unreachable("gone")])
+
+    await run(it, pipeline("p", [reads(each) for each in sources]))
+
+    [failure] = it.history.past("p", "coarse").failures
+    assert (failure.stage, failure.component, failure.input_index) == ("input", None, 1)

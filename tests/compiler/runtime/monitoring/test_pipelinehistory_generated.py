@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.runtime.monitoring.pipelinehistory import History
-from headrace.compiler.runtime.monitoring.pipelinerecord import MOST_SIGNATURES
+from headrace.compiler.runtime.monitoring.signatures import MOST_SIGNATURES
 from tests.compiler.runtime.counting import Counting, rows
 from tests.examples import examples
 

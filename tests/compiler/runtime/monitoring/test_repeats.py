@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.monitoring.failures import MOST_TEXTS, OTHERS, Repeats
-from headrace.compiler.runtime.monitoring.pipelinerecord import ComponentKey
+from headrace.compiler.runtime.monitoring.signatures import ComponentKey
 from tests.virtual import virtual
 
 PAUSES = (1.0, 2.0, 4.0)
@@ -31,7 +31,9 @@ class Hearing:
         self.repeats = Repeats(self.clock, PAUSES, self._tell)
         self.told: list[tuple[float, str, int, bool]] = []
 
-    def _tell(self, place: ComponentKey, count: int, *, is_more: bool) -> None:
+    def _tell(
+        self, place: ComponentKey, count: int, input_index: int | None, *, is_more: bool
+    ) -> None:
         self.told.append((round(self.clock.monotonic(), 3), place[2], count, is_more))
 
     def fail(self, *texts: str, component: int = 0) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+from msgspec import UNSET
+
 from headrace.compiler.clock import Clock
-from headrace.compiler.runtime.monitoring.pipelinerecord import MOST_SIGNATURES, Signatures
+from headrace.compiler.runtime.monitoring.signatures import MOST_SIGNATURES, Signatures
 from tests.virtual import virtual
 
 BEGAN = 1767225600000
@@ -162,3 +164,53 @@ async def test_two_full_tables_become_one_that_keeps_the_latest_of_both():
     assert kept >= {"one more", *(f"{whose} {n}" for whose in ("own", "other") for n in half)}
     assert len(kept) == MOST_SIGNATURES
     assert signatures.dropped == 1 + MOST_SIGNATURES
+
+
+@virtual
+async def test_equal_failures_of_two_inputs_are_one_failure_and_each_is_told_by_itself():
+    signatures, clock = table()
+    for index in (0, 1, 0):
+        signatures.count("input", None, "gone", index)
+        await clock.sleep(1)
+
+    [both] = signatures.latest()
+    assert (both.count, both.first_seen, both.last_seen) == (3, BEGAN, BEGAN + 2000)
+    assert both.input_index is UNSET
+    assert [(each.input_index, each.count) for each in signatures.by_input()] == [(1, 1), (0, 2)]
+
+
+@virtual
+async def test_the_input_is_told_where_no_other_one_failed_so():
+    signatures, _ = table()
+    signatures.count("input", None, "gone", 1)
+    signatures.count("input", None, "gone", 1)
+    signatures.count("output", 0, "full")
+
+    assert [(each.message, each.input_index) for each in signatures.latest()] == [
+        ("full", UNSET),
+        ("gone", 1),
+    ]
+
+
+@virtual
+async def test_equal_failures_of_many_inputs_drop_none():
+    signatures, _ = table()
+    for index in range(MOST_SIGNATURES + 1):
+        signatures.count("input", None, "gone", index)
+
+    assert (told(signatures), signatures.dropped) == ([("gone", MOST_SIGNATURES + 1)], 0)
+
+
+@virtual
+async def test_a_table_takes_on_the_inputs_of_another():
+    signatures, clock = table()
+    before = Signatures(clock, 60)
+    before.count("input", None, "gone", 0)
+    before.count("input", None, "gone", 1)
+    await clock.sleep(1)
+    signatures.count("input", None, "gone", 0)
+    await clock.sleep(59.5)
+
+    signatures.absorb(before)
+
+    assert [(each.input_index, each.count) for each in signatures.by_input()] == [(1, 1), (0, 2)]

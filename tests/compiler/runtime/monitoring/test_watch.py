@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.errors import BatchFailed
+from headrace.compiler.errors import BatchFailed, Unreachable
 from headrace.compiler.jsontext import encode
 from headrace.compiler.lowering.chainends import Counters
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.monitoring import watch
 from headrace.compiler.runtime.monitoring.failures import cut
-from headrace.compiler.runtime.monitoring.feed import Feed, Listener, Run
+from headrace.compiler.runtime.monitoring.feed import Feed, Listener
+from headrace.compiler.runtime.monitoring.liveevents import Run
 from headrace.compiler.runtime.monitoring.watch import Watch
 from tests.doubles import TickingClock
 from tests.stand_ins import Told, batches, does, pipeline, reads, run
@@ -150,6 +151,25 @@ async def test_counts_of_error_events_add_up_to_the_failures() -> None:
 
 
 @virtual
+async def test_a_failure_of_an_input_tells_which_unless_it_is_told_of_several() -> None:
+    it, reading = began()
+    lost = Unreachable("gone")
+    scripts: list[list[Any]] = [[lost, 3, lost], [0.001, lost], [0.002, lost]]
+
+    await run(it, pipeline("p", [reads(Told(it.clock, each)) for each in scripts]))
+    await it.clock.sleep(5)
+
+    told = [event for _, event in reading.events if "error" in event["payload"]]
+    assert {each["component"] for each in told} == {None}
+    assert [(each["count"], each.get("input_index")) for each in told] == [
+        (1, 0),
+        (2, None),
+        (1, 0),
+    ]
+    await reading.leave()
+
+
+@virtual
 async def test_failures_of_several_causes_are_told_apart() -> None:
     it, reading = began()
     script = [batches(*[[cause] for _ in range(7) for cause in ("a", "b", "c")][:20])]
@@ -247,7 +267,7 @@ async def test_others_have_their_turns_while_large_messages_are_shown(
     listener = feed.observe()
 
     it.entered(["x" * 600_000] * 100)
-    while feed.end == 0:
+    while listener.channel.end == 0:
         await asyncio.sleep(0)
         turns += 1
 
@@ -268,5 +288,5 @@ async def test_nobody_is_shown_what_they_left_before() -> None:
     later = feed.observe()
     await feed.clock.sleep(1)
 
-    assert feed.end == 0
+    assert later.channel.end == 0
     later.close()

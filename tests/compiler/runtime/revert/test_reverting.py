@@ -13,10 +13,16 @@ from headrace.compiler.edges import Sink
 from headrace.compiler.errors import BuildRefused, UnknownPipeline
 from headrace.compiler.runtime.revert.reverting import NotReverted
 from headrace.compiler.schema.secrets import Secret, Secrets
-from headrace.connectors.http import HttpInput
 from headrace.connectors.pipelineinput import PipelineInput
 from headrace.operators.buffer import Buffer
-from tests.compiler.runtime.reverts import Saying, Wire, flow, slowly, staged
+from tests.compiler.runtime.reverts import (
+    Saying,
+    Wire,
+    flow,
+    posts_are_taken_through,
+    slowly,
+    staged,
+)
 from tests.stand_ins import Kept, Slow, running
 from tests.virtual import virtual
 
@@ -215,29 +221,8 @@ async def test_both_ends_of_an_edge_change_and_nothing_between_them_is_lost() ->
 @virtual
 async def test_posts_are_taken_all_through_a_revert():
     stage = staged()
-    slow = stage.sinks["p"] = Slow(stage.it.clock, 0.5)
-    await stage.revert(flow("p", Saying(word="a"), reads=[HttpInput()]))
 
-    def post(n: int) -> bool:
-        way_in = stage.it.way_in("p")
-        return way_in is not None and way_in.ingress.offer([n], None)
-
-    taken = [post(n) for n in range(4)]
-    await stage.it.clock.sleep(0.1)
-    reverting = asyncio.ensure_future(
-        stage.revert(flow("p", Saying(word="b"), reads=[HttpInput()]))
-    )
-    for n in range(4, 24):
-        await stage.it.clock.sleep(0.1)
-        taken.append(post(n))
-    await reverting
-    await stage.it.clock.sleep(60)
-
-    assert taken == [True] * 24
-    assert [m for batch in slow.batches for m in batch] == [
-        ["a" if n < 4 else "b", n] for n in range(24)
-    ]
-    await stage.it.close()
+    await posts_are_taken_through(stage, stage.revert)
 
 
 @virtual
