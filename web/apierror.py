@@ -9,11 +9,13 @@ start-up refusal prints.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Annotated
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
-from headrace.compiler.jsontext import Count, encode
+from headrace.compiler.annotated import Count
+from headrace.compiler.jsontext import encode
 from headrace.compiler.text import diagnostics
 from headrace.compiler.text.diagnostics import Severity
 
@@ -23,7 +25,17 @@ class Diagnostic(msgspec.Struct):
 
     file: str | None
     line: Count | None
-    column: Count | None
+    column: Annotated[
+        Count | None, Meta(description="In characters (Unicode code points), from 1.")
+    ]
+    end_line: Count | None
+    end_column: Annotated[
+        Count | None,
+        Meta(
+            description="Of the character behind the last one of what is wrong; null where something is "
+            "missing, and where nothing but a place is known."
+        ),
+    ]
     path: str
     severity: Severity
     code: str
@@ -31,6 +43,12 @@ class Diagnostic(msgspec.Struct):
     found: str | None
     expected: str | None
     suggestion: str | None
+    replacement: Annotated[
+        str | None,
+        Meta(
+            description="What would do from `line` and `column` to the end, spelled as in the document."
+        ),
+    ]
 
 
 class ApiError(msgspec.Struct):

@@ -61,6 +61,8 @@ class Endpoint:
     of the endpoints before were sent: what one names, one before it has made."""
     respond: Responder | None = None
     ahead: Callable[[Service], Asgi] | None = None
+    is_versioned: bool = False
+    """Whether it answers an `ETag` and, where it takes a body, looks at `If-Match` (`preconditions.py`)."""
     takes_anybody: bool = False
     """Whether it also answers who is not signed in: ``access`` then says whom it is meant for."""
 
@@ -71,6 +73,9 @@ def refusals(**meanings: str) -> dict[int, Answer]:
 
 
 FAILURE = "A failure of the server; its log says more."
+
+MALFORMED = refusals(_400="A parameter has a value that it does not take.")
+"""What may be wrong with the parameters that have to be right (`parameters.py`)."""
 
 BODY = refusals(
     _400="The body is not JSON.",

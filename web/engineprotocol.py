@@ -17,18 +17,20 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from headrace.compiler.component.buildcontext import Origin
-from headrace.compiler.component.families import Input
+from headrace.compiler.component.families import Connection, Input
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import BucketDeclaration
 from headrace.compiler.config.program import Program
 from headrace.compiler.runtime.connectionregistry import Connections
-from headrace.compiler.runtime.monitoring.feed import Lagged, Run
+from headrace.compiler.runtime.connectiontest import Tried
 from headrace.compiler.runtime.monitoring.figures import (
     BucketContents,
     BucketFigures,
+    BucketPage,
     PipelineFigures,
 )
-from headrace.compiler.runtime.monitoring.pipelinehistory import Past
+from headrace.compiler.runtime.monitoring.liveevents import ALL, Change, Interest, Lagged, Run
+from headrace.compiler.runtime.monitoring.pipelinehistory import LatestFailures, Past, RecentCounts
 from headrace.compiler.runtime.monitoring.pipelinerecord import Resolution
 from headrace.compiler.runtime.revert.plan import Plan
 from headrace.compiler.runtime.revert.reverting import Target
@@ -102,26 +104,44 @@ class Engine(Protocol):
     async def revert(self, target: Target) -> Plan:
         """Have ``target`` run, and return what changed; or raise `NotReverted`, and change nothing."""
 
+    async def exchange(
+        self, pipeline: str, config: PipelineConfig, seen: Sequence[str] | None
+    ) -> PipelineFigures:
+        """Have a pipeline run with another config, if it has a version that was ``seen``; or raise
+        `UnknownPipeline`, `ChangedMeanwhile`, or `Refused` and change nothing."""
+
+    async def plan_exchange(self, pipeline: str, config: PipelineConfig) -> Plan:
+        """Return what `exchange` would do, or raise `UnknownPipeline`."""
+
     def names(self) -> Collection[str]:
         """Return the ids that are taken, also by what may still be refused."""
 
     async def pipelines(self) -> Sequence[PipelineFigures]:
         """Return what runs now, in the order it was created."""
 
+    async def pipeline(self, pipeline: str) -> PipelineFigures:
+        """Return one that runs, or raise `UnknownPipeline`."""
+
     async def past(self, pipeline: str, resolution: Resolution) -> Past:
         """Return what a pipeline did, of an id that nobody knows: nothing."""
+
+    async def recent(self, resolution: Resolution, most: int) -> RecentCounts:
+        """Return what all that runs counted in so many buckets up to now."""
+
+    async def failures(self, most: int) -> LatestFailures:
+        """Return so many of the failures of all that runs, those that were seen last."""
 
     async def buckets(self) -> Sequence[BucketFigures]:
         """Return the declared buckets, in the order of their names."""
 
-    async def bucket(self, name: str, most: int, most_bytes: int) -> BucketContents | None:
-        """Return what was written last to a bucket, None if none of that name is declared.
-
-        So many entries at most, and none after the one whose text exceeds so many bytes with those before.
-        """
+    async def bucket(self, name: str, page: BucketPage) -> BucketContents | None:
+        """Return what was written last to a bucket, None if none of that name is declared."""
 
     async def sample(self, input: Input, most: int, seconds: float) -> Sample | Unbuilt | Unread:
         """Read up to so many messages of an input within so many seconds, or raise `TooManySamples`."""
+
+    async def test(self, connection: Connection) -> Tried:
+        """Connect and sign in as a component would, and let go of it; or raise `TooManyTests`."""
 
     def configs(self) -> Mapping[str, PipelineConfig]:
         """Return the configs of what runs by id, without what may still be refused."""
@@ -132,8 +152,11 @@ class Engine(Protocol):
     def way_in(self, pipeline: str) -> WayIn | None:
         """Return the way in of a pipeline, None where it has none, or raise `UnknownPipeline`."""
 
-    def observe(self) -> Listener:
-        """Return a new reader of the live events."""
+    def observe(self, interest: Interest = ALL, *, pulse: bool = False) -> Listener:
+        """Return a new reader of the live events that somebody has an interest in, and of the pulse."""
+
+    def tell(self, change: Change) -> None:
+        """Tell those who want to know what somebody has changed."""
 
     def hush(self) -> None:
         """End every event stream, and every sample."""

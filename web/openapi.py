@@ -35,6 +35,11 @@ IGNORED: Schema = {
     "schema": {"type": "string"},
 }
 
+ETAG: Schema = {
+    "description": "The version of what is there now, for `If-Match`.",
+    "schema": {"type": "string"},
+}
+
 _SIGNED_OUT = refusals(
     _401="Nobody is signed in.", _503="Too many wait to sign in; try again later."
 )
@@ -66,7 +71,7 @@ def described(catalogue: Catalogue, table: Sequence[Endpoint] = ENDPOINTS) -> Sc
         "paths": paths,
         "components": {
             "schemas": {**_records(catalogue, table), **shapes.named},
-            "headers": {ignoring.HEADER: IGNORED},
+            "headers": {ignoring.HEADER: IGNORED, "ETag": ETAG},
             "securitySchemes": SECURITY_SCHEMES,
         },
     }
@@ -84,7 +89,7 @@ def _operation(endpoint: Endpoint, shapes: Shapes) -> Schema:
         "x-headrace-access": endpoint.access.name.lower(),
         "security": ways,
         "responses": {
-            str(status): _response(status, responses[status], shapes)
+            str(status): _response(endpoint, status, responses[status], shapes)
             for status in sorted(responses)
         },
     }
@@ -102,7 +107,8 @@ def _operation(endpoint: Endpoint, shapes: Shapes) -> Schema:
         }
         for query in endpoint.query
     ]
-    if parameters := [*captured, *asked]:
+    conditions = [_if_match(endpoint)] if endpoint.is_versioned and endpoint.body else []
+    if parameters := [*captured, *asked, *conditions]:
         operation["parameters"] = parameters
     if endpoint.body is not None:
         body = {"schema": shapes.of(endpoint.body), "example": endpoint.example}
@@ -120,7 +126,20 @@ def _responses(endpoint: Endpoint) -> dict[int, Answer]:
     return responses
 
 
-def _response(status: int, answer: Answer, shapes: Shapes) -> Schema:
+def _if_match(endpoint: Endpoint) -> Schema:
+    is_required = HTTPStatus.PRECONDITION_REQUIRED in endpoint.responses
+    said = "The `ETag` of what was read, or `*`: another version is not replaced."
+    return {
+        "name": "If-Match",
+        "in": "header",
+        "required": is_required,
+        "description": said if is_required else f"{said} Absent, any is.",
+        "schema": {"type": "string"},
+        "example": "*",
+    }
+
+
+def _response(endpoint: Endpoint, status: int, answer: Answer, shapes: Shapes) -> Schema:
     response: Schema = {"description": answer.meaning}
     if answer.schema is not None:
         schema = shapes.of(answer.schema)
@@ -130,8 +149,8 @@ def _response(status: int, answer: Answer, shapes: Shapes) -> Schema:
             content = {"schema": {"anyOf": [schema, *named.values()]}, "x-headrace-events": named}
         response["content"] = {answer.media_type: content}
     if status < HTTPStatus.BAD_REQUEST:
-        header = {"$ref": f"#/components/headers/{ignoring.HEADER}"}
-        response["headers"] = {ignoring.HEADER: header}
+        names = [ignoring.HEADER, *(["ETag"] if endpoint.is_versioned else [])]
+        response["headers"] = {each: {"$ref": f"#/components/headers/{each}"} for each in names}
     return response
 
 

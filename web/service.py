@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import InitVar, dataclass, field
-from typing import Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.runtime.dryrun.threads import LimitedThreads
-from headrace.web.auth.access import Authenticator, OpenAccess
+from headrace.compiler.runtime.monitoring.liveevents import Change, Changed
+from headrace.web.auth.access import Authenticator, OpenAccess, caller_of
+from headrace.web.auth.consolesettings import ConsoleSettings
 from headrace.web.engineprotocol import Engine
 from headrace.web.files.filing import SavedFiles
 from headrace.web.files.reading import Files
@@ -103,6 +105,8 @@ class Service:
     clock: Clock
     authenticator: Authenticator = field(default_factory=OpenAccess)
     """Who is let in as whom."""
+    console: ConsoleSettings = field(default_factory=ConsoleSettings)
+    """Of the page that people watch."""
     is_ready: bool = False
     """Whether requests are wanted: from when the server accepts them until it shuts down."""
     reading: ThreadQueue = field(default_factory=ThreadQueue)
@@ -117,6 +121,14 @@ class Service:
     """What it was started from."""
 
     def __post_init__(self, files: Files | None) -> None:
+        self.started_at = self.clock.millis()
+        """When it was made. Units: milliseconds since 1970."""
         self.filing = SavedFiles(self.engine, files or Files())
         self.dry_runs = LimitedThreads(self.clock)
         """Where dry runs are done."""
+        self.checks = LimitedThreads(self.clock, what="checks")
+        """Where configs are checked that somebody is writing: who does waits for no dry run."""
+
+    def changed(self, what: Changed, id: str | None, scope: Mapping[str, Any]) -> None:
+        """Tell who listens that something was changed by whoever sent a request (an ASGI scope)."""
+        self.engine.tell(Change(what, id, caller_of(scope).username))

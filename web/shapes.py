@@ -19,8 +19,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
+from headrace.compiler.annotated import DescribedAs
 from headrace.compiler.describe.schema import Schema
-from headrace.compiler.jsontext import DescribedAs
 from headrace.compiler.schema.records import Record
 from headrace.compiler.schema.structures import AnyObject
 
@@ -33,6 +33,7 @@ _PLAIN: Mapping[Any, Schema] = types.MappingProxyType(
         msgspec.Raw: {},
         str: {"type": "string"},
         int: {"type": "integer"},
+        float: {"type": "number"},
         bool: {"type": "boolean"},
     }
 )

@@ -14,6 +14,7 @@ import falcon
 import falcon.asgi
 
 from headrace.compiler.errors import (
+    ChangedMeanwhile,
     HeadraceError,
     PipelineDeleted,
     PipelineExists,
@@ -21,6 +22,7 @@ from headrace.compiler.errors import (
     UnknownPipeline,
 )
 from headrace.compiler.runtime.connectionregistry import ConnectionExists, ConnectionInUse, NotFiled
+from headrace.compiler.runtime.connectiontest import TooManyTests
 from headrace.compiler.runtime.dryrun.threads import TookTooLong, TooMany
 from headrace.compiler.runtime.revert.reverting import NotReverted, RevertedInPart
 from headrace.compiler.runtime.sampling import TooManySamples
@@ -31,6 +33,8 @@ from headrace.web.auth.passwords import Crowded
 from headrace.web.bodies import MalformedBody, WrongBody
 from headrace.web.files.filing import FilesExist, LayoutTaken
 from headrace.web.files.targets import NotAFileName
+from headrace.web.parameters import WrongParameter
+from headrace.web.resources.configtext import NoConfigText, NotShown
 from headrace.web.resources.state import UnknownBucket
 from headrace.web.service import TooManyBodies
 
@@ -39,11 +43,13 @@ STATUS: Mapping[type[Exception], int] = MappingProxyType(
         MalformedBody: 400,
         TookTooLong: 400,
         WrongBody: 400,
+        WrongParameter: 400,
         NotSignedIn: 401,
         TokenRefused: 401,
         WrongPassword: 401,
         Forbidden: 403,
         FromElsewhere: 403,
+        NoConfigText: 404,
         NotFiled: 404,
         UnknownBucket: 404,
         UnknownPipeline: 404,
@@ -52,6 +58,8 @@ STATUS: Mapping[type[Exception], int] = MappingProxyType(
         FilesExist: 409,
         PipelineDeleted: 409,
         PipelineExists: 409,
+        NotShown: 409,
+        ChangedMeanwhile: 412,
         LayoutTaken: 422,
         NotAFileName: 422,
         Refused: 422,
@@ -60,6 +68,7 @@ STATUS: Mapping[type[Exception], int] = MappingProxyType(
         RevertedInPart: 500,
         Crowded: 503,
         TooMany: 503,
+        TooManyTests: 503,
         TooManyBodies: 503,
         TooManySamples: 503,
     }

@@ -11,6 +11,7 @@ from typing import Any
 from headrace.compiler.buckets import Bounds
 from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.connectionregistry import Connections
+from headrace.compiler.runtime.connectiontest import TooManyTests
 from headrace.compiler.runtime.dryrun.threads import LimitedThreads, TooMany
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.sampling import TooManySamples
@@ -50,6 +51,7 @@ class Case:
     headers: dict[str, str] = field(default_factory=dict)
     service: dict[str, Any] = field(default_factory=dict)
     """What is different about the service."""
+    query: str = ""
 
     def exchange(self, application: Application) -> Exchange:
         return Exchange(
@@ -57,6 +59,7 @@ class Case:
             self.method,
             self.path,
             headers=[(name.lower().encode(), text.encode()) for name, text in self.headers.items()],
+            query=self.query.encode(),
             body=[self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()],
             leaves=self.operation == "streamEvents",
         )
@@ -85,7 +88,13 @@ class Broken(Engine):
     async def dispose(self, pipeline: str) -> None:
         raise ZeroDivisionError("a secret is in here")
 
+    async def pipeline(self, pipeline: str) -> Any:
+        raise ZeroDivisionError("a secret is in here")
+
     def way_in(self, pipeline: str) -> Any:
+        raise ZeroDivisionError("a secret is in here")
+
+    async def test(self, *_: Any) -> Any:
         raise ZeroDivisionError("a secret is in here")
 
     async def sample(self, *_: Any) -> Any:
@@ -97,6 +106,13 @@ class Full(Engine):
 
     async def sample(self, *_: Any) -> Any:
         raise TooManySamples
+
+
+class Trying(Engine):
+    """An engine that too many want to try connections."""
+
+    async def test(self, *_: Any) -> Any:
+        raise TooManyTests
 
 
 class Crowded(LimitedThreads):
@@ -131,6 +147,23 @@ def dry_run(status: int, body: Any, headers: dict[str, str] = JSON, **service: A
     return Case("dryRunPipeline", status, path, "POST", body, headers, service)
 
 
+def put(status: int, pipeline: str, body: Any, headers: Any = None, **service: Any) -> Case:
+    sent = {**JSON, "If-Match": "*"} if headers is None else headers
+    path = f"/api/pipelines/{pipeline}"
+    return Case("exchangePipeline", status, path, "PUT", body, sent, service)
+
+
+def plan(
+    status: int, pipeline: str, body: Any, headers: dict[str, str] = JSON, **service: Any
+) -> Case:
+    path = f"/api/pipelines/{pipeline}/plan"
+    return Case("planExchange", status, path, "POST", body, headers, service)
+
+
+def check(status: int, body: Any, headers: dict[str, str] = JSON, **service: Any) -> Case:
+    return Case("checkConfig", status, "/api/config/check", "POST", body, headers, service)
+
+
 def try_script(status: int, body: Any, headers: dict[str, str] = JSON, **service: Any) -> Case:
     path = "/api/scripts/dry-run"
     return Case("dryRunScript", status, path, "POST", body, headers, service)
@@ -146,6 +179,11 @@ def delete(status: int, pipeline: str, **service: Any) -> Case:
 
 def file(status: int, body: Any, headers: dict[str, str] = JSON, **service: Any) -> Case:
     return Case("createConnection", status, "/api/connections", "POST", body, headers, service)
+
+
+def attempt(status: int, body: Any, headers: dict[str, str] = JSON, **service: Any) -> Case:
+    path = "/api/connections/test"
+    return Case("testConnection", status, path, "POST", body, headers, service)
 
 
 def remove(status: int, name: str, **service: Any) -> Case:
@@ -221,7 +259,7 @@ class BrokenFiling:
     async def save(self, *_: Any, **__: Any) -> Any:
         raise ZeroDivisionError("a secret is in here")
 
-    async def arrange(self, layout: Any) -> None:
+    async def arrange(self, layout: Any, check: Any) -> None:
         raise ZeroDivisionError("a secret is in here")
 
 
@@ -234,6 +272,14 @@ class OnFile:
 
     async def reverted(self) -> None:
         pass
+
+
+class RefusedOnFile(OnFile):
+    """Files that say what cannot be run."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        Path("on-file.json").write_text('[{"id": "p", "inputs": []}]')
 
 
 def revert(status: int, **service: Any) -> Case:

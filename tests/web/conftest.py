@@ -1,7 +1,7 @@
 """A server's application over a real engine that is asked through JSON, without a socket."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import falcon.testing
@@ -14,9 +14,19 @@ from headrace.compiler.datadir import DataDir
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.app import Application
 from headrace.web.asgi import Asgi, AsgiMessage, Receive, Send
+from headrace.web.console import assets
 from headrace.web.files.reading import catalogue
 from headrace.web.service import Service
+from tests.web.console import build
 from tests.web.jsonengine import JsonEngine
+
+
+@pytest.fixture(scope="session", autouse=True)
+def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Have a console that needs no building."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(assets, "BUILT", build(tmp_path_factory.mktemp("console")))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ import msgspec
 
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.drafts import Site, part_of
-from headrace.compiler.component.families import Input
+from headrace.compiler.component.families import Connection, Input
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import BucketDeclaration
 from headrace.compiler.config.connectionsfile import load_connections
@@ -73,6 +73,11 @@ class JsonEngine:
             connections, said = load_connections(filed, self._catalogue)
             assert connections is not None, said
             return Target(self._program(through_json(written_program(value.program))), connections)
+        if kind is Connection:
+            told = read(encode(value.dump(masked=False)), None, "json")
+            part, said = part_of(told.value, Site(told), "connection", self._catalogue)
+            assert part.built is not None, said
+            return part.built
         if kind is Input:
             told = read(encode(value.dump(masked=False)), None, "json")
             part, said = part_of(told.value, Site(told), "input", self._catalogue)

@@ -16,11 +16,14 @@ from tests.web.exchange import Exchange
 
 PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
 MARK = b"\xef\xbb\xbf"
+CREATED = next(row for row in ENDPOINTS if row.operation == "createPipeline")
 WITH_BODY = [row for row in ENDPOINTS if row.body and row.operation != "ingestMessages"]
 
 
 async def answered(application: Application, row: Endpoint, body: bytes) -> tuple[int, bytes]:
-    exchange = Exchange(application, row.method, row.path, body=[body, b""])
+    path = row.path.format(pipeline_id="p", connection_id="disk")
+    headers = [(b"if-match", b"*")] if row.is_versioned else []
+    exchange = Exchange(application, row.method, path, headers=headers, body=[body, b""])
     await exchange.run()
     return exchange.status, exchange.body
 
@@ -30,6 +33,9 @@ async def test_it_is_passed_over_in_every_body_but_that_of_messages(
     service: Service, row: Endpoint
 ) -> None:
     application = Application(service)
+    await answered(
+        application, CREATED, json.dumps({"id": "p", "inputs": [{"type": "http"}]}).encode()
+    )
 
     plain = await answered(application, row, b"{}")
     marked = await answered(application, row, MARK + b"{}")

@@ -76,6 +76,7 @@ async def test_head_is_get_without_the_body(
     row: Endpoint, client: Any, service: Service, tmp_path: Path
 ) -> None:
     declare_machines(service)
+    await client.simulate_post("/api/pipelines", json={"id": "p", "inputs": [{"type": "http"}]})
     service.filing.files = Files(config=tmp_path / "config.json")
     (tmp_path / "config.json").write_text("[]")
     path = addressed(row)

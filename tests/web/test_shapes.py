@@ -8,7 +8,8 @@ import msgspec
 import pytest
 from msgspec import UNSET, Meta, UnsetType
 
-from headrace.compiler.jsontext import Count, encode
+from headrace.compiler.annotated import Count
+from headrace.compiler.jsontext import encode
 from headrace.web.shapes import JsonObject, Shapes, ref
 
 

@@ -49,6 +49,10 @@ class Accounts:
         self._nobodys = nobodys(each.hash for each in self._holders.values() if each.hash)
         self._verifying = Verifying()
 
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._holders)
+
     @classmethod
     def of(cls, settings: Mapping[str, Account], lookup: Secrets) -> Self:
         """Return accounts that were found to be right, with what their secrets resolve to.

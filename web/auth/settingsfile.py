@@ -32,6 +32,7 @@ from headrace.compiler.text.diagnostics import (
 )
 from headrace.compiler.text.documents import Document, Site
 from headrace.web.auth.access import Access
+from headrace.web.auth.consolesettings import ConsoleSettings
 from headrace.web.auth.credentials import NeverShown
 from headrace.web.auth.passwords import MOST_PASSWORD, hash_faults
 
@@ -228,6 +229,12 @@ class ServerSettings(Record):
     )
     session: SessionSettings = option(
         RecordOf(SessionSettings), "What a login makes.", default=SessionSettings(), additive=True
+    )
+    console: ConsoleSettings = option(
+        RecordOf(ConsoleSettings),
+        "The page that people watch.",
+        default=ConsoleSettings(),
+        additive=True,
     )
 
 

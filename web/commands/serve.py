@@ -148,7 +148,9 @@ async def _run(
         base=loaded.base,
         retention_seconds=loaded.settings.history.retention_secs,
     )
-    service = Service(engine, known, clock, authenticator, files=loaded.files)
+    service = Service(
+        engine, known, clock, authenticator, loaded.settings.console, files=loaded.files
+    )
     try:
         await _serve(service, loaded, program, listener, report)
     finally:

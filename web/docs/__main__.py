@@ -7,9 +7,12 @@ from pathlib import Path
 
 import click
 
+from headrace.compiler.jsontext import encode
 from headrace.web.docs import api, components, diagnosticspage, dryruns, transcripts
 from headrace.web.docs.markdown import RegionTexts, filled
 from headrace.web.files.reading import catalogue
+from headrace.web.openapi import described
+from headrace.web.resources import ENDPOINTS
 
 
 @click.command()
@@ -21,8 +24,11 @@ from headrace.web.files.reading import catalogue
     show_default=True,
     help="The folder of the pages.",
 )
-def main(check: bool, docs: Path) -> None:
+@click.option("--openapi", is_flag=True, help="Print the description of the API, and do no more.")
+def main(check: bool, docs: Path, openapi: bool) -> None:
     """Write the generated parts of the pages again."""
+    if openapi:
+        return click.echo(encode(described(catalogue(), ENDPOINTS)))
     stale = dict(out_of_date(docs))
     for page, text in stale.items():
         click.echo(f"{page}: {'out of date' if check else 'written'}")

@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING
 from headrace.compiler import jsontext
 from headrace.compiler.component import pipelineconfig
 from headrace.compiler.config.retention import DEFAULT_RETENTION, MOST_RETENTION
-from headrace.compiler.runtime import engine, inbox, pipeline
+from headrace.compiler.runtime import engine, inbox, outputs, pipeline
 from headrace.compiler.runtime.monitoring import (
+    channel,
     failures,
-    feed,
     pipelinehistory,
     pipelinerecord,
+    pulses,
+    signatures,
     watch,
 )
 from headrace.compiler.runtime.monitoring.figures import BucketFigures, PipelineFigures
+from headrace.compiler.runtime.monitoring.liveevents import MESSAGES_PER_BATCH
+from headrace.compiler.runtime.monitoring.pipelinelive import PipelineLive
 from headrace.compiler.text import composing
 from headrace.web import bodies
 from headrace.web.docs.markdown import RegionTexts, code, table
@@ -52,19 +56,25 @@ LIMITS = (
     ("history by five seconds goes back at most", f"{pipelinerecord.FINE_SECONDS // 60} min"),
     ("counters are read for history", f"every {pipelinehistory.SAMPLE_SECONDS:g} s"),
     ("history of deleted pipelines, together", f"{pipelinehistory.MOST_ENDED_BYTES // 2**20} MiB"),
-    ("distinct failures kept per pipeline", str(pipelinerecord.MOST_SIGNATURES)),
+    ("distinct failures kept per pipeline", str(signatures.MOST_SIGNATURES)),
     ("a failure's text", f"{failures.MOST_BYTES} bytes"),
-    ("messages in a batch event", str(watch.MESSAGES_PER_BATCH)),
+    ("messages in a batch event", str(MESSAGES_PER_BATCH)),
     ("a message in a batch event", f"{failures.MOST_BYTES} bytes"),
     ("batch events of one pipeline", f"one pass per {watch.QUIET_SECONDS * 1000:g} ms"),
     ("events of one failure", f"one per {watch.FAILURE_PAUSES[-1] * 1000:g} ms"),
     ("different failures of one component that are told apart meanwhile", str(failures.MOST_TEXTS)),
-    ("events waiting for one listener", str(feed.MOST_WAITING)),
+    ("events waiting for one listener", str(channel.MOST_WAITING)),
+    ("pulses", f"every {pulses.PULSE_SECONDS:g} s"),
+    (
+        "nothing is taken of what an output sent before it is `waiting`",
+        f"{outputs.WAITING_SECONDS:g} s",
+    ),
     ("comments that keep an event stream alive", f"every {events.KEEP_ALIVE_SECONDS:g} s"),
 )
 """What a client meets, and the bound it has."""
 
-PIPELINE = PipelineFigures("p", b"{}", "running", 0, 0, 0, {"input": 0}, 0, 0)
+LIVE = PipelineLive("running", 0, "ok", (), (), ())
+PIPELINE = PipelineFigures("p", b"{}", LIVE, 0, 0, 0, {"input": 0}, 0, 0)
 BUCKET = BucketFigures("b", 0, 1, None, 0)
 """Of which figures are made, to see the labels that they have."""
 

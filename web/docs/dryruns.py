@@ -15,6 +15,7 @@ from headrace.compiler.runtime.dryrun.stage import DryRunLimits
 from headrace.compiler.runtime.dryrun.threads import TimeLimit
 from headrace.web.docs.markdown import RegionTexts, fenced, table
 from headrace.web.files.reading import catalogue
+from headrace.web.resources import dryruns
 from headrace.web.resources.dryruns import Answered, DryRun, of_chain, of_script
 from headrace.web.resources.dryruns import dryrun_answers as dryanswers
 from headrace.web.resources.dryruns import dryrun_requests as dryrequests
@@ -25,6 +26,7 @@ _WIDTH = 100
 EXAMPLES: dict[str, tuple[str, Answered, dict[str, Any]]] = {
     "hot": ("hot", of_chain, {}),
     "advanced": ("hot", of_chain, {"advance_seconds": 30, "attribution": True}),
+    "given": ("given", of_chain, {}),
     "broken": ("broken", of_chain, {}),
     "unbuildable": ("unbuildable", of_chain, {}),
     "script": ("script", of_script, {}),
@@ -43,6 +45,8 @@ LIMITS = (
     ("dry runs at once; others wait for their turn", str(threads.AT_ONCE)),
     ("dry runs that wait; who comes then is answered 503", str(threads.MOST_WAITING)),
     ("keys of the bucket", f"{DryRunLimits.keys:,}"),
+    ("keys that are copied of a bucket that runs, the latest", f"{dryruns.MOST_COPIED:,}"),
+    ("bytes of them, about", f"{dryruns.MOST_COPIED_BYTES // 2**20} MiB"),
     ("keys that come back, the latest first", str(dryanswers.MOST_ENTRIES)),
     ("messages that a stage may hand on", f"{DryRunLimits.handed_on:,}"),
     ("reasons that `left` tells of one message", str(dryanswers.MOST_REASONS)),

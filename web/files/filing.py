@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from dataclasses import replace as with_changes
@@ -128,14 +128,15 @@ class SavedFiles:
                 self._engine.move(self.directory)
         return save.config
 
-    async def arrange(self, layout: LayoutFile) -> None:
-        """Take a layout; with a config, write it beside that.
+    async def arrange(self, layout: LayoutFile, check: Callable[[LayoutFile], None]) -> None:
+        """Take a layout; with a config, write it beside that. ``check`` may refuse to replace the other.
 
         Raises:
             LayoutTaken: its file is used for something else.
             NotWritten: the layout is as it was.
         """
         async with self.lock:
+            check(self.layout)
             if (config := self.files.config) is not None:
                 used = list(await self._engine.files())
                 await asyncio.to_thread(_write_layout, config, self.files, used, layout)

@@ -25,7 +25,7 @@ from headrace.compiler.config.program import Program, load_program
 from headrace.compiler.schema.secrets import Secrets
 from headrace.compiler.text.decoding import Format
 from headrace.compiler.text.diagnostics import Diagnostic, Severity
-from headrace.compiler.text.documents import Document, Unreadable, likeliest, read, read_file
+from headrace.compiler.text.documents import Document, Unreadable, read, read_file, understood
 from headrace.compiler.text.render import render
 from headrace.web.auth.settingsfile import ServerSettings, load_settings
 from headrace.web.files.layoutfile import LayoutFile, layout_file, load_layout
@@ -188,20 +188,19 @@ class Loaded:
         line of a file that ``is_secret`` is ever shown.
         """
         called = PIPED if file is None else self.files.called(file)
+        found: Document | None
         try:
-            document = self._piped() if file is None else read_file(file, format, called)
-            text, found = document.text, [document]
+            found = self._piped() if file is None else read_file(file, format, called)
+            text = found.text
         except Unreadable as cause:
-            text, found = cause.text, [each for each in (cause.document, cause.mended) if each]
-            self.diagnostics += cause.diagnostics
-            if meaning := likeliest(cause.meanings, load):
-                self.diagnostics += meaning.diagnostics
-                found = [meaning.document]
+            told, found = understood(cause, load)
+            text = cause.text
+            self.diagnostics += told
         if not is_secret:
             self.sources[called] = text
-        if not found:
+        if found is None:
             return None
-        value, said = load(found[0])
+        value, said = load(found)
         self.diagnostics += said
         return value
 

@@ -106,32 +106,6 @@ _START = b"""SwaggerUIBundle({
 });
 """
 
-# Of the root; relative as well.
-_LEADS = {
-    "api/reference": "the API, as a page to read and to try",
-    "api/openapi.json": "the same for programs: OpenAPI",
-    "api/docs": "every input, transform, output and connection that a config can name",
-}
-_ROOT_TEXT = "\n".join(
-    ["headrace runs data pipelines.", "", *(f"/{at:<18} {what}" for at, what in _LEADS.items()), ""]
-).encode()
-_ROOT_PAGE = "\n".join(
-    [
-        "<!doctype html>",
-        '<html lang="en">',
-        '<meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        "<title>headrace</title>",
-        '<link rel="icon" href="data:,">',
-        "<p>headrace runs data pipelines.</p>",
-        "<ul>",
-        *(f'<li><a href="{at}">/{at}</a>: {what}</li>' for at, what in _LEADS.items()),
-        "</ul>",
-        "</html>",
-        "",
-    ]
-).encode()
-
 _JAVASCRIPT = "text/javascript; charset=utf-8"
 
 
@@ -151,15 +125,6 @@ def _content(asset: str) -> bytes:
     from swagger_ui_bundle import swagger_ui_path  # which a start does not need
 
     return Path(str(swagger_ui_path), asset).read_bytes()
-
-
-async def root(service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response) -> None:
-    """Answer where to read on: a page for browsers, else lines."""
-    is_browser = falcon.MEDIA_HTML.partition(";")[0] in req.get_header("Accept", default="").lower()
-    resp.data = _ROOT_PAGE if is_browser else _ROOT_TEXT
-    resp.content_type = falcon.MEDIA_HTML if is_browser else "text/plain; charset=utf-8"
-    resp.set_header("Vary", "Accept")
-    resp.set_header("Content-Security-Policy", _POLICY)
 
 
 @lru_cache(1)
@@ -246,17 +211,5 @@ ROWS: tuple[Endpoint, ...] = (
             **refusals(_404="No such file."),
         },
         respond=reference_asset,
-    ),
-    Endpoint(
-        method="GET",
-        path="/",
-        operation="getRoot",
-        tag="reference",
-        access=Access.PUBLIC,
-        summary="Tell where to read on.",
-        responses={
-            200: Answer("A page for browsers, else lines.", PlainText, media_type="text/plain")
-        },
-        respond=root,
     ),
 )

@@ -72,6 +72,7 @@ async def save_config(service: Service, req: Request, resp: falcon.asgi.Response
         format=asked.format,
         overwrites=asked.overwrite,
     )
+    service.changed("config", None, req.scope)
     resp.data = encode(SaveConfigResponse(_shown(saved)))
 
 

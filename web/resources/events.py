@@ -14,10 +14,17 @@ nothing else waits for it: what it has not taken is bounded by its listener and 
 
 Further named events come to who asks for them, because a client that knows none of them may stumble
 over what it did not ask for. `?named=ping` has one beside every comment: a comment reaches no script
-of a page.
+of a page. `?named=pulse` tells each second what pipelines have counted, and for who asks for it no batch is
+rendered that they do not name with `pipeline`. `?named=changed` tells what somebody has changed.
 
     event: ping
     data: {}
+
+    event: pulse
+    data: {"ts":1770000000123,"pipelines":{"hello":{"in":7,"out":7,"status":"running",...}}}
+
+    event: changed
+    data: {"what":"pipelines","id":"hello","by":"ann"}
 
 It is answered ahead of falcon, whose own event streams notice a client that has left only with the
 next event, and keep the pipelines reporting until then.
@@ -29,22 +36,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import MutableMapping
 from typing import Annotated, Literal, get_args
 from weakref import WeakKeyDictionary
 
-import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import Meta
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.component.families import Stage
-from headrace.compiler.jsontext import Count, encode
-from headrace.compiler.runtime.monitoring.feed import Event, Lagged, Run
+from headrace.compiler.jsontext import encode
+from headrace.compiler.runtime.monitoring.liveevents import (
+    MESSAGES_PER_BATCH,
+    Change,
+    Event,
+    Interest,
+    Lagged,
+    Run,
+)
+from headrace.compiler.runtime.monitoring.pulses import Pulse
 from headrace.web.asgi import AsgiMessage, Receive, Send, gone
 from headrace.web.auth.access import Access, caller_of
-from headrace.web.endpoint import Answer, Endpoint, Query
+from headrace.web.endpoint import MALFORMED, Answer, Endpoint, Query
 from headrace.web.engineprotocol import Listener
 from headrace.web.ignoring import fields, words
+from headrace.web.parameters import WholeNumber, WrongParameter, once
+from headrace.web.resources.eventshapes import FaultEvent, LaggedEvent, PingEvent, UiEvent
 from headrace.web.service import Service
 
 EVENTS_PATH = "/events"
@@ -52,56 +68,19 @@ KEEP_ALIVE_SECONDS = 15.0
 
 log = logging.getLogger("headrace.web")
 
-Named = Literal["ping"]
+Named = Literal["ping", "pulse", "changed"]
 """The events that come only to who asks for them by name."""
 KNOWN = frozenset({*get_args(Named), "lagged", "fault"})
 """All names that may be asked for: the others come anyway."""
 
 
-# A pipeline's events are encoded where they happen, in `compiler.runtime.watch`.
-class BatchPreview(msgspec.Struct):
-    """The first messages of a batch, each as text, cut where it is long."""
-
-    messages: list[str]
-    total: Count
-    skipped_messages: Count
-
-
-class BatchPayload(msgspec.Struct):
-    """A batch that came or went."""
-
-    batch: BatchPreview
-
-
-class ErrorPayload(msgspec.Struct):
-    """A failure."""
-
-    error: str
-
-
-class UiEvent(msgspec.Struct):
-    """What a pipeline tells of a batch, or of a failure."""
-
-    pipeline_id: str
-    stage: Stage
-    ts: Annotated[int, Meta(description="Milliseconds since 1970.")]
-    seq: Annotated[int, Meta(description="Per pipeline; a gap is what was missed.")]
-    component: Count | None
-    payload: BatchPayload | ErrorPayload
-    count: (
-        Annotated[int, Meta(ge=1, description="Of an error: how many it tells of.")] | UnsetType
-    ) = UNSET
-
-
-class PingEvent(msgspec.Struct):
-    """A sign of life; the object is empty."""
-
-
 NamedEvents = Annotated[list[Named], Meta(title="NamedEvents")]
-LaggedEvent = Annotated[
-    int, Meta(title="LaggedEvent", ge=1, description="Events that were missed.")
-]
-FaultEvent = Annotated[str, Meta(title="FaultEvent", description="Why an event could not be made.")]
+LIMIT = WholeNumber(
+    "limit",
+    "How many messages of a batch are shown at most.",
+    default=MESSAGES_PER_BATCH,
+    most=MESSAGES_PER_BATCH,
+)
 
 _START = {
     "type": "http.response.start",
@@ -131,16 +110,14 @@ class EventStream:
         """What is sent of a run, made once for all who are told it."""
 
     async def __call__(self, scope: AsgiMessage, receive: Receive, send: Send) -> None:
-        """Stream until the client leaves, is signed out, or the feed ends."""
-        # `named=a,b`, which may stand there more than once
-        named = [
-            word
-            for name, value in fields(scope["query_string"])
-            if name == "named"
-            for word in words(value)
-        ]
+        """Stream until the client leaves, is signed out, or the feed ends.
+
+        Raises:
+            WrongParameter: nothing was sent.
+        """
+        named, interest = asked_for(scope["query_string"])
         await send(_START)
-        listener = self._engine.observe()
+        listener = self._engine.observe(interest, pulse="pulse" in named)
         ended = caller_of(scope).ended
         sign_of_life = _COMMENT + _PING if "ping" in named else _COMMENT
         running = [
@@ -170,6 +147,29 @@ class EventStream:
             else:
                 self._chunks[told] = chunk = _chunk(b"".join(map(frame, told.events)))
             await send(chunk)
+
+
+def asked_for(query: bytes) -> tuple[set[str], Interest]:
+    """Return the named events that a query asks for, and what else is to be told.
+
+    Who asks for the pulse is shown only batches of pipelines that are named, and told all failures.
+
+    Raises:
+        WrongParameter: a value is none that the parameter takes.
+    """
+    given = defaultdict[str, list[str]](list)
+    for name, value in fields(query):
+        given[name].append(value)
+    named = {word for value in given["named"] for word in words(value)}
+    if "" in (ids := frozenset(given["pipeline"])):
+        raise WrongParameter("pipeline", "", "the id of a pipeline")
+    has_pulse, chosen = "pulse" in named, ids or None
+    return named, Interest(
+        batches=ids if has_pulse else chosen,
+        failures=None if has_pulse else chosen,
+        messages=LIMIT.number(once(LIMIT.name, given[LIMIT.name])),
+        changes="changed" in named,
+    )
 
 
 def lag(lagged: Lagged) -> bytes:
@@ -206,19 +206,35 @@ ROWS: tuple[Endpoint, ...] = (
             Query(
                 "named",
                 "Further events that are wanted, by name, parted by commas. `ping`: one at once and every"
-                " 15 seconds. Names that do not exist are ignored, and told in `X-Headrace-Ignored`.",
+                " 15 seconds. `pulse`: each second what pipelines have counted; no batches come then, all"
+                " failures do. `changed`: what somebody has changed. Names that do not exist are ignored,"
+                " and told in `X-Headrace-Ignored`.",
                 NamedEvents,
                 KNOWN,
             ),
+            Query(
+                "pipeline",
+                "Only batches of this pipeline, which need not be there yet. May be given more than once."
+                " Without `pulse`, only failures of these as well.",
+                list[str],
+            ),
+            LIMIT.query,
         ),
         responses={
             200: Answer(
                 "Server-sent events. The data of those without a name is a UiEvent. `lagged`: so many"
-                " were missed. `fault`: why one could not be made. `ping`: to who asks for it.",
+                " were missed. `fault`: why one could not be made. The others: to who asks for them.",
                 UiEvent,
                 media_type="text/event-stream",
-                named={"lagged": LaggedEvent, "fault": FaultEvent, "ping": PingEvent},
+                named={
+                    "lagged": LaggedEvent,
+                    "fault": FaultEvent,
+                    "ping": PingEvent,
+                    "pulse": Pulse,
+                    "changed": Change,
+                },
             ),
+            **MALFORMED,
         },
         ahead=EventStream,
     ),

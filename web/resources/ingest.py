@@ -17,9 +17,10 @@ from urllib.parse import unquote
 import msgspec
 from msgspec import Meta
 
+from headrace.compiler.annotated import Count
 from headrace.compiler.component.buildcontext import Headers, Origin
 from headrace.compiler.errors import UnknownPipeline
-from headrace.compiler.jsontext import Count, NotJson, encode
+from headrace.compiler.jsontext import NotJson, encode
 from headrace.compiler.runtime.wayin import NoRoom
 from headrace.compiler.text.diagnostics import shown
 from headrace.web.apierror import api_error

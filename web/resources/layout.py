@@ -5,11 +5,13 @@ from __future__ import annotations
 import falcon
 import falcon.asgi
 
+from headrace.compiler.errors import ChangedMeanwhile
 from headrace.compiler.jsontext import encode
 from headrace.web.auth.access import Access
 from headrace.web.bodies import Request, record_of
 from headrace.web.endpoint import BODY, CAPTURED, Answer, Endpoint, refusals
 from headrace.web.files.layoutfile import LayoutFile
+from headrace.web.preconditions import etag_of, versions_read
 from headrace.web.service import Service
 
 
@@ -18,13 +20,26 @@ async def get_layout(
 ) -> None:
     """Answer the layout."""
     resp.data = encode(service.filing.layout.dump())
+    resp.etag = etag_of(resp.data)
 
 
 async def replace_layout(service: Service, req: Request, resp: falcon.asgi.Response) -> None:
-    """Take a whole layout in place of the one there is."""
+    """Take a whole layout in place of the one there is, unless that is another than was read."""
     layout = await record_of(req, LayoutFile, "the layout is as it was", service.reading)
-    await service.filing.arrange(layout)
+    read = versions_read(req)
+
+    def check(replaced: LayoutFile) -> None:
+        if read is not None and _version(replaced) not in read:
+            raise ChangedMeanwhile("the layout")
+
+    await service.filing.arrange(layout, check)
+    service.changed("layout", None, req.scope)
     resp.status = falcon.HTTP_204
+    resp.etag = _version(layout)
+
+
+def _version(layout: LayoutFile) -> str:
+    return etag_of(encode(layout.dump()))
 
 
 ROWS: tuple[Endpoint, ...] = (
@@ -35,6 +50,7 @@ ROWS: tuple[Endpoint, ...] = (
         tag="layout",
         access=Access.READ,
         summary="Read where somebody has put pipelines on a page.",
+        is_versioned=True,
         responses={200: Answer("The layout.", LayoutFile)},
         respond=get_layout,
     ),
@@ -45,6 +61,7 @@ ROWS: tuple[Endpoint, ...] = (
         tag="layout",
         access=Access.ADMIN,
         summary="Replace the whole layout; an empty one leaves all to automatic layout.",
+        is_versioned=True,
         body=LayoutFile,
         example={
             "version": 1,
@@ -55,6 +72,7 @@ ROWS: tuple[Endpoint, ...] = (
             204: Answer("It is kept, and written if there is a config file."),
             **BODY,
             **refusals(
+                _412="It has changed since it was read; the layout is as it was.",
                 _422="It is no layout.",
                 _500="It could not be written; the layout is as it was.",
             ),

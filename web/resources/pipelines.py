@@ -10,10 +10,12 @@ import falcon
 import falcon.asgi
 import msgspec
 
+from headrace.compiler.annotated import DescribedAs
 from headrace.compiler.config.program import load_pipeline
-from headrace.compiler.jsontext import DescribedAs
-from headrace.compiler.runtime.lifecycle import Status
+from headrace.compiler.delivery import parts
+from headrace.compiler.jsontext import encode
 from headrace.compiler.runtime.monitoring.figures import PipelineFigures
+from headrace.compiler.runtime.monitoring.pipelinelive import PipelineLive
 from headrace.web.auth.access import Access
 from headrace.web.bodies import Request, created, read_json_body
 from headrace.web.endpoint import BODY, CAPTURED, FAILURE, Answer, Endpoint, refusals
@@ -21,20 +23,52 @@ from headrace.web.service import Service
 
 log = logging.getLogger("headrace.web")
 
+EXAMPLE = {
+    "id": CAPTURED["pipeline_id"],
+    "inputs": [{"type": "http"}],
+    "transforms": [
+        {
+            "type": "filter",
+            "Numeric": {"field": "celsius", "operator": "greater_than", "value": 80},
+        },
+        {
+            "type": "map",
+            "mappings": [
+                {
+                    "type": "constant",
+                    "as": "site",
+                    "value": {"type": "text", "value": "north"},
+                }
+            ],
+        },
+    ],
+    "outputs": [{"type": "stdout"}],
+}
 
-class PipelineDto(msgspec.Struct):
-    """A pipeline that runs, its secrets as templates."""
+
+class PipelineDto(PipelineLive, frozen=True):
+    """A pipeline that runs, its secrets as templates, and how it is."""
 
     id: str
     config: Annotated[msgspec.Raw, DescribedAs("Config")]
-    status: Status
 
 
 async def list_pipelines(
     service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
 ) -> None:
     """Answer what runs now: the runtime, not a file."""
-    resp.data = b"[" + b",".join(map(pipeline_dto, await service.engine.pipelines())) + b"]"
+    told = list[bytes]()
+    for some in parts(await service.engine.pipelines()):
+        told += map(pipeline_dto, some)
+        await service.clock.sleep(0)
+    resp.data = b"[%b]" % b",".join(told)
+
+
+async def get_pipeline(
+    service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response, *, pipeline_id: str
+) -> None:
+    """Answer one pipeline, and which config it has."""
+    answer_pipeline(resp, await service.engine.pipeline(pipeline_id))
 
 
 async def create_pipeline(service: Service, req: Request, resp: falcon.asgi.Response) -> None:
@@ -56,6 +90,7 @@ async def create_pipeline(service: Service, req: Request, resp: falcon.asgi.Resp
     figures = await engine.compile(config)
     for diagnostic in diagnostics:
         log.warning("pipeline '%s' %s: %s", figures.id, diagnostic.path, diagnostic.message)
+    service.changed("pipelines", figures.id, req.scope)
     resp.status = falcon.HTTP_201
     resp.data = pipeline_dto(figures)
 
@@ -65,12 +100,19 @@ async def delete_pipeline(
 ) -> None:
     """End one pipeline; what it wrote is complete when the answer is there."""
     await service.engine.dispose(pipeline_id)
+    service.changed("pipelines", pipeline_id, req.scope)
     resp.status = falcon.HTTP_204
 
 
+def answer_pipeline(resp: falcon.asgi.Response, figures: PipelineFigures) -> None:
+    """Answer one pipeline: in `ETag` the version of its config, whatever else of it changes."""
+    resp.etag = figures.version
+    resp.data = pipeline_dto(figures)
+
+
 def pipeline_dto(figures: PipelineFigures) -> bytes:
-    """Return a `PipelineDto`. All but the status was encoded once, and not of every request anew."""
-    return b'%b,"status":"%b"}' % (figures.text[:-1], figures.status.encode())
+    """Return a `PipelineDto`. Id and config were encoded once, and not of every request anew."""
+    return b"%b,%b" % (figures.text[:-1], encode(figures.live)[1:])
 
 
 ROWS: tuple[Endpoint, ...] = (
@@ -92,27 +134,7 @@ ROWS: tuple[Endpoint, ...] = (
         access=Access.ADMIN,
         summary="Build a pipeline and run it. Nothing is written to disk.",
         body="Config",
-        example={
-            "id": CAPTURED["pipeline_id"],
-            "inputs": [{"type": "http"}],
-            "transforms": [
-                {
-                    "type": "filter",
-                    "Numeric": {"field": "celsius", "operator": "greater_than", "value": 80},
-                },
-                {
-                    "type": "map",
-                    "mappings": [
-                        {
-                            "type": "constant",
-                            "as": "site",
-                            "value": {"type": "text", "value": "north"},
-                        }
-                    ],
-                },
-            ],
-            "outputs": [{"type": "stdout"}],
-        },
+        example=EXAMPLE,
         responses={
             201: Answer("It runs, or its outputs are still coming up.", PipelineDto),
             **BODY,
@@ -122,6 +144,20 @@ ROWS: tuple[Endpoint, ...] = (
             ),
         },
         respond=create_pipeline,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/pipelines/{pipeline_id}",
+        operation="getPipeline",
+        tag="pipelines",
+        access=Access.READ,
+        summary="Tell what runs under an id.",
+        is_versioned=True,
+        responses={
+            200: Answer("The pipeline.", PipelineDto),
+            **refusals(_404="No pipeline under that id."),
+        },
+        respond=get_pipeline,
     ),
     Endpoint(
         method="DELETE",

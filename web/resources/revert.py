@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, get_args
 
 import falcon
 import falcon.asgi
@@ -12,6 +13,7 @@ import msgspec
 
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import encode
+from headrace.compiler.runtime.monitoring.liveevents import Changed
 from headrace.compiler.runtime.revert.plan import BucketsPlan, ConnectionsPlan, PipelinesPlan
 from headrace.compiler.runtime.revert.reverting import NotReverted, RevertedInPart, Target
 from headrace.compiler.text.diagnostics import in_file_order
@@ -42,7 +44,7 @@ async def revert_config(
     service: Service, req: falcon.asgi.Request, resp: falcon.asgi.Response
 ) -> None:
     """Have what runs be what the file says. A client that leaves does not stop it half way."""
-    task = asyncio.ensure_future(_revert(service))
+    task = asyncio.ensure_future(_revert(service, req.scope))
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
     await asyncio.shield(task)
     resp.status = falcon.HTTP_204
@@ -63,7 +65,7 @@ async def _plan(service: Service) -> bytes:
     return encode(RevertPlan(plan.pipelines, plan.connections, plan.buckets))
 
 
-async def _revert(service: Service) -> None:
+async def _revert(service: Service, scope: Mapping[str, Any]) -> None:
     filing = service.filing
     async with filing.lock:
         loaded, target = await _read(service, "nothing was changed", service.reading.take)
@@ -71,10 +73,17 @@ async def _revert(service: Service) -> None:
         try:
             plan = await service.engine.revert(target)
         except RevertedInPart:  # for all that, what runs is what the file says
-            await filing.reverted()
+            await _reverted(service, scope)
             raise
-        await filing.reverted()
+        await _reverted(service, scope)
     log.info("reverted to '%s': %s", filing.files.config, plan)
+
+
+async def _reverted(service: Service, scope: Mapping[str, Any]) -> None:
+    """Take what runs for what is filed, and tell who listens that all of it may be different."""
+    await service.filing.reverted()
+    for what in get_args(Changed):
+        service.changed(what, None, scope)
 
 
 async def _read(

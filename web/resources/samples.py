@@ -11,12 +11,13 @@ import falcon.asgi
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from headrace.compiler.annotated import Count
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.drafts import Draft, DraftComponent, is_refused, part_of
 from headrace.compiler.component.families import Input
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.errors import Refused
-from headrace.compiler.jsontext import Count, encode
+from headrace.compiler.jsontext import encode
 from headrace.compiler.lint.rules import wrong_between, wrong_within
 from headrace.compiler.runtime.sampling import Sample, Unbuilt, Unread
 from headrace.compiler.schema.fields import Integer

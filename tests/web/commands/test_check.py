@@ -68,6 +68,8 @@ def test_json_is_one_array_of_objects_with_every_key() -> None:
             "file",
             "line",
             "column",
+            "end_line",
+            "end_column",
             "path",
             "severity",
             "code",
@@ -75,6 +77,7 @@ def test_json_is_one_array_of_objects_with_every_key() -> None:
             "found",
             "expected",
             "suggestion",
+            "replacement",
         ]
     )
 

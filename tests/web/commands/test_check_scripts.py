@@ -141,6 +141,8 @@ def test_a_posted_script_is_pointed_at_in_the_body() -> None:
         "file": None,
         "line": 2,
         "column": 48,
+        "end_line": None,
+        "end_column": None,
         "path": "transforms[0].source.code",
         "severity": "error",
         "code": "not-compiled",
@@ -149,6 +151,7 @@ def test_a_posted_script_is_pointed_at_in_the_body() -> None:
         "found": None,
         "expected": None,
         "suggestion": None,
+        "replacement": None,
     }
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import deque
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from headrace.compiler.clock import Clock
@@ -12,15 +15,57 @@ from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.schema.secrets import Secrets
+from headrace.web.asgi import Asgi
 from headrace.web.files.reading import Files, load
 from headrace.web.service import Service
+from tests.web.exchange import Exchange
 from tests.web.jsonengine import JsonEngine
 
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 WIDE = {"type": "buffer", "size": 100, "seconds": 3600}
 
 
 def ingest(id: str, *transforms: Any, **rest: Any) -> dict[str, Any]:
     return {"id": id, "inputs": [{"type": "http"}], "transforms": [*transforms], **rest}
+
+
+class EventClient:
+    """A client that follows `/events`, asked with a query."""
+
+    def __init__(
+        self, application: Asgi, query: str = "", headers: Mapping[str, str] = NO_HEADERS
+    ) -> None:
+        self._exchange = Exchange(
+            application,
+            "GET",
+            "/events",
+            headers=[(name.lower().encode(), text.encode()) for name, text in headers.items()],
+            body=[b"", b""],
+            query=query.encode(),
+        )
+        self._task = asyncio.ensure_future(self._exchange.run())
+        self._frames: deque[tuple[str, Any]] = deque()
+
+    async def begin(self) -> EventClient:
+        """Wait until it listens: from here on nothing is missed."""
+        while not self._frames and not (await self._exchange.next_body()).startswith(b":"):
+            pass
+        return self
+
+    async def next(self) -> tuple[str, Any]:
+        """Wait for the next event; return its name, and its data as decoded."""
+        while not self._frames:
+            for frame in (await self._exchange.next_body()).split(b"\n\n"):
+                *named, data = frame.split(b"\n")
+                if data.startswith(b"data: "):
+                    name = b"".join(named).removeprefix(b"event: ").decode()
+                    self._frames.append((name, json.loads(data.removeprefix(b"data: "))))
+        return self._frames.popleft()
+
+    async def leave(self) -> None:
+        """Close the connection."""
+        self._exchange.leave()
+        await self._task
 
 
 class Plant:

@@ -182,21 +182,3 @@ async def test_no_other_file_is_served(client, name) -> None:
     got = await client.simulate_get(f"/api/reference/{name}")
 
     assert got.status_code == 404
-
-
-BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
-
-
-async def test_the_root_tells_where_to_read_on_in_lines_and_as_a_page(client: Any) -> None:
-    lines = await client.simulate_get("/")
-    page = await client.simulate_get("/", headers=BROWSER)
-
-    assert lines.headers["content-type"] == "text/plain; charset=utf-8"
-    assert page.headers["content-type"] == "text/html; charset=utf-8"
-    assert lines.headers["vary"] == page.headers["vary"] == "Accept"
-    assert "default-src 'none'" in page.headers["content-security-policy"]
-    named = re.findall(r"^/(\S+)", lines.text, re.MULTILINE)
-    assert re.findall(r'href="(api[^"]*)"', page.text) == named
-    assert "api/reference" in named
-    for path in named:
-        assert (await client.simulate_get(f"/{path}")).status_code == 200

@@ -10,9 +10,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.runtime.monitoring.feed import MOST_WAITING, Event, Lagged, Run
+from headrace.compiler.runtime.monitoring.channel import MOST_WAITING
+from headrace.compiler.runtime.monitoring.liveevents import ALL, Event, Interest, Lagged, Run
 from headrace.web.app import Application
-from headrace.web.resources.events import EventStream, frame, lag
+from headrace.web.parameters import WrongParameter
+from headrace.web.resources.events import EventStream, asked_for, frame, lag
 from headrace.web.service import Service
 from tests.virtual import virtual
 from tests.web.exchange import Exchange
@@ -25,7 +27,8 @@ class Told:
         self.events = asyncio.Queue[Run | Lagged | None]()
         self.listening = 0
 
-    def observe(self) -> Told:
+    def observe(self, interest: Interest, *, pulse: bool) -> Told:
+        self.interest, self.pulse = interest, pulse
         self.listening += 1
         return self
 
@@ -140,6 +143,51 @@ async def test_names_are_taken_from_all_that_is_asked(query: bytes, has_pings: b
     await stream.task
 
 
+NOBODY = frozenset[str]()
+P_AND_Q = frozenset({"p", "q/1"})
+
+
+@pytest.mark.parametrize(
+    ("query", "interest"),
+    [
+        (b"", ALL),
+        (b"named=ping&other=1", ALL),
+        (b"named=changed", Interest(changes=True)),
+        (b"named=pulse", Interest(batches=NOBODY)),
+        (b"pipeline=p&pipeline=q%2F1&pipeline=p", Interest(P_AND_Q, P_AND_Q)),
+        (b"named=pulse,changed&pipeline=q%2f1&pipeline=p", Interest(P_AND_Q, changes=True)),
+        (b"limit=100", ALL),
+        (b"limit=0&named=changed", Interest(messages=0, changes=True)),
+    ],
+)
+def test_what_is_told_is_what_is_asked_for(query: bytes, interest: Interest) -> None:
+    assert asked_for(query)[1] == interest
+
+
+@virtual
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (b"limit=", "the parameter 'limit' is '': expected a whole number from 0 to 100"),
+        (b"limit=101", "the parameter 'limit' is '101': expected a whole number from 0 to 100"),
+        (b"limit=1.5", "the parameter 'limit' is '1.5': expected a whole number from 0 to 100"),
+        (b"limit=1&limit=1", "the parameter 'limit' is '1, 1': expected it once"),
+        (b"pipeline=p&pipeline=", "the parameter 'pipeline' is '': expected the id of a pipeline"),
+    ],
+)
+async def test_what_cannot_be_read_is_refused_before_anything_is_sent(
+    query: bytes, said: str
+) -> None:
+    stream = Stream(query)
+
+    with pytest.raises(WrongParameter) as refused:
+        await stream.task
+
+    assert str(refused.value) == said
+    assert stream.exchange.messages == []
+    assert stream.engine.listening == 0
+
+
 @virtual
 async def test_a_client_that_leaves_is_forgotten_at_once() -> None:
     loop = asyncio.get_running_loop()
@@ -207,14 +255,23 @@ async def test_the_named_events_are_described(client) -> None:
     described = (await client.simulate_get("/api/openapi.json")).json
 
     streamed = described["paths"]["/events"]["get"]
-    [asked] = streamed["parameters"]
+    asked, chosen, limit = streamed["parameters"]
     content = streamed["responses"]["200"]["content"]["text/event-stream"]
     parts = [each["$ref"].rpartition("/")[2] for each in content["schema"]["anyOf"]]
-    assert parts == ["UiEvent", "LaggedEvent", "FaultEvent", "PingEvent"]
-    for name, data in {"lagged": 12, "fault": "why", "ping": {}}.items():
+    assert parts == ["UiEvent", "LaggedEvent", "FaultEvent", "PingEvent", "Pulse", "Change"]
+    examples = {
+        "lagged": 12,
+        "fault": "why",
+        "ping": {},
+        "pulse": {"ts": 1, "pipelines": {}, "gone": ["p"]},
+        "changed": {"what": "layout", "id": None, "by": None},
+    }
+    for name, data in examples.items():
         Draft202012Validator({**described, **content["x-headrace-events"][name]}).validate(data)
     assert (asked["name"], asked["in"], asked.get("required")) == ("named", "query", None)
     Draft202012Validator({**described, **asked["schema"]}).validate(["ping"])
+    assert (chosen["name"], chosen["schema"]["type"]) == ("pipeline", "array")
+    assert (limit["name"], limit["schema"]["maximum"]) == ("limit", 100)
 
 
 async def test_a_client_that_stops_reading_loses_events_and_is_told_how_many(
@@ -225,7 +282,7 @@ async def test_a_client_that_stops_reading_loses_events_and_is_told_how_many(
     watch = Event(b"1")
 
     for _ in range(MOST_WAITING + 7):
-        engine.inner._feed.publish(watch)
+        engine.inner._feed.publish(watch, [listener.channel])
 
     told = aiter(listener)
     assert await anext(told) == Lagged(7)

@@ -14,7 +14,8 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.config.retention import DEFAULT_RETENTION
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.monitoring.pipelinehistory import History
-from headrace.compiler.runtime.monitoring.pipelinerecord import MOST_SIGNATURES, PipelineRecord
+from headrace.compiler.runtime.monitoring.pipelinerecord import PipelineRecord
+from headrace.compiler.runtime.monitoring.signatures import MOST_SIGNATURES
 from headrace.web.app import Application
 from headrace.web.service import Service
 from tests.compiler.runtime.counting import Counting
@@ -172,7 +173,7 @@ async def test_a_whole_past_is_answered_as_described_and_in_good_time(client, en
 async def test_the_resolution_is_described(client) -> None:
     described = (await client.simulate_get("/api/openapi.json")).json
 
-    [captured, asked] = described["paths"]["/api/pipelines/{pipeline_id}/history"]["get"][
+    captured, asked, *_ = described["paths"]["/api/pipelines/{pipeline_id}/history"]["get"][
         "parameters"
     ]
     assert (captured["name"], captured["in"]) == ("pipeline_id", "path")

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import falcon.asgi
 from msgspec import UNSET
 
+from headrace.compiler.buckets import Values
 from headrace.compiler.component.catalogue import Catalogue
-from headrace.compiler.component.states import PipelineState
+from headrace.compiler.component.states import PipelineState, undeclared_bucket
 from headrace.compiler.errors import Refused
-from headrace.compiler.jsontext import encode
+from headrace.compiler.jsontext import decode, encode
 from headrace.compiler.runtime.dryrun.run import (
     MOST_MESSAGES,
     NAME,
     ChainDryRun,
     Failure,
+    GivenBatch,
     Surroundings,
 )
-from headrace.compiler.runtime.dryrun.threads import TimeLimit, TookTooLong
+from headrace.compiler.runtime.dryrun.threads import MOST_SECONDS, TimeLimit, TookTooLong
+from headrace.compiler.runtime.monitoring.figures import BucketContents, BucketPage
 from headrace.compiler.text.diagnostics import Diagnostic
 from headrace.operators.script.compiling import ScriptFailed
 from headrace.web import apierror
@@ -38,14 +42,21 @@ from headrace.web.resources.dryruns.dryrun_answers import (
     PipelineDryRunResponse,
 )
 from headrace.web.resources.dryruns.dryrun_requests import (
+    LIVE,
     Chain,
     DryRunRequest,
+    GivenMessages,
     PipelineDryRunRequest,
     read_chain,
     read_script,
     unread,
 )
 from headrace.web.service import Service
+
+MOST_COPIED = 2000
+"""Keys of a bucket that are copied, those written last: more of them would hold up what runs."""
+MOST_COPIED_BYTES = 2 * 1024 * 1024
+"""Bytes after which no further one is copied."""
 
 NOT_COMPILED = "not-compiled"
 """The one refusal of a script that is the doing of its author, and not of who asks."""
@@ -64,6 +75,10 @@ class DryRun:
     catalogue: Catalogue
     surroundings: Surroundings
     started_at: datetime
+    declared: Collection[str] = ()
+    """The buckets of the server."""
+    copied: Callable[[str], BucketContents | None] = lambda name: None
+    """Gives what was written last to one of them. To be asked in the thread of the dry run."""
 
 
 DryRunAnswer = DryRunEmitted | DryRunFailed | PipelineDryRunRan | PipelineDryRunFailed
@@ -88,7 +103,20 @@ async def _answered(service: Service, req: Request, answered: Answered) -> bytes
     body = await read_json_body(req)
     engine = service.engine
     surroundings = Surroundings(dict(engine.connections), engine.secrets, engine.base)
-    dry_run = DryRun(body, service.catalogue, surroundings, service.clock.now())
+    loop = asyncio.get_running_loop()
+
+    def copied(name: str) -> BucketContents | None:
+        asked = engine.bucket(name, BucketPage(MOST_COPIED, MOST_COPIED_BYTES))
+        return asyncio.run_coroutine_threadsafe(asked, loop).result(MOST_SECONDS)
+
+    dry_run = DryRun(
+        body,
+        service.catalogue,
+        surroundings,
+        service.clock.now(),
+        sorted(engine.declarations),
+        copied,
+    )
     work = service.dry_runs.run(lambda limit: encode(answered(dry_run, limit)))
     return await req.unless_gone(work)
 
@@ -104,21 +132,22 @@ def of_chain(dry_run: DryRun, limit: TimeLimit) -> PipelineDryRunRan | PipelineD
     _in_time(limit)
     if chain.objections:
         return _not_built(chain, chain.objections)
+    seeds, left_out = _seeds(chain, dry_run)
     run = ChainDryRun(
         chain.transforms,
         dry_run.surroundings,
         state=chain.asked.state,
-        seeds=chain.asked.buckets,
+        seeds=seeds,
         is_traced=chain.asked.attribution,
     )
-    messages = chain.asked.messages
-    if len(messages) > MOST_MESSAGES:
-        log.warning("dry run: the first %d of %d messages are used", MOST_MESSAGES, len(messages))
+    if (messages := chain.asked.count) > MOST_MESSAGES:
+        log.warning("dry run: the first %d of %d messages are used", MOST_MESSAGES, messages)
     run.perform(
-        [*messages[:MOST_MESSAGES]],
+        [],
         limit,
         started_at=dry_run.started_at,
         advance_seconds=chain.asked.advance_seconds,
+        later=[*_first(chain.asked.batches)],
     )
     if run.refusals:
         return _not_built(
@@ -128,7 +157,37 @@ def of_chain(dry_run: DryRun, limit: TimeLimit) -> PipelineDryRunRan | PipelineD
                 for index, fault in run.refusals
             ],
         )
-    return _performed(chain, run)
+    return _performed(chain, run, left_out)
+
+
+def _first(batches: Sequence[GivenMessages]) -> Iterator[GivenBatch]:
+    """Yield as many messages as are used."""
+    left = MOST_MESSAGES
+    for each in batches:
+        yield each.at, [*each.messages[:left]]
+        left -= min(len(each.messages), left)
+
+
+def _seeds(chain: Chain, dry_run: DryRun) -> tuple[Mapping[str, Values], list[str]]:
+    """Return what the bucket holds at the start, and a note if that is not all it was to hold.
+
+    Raises:
+        WrongBody: it is to be a copy of a bucket that the server does not have.
+    """
+    seeds, state = chain.asked.buckets, chain.asked.state
+    if seeds != LIVE or state is None:
+        return (seeds if isinstance(seeds, Mapping) else {}), []
+    found = dry_run.copied(state.bucket) if state.bucket in dry_run.declared else None
+    if found is None:
+        fault = undeclared_bucket(state.bucket, dry_run.declared)
+        raise unread([chain.site.inside("state", "bucket").diagnose(fault)])
+    # The latest came first, and is to be the one that is written last.
+    copy = {each.key: decode(bytes(each.values)) for each in reversed(found.entries)}
+    rest = found.keys - len(copy)
+    note = (
+        f"bucket '{found.name}': the {len(copy):,} keys written last are copied, {rest:,} are not"
+    )
+    return copy, [note] if rest else []
 
 
 def _in_time(limit: TimeLimit) -> None:
@@ -152,10 +211,13 @@ def _not_built(chain: Chain, objections: Sequence[tuple[int, Diagnostic]]) -> Pi
     )
 
 
-def _performed(chain: Chain, run: ChainDryRun) -> PipelineDryRunRan | PipelineDryRunFailed:
-    excerpt = Excerpt(_notes(chain))
+def _performed(
+    chain: Chain, run: ChainDryRun, notes: Sequence[str]
+) -> PipelineDryRunRan | PipelineDryRunFailed:
+    excerpt = Excerpt([*_notes(chain), *notes])
     is_traced, failure = chain.asked.attribution, run.failure
-    stages = [excerpt.stage(stage, is_traced) for stage in run.completed]
+    is_timed = chain.asked.given_ is not None
+    stages = [excerpt.stage(stage, is_traced, is_timed) for stage in run.completed]
     logged = [f"{stage.place}: {text}" for stage in run.stages for text in stage.warnings]
     warnings = [*_remarks(chain), *logged]
     told: PipelineDryRunRan | PipelineDryRunFailed
@@ -168,7 +230,7 @@ def _performed(chain: Chain, run: ChainDryRun) -> PipelineDryRunRan | PipelineDr
             failure.at, kind, failure.phase, failure.message, [], stages, warnings, excerpt.notes
         )
     if is_traced:
-        told.left = excerpt.left(run)
+        told.left = excerpt.left(run, is_timed)
     return told
 
 
@@ -178,7 +240,7 @@ def _remarks(chain: Chain) -> list[str]:
 
 def _notes(chain: Chain) -> Iterator[str]:
     """Yield what is not as one might think, whatever happens."""
-    if (count := len(chain.asked.messages)) > MOST_MESSAGES:
+    if (count := chain.asked.count) > MOST_MESSAGES:
         yield f"only the first {MOST_MESSAGES} of {count:,} messages were used"
     if chain.asked.buckets and chain.asked.state is None:
         yield "'buckets' counts for nothing without 'state'"

@@ -15,9 +15,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from headrace.compiler.annotated import Count
 from headrace.compiler.buckets import Bucket
 from headrace.compiler.delivery import Batch, JsonValue
-from headrace.compiler.jsontext import Count
 from headrace.compiler.runtime.dryrun.run import ChainDryRun, DryRunPhase
 from headrace.compiler.runtime.dryrun.stage import ProbedStage
 from headrace.compiler.runtime.dryrun.steprun import Indices, TracedBatch
@@ -38,6 +38,13 @@ Batches = list[list[JsonValue]]
 OriginIndices = Annotated[
     Sequence[Sequence[Sequence[Count]]],
     Meta(description="Per batch and message, the messages of the request that it came from."),
+]
+Times = Annotated[
+    list[float],
+    Meta(
+        description="Per batch, when it left, in seconds from the beginning, to the millisecond. Where "
+        "`given` was asked."
+    ),
 ]
 Entries = Annotated[
     Mapping[str, JsonObject],
@@ -78,6 +85,8 @@ class PipelineDryRunStage(msgspec.Struct):
     on_flush: Annotated[Batches, Meta(description="Let go of later, and what others made of that.")]
     origins: OriginIndices | UnsetType = UNSET
     on_flush_origins: OriginIndices | UnsetType = UNSET
+    at: Times | UnsetType = UNSET
+    on_flush_at: Times | UnsetType = UNSET
 
 
 class LeftMessage(msgspec.Struct):
@@ -87,6 +96,12 @@ class LeftMessage(msgspec.Struct):
     at: Count
     kind: str
     why: str
+    seconds: (
+        Annotated[
+            float, Meta(description="When, as of a batch; of what is still held, when it came.")
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class PipelineDryRunRan(msgspec.Struct, tag_field="outcome", tag="ran"):
@@ -125,18 +140,26 @@ class Excerpt:
         self.notes = [*notes]
         self._bytes = MOST_BYTES
 
-    def stage(self, stage: ProbedStage, is_traced: bool) -> PipelineDryRunStage:
+    def stage(
+        self, stage: ProbedStage, is_traced: bool, is_timed: bool = False
+    ) -> PipelineDryRunStage:
         """Return what a stage handed on, because messages came and by itself; traced, also of which."""
-        shown = self._shown(stage)
+        # What is shown are the first of its batches.
+        shown = [*zip(self._shown(stage), stage.times, strict=False)]
         come, flushed = (
-            [each for each in shown if each[0].is_flush is way] for way in (False, True)
+            [each for each in shown if each[0][0].is_flush is way] for way in (False, True)
         )
         told = PipelineDryRunStage(
-            *_named(stage), [batch for _, batch, _ in come], [batch for _, batch, _ in flushed]
+            *_named(stage),
+            [batch for (_, batch, _), _ in come],
+            [batch for (_, batch, _), _ in flushed],
         )
         if is_traced:
-            told.origins = [of for *_, of in come]
-            told.on_flush_origins = [of for *_, of in flushed]
+            told.origins = [of for (*_, of), _ in come]
+            told.on_flush_origins = [of for (*_, of), _ in flushed]
+        if is_timed:
+            told.at = [_told(at) for _, at in come]
+            told.on_flush_at = [_told(at) for _, at in flushed]
         return told
 
     def batches(self, stage: ProbedStage) -> list[Batch]:
@@ -156,14 +179,19 @@ class Excerpt:
             self.notes.append(f"bucket '{bucket.name}': {rest:,} more keys are not shown")
         return shown
 
-    def left(self, run: ChainDryRun) -> list[LeftMessage]:
+    def left(self, run: ChainDryRun, is_timed: bool = False) -> list[LeftMessage]:
         """Return which message of the request has gone no further than which stage, and why."""
         lost = run.left()
         some = chain.from_iterable(
             islice(of_one, MOST_REASONS) for _, of_one in groupby(lost, key=itemgetter(0))
         )
         told = [
-            LeftMessage(index, *_named(run.stages[each.at]), each.why)
+            LeftMessage(
+                index,
+                *_named(run.stages[each.at]),
+                each.why,
+                _told(each.seconds) if is_timed else UNSET,
+            )
             for index, each in some
             if self._has_room(each.why)
         ]
@@ -211,6 +239,11 @@ def weight(value: JsonValue, most: int) -> int:
         else:
             total += 3 + (value.bit_length() // 3 if isinstance(value, int) else 8)
     return total
+
+
+def _told(seconds: float) -> float:
+    """Return a time without the moments that the clock is moved on by to see what happens in one."""
+    return round(seconds, 3)
 
 
 def _named(stage: ProbedStage) -> tuple[int, str]:

@@ -6,10 +6,12 @@ it. What its author did wrong with a transform of the right shape is what a dry 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from operator import itemgetter
-from typing import Any
+from typing import Any, Literal
 
 from headrace.compiler.buckets import Values
 from headrace.compiler.component.catalogue import Catalogue
@@ -20,10 +22,17 @@ from headrace.compiler.component.states import PipelineState, undeclared
 from headrace.compiler.config.connectionsfile import misnamed
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.jsontext import decode
-from headrace.compiler.runtime.dryrun.run import Surroundings
+from headrace.compiler.runtime.dryrun.run import MOST_MESSAGES, Surroundings
 from headrace.compiler.schema.fields import AnyJson, Boolean, Number, Text
 from headrace.compiler.schema.records import Record, option
-from headrace.compiler.schema.structures import AnyObject, ComponentOf, ListOf, ObjectOf, RecordOf
+from headrace.compiler.schema.structures import (
+    AnyObject,
+    ComponentOf,
+    ListOf,
+    ObjectOf,
+    RecordOf,
+    WordOr,
+)
 from headrace.compiler.text.diagnostics import Diagnostic, Fault, in_file_order
 from headrace.compiler.text.documents import Site
 from headrace.operators.script import Script
@@ -34,6 +43,11 @@ MOST_TRANSFORMS = 100
 MOST_SECONDS = 10**9
 """How far time may be moved: thirty years."""
 
+LIVE: Literal["live"] = "live"
+"""The word for a copy of what a bucket of the server holds."""
+
+_MESSAGES = ListOf(AnyJson(), noun="message")
+_IN_A_MESSAGE = re.compile(r"(?:given\[\d+\]\.)?messages\[")
 _ONE = "the bucket that 'state' names: a dry run has no other"
 SHAPE = {"wrong-type", "missing-key", "unknown-key", "unknown-kind", "not-a-choice"}
 """Codes of what is wrong with the shape of a component, and not with what it would do."""
@@ -49,12 +63,20 @@ class BucketEntries(ObjectOf):
         self.expects = "an object that has an object of values under each key"
 
 
-class PipelineDryRunRequest(Record):
-    """A chain of transforms, and what it is tried with."""
+class GivenMessages(Record):
+    """Messages that go in together, and when."""
 
-    messages: tuple[JsonValue, ...] = option(
-        ListOf(AnyJson(), noun="message"),
-        "What goes in, as one batch. The first 200 are used.",
+    at: float = option(
+        Number(min=0, max=MOST_SECONDS), "When, in seconds from the beginning of the dry run."
+    )
+    messages: tuple[JsonValue, ...] = option(_MESSAGES, "What goes in, as one batch.")
+
+
+class PipelineDryRunRequest(Record):
+    """A chain of transforms, and what it is tried with: `messages`, or what is `given`."""
+
+    messages: tuple[JsonValue, ...] | None = option(
+        _MESSAGES, "What goes in, as one batch. The first 200 are used.", default=None
     )
     transforms: tuple[Any, ...] = option(
         ListOf(ComponentOf("transform")), "The chain; at most 100.", default=()
@@ -64,9 +86,10 @@ class PipelineDryRunRequest(Record):
         "As on a pipeline. The bucket is the dry run's own, whatever runs.",
         default=None,
     )
-    buckets: Mapping[str, Values] | None = option(
-        BucketEntries(),
-        "What that bucket holds at the start: values by name, under each key.",
+    buckets: Mapping[str, Values] | Literal["live"] | None = option(
+        WordOr(LIVE, BucketEntries()),
+        "What that bucket holds at the start: values by name, under each key. `live`: a copy of what the "
+        "bucket of that name holds now.",
         default=None,
     )
     advance_seconds: float = option(
@@ -78,6 +101,43 @@ class PipelineDryRunRequest(Record):
     attribution: bool = option(
         Boolean(), "Whether to tell which message came from which.", default=False, additive=True
     )
+    given_: tuple[GivenMessages, ...] | None = option(
+        ListOf(RecordOf(GivenMessages), at_most=MOST_MESSAGES, noun="object"),
+        "In place of `messages`: batches one after the other, each at its time. Of all messages the first "
+        f"{MOST_MESSAGES} are used. The answer tells when each batch has left a stage.",
+        default=None,
+        additive=True,
+    )
+
+    def rules(self) -> Iterator[Fault]:
+        """Refuse messages with and without a time, neither of them, and a batch before the one before."""
+        if self.messages is None and self.given_ is None:
+            missing = "this key is required"
+            yield Fault("missing-key", missing, expected=_MESSAGES.expects, path=("messages",))
+        elif self.messages is not None and self.given_ is not None:
+            message = "'given' says what goes in and when: 'messages' has no place beside it"
+            yield Fault(
+                "conflict", message, expected="one of both", path=("messages",), on_key=True
+            )
+        for index, (before, after) in enumerate(pairwise(self.given_ or ()), 1):
+            if after.at < before.at:
+                expected = f"a number of at least {before.at:g}: batches come one after the other"
+                said = f"expected {expected}, found {after.at:g}"
+                yield Fault(
+                    "out-of-range", said, f"{after.at:g}", expected, path=("given", index, "at")
+                )
+
+    @property
+    def count(self) -> int:
+        """How many messages go in, or would."""
+        return sum(len(each.messages) for each in self.batches)
+
+    @property
+    def batches(self) -> Sequence[GivenMessages]:
+        """What goes in."""
+        if self.given_ is not None:
+            return self.given_
+        return [GivenMessages(at=0, messages=self.messages or ())]
 
 
 def _of_script(name: str) -> Any:
@@ -177,10 +237,11 @@ def read_script(body: bytes) -> tuple[DryRunRequest, Site]:
 def _received(body: bytes, record: type[R]) -> Received[R]:
     """Return what a body holds. In a message the last of several equal keys counts, as in ingest."""
     document, twice = document_of(body)
-    wrong = [one for one in twice if not one.path.startswith("messages[")]
+    wrong = [one for one in twice if not _IN_A_MESSAGE.match(one.path)]
     if len(wrong) < len(twice):
-        value = {**document.value, "messages": decode(body)["messages"]}
-        document = replace(document, value=value)
+        decoded = decode(body)
+        given = {key: decoded[key] for key in ("messages", "given") if key in decoded}
+        document = replace(document, value={**document.value, **given})
     site = Site(document)
     built, values, faults = loaded(record, document.value)
     return Received(site, built, values, [*wrong, *map(site.diagnose, faults)])

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+import asyncio
 
+import pytest
+import pytest_asyncio
+
+from headrace.compiler.clock import Clock
 from headrace.web.app import Application
 from headrace.web.service import Service
 from tests.web.resources.ingest.posting_to import Asked
@@ -14,6 +18,7 @@ def asked() -> Asked:
     return Asked()
 
 
-@pytest.fixture
-def application(asked: Asked) -> Application:
-    return Application(Service(asked, None, None))  # type: ignore[arg-type]
+@pytest_asyncio.fixture
+async def application(asked: Asked) -> Application:
+    clock = Clock(asyncio.get_running_loop())
+    return Application(Service(asked, None, clock))  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.compiler.decimals import Written
-from headrace.compiler.runtime.monitoring.feed import Run
+from headrace.compiler.runtime.monitoring.liveevents import Run
 from headrace.web.app import Application
 from headrace.web.resources.ingest import LARGEST
 from headrace.web.service import Service
