@@ -34,10 +34,14 @@ endif
 export MATURIN_NO_INSTALL_RUST := 1
 
 .DEFAULT_GOAL := help
-.PHONY: run year test test-all kills services services-install check docs bench clean help
+.PHONY: run console format year test test-all kills services services-install check docs bench clean help
 
 run: .venv/.runs ## start the server on an example (CONFIG=path for another)
+	@$(BIN)/python scripts/console.py available
 	@exec $(BIN)/headrace serve --config $(CONFIG)
+
+console: .venv/.runs ## build the page that the server shows to browsers
+	@$(BIN)/python scripts/console.py build
 
 year: .venv/.readings ## post a year of readings to specs/weather (SERVER=http://... for another address)
 	@exec $(BIN)/python -m specs.weather.post $(SERVER)
@@ -47,10 +51,10 @@ year: .venv/.readings ## post a year of readings to specs/weather (SERVER=http:/
 RUN_TESTS := env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX=$(CURDIR)/build/bytecode \
 	$(BIN)/python -m pytest --durations=20
 
-test: .venv/.tests ## run the tests but the long ones (5 minutes; PYTEST="..." for other arguments)
+test: .venv/.tests console ## run the tests but the long ones (6 minutes; PYTEST="..." for other arguments)
 	$(RUN_TESTS) -p no:schemathesis -p no:anyio --dist loadgroup --no-loadscope-reorder -m "not long" $(PYTEST)
 
-test-all: .venv/.tests ## run the long tests, and the generated ones with all their examples (15 minutes)
+test-all: .venv/.tests console ## run the long tests, and the generated ones with all their examples (20 minutes)
 	KILLS=$(KILLS) $(RUN_TESTS) --dist worksteal -m "long or hypothesis" \
 		--hypothesis-profile=full $(PYTEST)
 
@@ -68,11 +72,16 @@ check: export MYPYPATH := build/rooms:rhai-python/python:scripts
 check: .venv/.tests ## format, lint, types, direction of imports, docs up to date
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
-	$(BIN)/mypy $(ROOMS:%=-p headrace.%) -p rhai -m engine
+	$(BIN)/mypy $(ROOMS:%=-p headrace.%) -p rhai -m engine -m console
 	$(BIN)/stubtest rhai
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python scripts/engine.py lint
+	$(BIN)/python scripts/console.py check
 	$(BIN)/python -m headrace.web.docs --check
+
+format: .venv/.tests ## format the code
+	$(BIN)/ruff format
+	$(BIN)/python scripts/console.py format
 
 docs: .venv/.runs ## write the generated pages of docs/ again
 	$(BIN)/python -m headrace.web.docs
@@ -82,6 +91,7 @@ bench: .venv/.tests ## measure against hand-written limits (AGAINST=commit for a
 
 clean: ## remove what the other verbs made here (compiled engines stay in the user's cache)
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf web/console/built web/console/page/node_modules
 	rm -rf rhai-python/target rhai-python/Cargo.lock rhai-python/python/rhai/*.so uv.lock
 	find $(ROOMS) rhai-python scripts tests specs bench -name __pycache__ -prune -exec rm -rf {} + \
 		2>/dev/null || true

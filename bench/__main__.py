@@ -8,7 +8,18 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from bench import brokers, field, ingest, keeping, memory, passes, scripts, signingin, stores
+from bench import (
+    brokers,
+    console,
+    field,
+    ingest,
+    keeping,
+    memory,
+    passes,
+    scripts,
+    signingin,
+    stores,
+)
 from bench.measuring import BRIEF, THOROUGH, Effort
 from bench.table import Row, machine, markdown
 from tests.services.programs import Missing
@@ -75,6 +86,9 @@ SCENARIOS: dict[str, list[Scenario]] = {
     "listing1000": [keeping.listing1000],
     "save1000": [keeping.save1000],
     "revert1000": [keeping.revert1000],
+    "consoleopens": [console.consoleopens],
+    "console100": [console.console100],
+    "console1000": [console.console1000],
 }
 
 

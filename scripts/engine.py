@@ -14,8 +14,6 @@ The cache is `headrace/` in the user's cache folder, and may be deleted at any t
 Only what is not in the cache needs a Rust toolchain.
 """
 
-import fcntl
-import hashlib
 import os
 import platform
 import shutil
@@ -23,13 +21,12 @@ import subprocess
 import sys
 import sysconfig
 import tomllib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+import cached
+from cached import PINS, REPOSITORY, BuildError, Files
+
 ENGINE = REPOSITORY / "rhai-python"
-PINS = REPOSITORY / "constraints.txt"
 
 # What a wheel is made of: this is compared and copied, and a build sees nothing else.
 SOURCES = ("Cargo.toml", "LICENSE", "README.md", "pyproject.toml", "python", "src")
@@ -37,19 +34,14 @@ LEFTOVERS = {".so", ".pyc"}
 # Wheels that are kept, those used last; each has a few megabytes.
 KEPT = 10
 
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headrace"
+CACHE = cached.cache()
 BUILD = CACHE / "build"
+LOCK = CACHE / "lock"
 
 REMEDY = "install it as https://rustup.rs says, or with 'rustup update stable'"
 
-Files = Mapping[str, bytes]
 
-
-class EngineError(Exception):
-    """The engine cannot be compiled, or has a fault; the message says what would help."""
-
-
-class NoToolchain(EngineError):
+class NoToolchain(BuildError):
     """There is no Rust that will do. ``found`` is what there is, ``needed`` the oldest that would."""
 
     def __init__(self, needed: str, found: str) -> None:
@@ -62,37 +54,28 @@ class NoToolchain(EngineError):
 
 def sources(folder: Path) -> Files:
     """Return path and content of every file that takes part in a build."""
-    found = (path for name in SOURCES for path in (folder / name, *(folder / name).rglob("*")))
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(found)
-        if path.is_file() and path.suffix not in LEFTOVERS
-    }
+    return cached.sources(folder, SOURCES, LEFTOVERS)
 
 
 def entry(files: Files) -> Path:
     """Return the folder of the cache for these sources, this interpreter and this platform."""
-    maturin = [pin for pin in PINS.read_text().splitlines() if pin.startswith("maturin==")]
     place = [sysconfig.get_config_var("SOABI"), sysconfig.get_platform(), *platform.libc_ver()]
-    digest = hashlib.sha256(repr([*maturin, *place]).encode())
-    for name, content in files.items():
-        digest.update(f"\n{name} {len(content)}\n".encode() + content)
-    return CACHE / "wheels" / digest.hexdigest()[:20]
+    return CACHE / "wheels" / cached.key(files, cached.pin("maturin"), *place)
 
 
 def wheel() -> Path:
     """Return the wheel of the sources as they are, from the cache or compiled now."""
     files = sources(ENGINE)
-    cached = entry(files)
-    if not cached.exists():
+    kept = entry(files)
+    if not kept.exists():
         rust = toolchain()
-        with alone():
+        with cached.alone(LOCK):
             # Somebody may have compiled the same meanwhile.
-            if not cached.exists():
-                compile_wheel(stage(files, rust), cached)
-                forget_the_oldest()
-    os.utime(cached)
-    [built] = cached.glob("*.whl")
+            if not kept.exists():
+                compile_wheel(stage(files, rust), kept)
+                cached.forget_the_oldest(CACHE / "wheels", KEPT)
+    os.utime(kept)
+    [built] = kept.glob("*.whl")
     return built
 
 
@@ -100,7 +83,7 @@ def available() -> Path | None:
     """Return the wheel; None, with two lines that say so, where there is no Rust to compile it.
 
     Raises:
-        EngineError: there is, and it does not compile.
+        BuildError: there is, and it does not compile.
     """
     try:
         return wheel()
@@ -132,7 +115,7 @@ def lint() -> None:
     if passed.exists():
         return
     rust = toolchain()
-    with alone():
+    with cached.alone(LOCK):
         crate = stage(files, rust)
         run(["cargo", "fmt", "--check"], ENGINE, "'cargo fmt' has other ideas of rhai-python/src")
         # The profile of the wheel, so that what is compiled for it need not be compiled again.
@@ -161,15 +144,6 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in version.partition("-")[0].split("."))
 
 
-@contextmanager
-def alone() -> Iterator[None]:
-    """Wait until nobody else compiles, and keep it so; a process that dies lets go."""
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
 def stage(files: Files, rust: str) -> Path:
     """Bring the sources to the one place they are compiled at, and return it.
 
@@ -183,17 +157,11 @@ def stage(files: Files, rust: str) -> Path:
         crate.mkdir(parents=True)
         made_for.write_bytes(rust.encode() + files["Cargo.toml"])
 
-    there = sources(crate)
-    for name in there.keys() - files.keys():
-        (crate / name).unlink()
-    for name, content in files.items():
-        if there.get(name) != content:
-            (crate / name).parent.mkdir(parents=True, exist_ok=True)
-            (crate / name).write_bytes(content)
+    cached.stage(files, sources(crate), crate)
     return crate
 
 
-def compile_wheel(crate: Path, cached: Path) -> None:
+def compile_wheel(crate: Path, into: Path) -> None:
     """Compile the crate's wheel; its folder is seen in the cache when it is complete."""
     print("compiling the script engine, once for these sources: a minute or two", file=sys.stderr)
     made = BUILD / "wheel"
@@ -202,20 +170,13 @@ def compile_wheel(crate: Path, cached: Path) -> None:
     pins = ["--build-constraints", str(PINS)]
     build = [sys.executable, "-m", "uv", "build", "--wheel", *pins, *where, str(crate)]
     run(build, crate, "the script engine (rhai-python) could not be compiled")
-    cached.parent.mkdir(exist_ok=True)
-    os.replace(made, cached)
-
-
-def forget_the_oldest() -> None:
-    """Delete the wheels nobody used for longest."""
-    used = sorted((CACHE / "wheels").iterdir(), key=lambda folder: folder.stat().st_mtime)
-    for folder in used[:-KEPT]:
-        shutil.rmtree(folder)
+    into.parent.mkdir(exist_ok=True)
+    os.replace(made, into)
 
 
 def run(command: list[str], folder: Path, fault: str) -> None:
     """Run a command in a folder; if it fails, the error is what it printed and what that means."""
-    environment = os.environ | {
+    environment = {
         "CARGO_TARGET_DIR": str(BUILD / "target"),
         "MATURIN_NO_INSTALL_RUST": "1",
         # The same interpreter in every build, not the one of its temporary environment: for
@@ -223,11 +184,7 @@ def run(command: list[str], folder: Path, fault: str) -> None:
         "MATURIN_PEP517_USE_BASE_PYTHON": "1",
         "PYO3_PYTHON": os.path.realpath(sys.executable),
     }
-    done = subprocess.run(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
-    if done.returncode:
-        raise EngineError(f"{done.stdout.decode(errors='replace')}\n{fault}")
+    cached.run(command, folder, fault, environment)
 
 
 def main(verb: str) -> None:
@@ -237,7 +194,7 @@ def main(verb: str) -> None:
             lint()
         else:
             print({"wheel": wheel, "available": available, "lacking": lacking}[verb]() or "")
-    except EngineError as error:
+    except BuildError as error:
         sys.exit(str(error))
 
 

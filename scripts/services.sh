@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the servers that the tests start and no Python package brings along. For Debian, as root.
+# Installs the servers and the browser that the tests start and no Python package brings along. For Debian, as root.
 set -eu
 
 missing=()
@@ -10,10 +10,11 @@ if lacks nginx; then missing+=(nginx-light); fi
 if lacks caddy; then missing+=(caddy); fi
 if lacks node; then missing+=(nodejs); fi
 if lacks npm; then missing+=(npm); fi
+if lacks chromium; then missing+=(chromium fonts-noto-core); fi
 if ! compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null; then missing+=(postgresql); fi
 
 if [ "${#missing[@]}" -eq 0 ]; then
-	echo "every server of the tests is installed"
+	echo "every server of the tests is installed, and the browser"
 elif [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
 	echo "this needs root on Debian; otherwise install: ${missing[*]}" >&2
 	exit 1

@@ -12,12 +12,14 @@ import pytest
 
 REPOSITORY = Path(__file__).parent.parent.parent
 SCRIPT = "scripts/engine.py"
+SHARED = "scripts/cached.py"
 
 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """Give the script's names, with a cache of its own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.syspath_prepend(REPOSITORY / "scripts")
     return SimpleNamespace(**runpy.run_path(str(REPOSITORY / SCRIPT)))
 
 
@@ -26,7 +28,8 @@ def checkout(tmp_path: Path) -> Path:
     """Give a checkout with an engine of two files."""
     folder = tmp_path / "checkout"
     (folder / "scripts").mkdir(parents=True)
-    shutil.copy(REPOSITORY / SCRIPT, folder / "scripts")
+    for script in (SCRIPT, SHARED):
+        shutil.copy(REPOSITORY / script, folder / "scripts")
     shutil.copy(REPOSITORY / "constraints.txt", folder)
     (folder / "rhai-python" / "src").mkdir(parents=True)
     (folder / "rhai-python" / "Cargo.toml").write_text('[package]\nrust-version = "1.85"\n')
@@ -209,14 +212,3 @@ def test_other_crates_or_another_compiler_start_from_nothing(
     engine.stage({"Cargo.toml": crates}, rust)
 
     assert not (engine.BUILD / "target").exists()
-
-
-def test_the_wheels_used_last_are_kept(engine: SimpleNamespace) -> None:
-    folders = [engine.CACHE / "wheels" / str(number) for number in range(engine.KEPT + 2)]
-    for used, folder in enumerate(folders):
-        folder.mkdir(parents=True)
-        os.utime(folder, (used, used))
-
-    engine.forget_the_oldest()
-
-    assert set((engine.CACHE / "wheels").iterdir()) == set(folders[2:])

@@ -1,0 +1,116 @@
+"""The one stream of a page: when it is open, when it breaks, and what is told of that."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.console.browser import Console
+from tests.console.plant import CONNECTIONS
+from tests.console.rules import rule
+from tests.console.traffic import passing
+from tests.forked import serving
+from tests.server import Server
+from tests.services.server import free_port
+
+# The browser of the tests shows all of its tabs; one is hidden as others are, for what asks.
+HIDE = """(hidden) => {
+  Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+  Object.defineProperty(document, "visibilityState",
+    { value: hidden ? "hidden" : "visible", configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+# How a server ends is told by the browser, each time something is asked of it.
+GONE = "ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|ERR_SOCKET_NOT_CONNECTED|ERR_CONNECTION_CLOSED"  # noqa: E501
+
+
+@rule(54)
+def test_a_hidden_tab_has_no_stream_and_one_that_is_shown_again_has(console: Console) -> None:
+    with console.page.expect_request("**/events?*"):
+        page = console.open()
+    expect(console.card("fusion")).to_be_visible()
+
+    with page.expect_event("requestfailed", lambda it: "/events?" in it.url):
+        page.evaluate(HIDE, True)
+
+    with page.expect_request("**/events?*"):
+        page.evaluate(HIDE, False)
+    console.server.post("press-readings", [{"press": "north", "temp": 70}])
+    expect(console.card("orders")).to_contain_text("1\N{MULTIPLICATION SIGN}")
+
+
+@rule(53)
+def test_a_seventh_tab_works_when_six_are_open(console: Console) -> None:
+    pages = [console.open()]
+    for _ in range(5):
+        expect(pages[-1].get_by_text("fine")).to_be_visible()
+        pages[-1].evaluate(HIDE, True)
+        pages.append(console.tab())
+        pages[-1].goto(f"{console.origin}/#/")
+    expect(pages[-1].get_by_text("fine")).to_be_visible()
+    pages[-1].evaluate(HIDE, True)
+
+    console.page = console.tab()
+    console.open("p/press-readings/live")
+
+    with passing(console.server, "press-readings", {"press": "seventh"}):
+        row = console.page.get_by_role("listitem").filter(has_text="seventh").first
+        expect(row).to_be_visible()
+
+
+@rule(51)
+@rule(52)
+def test_a_server_that_is_gone_is_told_and_one_that_comes_back_goes_on(
+    tmp_path: Path, config: Any, opened: Callable[[Server], Console]
+) -> None:
+    (tmp_path / "config.connections.json").write_text(json.dumps(CONNECTIONS))
+    listen = ("--data-dir", "data", "--listen", f"127.0.0.1:{free_port()}")
+    with serving(tmp_path, config, *listen) as server:
+        console = opened(server)
+        console.allow(GONE)
+        page = console.open()
+        expect(console.card("orders")).to_be_visible()
+        page.evaluate("window.stayed = true")
+
+    bar = page.get_by_text("The server does not answer since")
+    expect(bar).to_be_visible()
+    expect(bar.locator("b")).to_have_text(re.compile(r"^\d{2}:\d{2}:\d{2}$"))
+    faded = page.locator("main .num").first
+    assert float(faded.evaluate("(it) => getComputedStyle(it).opacity")) < 1
+    console.picture("gone")
+
+    with serving(tmp_path, config, *listen) as server:
+        console.server = server
+        expect(bar).to_have_count(0)
+        server.post("press-readings", [{"press": "north", "temp": 70}])
+        expect(console.card("orders")).to_contain_text("1\N{MULTIPLICATION SIGN}")
+        assert page.evaluate("window.stayed")
+
+
+@pytest.mark.wide_only
+@rule(52)
+def test_seconds_that_nobody_was_told_of_are_a_gap(console: Console) -> None:
+    page = console.open()
+    with passing(console.server, "press-readings", {"press": "north"}) as traffic:
+        line = console.card("press-readings").locator("path.out")
+        page.wait_for_function(
+            "(it) => (it.getAttribute('d').match(/L/g) ?? []).length > 2",
+            arg=line.element_handle(),
+        )
+        # What the server has counted meanwhile is asked for, unless it cannot be told.
+        page.route("**/api/history*", lambda route: route.fulfill(status=503, json={"error": ""}))
+        console.allow("503")
+        page.evaluate(HIDE, True)
+        traffic.wait(40)
+        page.evaluate(HIDE, False)
+
+        page.wait_for_function(
+            "(it) => (it.getAttribute('d').match(/M/g) ?? []).length > 1",
+            arg=line.element_handle(),
+        )

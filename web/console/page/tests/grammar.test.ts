@@ -1,0 +1,51 @@
+import { describe, expect, test } from "vitest";
+import { Grammar, type Schema } from "../src/editor/grammar";
+import { read } from "../src/editor/yaml";
+import { SCHEMAS } from "./schemas";
+
+const grammar = new Grammar(SCHEMAS as Record<string, Schema>);
+const names = (path: (string | number)[], text: string): string[] =>
+  grammar.members(grammar.at(path, read(text).value)).map(({ name }) => name);
+
+describe("what may stand at a place", () => {
+  test("a component has the keys of its kind", () => {
+    expect(names(["transforms", 0], "transforms: [{ type: buffer }]")).toEqual([
+      "type",
+      "size",
+      "until",
+    ]);
+  });
+
+  test("without a kind it has a kind alone", () => {
+    expect(names(["transforms", 0], "transforms: [{}]")).toEqual(["type"]);
+  });
+
+  test("of alternatives without a kind all keys may stand there, until one does", () => {
+    expect(names(["transforms", 0], "transforms: [{ type: filter }]")).toEqual([
+      "type",
+      "Numeric",
+      "String",
+    ]);
+    const decided = "transforms: [{ type: filter, String: { field: a } }]";
+    expect(names(["transforms", 0], decided)).toEqual(["type", "String"]);
+    expect(names(["transforms", 0, "String"], decided)).toEqual(["field", "operator"]);
+  });
+
+  test("what may be null is what it is otherwise", () => {
+    expect(names(["transforms", 0, "until"], "transforms: [{ type: buffer, until: }]")).toEqual([
+      "bucket",
+    ]);
+  });
+
+  test("the least of a component is what it needs", () => {
+    expect(grammar.skeleton({ $ref: "#/components/schemas/Filter" })).toEqual({
+      type: "filter",
+      Numeric: { field: "", operator: "greater_than", value: 0 },
+    });
+  });
+
+  test("a noun has type and bounds", () => {
+    const [, size] = grammar.members({ $ref: "x", ...grammar.schemas.Buffer });
+    expect(size!.noun).toBe("integer ≥ 1");
+  });
+});

@@ -1,0 +1,63 @@
+import { expect, test } from "vitest";
+import type { ComponentDoc } from "../src/api/client";
+import { named } from "../src/editor/naming";
+import { read } from "../src/editor/yaml";
+
+const field = (name: string, field_type: unknown) => ({ name, field_type });
+const DOCS = [
+  { family: "input", kind: "kafka", fields: [field("connection", { connection: "kafka" })] },
+  { family: "input", kind: "pipeline", fields: [field("upstream", "pipeline_id")] },
+  {
+    family: "transform",
+    kind: "reducer",
+    fields: [
+      field("group_by", { list: field("", "message_field") }),
+      field("aggregations", {
+        list: field("", { object: [field("as", "text"), field("field", "message_field")] }),
+      }),
+    ],
+  },
+  {
+    family: "transform",
+    kind: "map",
+    fields: [
+      field("mappings", {
+        list: field("", {
+          union: {
+            tag: "type",
+            variants: [{ name: "copy", fields: [field("from", "message_field")] }],
+          },
+        }),
+      }),
+    ],
+  },
+  {
+    family: "transform",
+    kind: "filter",
+    fields: [],
+    variants: [{ name: "Numeric", fields: [field("field", "message_field")] }],
+  },
+].map((each) => ({ variants: [], ...each })) as unknown as ComponentDoc[];
+
+const what = (text: string, ...path: (string | number)[]): unknown =>
+  named(DOCS, path, read(text).value);
+
+test("a text is known to name something, however deep it stands", () => {
+  const reducer = "transforms: [{ type: reducer, aggregations: [{ as: a }] }]";
+  const toField = { what: "field" };
+  expect(what(reducer, "transforms", 0, "aggregations", 0, "field")).toEqual(toField);
+  expect(what(reducer, "transforms", 0, "aggregations", 0, "as")).toBeUndefined();
+  expect(what(reducer, "transforms", 0, "group_by", 0)).toEqual(toField);
+  const map = "transforms: [{ type: map, mappings: [{ type: copy }] }]";
+  expect(what(map, "transforms", 0, "mappings", 0, "from")).toEqual(toField);
+  const filter = "transforms: [{ type: filter, Numeric: {} }]";
+  expect(what(filter, "transforms", 0, "Numeric", "field")).toEqual(toField);
+});
+
+test("names of connections, pipelines and buckets are told apart", () => {
+  const kafka = "inputs: [{ type: kafka }]";
+  expect(what(kafka, "inputs", 0, "connection")).toEqual({ what: "connection", kind: "kafka" });
+  const pipeline = "inputs: [{ type: pipeline }]";
+  expect(what(pipeline, "inputs", 0, "upstream")).toEqual({ what: "pipeline" });
+  expect(what("state: {}", "state", "bucket")).toEqual({ what: "bucket" });
+});

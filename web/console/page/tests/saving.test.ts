@@ -1,0 +1,37 @@
+import { expect, test } from "vitest";
+import { early, held, keysLost, lines } from "../src/review/plan";
+import { inOrder, lost } from "../src/save/texts";
+
+test("two configs that mean the same are one text, whatever their style and order", () => {
+  const json = '[{"id":"b","inputs":[{"type":"http"}]},{"id":"a","inputs":[]}]';
+  const yaml = "- id: a\n  inputs: []\n- { id: b, inputs: [{ type: http }] }\n";
+  expect(inOrder(json)).toBe(inOrder(yaml));
+  expect(inOrder(`{"pipelines":${json}}`)).toContain("pipelines:\n  - id: a\n");
+});
+
+test("what a save takes from a file is counted", () => {
+  expect(lost("# one\n\n- id: a # two\n\n")).toEqual(["2 comments", "1 blank line"]);
+  expect(lost('[{"id": "a"}]\n')).toEqual([]);
+});
+
+test("a plan tells what each change costs", () => {
+  const plan = {
+    pipelines: {
+      kept: ["a"],
+      added: ["b"],
+      changed: [{ id: "c", held: 1, in_flight: 2, why: ["outputs"] }],
+      removed: [{ id: "d", held: 1200, in_flight: 0 }],
+    },
+    connections: { added: [], changed: [], removed: ["old"] },
+    buckets: { kept: [], added: [], changed: [{ name: "m", keys: 3 }], removed: [] },
+  };
+  expect(lines(plan).map(({ what, name, cost }) => [what, name, cost])).toEqual([
+    ["changed", "c", "1 held message goes on early, 2 batches on the way first"],
+    ["removed", "d", "1,200 held messages go on early"],
+    ["added", "b", ""],
+    ["removed", "old", ""],
+    ["changed", "m", "3 keys lost"],
+  ]);
+  expect(early(held(plan))).toBe("1,201 held messages go on early");
+  expect(keysLost(plan)).toBe(3);
+});
