@@ -1,6 +1,7 @@
 """The wheel is the rooms, the engine is its folder, and the versions asked for are pinned."""
 
 import compileall
+import json
 import re
 import shutil
 import subprocess
@@ -12,8 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.web import console
+
 REPOSITORY = Path(__file__).parent.parent
 ROOMS = ("compiler", "operators", "connectors", "web")
+CONSOLE = "web/console"
+PAGE = (
+    "index.html",
+    *("console/" + name for name in ("letters.woff2", "notes.txt", "start.js", "start.js.gz")),
+)
 ENGINE = REPOSITORY / "rhai-python"
 SETTINGS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
 ENGINE_SETTINGS = tomllib.loads((ENGINE / "pyproject.toml").read_text())
@@ -31,8 +39,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the wheel from a copy: a build in place would pack what an older one left in build/."""
     source = tmp_path_factory.mktemp("source")
     for room in ROOMS:
-        shutil.copytree(REPOSITORY / room, source / room)
+        shutil.copytree(REPOSITORY / room, source / room, ignore=shutil.ignore_patterns("built"))
         compileall.compile_dir(source / room, quiet=1)  # as a checkout is that has run
+    console.build(source / CONSOLE / "built")
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(REPOSITORY / name, source)
 
@@ -53,8 +62,9 @@ def test_the_wheel_has_the_files_of_the_rooms_and_no_others(wheel: Path) -> None
         f"headrace/{file.relative_to(REPOSITORY).as_posix()}"
         for room in ROOMS
         for file in (REPOSITORY / room).rglob("*")
-        if file.is_file() and "__pycache__" not in file.parts
-    }
+        if file.is_file()
+        and not {"__pycache__", "page", "built"} & {*file.relative_to(REPOSITORY).parts}
+    } | {f"headrace/{CONSOLE}/built/{name}" for name in PAGE}
 
 
 def test_each_room_says_that_it_is_typed(wheel: Path) -> None:
@@ -160,3 +170,22 @@ def test_the_engine_is_typed_and_brings_its_licence() -> None:
     assert {"rhai/py.typed", "rhai/_rhai.pyi"} <= packed.keys()
     [licence] = [file for name, file in packed.items() if name.endswith("/LICENSE")]
     assert licence.read_binary() == (REPOSITORY / "LICENSE").read_bytes()
+
+
+def test_what_builds_and_tests_the_page_is_pinned_to_one_version_each() -> None:
+    packages = json.loads((REPOSITORY / CONSOLE / "page" / "package.json").read_text())
+    versions = {**packages["dependencies"], **packages["devDependencies"]}
+
+    assert [
+        name for name, asked in versions.items() if not re.fullmatch(r"\d+\.\d+\.\d+", asked)
+    ] == []
+
+
+def test_the_lock_file_of_the_page_has_a_digest_of_each_package_and_no_address() -> None:
+    lock = json.loads((REPOSITORY / CONSOLE / "page" / "package-lock.json").read_text())
+    packages = {name: each for name, each in lock["packages"].items() if name}
+
+    assert packages
+    assert [name for name, each in packages.items() if not each.get("integrity")] == []
+    assert [name for name, each in packages.items() if "resolved" in each] == []
+    assert [name for name, each in packages.items() if each.get("hasInstallScript")] == []

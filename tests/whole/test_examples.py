@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -14,35 +15,45 @@ from tests.clients import Answer
 from tests.forked import serving
 from tests.server import Server, settled
 
+NOTHING: Mapping[str, str] = MappingProxyType({})
 LOGIN = next(each.example for each in ENDPOINTS if each.operation == "login")
 
 
-def examples(description: dict[str, Any]) -> Iterator[tuple[str, str, Any, set[int]]]:
-    """Yield method, path, body and how success is answered, in the order of the description."""
+Example = tuple[str, str, Any, dict[str, str], set[int]]
+"""Method, path, body, headers, and how success is answered."""
+
+
+def examples(description: dict[str, Any]) -> Iterator[Example]:
+    """Yield the examples in the order of the description."""
     for path, operations in description["paths"].items():
         for method, operation in operations.items():
             if "requestBody" not in operation:
                 continue
+            given = {"path": {}, "header": {}, "query": {}}
             for parameter in operation.get("parameters", ()):
-                path = path.replace(f"{{{parameter['name']}}}", parameter["example"])
+                given[parameter["in"]][parameter["name"]] = parameter.get("example")
+            at = path.format_map(given["path"])
             body = operation["requestBody"]["content"]["application/json"]["example"]
-            yield method.upper(), path, body, {int(s) for s in operation["responses"] if s < "300"}
+            wanted = {int(s) for s in operation["responses"] if s < "300"}
+            yield method.upper(), at, body, given["header"], wanted
 
 
-def sent(server: Server, method: str, path: str, body: Any) -> Answer:
-    return server.request(method, path, json.dumps(body).encode())
+def sent(
+    server: Server, method: str, path: str, body: Any, headers: Mapping[str, str] = NOTHING
+) -> Answer:
+    return server.request(method, path, json.dumps(body).encode(), headers)
 
 
 def test_each_is_answered_with_success(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         described = [*examples(server.get("/api/openapi.json").value)]
         answers = [
-            (path, wanted, sent(server, method, path, body))
-            for method, path, body, wanted in described
+            (path, wanted, sent(server, method, path, body, headers))
+            for method, path, body, headers, wanted in described
         ]
         printed = json.loads(server.out.wait()[0])
 
-    assert len(answers) == 10
+    assert len(answers) == 14
     assert [
         (path, answer.body) for path, wanted, answer in answers if answer.status not in wanted
     ] == []

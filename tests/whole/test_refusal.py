@@ -131,7 +131,10 @@ def test_a_check_as_json_is_one_array_with_the_same_keys_throughout(
     told = json.loads(ended.stdout)
     assert ended.returncode == 1
     assert [(one["line"], one["column"], one["code"]) for one in told] == PLACES
-    keys = "file line column path severity code message found expected suggestion"
+    keys = (
+        "file line column end_line end_column path severity code message found expected suggestion"
+    )
+    keys += " replacement"
     assert {" ".join(one) for one in told} == {keys}
     assert {one["file"] for one in told} == {"mistakes.yaml"}
     assert {one["severity"] for one in told} == {"error"}

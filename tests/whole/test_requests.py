@@ -281,7 +281,7 @@ def test_head_answers_as_get_does_without_the_body(client: Client, path: str) ->
         ("/livez", {"GET", "HEAD"}),
         ("/events", {"GET", "HEAD"}),
         ("/api/pipelines", {"GET", "HEAD", "POST"}),
-        ("/api/pipelines/p", {"DELETE"}),
+        ("/api/pipelines/p", {"GET", "HEAD", "PUT", "DELETE"}),
         ("/api/pipelines/p/messages", {"POST"}),
     ],
 )
