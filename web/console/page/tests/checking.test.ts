@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Diagnostic } from "../src/api/client";
-import { mend, problems, sentence } from "../src/editor/checking";
-import { read } from "../src/editor/yaml";
+import { mend, problems, sentence } from "../src/draft/checking";
+import { read } from "../src/draft/yaml";
 
 const told = (rest: Partial<Diagnostic>): Diagnostic => ({
   file: null,

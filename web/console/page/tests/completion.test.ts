@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { offers } from "../src/editor/completion";
-import { Grammar, type Schema } from "../src/editor/grammar";
+import { Grammar, type Schema } from "../src/draft/grammar";
 import { SCHEMAS } from "./schemas";
 
 const grammar = new Grammar(SCHEMAS as Record<string, Schema>);

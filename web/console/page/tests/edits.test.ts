@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { add, certain, put, remove, scalar, type Edit } from "../src/editor/edits";
-import { read, type Path } from "../src/editor/yaml";
+import { add, certain, put, remove, scalar, type Edit } from "../src/draft/edits";
+import { read, type Path } from "../src/draft/yaml";
 
 const TEXT = `# what it is for
 id: means # the name

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { toJson, toYaml } from "../src/editor/exact";
-import { fieldsOf, parsed, written } from "../src/editor/fields";
-import { comments, pathAt, read, steps } from "../src/editor/yaml";
+import { toJson, toYaml } from "../src/draft/exact";
+import { fieldsOf, parsed, written } from "../src/draft/fields";
+import { comments, pathAt, read, steps } from "../src/draft/yaml";
 
 const DIGITS = "1234567890123456789012345678901234567890";
 

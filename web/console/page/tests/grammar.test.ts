@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { Grammar, type Schema } from "../src/editor/grammar";
-import { read } from "../src/editor/yaml";
+import { Grammar, type Schema } from "../src/draft/grammar";
+import { read } from "../src/draft/yaml";
 import { SCHEMAS } from "./schemas";
 
 const grammar = new Grammar(SCHEMAS as Record<string, Schema>);

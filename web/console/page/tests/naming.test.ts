@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ComponentDoc } from "../src/api/client";
-import { named } from "../src/editor/naming";
-import { read } from "../src/editor/yaml";
+import { named } from "../src/draft/naming";
+import { read } from "../src/draft/yaml";
 
 const field = (name: string, field_type: unknown) => ({ name, field_type });
 const DOCS = [

@@ -27,7 +27,7 @@ import {
   type Tooltip,
 } from "@codemirror/view";
 import { look } from "../code/look";
-import { isError, mend, sentence, type Problem } from "./checking";
+import { isError, mend, sentence, type Problem } from "../draft/checking";
 import type { Offer } from "./completion";
 
 /** What the text of an editor asks and tells. */

@@ -1,6 +1,6 @@
-import type { Grammar, Member, Schema } from "./grammar";
-import { scalar } from "./edits";
-import { member, pathAt, read, type Path } from "./yaml";
+import type { Grammar, Member, Schema } from "../draft/grammar";
+import { scalar } from "../draft/edits";
+import { member, pathAt, read, type Path } from "../draft/yaml";
 
 /** Something that can be written at a place. */
 export interface Offer {

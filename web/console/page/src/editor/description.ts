@@ -1,6 +1,6 @@
 import { authoring } from "../api/authoring";
 import { api, type ComponentDoc } from "../api/client";
-import { Grammar, type Schema } from "./grammar";
+import { Grammar, type Schema } from "../draft/grammar";
 
 let described: Promise<[Grammar, ComponentDoc[]]> | undefined;
 

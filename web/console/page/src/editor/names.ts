@@ -1,8 +1,8 @@
 import type { Bucket, ComponentDoc, Pipeline } from "../api/client";
 import type { Names } from "./completion";
-import type { Field } from "./fields";
-import { named } from "./naming";
-import type { Path } from "./yaml";
+import type { Field } from "../draft/fields";
+import { named } from "../draft/naming";
+import type { Path } from "../draft/yaml";
 
 export interface There {
   connections: readonly { name: string; type: string }[];

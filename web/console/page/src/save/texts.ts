@@ -1,8 +1,8 @@
 import { isMap, isScalar, isSeq, parseDocument } from "yaml";
 import { authoring } from "../api/authoring";
 import { Refusal } from "../api/client";
-import { toYaml } from "../editor/exact";
-import { comments, read } from "../editor/yaml";
+import { toYaml } from "../draft/exact";
+import { comments, read } from "../draft/yaml";
 import { counted } from "../review/plan";
 
 /** What runs and what is on file: as both are written, and in one style. */
