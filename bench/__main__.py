@@ -89,6 +89,7 @@ SCENARIOS: dict[str, list[Scenario]] = {
     "consoleopens": [console.consoleopens],
     "console100": [console.console100],
     "console1000": [console.console1000],
+    "consolenear": [console.consolenear],
 }
 
 
