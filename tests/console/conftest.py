@@ -5,7 +5,8 @@
         page = console.open()
 
 A test is run in one look, and where all tests are run in all four; `@wide_only` is for what a narrow page
-has not. A page that throws, says an error or breaks its policy fails any test.
+has not. A page that throws, says an error or breaks its policy fails any test, and so does one that ends
+with a barrier: in two looks, which have both themes and both sizes.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from playwright.sync_api import Browser, expect
 
 from headrace.web.console import assets
 from tests.clients import PATIENCE
-from tests.console.browser import LOOKS, WIDE, Console, Look, chromium
+from tests.console.barriers import hindering
+from tests.console.browser import LOOKS, NARROW_DARK, WIDE, Console, Look, chromium
 from tests.console.plant import CONFIG, CONNECTIONS
 from tests.forked import serving
 from tests.server import Server
@@ -98,6 +100,8 @@ def opened(
         for console in consoles:
             console.picture()
             assert console.faults() == []
+            if look in (WIDE, NARROW_DARK) and console.page.url.startswith(console.origin):
+                assert hindering(console.page, is_narrow=look.is_narrow) == []
 
 
 @pytest.fixture

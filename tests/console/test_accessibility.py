@@ -2,60 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
+from tests.console.barriers import barriers, hindering
 from tests.console.browser import Console
 from tests.console.people import guarded
 from tests.console.traffic import passing
 
-REPOSITORY = Path(__file__).parent.parent.parent
 SCREENS = ("", "p/press-readings/live", "p/orders/failures", "p/nothing", "wall")
-"""Addresses of screens; others are added as they come."""
-OURS = ("", "p/nothing", "wall")
-"""Those whose controls are large enough for a finger."""
-RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice")
-SMALLEST = 40
-"""Pixels of height that a control has at least where a finger points at it."""
-
-
-@cache
-def axe() -> str:
-    """Return the source of what looks for barriers."""
-    command = [sys.executable, str(REPOSITORY / "scripts" / "console.py"), "axe"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return Path(said.strip()).read_text()
-
-
-def barriers(page: Page) -> list[str]:
-    """Return what keeps somebody from using what is shown."""
-    page.evaluate(axe())  # as the debugger of a browser does: no policy of the page is in the way
-    found = page.evaluate(
-        "(rules) => axe.run(document, { runOnly: rules, resultTypes: ['violations'] })", [*RULES]
-    )
-    return [
-        f"{each['id']}: {node['html'][:200]} {node['failureSummary']}"
-        for each in found["violations"]
-        for node in each["nodes"]
-    ]
-
-
-def small(page: Page) -> list[str]:
-    """Return the controls that are too low for a finger."""
-    found: list[str] = page.evaluate(
-        """(least) => [...document.querySelectorAll("button, a, input, select, [role=tab]")]
-          .filter((it) => it.checkVisibility() && it.getBoundingClientRect().height > 0)
-          .filter((it) => Math.max(it.getBoundingClientRect().height,
-                                   it.closest("label")?.getBoundingClientRect().height ?? 0) < least)
-          .map((it) => it.outerHTML.slice(0, 160))""",
-        SMALLEST,
-    )
-    return found
+"""Addresses of screens that no other test ends at; where one ends is looked at by its fixture."""
 
 
 @pytest.mark.parametrize("address", SCREENS)
@@ -64,10 +22,7 @@ def test_a_screen_has_no_barriers(console: Console, address: str) -> None:
     with passing(console.server, "press-readings", {"press": "north", "temp": 71}, each=3):
         expect(page.get_by_text("1 failing")).to_be_visible()
 
-    assert barriers(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    if console.look.is_narrow and address in OURS:
-        assert small(page) == []
+    assert hindering(page, is_narrow=console.look.is_narrow) == []
 
 
 class TestSignIn:
@@ -79,8 +34,7 @@ class TestSignIn:
         page = console.open()
         expect(page.get_by_role("heading", name="Sign in to headrace")).to_be_visible()
 
-        assert barriers(page) == []
-        assert small(page) == []
+        assert hindering(page, is_narrow=True) == []
 
 
 def test_the_menu_and_the_commands_have_no_barriers(console: Console) -> None:
@@ -95,3 +49,30 @@ def test_the_menu_and_the_commands_have_no_barriers(console: Console) -> None:
     page.keyboard.press("Control+k")
     expect(page.get_by_placeholder("A pipeline, or what to do")).to_be_focused()
     assert barriers(page) == []
+
+
+def test_forms_dialogs_and_plans_have_no_barriers(console: Console) -> None:
+    is_narrow = console.look.is_narrow
+    page = console.open("connections")
+    page.get_by_role("button", name="Connection", exact=True).click()
+    form = page.get_by_role("form", name="new connection")
+    form.get_by_role("combobox", name="kind").select_option("redis")
+    expect(form.get_by_role("textbox", name="url", exact=True)).to_be_visible()
+    assert hindering(page, is_narrow=is_narrow) == []
+    form.get_by_role("textbox", name="name", exact=True).fill("cache")
+    form.get_by_role("textbox", name="url", exact=True).fill("redis://cache")
+    form.get_by_role("button", name="Add").click()
+
+    cache = page.get_by_role("list", name="connections").get_by_role("listitem", name="cache")
+    remove = cache.get_by_role("button", name="Remove")
+    remove.click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    assert hindering(page, is_narrow=is_narrow) == []
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(remove).to_be_focused()
+
+    console.server.request("DELETE", "/api/pipelines/audit")
+    console.open("revert")
+    expect(page.get_by_role("list", name="plan")).to_contain_text("added pipeline audit")
+    assert hindering(page, is_narrow=is_narrow) == []

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
+from tests.console.barriers import hindering
 from tests.console.browser import Console
 from tests.console.plant import CONNECTIONS
 from tests.console.rules import rule
@@ -77,13 +78,15 @@ def test_a_server_that_is_gone_is_told_and_one_that_comes_back_goes_on(
         page = console.open()
         expect(console.card("orders")).to_be_visible()
         page.evaluate("window.stayed = true")
+        figure = page.locator("main .num").first
+        live = colour_of(figure)
 
     bar = page.get_by_text("The server does not answer since")
     expect(bar).to_be_visible()
     expect(bar.locator("b")).to_have_text(re.compile(r"^\d{2}:\d{2}:\d{2}$"))
-    faded = page.locator("main .num").first
-    assert float(faded.evaluate("(it) => getComputedStyle(it).opacity")) < 1
+    assert colour_of(figure) != live
     console.picture("gone")
+    assert hindering(page, is_narrow=console.look.is_narrow) == []
 
     with serving(tmp_path, config, *listen) as server:
         console.server = server
@@ -91,6 +94,13 @@ def test_a_server_that_is_gone_is_told_and_one_that_comes_back_goes_on(
         server.post("press-readings", [{"press": "north", "temp": 70}])
         expect(console.card("orders")).to_contain_text("1\N{MULTIPLICATION SIGN}")
         assert page.evaluate("window.stayed")
+        assert colour_of(figure) == live
+
+
+def colour_of(figure: Locator) -> str:
+    """Return the colour that a figure is written in."""
+    found: str = figure.evaluate("(it) => getComputedStyle(it).color")
+    return found
 
 
 @pytest.mark.wide_only

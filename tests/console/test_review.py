@@ -7,6 +7,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
+from tests.console.barriers import hindering
 from tests.console.browser import Console
 from tests.console.plant import PIPELINES
 from tests.console.rules import rule
@@ -91,6 +92,7 @@ def test_what_somebody_else_has_changed_meanwhile_is_not_overwritten(console: Co
     expect(both).to_contain_text("size: 42")
     assert config_of(console.server, "press-means")["transforms"] == theirs
     console.picture("both")
+    assert hindering(page, is_narrow=console.look.is_narrow) == []
 
     page.get_by_role("button", name="Go on with mine").click()
     page.get_by_role("button", name=re.compile("^Apply")).click()
