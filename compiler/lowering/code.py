@@ -385,7 +385,8 @@ def compile_source(
     name: str, source: str, namespace: dict[str, Any], place: str
 ) -> Callable[..., Any]:
     """Return the function ``name`` of a source; tracebacks show its lines while it lives."""
-    file = f"<headrace {place}>"
+    # An id may hold a null character, the name of a file may not.
+    file = f"<headrace {place}>".replace("\0", "\N{SYMBOL FOR NULL}")
     exec(compile(source, file, "exec"), namespace)
     function: Callable[..., Any] = namespace.pop(name)  # else a cycle outlives the pipeline
     entry = (len(source), None, source.splitlines(keepends=True), file)

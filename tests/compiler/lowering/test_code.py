@@ -393,5 +393,12 @@ def test_the_source_goes_with_the_function_but_not_with_an_older_one_of_its_plac
     assert source("mill transforms[0]") == ""
 
 
+def test_a_place_with_a_null_character_is_a_place():
+    compiled = compile_source("f", "def f():\n    return 1\n", {}, "a\0b transforms[0]")
+
+    assert compiled() == 1
+    assert "return 1" in source("a\N{SYMBOL FOR NULL}b transforms[0]")
+
+
 def source(place):
     return "".join(linecache.getlines(f"<headrace {place}>"))

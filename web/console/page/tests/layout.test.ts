@@ -29,4 +29,16 @@ describe("layout", () => {
   test("an edge from a pipeline that is gone is left out", () => {
     expect(components(["a"], [["gone", "a"]])).toEqual([{ ids: ["a"], edges: [] }]);
   });
+
+  test("what is called as JavaScript calls things of its own has a place as well", () => {
+    const ids = ["__proto__", "constructor", "toString"];
+
+    const places = layout(ids, [
+      ["__proto__", "constructor"],
+      ["constructor", "toString"],
+    ]);
+
+    expect([...places.keys()].sort()).toEqual(ids.sort());
+    expect([...places.values()].every(({ x, y }) => Number.isFinite(x + y))).toBe(true);
+  });
 });

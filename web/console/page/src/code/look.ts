@@ -121,5 +121,13 @@ export const look: Extension = [
   syntaxHighlighting(words),
 ];
 
+/** A text that is written: what it is called, and that it can be scrolled to with the keyboard. */
+export const named = (label: string): Extension =>
+  EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" });
+
 /** A text that is read and not written. */
-export const readOnly: Extension = [EditorView.editable.of(false)];
+export const readOnly = (label: string): Extension => [
+  EditorView.editable.of(false),
+  EditorView.contentAttributes.of({ "aria-readonly": "true" }),
+  named(label),
+];

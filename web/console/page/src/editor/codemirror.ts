@@ -26,7 +26,7 @@ import {
   keymap,
   type Tooltip,
 } from "@codemirror/view";
-import { look } from "../code/look";
+import { look, named } from "../code/look";
 import { isError, mend, sentence, type Problem } from "../draft/checking";
 import type { Offer } from "./completion";
 
@@ -89,7 +89,7 @@ export function textEditor(parent: HTMLElement, wants: Wants): EditorView {
           ...defaultKeymap,
           indentWithTab,
         ]),
-        EditorView.contentAttributes.of({ "aria-label": wants.label }),
+        named(wants.label),
         EditorView.updateListener.of(({ changes, docChanged, selectionSet, state }) => {
           const cursor = state.selection.main.head;
           if (docChanged)

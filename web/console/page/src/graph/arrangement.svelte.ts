@@ -44,9 +44,8 @@ class Arrangement {
     if (!moved.length) return;
     this.#before = undefined;
     this.#change((pipelines) => {
-      const next = { ...pipelines };
-      for (const [id, { x, y }] of moved) next[id] = { ...next[id], x, y };
-      return next;
+      const now = moved.map(([id, { x, y }]) => [id, { ...pipelines[id], x, y }] as const);
+      return Object.fromEntries([...Object.entries(pipelines), ...now]);
     });
   }
 

@@ -58,8 +58,10 @@ function one({ ids, edges }: { ids: string[]; edges: Edge[] }): Part {
   const graph = new dagre.graphlib.Graph();
   graph.setGraph({ rankdir: "LR", nodesep: BETWEEN.cards, ranksep: BETWEEN.layers });
   graph.setDefaultEdgeLabel(() => ({}));
-  for (const id of ids) graph.setNode(id, { ...CARD });
-  for (const [from, to] of edges) graph.setEdge(from, to);
+  // By number: a pipeline may be called as what every object of JavaScript has, `__proto__`.
+  const named = new Map(ids.map((id, at) => [id, `${at}`]));
+  for (const name of named.values()) graph.setNode(name, { ...CARD });
+  for (const [from, to] of edges) graph.setEdge(named.get(from)!, named.get(to)!);
   dagre.layout(graph);
   const { width = 0, height = 0 } = graph.graph();
   return {
@@ -67,7 +69,7 @@ function one({ ids, edges }: { ids: string[]; edges: Edge[] }): Part {
     height,
     places: new Map(
       ids.map((id) => {
-        const n = graph.node(id);
+        const n = graph.node(named.get(id)!);
         return [id, { x: n.x - CARD.width / 2, y: n.y - CARD.height / 2 }];
       }),
     ),
