@@ -57,7 +57,7 @@ def small(page: Page) -> list[str]:
 
 
 def hindering(page: Page, *, is_narrow: bool) -> list[str]:
-    """Return all of that for a reader who wants no motion; where the page is narrow, with small controls."""
+    """Return all of that; and small controls of a narrow page, what moves, and what has no room."""
     found = barriers(page) + (small(page) if is_narrow else [])
     if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
         found.append("the page has to be scrolled sideways")

@@ -54,7 +54,8 @@ ESCAPING = """() => {
            && getComputedStyle(at).display.startsWith("inline")) at = at.parentElement;
     const style = at && getComputedStyle(at);
     const alone = at && at.textContent === text.data;
-    if (at && !alone && !/isolate|plaintext/.test(style.unicodeBidi)) found.push(at.outerHTML.slice(0, 300));
+    const isolated = at && /isolate|plaintext/.test(style.unicodeBidi);
+    if (at && !alone && !isolated) found.push(at.outerHTML.slice(0, 300));
   }
   return found;
 }"""
