@@ -38,7 +38,7 @@ export MATURIN_NO_INSTALL_RUST := 1
 
 run: .venv/.runs ## start the server on an example (CONFIG=path for another)
 	@$(BIN)/python scripts/console.py available
-	@exec $(BIN)/headrace serve --config $(CONFIG)
+	@exec $(BIN)/headrace serve --config $(CONFIG) --data-dir data
 
 console: .venv/.runs ## build the page that the server shows to browsers
 	@$(BIN)/python scripts/console.py build

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
@@ -12,7 +13,7 @@ from playwright.sync_api import expect
 from tests.console.browser import WIDE, Console
 from tests.console.passing import shown_when_told
 from tests.console.pictures import KEPT, MOST_BYTES, take
-from tests.console.writing import problems, settled, write
+from tests.console.writing import exchange, problems, settled, write
 
 PAGE = KEPT.parent / "console.md"
 TEXT = PAGE.read_text()
@@ -70,7 +71,7 @@ def test_from_an_empty_server_to_an_alarm_and_back(console: Console, config: Pat
     page.get_by_role("button", name="Trace the next batch").click()
     why = page.get_by_text("'temp' is missing").first
     shown_when_told(console, why, json.loads(renamed), pipeline="readings")
-
+    mended(console, json.loads(renamed))
     save_and_revert(console, config)
 
 
@@ -96,6 +97,21 @@ def made(console: Console, id: str) -> None:
     expect(console.page.get_by_role("heading", name=id, level=2)).to_be_visible()
 
 
+def mended(console: Console, message: dict[str, Any]) -> None:
+    """Have the alarm read the field by its new name, and see that it comes."""
+    page = console.page
+    page.get_by_role("complementary").get_by_role("link", name="Edit").click()
+    expect(problems(page)).to_contain_text("The server would take this.")
+    for _ in range(2):  # in the filter and in the reducer
+        exchange(page, "temp", "temperature")
+    settled(page)
+    page.get_by_role("button", name="Review & apply").click()
+    page.get_by_role("button", name="Apply", exact=True).click()
+    expect(page.get_by_role("heading", name="alarms", level=2)).to_be_visible()
+    alarm = page.get_by_role("listitem").filter(has_text='"peak":99')
+    shown_when_told(console, alarm, message, pipeline="readings")
+
+
 def save_and_revert(console: Console, config: Path) -> None:
     """Write what runs into the file, remove a pipeline, and go back to what the file says."""
     page = console.open("save")
@@ -104,7 +120,11 @@ def save_and_revert(console: Console, config: Path) -> None:
     expect(page.get_by_text("The file says word for word what runs.")).to_be_visible()
     assert "greater_than" in config.read_text()
 
-    console.server.request("DELETE", "/api/pipelines/alarms")
+    console.open("p/alarms/live")
+    page.get_by_role("button", name="more about alarms").click()
+    page.get_by_role("button", name="Delete…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("alarms is deleted")).to_be_visible()
     console.open("revert")
     expect(page.get_by_role("list", name="plan")).to_contain_text("added pipeline alarms")
     show(console, "revert")
