@@ -1,7 +1,7 @@
 """Build the console, `web/console/page/`, once for its user and not once for every checkout.
 
     python scripts/console.py build      # bring the built page to web/console/built
-    python scripts/console.py available  # the same; where it cannot be had, say so and leave it out
+    python scripts/console.py available  # the same; where it cannot be had, say so and go on without it
     python scripts/console.py check      # formatting, types and unit tests, unless they passed before
     python scripts/console.py format     # format the sources in place
     python scripts/console.py axe        # say where axe-core is, which tests look for barriers with
@@ -93,10 +93,8 @@ def available() -> None:
     try:
         bring()
     except BuildError as error:
-        print(
-            f"{error}\nserved without the console, all else is there: 'make console' tries again",
-            file=sys.stderr,
-        )
+        served = "with the console that was built last" if BUILT.exists() else "without the console"
+        print(f"{error}\nserved {served}: 'make console' tries again", file=sys.stderr)
 
 
 def check() -> None:

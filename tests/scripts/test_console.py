@@ -114,9 +114,22 @@ def test_where_no_registry_is_reached_a_run_goes_on_without_the_console_and_says
     assert answer.returncode == 0
     assert "Node, which builds the console, could not be had" in answer.stderr
     assert answer.stderr.splitlines()[-1] == (
-        "served without the console, all else is there: 'make console' tries again"
+        "served without the console: 'make console' tries again"
     )
     assert not (checkout / "web/console/built").exists()
+
+
+def test_a_page_that_was_built_before_is_served_where_no_registry_is_reached(
+    checkout: Path,
+) -> None:
+    (checkout / "web/console/built").mkdir()
+
+    answer = asked(checkout, "available")
+
+    assert answer.returncode == 0
+    assert answer.stderr.splitlines()[-1] == (
+        "served with the console that was built last: 'make console' tries again"
+    )
 
 
 def test_whoever_asks_for_the_console_itself_is_told_that_there_is_none(checkout: Path) -> None:

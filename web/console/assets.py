@@ -8,7 +8,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -69,20 +68,17 @@ def page(framed: str) -> Page | None:
     )
 
 
-@cache
-def names(folder: Path) -> frozenset[str]:
-    """Return the names of the files that a built page loads, and of their compressed forms."""
-    return frozenset(file.name for file in folder.glob("console/*"))
-
-
 def asset(name: str, *, compressed: bool) -> tuple[bytes, bool] | None:
     """Return a file that the page loads, and whether it is compressed; None: there is none.
 
-    Names are looked up, never joined to a path as they come.
+    Names are looked up, never joined to a path as they come. They are read anew each time: a page may be
+    built while the server runs.
     """
-    there = names(BUILT)
+    there = {file.name: file for file in BUILT.glob("console/*")}
     if name not in there or Path(name).suffix not in MEDIA_TYPES:
         return None
     compressed = compressed and name + COMPRESSED in there
-    path = BUILT / "console" / (name + COMPRESSED * compressed)
-    return path.read_bytes(), compressed
+    try:
+        return there[name + COMPRESSED * compressed].read_bytes(), compressed
+    except FileNotFoundError:  # another page has taken its place just now
+        return None

@@ -12,7 +12,7 @@ import pytest
 from headrace.web.auth.consolesettings import ConsoleSettings
 from headrace.web.console import assets
 from headrace.web.service import Service
-from tests.web.console import FONT, SCRIPT
+from tests.web.console import FONT, SCRIPT, build
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 NONCE = re.compile(r'<meta name="csp-nonce" content="([\w-]{22})"')
@@ -113,3 +113,14 @@ async def test_what_is_compressed_already_is_sent_as_it_is(client: Any) -> None:
 )
 async def test_no_other_file_is_served(client: Any, name: str) -> None:
     assert (await client.simulate_get(f"/console/{name}")).status_code == 404
+
+
+async def test_a_page_that_is_built_while_the_server_runs_is_served(
+    client: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(assets, "BUILT", tmp_path)
+    assert (await client.simulate_get("/console/start.js")).status_code == 404
+
+    build(tmp_path)
+
+    assert (await client.simulate_get("/console/start.js")).content == SCRIPT
