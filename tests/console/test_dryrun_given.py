@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.console.browser import Console
 from tests.console.dryruns import CONFIG, lane, tried
 from tests.console.passing import shown_when_told
+from tests.console.traffic import passing
 
 
 @pytest.fixture
@@ -61,9 +62,11 @@ def test_an_input_is_sampled_until_there_are_twenty_messages(console: Console) -
     with page.expect_request("**/api/inputs/sample"):
         page.get_by_role("button", name="Sample the input").click()
 
-    with page.expect_response("**/api/inputs/sample") as answered:
-        for _ in range(20):  # nobody is told when the sample has begun to listen
-            console.server.post("press-readings", [{"press": "p", "temp": 90}] * 20)
+    with (  # nobody is told when the sample has begun to listen
+        passing(console.server, "press-readings", {"press": "p", "temp": 90}, each=20),
+        page.expect_response("**/api/inputs/sample") as answered,
+    ):
+        pass
 
     assert len(answered.value.json()["messages"]) == 20
     expect(page.get_by_text("20 messages given")).to_be_visible()
@@ -111,9 +114,8 @@ def test_batches_come_at_their_times(console: Console) -> None:
 
 def test_a_bucket_begins_with_what_it_holds_now_if_that_is_wanted(console: Console) -> None:
     page = console.open("dryrun/recalling")
-    expect(page.get_by_text("waiting for the next batch that passes")).to_be_visible()
-    console.server.post("press-readings", [{"press": "north", "temp": 80}])
-    expect(page.get_by_role("row", name="message 0")).to_contain_text("out at 0 s")
+    came = page.get_by_role("row", name="message 0").filter(has_text="out at 0 s")
+    shown_when_told(console, came, {"press": "north", "temp": 80})
 
     page.get_by_text("1 message given").click()
     page.get_by_label("begin with what the bucket holds now").uncheck()

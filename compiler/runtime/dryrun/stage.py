@@ -59,6 +59,8 @@ class DroppedMessage:
     at: int
     why: str
     seconds: float = field(default=0, compare=False)
+    is_held: bool = False
+    """Whether the stage may still let go of it."""
 
 
 @dataclass(slots=True)
@@ -180,7 +182,7 @@ class ProbedStage(ComponentContext):
     def still_held(self) -> Iterator[DroppedMessage]:
         """Yield what it still holds, if it is traced."""
         for message, origins, since in self._kept:
-            yield self._lose(message, origins, since, f"held ({len(self._kept)} in all) ")
+            yield self._lose(message, origins, since, held=len(self._kept))
 
     def _is_unasked(self, batch: Batch) -> bool:
         """Return whether it lets go of a batch by itself, and not because one came."""
@@ -266,7 +268,8 @@ class ProbedStage(ComponentContext):
         return joined(batch.origins, origins)
 
     def _lose(
-        self, message: JsonValue, origins: Indices, seconds: float, how: str = ""
+        self, message: JsonValue, origins: Indices, seconds: float, held: int = 0
     ) -> DroppedMessage:
+        how = f"held ({held} in all) " if held else ""
         why = how + self.transform.reason(message, self)
-        return DroppedMessage(origins, self.index, why, seconds)
+        return DroppedMessage(origins, self.index, why, seconds, is_held=held > 0)

@@ -102,6 +102,10 @@ class LeftMessage(msgspec.Struct):
         ]
         | UnsetType
     ) = UNSET
+    held: (
+        Annotated[bool, Meta(description="Whether the transform may still let go of it.")]
+        | UnsetType
+    ) = UNSET
 
 
 class PipelineDryRunRan(msgspec.Struct, tag_field="outcome", tag="ran"):
@@ -191,6 +195,7 @@ class Excerpt:
                 *_named(run.stages[each.at]),
                 each.why,
                 _told(each.seconds) if is_timed else UNSET,
+                each.is_held if is_timed else UNSET,
             )
             for index, each in some
             if self._has_room(each.why)

@@ -87,8 +87,8 @@ async def test_origins_count_through_all_batches(dry_run: Post) -> None:
     assert said["stages"][1]["on_flush_origins"] == [[[0], [2], [4]]]
     why = "'n' is 2, and the condition is equal_to 1"
     assert said["left"] == [
-        {"message": 1, "at": 0, "kind": "filter", "why": why, "seconds": 0},
-        {"message": 3, "at": 0, "kind": "filter", "why": why, "seconds": 2},
+        {"message": 1, "at": 0, "kind": "filter", "why": why, "seconds": 0, "held": False},
+        {"message": 3, "at": 0, "kind": "filter", "why": why, "seconds": 2, "held": False},
     ]
 
 
@@ -101,7 +101,8 @@ async def test_of_what_is_held_it_is_told_since_when(dry_run: Post) -> None:
         }
     )
 
-    assert [(each["message"], each["seconds"]) for each in said["left"]] == [(0, 1.25), (1, 3)]
+    told = [(each["message"], each["seconds"], each["held"]) for each in said["left"]]
+    assert told == [(0, 1.25, True), (1, 3, True)]
 
 
 async def test_time_is_moved_on_from_when_the_last_one_came(dry_run: Post) -> None:

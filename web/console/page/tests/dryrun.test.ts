@@ -160,7 +160,7 @@ describe("what became of a message", () => {
 
 describe("what goes to the server and comes back", () => {
   const asked = {
-    transforms: [],
+    config: `{"id":"p","transforms":[{"type":"filter","Numeric":{"value":${BIG}}}],"state":null}`,
     given: [
       { at: 0, messages: [BIG] },
       { at: 2.5, messages: ["1", "2"] },
@@ -175,15 +175,20 @@ describe("what goes to the server and comes back", () => {
     expect(JSON.parse(sent)).toMatchObject({ advance_seconds: 2.5, attribution: true });
     expect(JSON.parse(body({ ...asked, seconds: 1 }))).toMatchObject({ advance_seconds: 0 });
   });
+  test("the chain goes as it is written", () => {
+    expect(body(asked)).toContain(`"transforms":[{"type":"filter","Numeric":{"value":${BIG}}}]`);
+    expect(JSON.parse(body({ ...asked, config: '{"id":"p"}' }))).toMatchObject({ transforms: [] });
+  });
   test("the bucket is a copy of what runs if that is wanted, and if there is one", () => {
     const state = { bucket: "machines", key: "press" };
+    const config = JSON.stringify({ state });
 
     expect(JSON.parse(body(asked))).not.toHaveProperty("buckets");
-    expect(JSON.parse(body({ ...asked, state }))).toMatchObject({ state, buckets: "live" });
-    expect(JSON.parse(body({ ...asked, state, fromLive: false }))).not.toHaveProperty("buckets");
+    expect(JSON.parse(body({ ...asked, config }))).toMatchObject({ state, buckets: "live" });
+    expect(JSON.parse(body({ ...asked, config, fromLive: false }))).not.toHaveProperty("buckets");
   });
   test("batches come in the order of their times, with all digits", () => {
-    const told = `{"outcome":"ran","stages":[{"index":0,"kind":"map","batches":[[${BIG}],[2]],"on_flush":[[1]],"origins":[[[0]],[[2]]],"on_flush_origins":[[[1]]],"at":[0,7.5],"on_flush_at":[5]}],"buckets":{"k":{"v":${BIG}}},"left":[{"message":3,"at":0,"kind":"map","why":"held (1 in all) ","seconds":8}]}`;
+    const told = `{"outcome":"ran","stages":[{"index":0,"kind":"map","batches":[[${BIG}],[2]],"on_flush":[[1]],"origins":[[[0]],[[2]]],"on_flush_origins":[[[1]]],"at":[0,7.5],"on_flush_at":[5]}],"buckets":{"k":{"v":${BIG}}},"left":[{"message":3,"at":0,"kind":"map","why":"held (1 in all) ","seconds":8,"held":true}]}`;
     const { stages, bucket, left } = read(told);
 
     expect(stages[0]!.batches).toEqual([
@@ -192,6 +197,8 @@ describe("what goes to the server and comes back", () => {
       { at: 7.5, messages: ["2"], origins: [[2]] },
     ]);
     expect(bucket).toEqual([["k", `{"v":${BIG}}`]]);
-    expect(left).toEqual([{ message: 3, stage: 0, why: "held (1 in all) ", since: 8 }]);
+    expect(left).toEqual([
+      { message: 3, stage: 0, why: "held (1 in all) ", since: 8, isHeld: true },
+    ]);
   });
 });

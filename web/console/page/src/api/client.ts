@@ -5,7 +5,7 @@ export type Pipeline = Schemas["PipelineDto"];
 export type Diagnostic = Schemas["Diagnostic"];
 export type Settings = Schemas["SettingsDto"];
 export type History = Schemas["PipelineHistory"];
-export type DryRun = Schemas["PipelineDryRunResponse"];
+export type LeftMessage = Schemas["LeftMessage"];
 export type Me = Schemas["AuthDto"];
 export type Bucket = Schemas["BucketSummary"];
 export type Failure = Schemas["PipelineFailure"];
@@ -97,8 +97,6 @@ export const api = {
     const answer = await answered("PUT", "/api/layout", JSON.stringify(layout), match);
     return answer.headers.get("ETag");
   },
-  create: (config: unknown) => ask<Pipeline>("POST", "/api/pipelines", config),
-  dryRun: (request: unknown) => ask<DryRun>("POST", "/api/pipelines/dry-run", request),
   /** JSON text both ways, so that the numbers of messages keep their digits. */
   dryRunText: async (request: string) =>
     (await answered("POST", "/api/pipelines/dry-run", request)).text(),

@@ -1,4 +1,4 @@
-import type { Diagnostic } from "../api/client";
+import type { Diagnostic, LeftMessage } from "../api/client";
 import { JsonText } from "../ui/jsontext";
 
 /** A batch that a stage handed on: when, in seconds of virtual time, and what each message was made of. */
@@ -8,12 +8,16 @@ export interface Handed {
   origins: number[][];
 }
 
-/** A message that went no further than a stage, and why; `since` when, in seconds of virtual time. */
+/**
+ * A message that went no further than a stage, and why; `since` when, in seconds of virtual time;
+ * `isHeld`: the stage may still let go of it.
+ */
 export interface Left {
   message: number;
   stage: number;
   why: string;
   since: number;
+  isHeld: boolean;
 }
 
 export interface Failure {
@@ -51,14 +55,13 @@ export function read(text: string): Answer {
         }
       : undefined,
     stages: (of.get("stages")?.items ?? []).map(stage),
-    left: list<{ message: number; at: number; why: string; seconds?: number }>("left").map(
-      (each) => ({
-        message: each.message,
-        stage: each.at,
-        why: each.why,
-        since: each.seconds ?? 0,
-      }),
-    ),
+    left: list<LeftMessage>("left").map((each) => ({
+      message: each.message,
+      stage: each.at,
+      why: each.why,
+      since: each.seconds ?? 0,
+      isHeld: each.held ?? false,
+    })),
     bucket: (of.get("buckets")?.entries ?? []).map(([key, values]) => [key, values.text]),
     warnings: list("warnings"),
     notes: list("notes"),

@@ -1,4 +1,5 @@
-import type { Lane, Stop } from "./steps";
+import type { Left } from "./answer";
+import type { Lane } from "./steps";
 import { amount } from "./steps";
 import { spelled } from "./times";
 
@@ -38,7 +39,7 @@ export function fates(all: Lane[], count: number): Fate[][] {
   });
 }
 
-const ended = (where: string, { isHeld, why }: Stop): Fate => ({
+const ended = (where: string, { isHeld, why }: Left): Fate => ({
   where,
   how: isHeld ? "held" : "lost",
   says: why,

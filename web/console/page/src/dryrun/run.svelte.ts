@@ -41,7 +41,11 @@ export class Run {
   acts = $state.raw<string[]>([]);
   #turn = 0;
 
-  constructor(readonly config: Config) {
+  /** A run of a config, and of the text that it is written with. */
+  constructor(
+    readonly config: Config,
+    readonly text: Promise<string>,
+  ) {
     this.end = usual(config, 0);
   }
 
@@ -79,12 +83,11 @@ export class Run {
   async #perform(given: Batch[]): Promise<void> {
     const turn = ++this.#turn;
     this.isRunning = true;
-    const { transforms = [], state } = this.config;
     try {
       const last = given.at(-1)?.at ?? 0;
       const seconds = this.isEndWanted ? Math.max(this.end, last) : usual(this.config, last);
-      const asked = { transforms, state, given, seconds, fromLive: this.fromLive };
-      const answer = await perform(asked);
+      const config = await this.text;
+      const answer = await perform({ config, given, seconds, fromLive: this.fromLive });
       if (turn !== this.#turn) return;
       this.end = seconds;
       this.#show(given, answer, undefined);

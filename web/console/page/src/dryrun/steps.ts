@@ -13,25 +13,20 @@ export interface Marble {
   origins: number[];
 }
 
-/** A message that went no further than a stage; `isHeld`: the stage may still let go of it. */
-export interface Stop extends Left {
-  isHeld: boolean;
-}
-
 /** One stage over virtual time. */
 export interface Lane {
   stage: number;
   kind: string;
   says: string;
   batches: Handed[];
-  stopped: Stop[];
+  stopped: Left[];
   /** How it went: `failed` at this stage, `unreached` behind that. */
   state: "ran" | "failed" | "unreached";
 }
 
 /** What is chosen: something handed on, something that went no further, or a batch with more than is drawn. */
 export type Chosen =
-  { marble: Marble } | { stop: Stop } | { batch: Handed; stage: number } | undefined;
+  { marble: Marble } | { stop: Left } | { batch: Handed; stage: number } | undefined;
 
 /** The stages of a chain over virtual time, the input first. */
 export function lanes(
@@ -58,9 +53,7 @@ export function lanes(
       kind,
       says,
       batches: answer?.stages.find((each) => each.index === stage)?.batches ?? [],
-      stopped: (answer?.left ?? [])
-        .filter((left) => left.stage === stage)
-        .map((left) => ({ ...left, isHeld: left.why.startsWith("held ") })),
+      stopped: (answer?.left ?? []).filter((left) => left.stage === stage),
       state: stage === failed ? "failed" : stage > failed ? "unreached" : "ran",
     })),
   ];

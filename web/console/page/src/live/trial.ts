@@ -2,8 +2,8 @@ import { route } from "../ui/route.svelte";
 
 /** What another screen wants to have tried. */
 export interface Trial {
-  /** The config that is tried, if it is another than the one that runs: a draft. */
-  config?: { transforms?: unknown[]; state?: unknown };
+  /** The config that is tried, as JSON, if it is another than the one that runs: a draft. */
+  config?: string;
   /** Messages that go in, as JSON text; `at` in seconds of virtual time. */
   given?: { at: number; messages: string[] }[];
   /** The transform to look at. */

@@ -1,7 +1,7 @@
 import { api, type Pipeline } from "../api/client";
 import type { Answer } from "../dryrun/answer";
 import { MOST_MESSAGES } from "../dryrun/given";
-import { perform } from "../dryrun/request";
+import { perform, running } from "../dryrun/request";
 import { server } from "../live/server.svelte";
 import { isCut } from "../ui/json";
 import { JsonText } from "../ui/jsontext";
@@ -48,17 +48,11 @@ export class Trace {
 
   async #run(messages: string[], total: number): Promise<void> {
     this.state = "running";
-    const { transforms = [], state } = this.pipeline.config;
     try {
       const given = [{ at: 0, messages }];
-      const seconds = Math.max(60, ...transforms.map(waits));
-      this.answer = await perform({
-        transforms,
-        state,
-        given,
-        seconds,
-        fromLive: true,
-      });
+      const seconds = Math.max(60, ...(this.pipeline.config.transforms ?? []).map(waits));
+      const config = await running(this.pipeline.id);
+      this.answer = await perform({ config, given, seconds, fromLive: true });
       [this.given, this.untried, this.fault] = [messages, total - messages.length, ""];
     } catch (cause) {
       this.#refused(cause);
