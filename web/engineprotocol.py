@@ -23,12 +23,12 @@ from headrace.compiler.component.states import BucketDeclaration
 from headrace.compiler.config.program import Program
 from headrace.compiler.runtime.connectionregistry import Connections
 from headrace.compiler.runtime.connectiontest import Tried
-from headrace.compiler.runtime.monitoring.figures import (
+from headrace.compiler.runtime.monitoring.bucketfigures import (
     BucketContents,
     BucketFigures,
     BucketPage,
-    PipelineFigures,
 )
+from headrace.compiler.runtime.monitoring.figures import PipelineFigures
 from headrace.compiler.runtime.monitoring.liveevents import ALL, Change, Interest, Lagged, Run
 from headrace.compiler.runtime.monitoring.pipelinehistory import LatestFailures, Past, RecentCounts
 from headrace.compiler.runtime.monitoring.pipelinerecord import Resolution

@@ -42,16 +42,15 @@ from headrace.compiler.runtime.graph import (
     upstream_first,
 )
 from headrace.compiler.runtime.inbox import Peek
-from headrace.compiler.runtime.monitoring.feed import Feed, Listener
-from headrace.compiler.runtime.monitoring.figures import (
+from headrace.compiler.runtime.monitoring.bucketfigures import (
     BucketContents,
     BucketFigures,
     BucketPage,
-    PipelineFigures,
     bucket_figures,
-    figures_of,
     page_of,
 )
+from headrace.compiler.runtime.monitoring.feed import Feed, Listener
+from headrace.compiler.runtime.monitoring.figures import PipelineFigures, figures_of
 from headrace.compiler.runtime.monitoring.liveevents import ALL, Change, Event, Interest
 from headrace.compiler.runtime.monitoring.pipelinehistory import (
     History,

@@ -18,7 +18,8 @@ from headrace.compiler.runtime.monitoring import (
     signatures,
     watch,
 )
-from headrace.compiler.runtime.monitoring.figures import BucketFigures, PipelineFigures
+from headrace.compiler.runtime.monitoring.bucketfigures import BucketFigures
+from headrace.compiler.runtime.monitoring.figures import PipelineFigures
 from headrace.compiler.runtime.monitoring.liveevents import MESSAGES_PER_BATCH
 from headrace.compiler.runtime.monitoring.pipelinelive import PipelineLive
 from headrace.compiler.text import composing

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import falcon.asgi
 
-from headrace.compiler.runtime.monitoring.figures import BucketFigures, PipelineFigures
+from headrace.compiler.runtime.monitoring.bucketfigures import BucketFigures
+from headrace.compiler.runtime.monitoring.figures import PipelineFigures
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import Answer, Endpoint
 from headrace.web.service import Service

@@ -14,7 +14,7 @@ from msgspec import Meta
 from headrace.compiler.annotated import Count
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import encode
-from headrace.compiler.runtime.monitoring.figures import BucketContents, BucketPage
+from headrace.compiler.runtime.monitoring.bucketfigures import BucketContents, BucketPage
 from headrace.compiler.text.suggest import one_of
 from headrace.compiler.timestamps import rfc3339
 from headrace.web.auth.access import Access

@@ -9,7 +9,7 @@ import pytest
 from headrace.compiler.buckets import Bounds
 from headrace.compiler.jsontext import decode
 from headrace.compiler.runtime.engine import SLICE
-from headrace.compiler.runtime.monitoring.figures import BucketPage
+from headrace.compiler.runtime.monitoring.bucketfigures import BucketPage
 from headrace.operators.buffer import Buffer
 from tests.stand_ins import Kept, Told, batches, does, engine, pipeline, reads, run, takes
 from tests.virtual import virtual

@@ -12,8 +12,8 @@ import pytest
 from headrace.compiler.buckets import Bounds, Bucket
 from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.engine import Engine
-from headrace.compiler.runtime.monitoring import figures
-from headrace.compiler.runtime.monitoring.figures import BucketPage
+from headrace.compiler.runtime.monitoring import bucketfigures
+from headrace.compiler.runtime.monitoring.bucketfigures import BucketPage
 from headrace.web.app import Application
 from headrace.web.resources import state
 from headrace.web.service import Service
@@ -126,7 +126,7 @@ async def test_the_entry_that_a_page_begins_behind_may_have_gone(components):
 
 @virtual
 async def test_others_write_while_keys_are_looked_for_and_the_page_is_of_one_moment(monkeypatch):
-    monkeypatch.setattr(figures, "_SLICE", 10)
+    monkeypatch.setattr(bucketfigures, "_SLICE", 10)
     it = Engine(Clock(asyncio.get_running_loop()))
     bucket = bucket_of(it, max_keys=100)
     bucket.merge({f"a{number:02}": {"n": 0} for number in range(100)})

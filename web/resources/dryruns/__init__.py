@@ -25,7 +25,7 @@ from headrace.compiler.runtime.dryrun.run import (
     Surroundings,
 )
 from headrace.compiler.runtime.dryrun.threads import MOST_SECONDS, TimeLimit, TookTooLong
-from headrace.compiler.runtime.monitoring.figures import BucketContents, BucketPage
+from headrace.compiler.runtime.monitoring.bucketfigures import BucketContents, BucketPage
 from headrace.compiler.text.diagnostics import Diagnostic
 from headrace.operators.script.compiling import ScriptFailed
 from headrace.web import apierror
