@@ -11,10 +11,20 @@ Box = tuple[float, float, float, float]
 
 
 def box_of(element: Locator) -> Box:
-    """Return where an element is that is shown."""
+    """Return where an element is that is shown, when it has come to rest."""
+    element.element_handle().wait_for_element_state("stable")
     box = element.bounding_box()
     assert box is not None
     return box["x"], box["y"], box["x"] + box["width"], box["y"] + box["height"]
+
+
+def boxes_of(elements: Locator) -> dict[str, Box]:
+    """Return where all of several elements are, all of one moment."""
+    found = elements.evaluate_all(
+        "all => all.map(each => each.getBoundingClientRect())"
+        ".map(({ left, top, right, bottom }) => [left, top, right, bottom])"
+    )
+    return {str(at): tuple(box) for at, box in enumerate(found)}
 
 
 def overlap(one: Box, other: Box) -> bool:

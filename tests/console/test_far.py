@@ -7,10 +7,10 @@ from math import dist
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.console.browser import Console
-from tests.console.plane import box_of, overlapping
+from tests.console.plane import Box, box_of, boxes_of, overlapping
 from tests.console.plant import HTTP, reads
 from tests.console.rules import rule
 
@@ -36,7 +36,7 @@ class TestUnconnected:
 
         cards = page.locator("article.card")
         expect(cards.nth(8)).to_be_attached()
-        boxes = {str(at): box_of(cards.nth(at)) for at in range(cards.count())}
+        boxes = boxes_of(cards)
         assert overlapping(boxes) == []
         across = {round(box[0]) for box in boxes.values()}
         down = {round(box[1]) for box in boxes.values()}
@@ -81,10 +81,11 @@ class TestThousand:
         expect(cards.first).to_be_attached()
         assert page.evaluate("document.querySelectorAll('*').length") < 3000
         console.picture("near")
-        middle = middle_of(page.locator(".svelte-flow"))
-        nodes = page.locator(".svelte-flow__node").all()
-        nearest = min(nodes, key=lambda it: dist(middle_of(it), middle))
-        id, where = nearest.get_attribute("data-id"), in_graph(page, middle_of(nearest))
+        middle = middle_of(box_of(page.locator(".svelte-flow")))
+        nodes = page.locator(".svelte-flow__node")
+        middles = {at: middle_of(box) for at, box in boxes_of(nodes).items()}
+        at = min(middles, key=lambda it: dist(middles[it], middle))
+        id, where = nodes.nth(int(at)).get_attribute("data-id"), in_graph(page, middles[at])
 
         zoom(page, lambda now: now < FAR - 0.05)
         expect(cards).to_have_count(0)
@@ -116,15 +117,15 @@ def on_page(page: Page, at: Point) -> Point:
     return at[0] * near + x, at[1] * near + y
 
 
-def middle_of(element: Locator) -> Point:
+def middle_of(box: Box) -> Point:
     """Return where the middle of an element is."""
-    left, top, right, bottom = box_of(element)
+    left, top, right, bottom = box
     return (left + right) / 2, (top + bottom) / 2
 
 
 def zoom(page: Page, is_enough: Callable[[float], bool]) -> None:
     """Turn the wheel over the middle until the view is as near, or as far, as is wanted."""
-    page.mouse.move(*middle_of(page.locator(".svelte-flow")))
+    page.mouse.move(*middle_of(box_of(page.locator(".svelte-flow"))))
     way = 1 if is_enough(0.0) else -1
     for _ in range(80):
         if is_enough(view_of(page)[2]):

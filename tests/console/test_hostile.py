@@ -11,8 +11,8 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.console.barriers import hindering
 from tests.console.browser import Console
+from tests.console.passing import shown_when_told
 from tests.console.plant import HTTP, reads
 from tests.forked import serving
 from tests.server import Server
@@ -101,9 +101,9 @@ def server(tmp_path: Path, config: Any, name: str) -> Iterator[Server]:
         yield server
 
 
-def post(server: Server, name: str) -> None:
-    """Post a message whose field, key and text are the name, and one that is as long as it is wide."""
-    server.post(name, [{"k": name, "v": name, name: name}, {"k": "long", "v": LONG}])
+def hostile(name: str) -> list[dict[str, str]]:
+    """Return a message whose field, key and text are the name, and one that is as long as it is wide."""
+    return [{"k": name, "v": name, name: name}, {"k": "long", "v": LONG}]
 
 
 def shows(page: Page, name: str) -> None:
@@ -120,23 +120,26 @@ def test_a_name_is_text_at_every_screen(console: Console, name: str) -> None:
     console.context.add_init_script(RAN)
     console.allow("404")
     page = console.page
-    post(console.server, name)
+    console.server.post(name, hostile(name))
 
     for screen in SCREENS:
         console.open("/".join(encoded(part.format(name)) for part in screen))
         page.reload()
         expect(page.locator("main")).to_be_visible()
-        if screen and screen != ("save",) and screen != ("revert",):
+        if screen in ((), ("wall",)):
+            expect(page.get_by_text("1 failing")).to_be_visible()
+        if screen not in (("save",), ("revert",)):
             shows(page, name)
         if screen[2:] == ("live",):
-            post(console.server, name)
-            page.get_by_role("list", name="messages of").get_by_role("button").first.click()
+            row = page.get_by_role("list", name="messages of").get_by_role("button").first
+            shown_when_told(console, row, *hostile(name), pipeline=name)
+            row.click()
         page.wait_for_load_state("networkidle")
 
         where = "/".join(screen)
         assert page.locator("img[src=x], main script").count() == 0, where
         assert page.evaluate(ESCAPING) == [], where
-        assert hindering(page, is_narrow=console.look.is_narrow) == [], where
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), where
 
 
 def encoded(part: str) -> str:

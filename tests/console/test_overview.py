@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.console.browser import Console
-from tests.console.plane import box_of, overlapping
+from tests.console.plane import box_of, boxes_of, overlapping
 from tests.console.plant import HTTP, IDS, reads
 from tests.console.rules import rule
 
@@ -157,8 +157,8 @@ class TestHostileNames:
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         if not console.look.is_narrow:
             cards = page.locator("article.card")
-            boxes = {str(at): box_of(cards.nth(at)) for at in range(len(self.NAMES))}
-            assert overlapping(boxes) == []
+            expect(cards).to_have_count(len(self.NAMES))
+            assert overlapping(boxes_of(cards)) == []
 
     def test_a_name_of_any_kind_is_an_address(self, console: Console) -> None:
         page = console.open()
