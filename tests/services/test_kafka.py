@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from aiokafka.errors import KafkaConnectionError
 from tests.clients import PATIENCE, Gone
 from tests.services.authority import Authority
 from tests.services.kafka import Kafka
+from tests.waiting import until
 
 USERS = {"alice": "open-sesame", "bob": "another"}
 
@@ -26,6 +28,23 @@ def silent() -> Iterator[None]:
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     yield
     logging.getLogger("aiokafka").setLevel(logging.NOTSET)
+
+
+@pytest.fixture(autouse=True)
+async def closed() -> AsyncIterator[None]:
+    """Wait until no connection is left: a client that is refused does not wait for its own."""
+    before = sockets()
+    yield
+    await until(lambda: sockets() <= before)
+
+
+def sockets() -> set[str]:
+    """Return the sockets that this process holds."""
+    held = set()
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # the one that listed them, or closed meanwhile
+            held.add(str(descriptor.readlink()))
+    return {name for name in held if name.startswith("socket:")}
 
 
 @pytest.fixture(scope="module")
