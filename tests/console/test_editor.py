@@ -35,6 +35,14 @@ FUNCTIONS = [
     "stddev",
 ]
 
+BEHIND = """
+  - type: filter
+    Numeric:
+      field: value
+      operator: less_than
+      value: 3"""
+"""One more transform, behind what makes one message of many."""
+
 
 @rule(30)
 def test_a_misspelt_key_is_marked_in_its_line_in_the_chain_and_in_the_list(
@@ -166,6 +174,16 @@ def test_fields_of_a_sample_are_offered_where_they_reach(console: Console) -> No
     offered = page.get_by_role("listbox", name="field: what there is").get_by_role("option")
     expect(offered).to_have_text([re.compile("bar"), re.compile("line"), re.compile("line.name")])
     expect(offered.first).to_contain_text("number, 2.5")
+
+    offered.first.click()
+
+    shows_text(console)
+    at(page, "bar")
+    page.keyboard.insert_text(BEHIND)
+    settled(page)
+    word(page, "Numeric").click()
+    form(console).get_by_role("combobox", name="field").fill("")
+    expect(offered).to_have_text([re.compile("mean")])
 
 
 @rule(37)

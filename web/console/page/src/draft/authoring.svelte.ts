@@ -1,6 +1,6 @@
 import { authoring as server } from "../api/authoring";
 import { Refusal, type ComponentDoc } from "../api/client";
-import { isError, moved, problems, unread, type Problem } from "./checking";
+import { isError, isOfChain, moved, problems, unread, type Problem } from "./checking";
 import type { Draft } from "./draft.svelte";
 import { add, certain, put, remove, scalar, type Edit } from "./edits";
 import type { Grammar } from "./grammar";
@@ -104,7 +104,8 @@ export class Authoring {
       this.trouble = cause instanceof Refusal ? cause.message : "The server does not answer.";
     }
     this.isChecking = false;
-    void this.sampling.through(this.reading).catch(() => undefined);
+    if (!this.problems.some(isOfChain))
+      void this.sampling.through(this.reading).catch(() => undefined);
   }
 
   /** Show what the server objected to when it was asked to take the draft. */
