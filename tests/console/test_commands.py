@@ -20,6 +20,8 @@ def test_a_pipeline_opens_by_its_name_from_any_screen(console: Console, address:
 
     page.keyboard.press("Control+k")
     page.get_by_placeholder("A pipeline, or what to do").fill("press-m")
+    expect(page.get_by_role("dialog")).to_contain_text("press-means")
+    expect(page.get_by_role("dialog")).not_to_contain_text("heartbeat")
     console.picture(address.partition("/")[0])
     page.keyboard.press("Enter")
 
