@@ -11,7 +11,8 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.console.browser import Console
+from tests.console.barriers import hindering
+from tests.console.browser import WIDE, Console
 from tests.console.passing import shown_when_told
 from tests.console.plant import HTTP, reads
 from tests.forked import serving
@@ -140,6 +141,8 @@ def test_a_name_is_text_at_every_screen(console: Console, name: str) -> None:
         assert page.locator("img[src=x], main script").count() == 0, where
         assert page.evaluate(ESCAPING) == [], where
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), where
+        if console.look is not WIDE:  # the dark one has the same elements
+            assert hindering(page, is_narrow=console.look.is_narrow) == [], where
 
 
 def encoded(part: str) -> str:

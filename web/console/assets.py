@@ -74,11 +74,11 @@ def asset(name: str, *, compressed: bool) -> tuple[bytes, bool] | None:
     Names are looked up, never joined to a path as they come. They are read anew each time: a page may be
     built while the server runs.
     """
-    there = {file.name: file for file in BUILT.glob("console/*")}
-    if name not in there or Path(name).suffix not in MEDIA_TYPES:
-        return None
-    compressed = compressed and name + COMPRESSED in there
     try:
+        there = {file.name: file for file in BUILT.glob("console/*")}
+        if name not in there or Path(name).suffix not in MEDIA_TYPES:
+            return None
+        compressed = compressed and name + COMPRESSED in there
         return there[name + COMPRESSED * compressed].read_bytes(), compressed
     except FileNotFoundError:  # another page has taken its place just now
         return None

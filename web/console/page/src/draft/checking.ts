@@ -14,10 +14,6 @@ export interface Problem {
   stands: string;
 }
 
-/** Whether it is an error for which a dry run of the chain would be refused as well. */
-export const isOfChain = (problem: Problem): boolean =>
-  isError(problem) && problem.path[0] !== "inputs" && problem.path[0] !== "outputs";
-
 export function problems(diagnostics: readonly Diagnostic[], reading: Reading): Problem[] {
   const starts = lineStarts(reading.text);
   const lineOf = (offset: number) => starts.findLastIndex((start) => start <= offset) + 1;
@@ -96,3 +92,7 @@ export const moved = (
   problems.map((each) => ({ ...each, from: mapped(each.from, -1), to: mapped(each.to, 1) }));
 
 export const isError = ({ diagnostic }: Problem): boolean => diagnostic.severity !== "warning";
+
+/** Whether it is an error for which a dry run of the chain would be refused as well. */
+export const isOfChain = (problem: Problem): boolean =>
+  isError(problem) && problem.path[0] !== "inputs" && problem.path[0] !== "outputs";

@@ -37,14 +37,15 @@ export class Run {
   /** One origin of what is chosen, if its way alone is looked at. */
   origin = $state<number>();
   fromLive = $state(true);
-  /** What it does outside of the page when it is run; empty: nothing. */
-  acts = $state.raw<string[]>([]);
+  /** What it does outside of the page when it is run; empty: nothing, undefined: nobody knows yet. */
+  acts = $state.raw<string[]>();
   #turn = 0;
+  #text: string | undefined;
 
-  /** A run of a config, and of the text that it is written with. */
+  /** A run of a config; `written` is asked for its text until there is an answer. */
   constructor(
     readonly config: Config,
-    readonly text: Promise<string>,
+    readonly written: () => Promise<string>,
   ) {
     this.end = usual(config, 0);
   }
@@ -73,10 +74,16 @@ export class Run {
   /** Look at what would fail whatever comes, and at what it would do outside, before anything is tried. */
   async prepare(): Promise<void> {
     await this.#perform([]);
-    this.acts = this.answer?.notes ?? [];
+    this.acts = this.answer?.notes;
+  }
+
+  /** Whether it may run without being asked to: it does nothing outside of the page. */
+  get isHarmless(): boolean {
+    return this.acts?.length === 0;
   }
 
   async perform(): Promise<void> {
+    if (!this.acts) await this.prepare();
     await this.#perform(this.given);
   }
 
@@ -86,7 +93,7 @@ export class Run {
     try {
       const last = given.at(-1)?.at ?? 0;
       const seconds = this.isEndWanted ? Math.max(this.end, last) : usual(this.config, last);
-      const config = await this.text;
+      const config = (this.#text ??= await this.written());
       const answer = await perform({ config, given, seconds, fromLive: this.fromLive });
       if (turn !== this.#turn) return;
       this.end = seconds;
