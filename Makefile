@@ -16,7 +16,7 @@ KILLS ?= 10
 BIN := .venv/bin
 PIN := constraints.txt
 INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python -c $(PIN) --build-constraints $(PIN)
-ROOMS := compiler operators connectors web
+ROOMS := compiler operators connectors authoring web
 
 # The script engine is on no index. Its wheel, which is compiled if the user's cache has none for
 # these sources, is named in each install, so that no index is asked for one. Where it cannot be
@@ -131,6 +131,8 @@ $(BIN)/uv:
 # Neither a type checker nor an editor can follow an editable install: they get the rooms under their
 # import name (`tool.pyright` of pyproject.toml), and `check` the sources of the engine before what is
 # installed of it.
-build/rooms:
-	mkdir -p $@/headrace
-	ln -sfn $(ROOMS:%=../../../%) $@/headrace/
+build/rooms: $(ROOMS:%=build/rooms/headrace/%)
+
+build/rooms/headrace/%:
+	@mkdir -p $(@D)
+	ln -sfn ../../../$* $@

@@ -5,7 +5,7 @@ Everything else about the distribution is in pyproject.toml.
 
 from setuptools import find_packages, setup
 
-ROOMS = ("compiler", "operators", "connectors", "web")
+ROOMS = ("compiler", "operators", "connectors", "authoring", "web")
 FOLDERS = find_packages(include=[pattern for room in ROOMS for pattern in (room, f"{room}.*")])
 
 setup(

@@ -14,10 +14,11 @@ from typing import Any
 
 from bench import servers
 from bench.measuring import cores
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.runtime.engine import Engine
-from headrace.web.files.reading import Files, catalogue, load
+from headrace.web.files.reading import Files, load
 
 Config = dict[str, Any]
 Ask = Callable[[str, str], Awaitable[None]]

@@ -171,7 +171,7 @@ def _import() -> None:
     """Import what a start imports."""
     for module in ("compiler.text.yamlsource", "web.commands.check", "web.commands.serve"):
         import_module(f"headrace.{module}")
-    reading = import_module("headrace.web.files.reading")
+    reading = import_module("headrace.authoring.configfiles")
     reading.catalogue()
 
 

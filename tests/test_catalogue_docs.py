@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.families import Component
 from headrace.compiler.config.connectionsfile import ConnectionsFile
@@ -20,7 +21,6 @@ from headrace.compiler.schema.structures import ListOf, RecordOf
 from headrace.compiler.schema.variants import VariantOf
 from headrace.compiler.text.documents import Document, read
 from headrace.web.docs.components import path_of
-from headrace.web.files.reading import catalogue
 
 DOCS = Path(__file__).parent.parent / "docs"
 COMPONENTS = [*catalogue()]

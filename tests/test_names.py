@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-REPOSITORY = Path(__file__).parents[1]
-ROOMS = ("compiler", "operators", "connectors", "web")
+from tests.rooms import REPOSITORY, ROOMS
+
 OF_EVERY_SYSTEM = {"__init__.py", "connection.py", "sink.py", "source.py"}
 SAME_MEANING = {
     "Diagnostic": "of a document; web/apierror.py has its form in an answer",

@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 import yaml
 
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.config.retention import DEFAULT_RETENTION, MOST_RETENTION
 from headrace.compiler.runtime import sampling
 from headrace.compiler.runtime.monitoring import feed
 from headrace.web import service
 from headrace.web.auth import passwords, sessions, settingsfile, signingkeys
 from headrace.web.commands.cli import commands
-from headrace.web.files.reading import Files, catalogue, load
+from headrace.web.files.reading import Files, load
 from headrace.web.process import connectionlimit, protocol, server
 from headrace.web.process.log import JsonLine, OneLine
 

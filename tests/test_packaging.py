@@ -13,10 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.rooms import REPOSITORY, ROOMS
 from tests.web import console
 
-REPOSITORY = Path(__file__).parent.parent
-ROOMS = ("compiler", "operators", "connectors", "web")
 CONSOLE = "web/console"
 PAGE = (
     "index.html",

@@ -27,7 +27,8 @@ from hypothesis.errors import HypothesisException
 
 from headrace.connectors.network.refusal import MOST_SAID
 from headrace.operators.script import wording
-from tests.test_style import REPOSITORY, ROOMS, python
+from tests.rooms import REPOSITORY, ROOMS
+from tests.test_style import python
 
 WAYS = ("fullmatch", "match", "search", "sub", "split", "findall", "finditer")
 """How a pattern is applied: where it may begin to match makes a difference."""

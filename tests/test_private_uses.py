@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).parents[1]
-ROOMS = ("compiler", "operators", "connectors", "web")
+from tests.rooms import REPOSITORY, ROOMS
+
 REACHING = {"getattr", "setattr", "hasattr", "delattr"}
 PUBLIC = {
     # https://marshmallow.readthedocs.io/en/stable/custom_fields.html

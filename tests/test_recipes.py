@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from headrace.web.files.reading import Files, catalogue, load
+from headrace.authoring.configfiles import catalogue
+from headrace.web.files.reading import Files, load
 from tests.compiler.runtime.dryrunning import handed_on, tried
 
 PAGE = (Path(__file__).parent.parent / "docs" / "recipes.md").read_text()

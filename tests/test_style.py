@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).parent.parent
-ROOMS = ("compiler", "operators", "connectors", "web")
+from tests.rooms import REPOSITORY, ROOMS
+
 CLOCK = REPOSITORY / "compiler" / "clock.py"
 
 # What asks for the time, waits for it or is woken by it. A deadline is kept by the clock as well:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.component.families import FAMILIES
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import BucketDeclaration
@@ -14,7 +15,6 @@ from headrace.compiler.schema.records import Record
 from headrace.compiler.schema.structures import ListOf, ObjectOf, RecordOf
 from headrace.compiler.schema.variants import VariantOf, other_kinds
 from headrace.compiler.text.suggest import nearest, others
-from headrace.web.files.reading import catalogue
 
 CATALOGUE = catalogue()
 

@@ -16,7 +16,8 @@ import pytest
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from redis import Redis as Client
 
-from headrace.web.files.reading import Files, catalogue, load
+from headrace.authoring.configfiles import catalogue
+from headrace.web.files.reading import Files, load
 from specs.brokers.sensors import BROKEN, Reading, readings, send
 from tests.clients import PATIENCE, Gone
 from tests.forked import serving

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.engine import Engine
-from headrace.web.files.reading import Files, catalogue, load
+from headrace.web.files.reading import Files, load
 from tests.server import serving
 from tests.virtual import virtual
 

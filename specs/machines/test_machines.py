@@ -19,10 +19,11 @@ from typing import Any
 
 import pytest
 
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.clock import Clock
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.runtime.engine import Engine
-from headrace.web.files.reading import Files, catalogue, load
+from headrace.web.files.reading import Files, load
 from tests.forked import serving
 from tests.server import stored
 from tests.virtual import virtual

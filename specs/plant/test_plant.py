@@ -21,7 +21,8 @@ from typing import Any
 import asyncpg
 import pytest
 
-from headrace.web.files.reading import Files, catalogue, load
+from headrace.authoring.configfiles import catalogue
+from headrace.web.files.reading import Files, load
 from specs.plant.machines import MACHINES, QUANTITIES, ROUNDS, Reading, one_round, readings, send
 from tests.clients import PATIENCE
 from tests.server import serving

@@ -20,11 +20,12 @@ from typing import Any
 
 import pytest
 
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.clock import Clock
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.runtime.monitoring.liveevents import Run
-from headrace.web.files.reading import Files, catalogue, load
+from headrace.web.files.reading import Files, load
 from specs.weather.readings import Reading, readings, source
 from tests.forked import serving
 from tests.server import Server, stored

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from headrace.compiler.clock import run_virtual
 from tests.compiler.clocked import HOUR, NEW_YEAR, here, work
+from tests.rooms import ROOMS
 from tests.virtual import virtual
 
 # --- wall time
@@ -104,7 +105,7 @@ def test_no_other_file_asks_for_the_time_or_sleeps():
     root = Path(__file__).parents[2]
     files = [
         path
-        for room in ("compiler", "operators", "connectors", "web")
+        for room in ROOMS
         for path in (root / room).rglob("*.py")
         if path != root / "compiler" / "clock.py"
     ]

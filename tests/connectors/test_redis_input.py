@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.config.program import load_program
 from headrace.compiler.errors import Unreachable
 from headrace.compiler.text.documents import read
 from headrace.connectors.redis.connection import Limits
-from headrace.web.files.reading import catalogue
 from tests.clients import PATIENCE
 from tests.redis_sides import client, context, halted, payloads, source, subscribed
 from tests.services.redis import Redis

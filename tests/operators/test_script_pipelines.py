@@ -9,6 +9,7 @@ from typing import Any
 
 from reactivex.subject import Subject
 
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.buckets import Bounds
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.families import Transform
@@ -19,7 +20,6 @@ from headrace.compiler.delivery import Delivery, Window
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.text.documents import read
 from headrace.operators.buffer import Buffer
-from headrace.web.files.reading import catalogue
 from tests.doubles import StubContext
 from tests.operators.scripted import script
 from tests.stand_ins import Kept, Told, batches, reads, running, takes

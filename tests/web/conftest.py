@@ -8,6 +8,7 @@ import falcon.testing
 import pytest
 import pytest_asyncio
 
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.datadir import DataDir
@@ -15,7 +16,6 @@ from headrace.compiler.runtime.engine import Engine
 from headrace.web.app import Application
 from headrace.web.asgi import Asgi, AsgiMessage, Receive, Send
 from headrace.web.console import assets
-from headrace.web.files.reading import catalogue
 from headrace.web.service import Service
 from tests.web.console import build
 from tests.web.jsonengine import JsonEngine

@@ -29,10 +29,9 @@ from headrace.web.docs.components import described, pages
 from headrace.web.docs.diagnosticspage import Example, codes, examples, joined
 from headrace.web.docs.markdown import anchor, filled, named, table
 from headrace.web.resources import ENDPOINTS
+from tests.rooms import REPOSITORY, ROOMS
 
-REPOSITORY = Path(__file__).parent.parent.parent
 DOCS = REPOSITORY / "docs"
-ROOMS = ("compiler", "operators", "connectors", "web")
 PAGES = sorted(DOCS.rglob("*.md"))
 
 every_page = pytest.mark.parametrize(

@@ -6,10 +6,11 @@ import shutil
 from contextlib import chdir
 from pathlib import Path
 
+from headrace.authoring.configfiles import catalogue
 from headrace.web.docs.diagnosticspage import refusals_of
 from headrace.web.docs.markdown import fenced
 from headrace.web.docs.transcripts import not_started
-from headrace.web.files.reading import Files, catalogue, load
+from headrace.web.files.reading import Files, load
 from tests.services.redis import Redis
 
 EXAMPLES = Path(__file__).parent.parent.parent / "docs" / "errors"

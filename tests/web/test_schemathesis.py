@@ -17,12 +17,13 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.buckets import Bounds
 from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.app import Application
 from headrace.web.asgi import AsgiMessage, Receive, Send
-from headrace.web.files.reading import Files, catalogue
+from headrace.web.files.reading import Files
 from headrace.web.resources import ENDPOINTS
 from headrace.web.resources.events import EVENTS_PATH
 from headrace.web.service import Service

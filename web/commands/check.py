@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
+from headrace.authoring.configfiles import catalogue, place
 from headrace.compiler.text.diagnostics import (
     Diagnostic,
     Severity,
@@ -20,7 +21,7 @@ from headrace.compiler.text.diagnostics import (
     printable,
 )
 from headrace.compiler.text.render import Style, render
-from headrace.web.files.reading import Files, Loaded, catalogue, load, place
+from headrace.web.files.reading import Files, Loaded, load
 
 FINE, REFUSED, NOTHING = 0, 1, 5
 """Exit codes; 2 is a mistake on the command line."""

@@ -188,9 +188,9 @@ def schema(file: str) -> None:
 
 def printed(file: str) -> str:
     """Return the schema of one of `FILES` as text, the same each time."""
+    from headrace.authoring.configfiles import catalogue
     from headrace.compiler.describe.editors import config_schema, connections_schema, record_schema
     from headrace.web.auth.settingsfile import ServerSettings
-    from headrace.web.files.reading import catalogue
 
     schemas = {
         "config": lambda: config_schema(catalogue()),

@@ -23,6 +23,7 @@ from urllib.parse import quote
 
 import uvloop
 
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.config.program import Program
@@ -34,7 +35,7 @@ from headrace.compiler.text.render import render
 from headrace.web.app import Application
 from headrace.web.auth.accountauth import opened
 from headrace.web.commands.check import style_for
-from headrace.web.files.reading import Files, Loaded, catalogue, load, log_each, log_odd
+from headrace.web.files.reading import Files, Loaded, load, log_each, log_odd
 from headrace.web.process.log import Form, StandardError, configure
 from headrace.web.process.server import Server
 from headrace.web.service import Service

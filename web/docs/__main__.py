@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.jsontext import encode
 from headrace.web.docs import api, components, diagnosticspage, dryruns, transcripts
 from headrace.web.docs.markdown import RegionTexts, filled
-from headrace.web.files.reading import catalogue
 from headrace.web.openapi import described
 from headrace.web.resources import ENDPOINTS
 

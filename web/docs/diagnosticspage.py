@@ -21,6 +21,7 @@ from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.clock import Clock
 from headrace.compiler.config.connectionsfile import companion
 from headrace.compiler.datadir import DataDir
@@ -30,9 +31,9 @@ from headrace.compiler.text.diagnostics import Codes, Diagnostic
 from headrace.compiler.text.documents import Unreadable, read_file
 from headrace.web.docs.markdown import RegionTexts, fenced
 from headrace.web.docs.transcripts import checked, listed, not_started
-from headrace.web.files.reading import Files, Loaded, catalogue, load
+from headrace.web.files.reading import Files, Loaded, load
 
-ROOMS = ("compiler", "operators", "connectors", "web")
+ROOMS = ("compiler", "operators", "connectors", "authoring", "web")
 """Where modules declare codes."""
 
 GROUPS = {

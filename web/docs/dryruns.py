@@ -8,13 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.jsontext import encode
 from headrace.compiler.runtime.dryrun import run, threads
 from headrace.compiler.runtime.dryrun.run import Surroundings
 from headrace.compiler.runtime.dryrun.stage import DryRunLimits
 from headrace.compiler.runtime.dryrun.threads import TimeLimit
 from headrace.web.docs.markdown import RegionTexts, fenced, table
-from headrace.web.files.reading import catalogue
 from headrace.web.resources import dryruns
 from headrace.web.resources.dryruns import Answered, DryRun, of_chain, of_script
 from headrace.web.resources.dryruns import dryrun_answers as dryanswers

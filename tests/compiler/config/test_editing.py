@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.config.editing import load_edited
 from headrace.compiler.config.program import load_program
 from headrace.compiler.text.documents import read
-from headrace.web.files.reading import catalogue
 
 KNOWN = catalogue()
 RUNNING = """\

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.config.program import load_program
 from headrace.compiler.describe.editors import config_schema
 from headrace.compiler.jsontext import encode
 from headrace.compiler.text.documents import read, read_file
-from headrace.web.files.reading import catalogue
 from tests.examples import examples
 
 SPECS = Path(__file__).parents[3] / "specs"

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.families import Transform
 from headrace.compiler.component.states import PipelineState
 from headrace.compiler.runtime.dryrun.run import ChainDryRun, Surroundings
 from headrace.compiler.runtime.dryrun.stage import DryRunLimits
 from headrace.compiler.runtime.dryrun.threads import TimeLimit
-from headrace.web.files.reading import catalogue
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.config.program import load_program
 from headrace.compiler.text.decoding import Format
 from headrace.compiler.text.diagnostics import Diagnostic, Fault, Path
 from headrace.compiler.text.documents import Document, Site, Unreadable, read
 from headrace.compiler.text.positions import lines_of
 from headrace.compiler.text.writing import write
-from headrace.web.files.reading import catalogue
 from tests.compiler.text.test_documents import VALUES, in_blocks, paths, written
 
 KNOWN = catalogue()

@@ -10,6 +10,7 @@ from typing import Any
 
 import falcon.testing
 
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.schema.secrets import Secrets
@@ -17,7 +18,6 @@ from headrace.web.app import Application
 from headrace.web.asgi import Asgi, AsgiMessage, Receive, Send
 from headrace.web.auth.accountauth import opened
 from headrace.web.auth.settingsfile import ServerSettings
-from headrace.web.files.reading import catalogue
 from headrace.web.service import Service
 from tests.web.auth.issuing import AUDIENCE, ISSUER
 from tests.web.conftest import waited_for

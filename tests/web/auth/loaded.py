@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from headrace.web.files.reading import Files, Loaded, catalogue, load
+from headrace.authoring.configfiles import catalogue
+from headrace.web.files.reading import Files, Loaded, load
 
 KNOWN = catalogue()
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.auth import passwords
@@ -15,7 +16,6 @@ from headrace.web.auth.access import Access
 from headrace.web.auth.credentials import Verified
 from headrace.web.auth.passwords import Crowded
 from headrace.web.auth.sessions import COOKIE
-from headrace.web.files.reading import catalogue
 from headrace.web.service import Service
 from tests.clients import PATIENCE
 from tests.web.auth.house import NOBODY, House, signed_in

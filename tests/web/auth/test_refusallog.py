@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.engine import Engine
 from headrace.web.auth.access import Access, Caller
 from headrace.web.auth.accountauth import RefusalLog
 from headrace.web.auth.credentials import TokenRefused, WrongPassword
-from headrace.web.files.reading import catalogue
 from headrace.web.service import Service
 from tests.virtual import virtual
 from tests.web.auth.house import House

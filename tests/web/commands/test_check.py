@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.text.render import render
 from headrace.web.commands.check import COMPANIONS
 from headrace.web.commands.cli import commands
-from headrace.web.files.reading import Files, catalogue, load
+from headrace.web.files.reading import Files, load
 
 FINE = """\
 - id: p

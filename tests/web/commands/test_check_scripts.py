@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.config.program import load_pipeline
 from headrace.compiler.text.documents import read
 from headrace.web.docs.transcripts import checked
-from headrace.web.files.reading import catalogue
 from tests.web.commands.checked import check, config_of, written
 
 pytestmark = pytest.mark.usefixtures("in_a_folder")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.config.connectionsfile import load_connections
 from headrace.compiler.config.program import load_program
 from headrace.compiler.text.documents import read
-from headrace.web.files.reading import catalogue
 
 KNOWN = catalogue()
 

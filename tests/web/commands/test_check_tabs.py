@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from headrace.web.files.reading import Files, catalogue, load
+from headrace.authoring.configfiles import catalogue
+from headrace.web.files.reading import Files, load
 
 KNOWN = catalogue()
 

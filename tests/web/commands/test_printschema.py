@@ -13,10 +13,11 @@ import jsonschema
 import pytest
 from click.testing import CliRunner
 
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.config.program import load_program
 from headrace.compiler.text.documents import Unreadable, read, read_file
 from headrace.web.commands.cli import FILES, commands, printed
-from headrace.web.files.reading import Files, catalogue, load
+from headrace.web.files.reading import Files, load
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "docs" / "errors"

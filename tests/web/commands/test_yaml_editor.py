@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from headrace.authoring.configfiles import catalogue
 from headrace.web.commands.cli import printed
-from headrace.web.files.reading import catalogue
 from tests.services.yaml_editor import YamlEditor, editing
 
 START = "- id: p\n  inputs:\n    - "

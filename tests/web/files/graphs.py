@@ -13,6 +13,7 @@ from typing import Any
 from hypothesis import strategies as st
 from marshmallow import ValidationError
 
+from headrace.authoring.configfiles import catalogue
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Component, Connection
@@ -28,7 +29,6 @@ from headrace.compiler.schema.urls import HttpUrl
 from headrace.compiler.schema.variants import VariantOf, untagged
 from headrace.compiler.text.documents import read
 from headrace.compiler.text.writing import write
-from headrace.web.files.reading import catalogue
 from tests.test_catalogue_docs import CONNECTIONS, examples
 
 ODD = [

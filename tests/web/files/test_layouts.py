@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from headrace.authoring.configfiles import catalogue
 from headrace.web.files.filing import SavedFiles
-from headrace.web.files.reading import Files, catalogue, load
+from headrace.web.files.reading import Files, load
 from headrace.web.service import Service
 from tests.web.jsonengine import JsonEngine
 
