@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.component.families import Input
+from headrace.compiler.component.families import FedBy, Input
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.schema.fields import Choice, Integer, Number
@@ -34,6 +34,9 @@ class DummyInput(
 
     Units: seconds.
     """
+
+    fed_by: ClassVar[FedBy] = "clock"
+    is_raw: ClassVar[bool] = False
 
     duration: int = option(
         Integer(min=1, max=10**9),

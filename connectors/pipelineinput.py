@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.component.families import Input
+from headrace.compiler.component.families import FedBy, Input
 from headrace.compiler.edges import Source
 from headrace.compiler.schema.fields import PipelineId
 from headrace.compiler.schema.records import option
@@ -22,6 +22,8 @@ class PipelineInput(Input, kind="pipeline", listed=5, elsewhere="inproc upstream
     to it.
     """
 
+    fed_by: ClassVar[FedBy] = "pipeline"
+    is_raw: ClassVar[bool] = False
     attaches: ClassVar = {"upstream": "Id of the pipeline the batch came from."}
 
     upstream: str = option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import select
 import socket
@@ -37,6 +38,10 @@ class StdoutOutput(Output, kind="stdout", listed=1, elsewhere="console log print
     as soon as the batch arrives. While nobody reads the server's output, pipelines that print wait
     with their next batch, and nothing else does.
     """
+
+    def outlasts_seconds(self) -> float:
+        """Return that it waits as long as somebody may read."""
+        return math.inf
 
     def open(self, ctx: Context) -> AwaitingSink:
         """Return a sink that shares standard output with those of other pipelines."""

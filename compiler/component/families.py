@@ -28,6 +28,9 @@ from headrace.compiler.text.diagnostics import Fault
 Stage = Literal["input", "transform", "output"]
 """The families of the components that a pipeline is made of."""
 
+FedBy = Literal["server", "posts", "pipeline", "clock"]
+"""What brings an input its messages."""
+
 Origins = Sequence[Sequence[Sequence[int]]]
 """Per batch and per message, the indices of the messages that it came from."""
 
@@ -108,6 +111,11 @@ class Input(Component, family="input"):
     """Why there is nobody to tell, where that may surprise, as a clause: ``a channel keeps nothing``."""
     is_only: ClassVar[bool] = False
     """Whether a pipeline may have at most one of this kind."""
+    fed_by: ClassVar[FedBy] = "server"
+    """What brings it messages: a server that it connects to, posts over the API, another pipeline, or
+    the time alone."""
+    is_raw: ClassVar[bool] = True
+    """Whether what arrives is bytes, one message each, as `Source.is_raw` has it."""
     attaches: ClassVar[Mapping[str, str]] = {}
     """Metadata of this kind under an envelope: key to one sentence."""
     unsampled: ClassVar[str] = ""
@@ -149,6 +157,10 @@ class Input(Component, family="input"):
         part in something that outlives it, or that others have a share in.
         """
         return self.source(ctx), ()
+
+    def is_kept(self) -> bool:
+        """Return whether what is sent while the connection is lost comes afterwards."""
+        return False
 
     def hands_on(self) -> Iterable[str] | None:
         """Return every field its messages can have, before the envelope; None when it cannot know."""
@@ -293,6 +305,10 @@ class Output(Component, family="output"):
     def keeps_digits(self) -> bool:
         """Return whether numbers have to reach it as they were written: ``1.10``, thirty digits."""
         return False
+
+    def outlasts_seconds(self) -> float:
+        """Return how long a batch waits for a server that does not answer before it is lost."""
+        return 0.0
 
     def open(self, ctx: Context) -> Sink:
         """Build what the output worker writes to. May refuse; opens nothing yet."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.component.families import Input, Output
+from headrace.compiler.component.families import FedBy, Input, Output
 from headrace.compiler.edges import AwaitingSink, Source
 from headrace.compiler.httpclient import HttpClient
 from headrace.compiler.schema.fields import Choice, Integer, Number, refused
@@ -53,6 +53,8 @@ class HttpInput(
     """
 
     is_only = True
+    fed_by: ClassVar[FedBy] = "posts"
+    is_raw: ClassVar[bool] = False
     unsampled: ClassVar[str] = (
         "it reads nothing by itself: messages are posted to the pipeline that has it"
     )

@@ -203,6 +203,10 @@ class KafkaInput(Input, kind="kafka", listed=3, elsewhere="kafka_consumer kafka_
         start_at = self.start_at if "start_at" in self.given else None
         return {**super().dump(masked=masked), "start_at": start_at}
 
+    def is_kept(self) -> bool:
+        """Return True: the group has its position in the topic."""
+        return True
+
     def source(self, ctx: Context, limits: Limits = LIMITS) -> Source:
         """Build what reads the topic."""
         cluster = ctx.connection(KafkaConnection, self.connection).cluster(ctx, limits)
@@ -271,6 +275,10 @@ class KafkaOutput(Output, kind="kafka", listed=4, elsewhere="kafka_franz kafka_p
         default="all",
         additive=True,
     )
+
+    def outlasts_seconds(self) -> float:
+        """Return what a batch may wait for the brokers: the driver's time, and a second of ours."""
+        return LIMITS.request_seconds + 1
 
     def open(self, ctx: Context, limits: Limits = LIMITS) -> AwaitingSink:
         """Build what writes to the topic."""

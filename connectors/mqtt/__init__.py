@@ -252,6 +252,10 @@ class MqttInput(Input, kind="mqtt", listed=6):
         """Two of one client id would cut each other off."""
         yield f"the topic '{self.topic}' of '{self.connection}'"
 
+    def is_kept(self) -> bool:
+        """Return whether the broker keeps the session."""
+        return self.ack == "on_delivery"
+
     def source(self, ctx: Context, limits: Limits = LIMITS) -> Source:
         """Resolve the credential and claim the client id. Connects when it is read."""
         access = ctx.connection(MqttConnection, self.connection).access(ctx)
@@ -299,6 +303,10 @@ class MqttOutput(Output, kind="mqtt", listed=8):
     def claims(self) -> Iterator[str]:
         """Two of one client id would cut each other off."""
         yield f"the topic '{self.topic}' of '{self.connection}'"
+
+    def outlasts_seconds(self) -> float:
+        """Return what a batch may wait to be published again; with QoS 0 nothing is."""
+        return 0.0 if self.qos == "at_most_once" else LIMITS.write_seconds
 
     def open(self, ctx: Context, limits: Limits = LIMITS) -> AwaitingSink:
         """Resolve the credential and claim the client id. Connects when it is started."""

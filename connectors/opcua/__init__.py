@@ -277,6 +277,7 @@ class OpcuaInput(Input, kind="opcua", listed=8, elsewhere="opc opc_ua"):
 
     drivers = ("asyncua",)
     unacknowledged: ClassVar[str] = "a server forgets a value when the next one is there"
+    is_raw: ClassVar[bool] = False
     attaches: ClassVar = {"connection": "Name of the connection it was read from."}
 
     connection: str = option(ConnectionName("opcua"), "Connection to read from.")

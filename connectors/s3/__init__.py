@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -244,6 +245,10 @@ class S3Output(Output, kind="s3", listed=3, elsewhere="aws_s3 minio"):
                 path=("rotate",),
             )
         yield from key_faults(self.prefix, self.partition)
+
+    def outlasts_seconds(self) -> float:
+        """Return that a part is tried until it is uploaded."""
+        return math.inf
 
     def open(self, ctx: Context) -> AwaitingSink:
         """Resolve the keys. Asks for nothing yet."""

@@ -1,0 +1,84 @@
+"""What inputs and outputs say of themselves is what they do: for those who try a config without a server."""
+
+import math
+
+import pytest
+
+from headrace.authoring.configfiles import catalogue
+from headrace.compiler.component.families import Input, Output
+from headrace.compiler.edges import Source
+from headrace.compiler.runtime.inbox import Inbox
+from headrace.connectors.dummy import Dummy, DummyInput
+from headrace.connectors.http import HttpInput
+from headrace.connectors.http.source import Posts
+from headrace.connectors.kafka import KafkaInput, KafkaOutput
+from headrace.connectors.kafka.source import KafkaSource
+from headrace.connectors.mqtt import MqttInput, MqttOutput
+from headrace.connectors.mqtt.source import MqttSource
+from headrace.connectors.nats import NatsInput
+from headrace.connectors.nats.source import NatsSource
+from headrace.connectors.opcua import OpcuaInput
+from headrace.connectors.opcua.source import OpcuaSource
+from headrace.connectors.pipelineinput import PipelineInput
+from headrace.connectors.redis import RedisInput
+from headrace.connectors.redis.source import RedisSource
+from headrace.connectors.s3 import S3Output
+from headrace.connectors.stdout import StdoutOutput
+
+S3 = {"connection": "c", "prefix": "p", "rotate": {"max_rows": 1}}
+
+SOURCES: dict[type[Input], type[Source]] = {
+    DummyInput: Dummy,
+    HttpInput: Posts,
+    KafkaInput: KafkaSource,
+    MqttInput: MqttSource,
+    NatsInput: NatsSource,
+    OpcuaInput: OpcuaSource,
+    PipelineInput: Inbox,
+    RedisInput: RedisSource,
+}
+
+
+def test_every_input_is_here() -> None:
+    assert {*catalogue().family("input").values()} == {*SOURCES}
+
+
+@pytest.mark.parametrize("kind", SOURCES, ids=lambda kind: kind.kind)
+def test_an_input_says_whether_what_arrives_is_bytes(kind: type[Input]) -> None:
+    assert kind.is_raw == SOURCES[kind].is_raw
+
+
+@pytest.mark.parametrize("kind", SOURCES, ids=lambda kind: kind.kind)
+def test_an_input_that_a_server_feeds_has_a_connection(kind: type[Input]) -> None:
+    assert (kind.fed_by == "server") == ("connection" in kind.options())
+
+
+@pytest.mark.parametrize(("ack", "is_kept"), [("on_receipt", False), ("on_delivery", True)])
+def test_mqtt_keeps_what_comes_meanwhile_if_the_session_is_kept(ack: str, is_kept: bool) -> None:
+    told = {"connection": "c", "topic": "t", "qos": "at_least_once", "ack": ack}
+
+    assert MqttInput.load(told).is_kept() is is_kept
+
+
+def test_kafka_keeps_what_comes_meanwhile() -> None:
+    assert KafkaInput.load({"connection": "c", "topic": "t", "group": "g"}).is_kept()
+
+
+@pytest.mark.parametrize(("qos", "seconds"), [("at_most_once", 0), ("exactly_once", 30)])
+def test_mqtt_waits_where_somebody_confirms(qos: str, seconds: float) -> None:
+    assert (
+        MqttOutput.load({"connection": "c", "topic": "t", "qos": qos}).outlasts_seconds() == seconds
+    )
+
+
+def test_kafka_waits_for_half_a_minute() -> None:
+    assert KafkaOutput.load({"connection": "c", "topic": "t"}).outlasts_seconds() == 30
+
+
+def test_no_other_waits_for_a_time() -> None:
+    kinds: dict[str, type[Output]] = catalogue().family("output")
+
+    waiting = {kind for kind, each in kinds.items() if "outlasts_seconds" in vars(each)}
+
+    assert waiting == {"kafka", "mqtt", "s3", "stdout"}
+    assert S3Output.load(S3).outlasts_seconds() == StdoutOutput().outlasts_seconds() == math.inf
