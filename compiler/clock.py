@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
+Step = tuple[float, Callable[[], object]]
+"""What a script has happen, and when: in seconds of the loop."""
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 
@@ -181,6 +184,25 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Return the virtual wall time."""
         return self._started_at + timedelta(seconds=self.time())
 
+    async def play(self, steps: Iterable[Step]) -> None:
+        """Take steps, given in the order of their times; return when all that the last one caused is over.
+
+        A step is taken when nothing else is left to happen: what is due at its time comes first, and each
+        is through before the next. Meanwhile sockets are looked at only while something is awaited
+        outside.
+
+        Raises:
+            RuntimeError: steps are being taken already.
+            Exception: whatever a step raises; those behind it are not taken.
+        """
+        if self._skipping.script is not None:
+            raise RuntimeError("a script is being played already")
+        script = self._skipping.script = _Script(steps, self.create_future())
+        try:
+            await script.over
+        finally:
+            self._skipping.script = None
+
     @contextmanager
     def outside(self) -> Iterator[None]:
         """Hold the time while something is awaited that is not on this loop."""
@@ -229,6 +251,31 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             await super().shutdown_default_executor(*args)
 
 
+class _Script:
+    """Steps that are taken one by one, and the future that is done when they are over."""
+
+    __slots__ = ("_steps", "next", "over")
+
+    def __init__(self, steps: Iterable[Step], over: asyncio.Future[None]) -> None:
+        self._steps = iter(steps)
+        self.next = next(self._steps, None)
+        self.over = over
+
+    def take(self) -> None:
+        """Take the next step; behind the last one it is over."""
+        if self.over.done():  # given up
+            return
+        try:
+            if self.next is None:
+                self.over.set_result(None)
+            else:
+                _, do = self.next
+                self.next = next(self._steps, None)
+                do()
+        except Exception as cause:
+            self.over.set_exception(cause)
+
+
 class _Skipping(selectors.DefaultSelector):
     """The selector of a virtual loop: it looks, and where it would wait it moves the time."""
 
@@ -236,10 +283,15 @@ class _Skipping(selectors.DefaultSelector):
         super().__init__()
         self.now = 0.0
         self.awaited = 0  # how much is awaited from outside the loop
+        self.script: _Script | None = None
         self._patience = patience
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """Return what is ready. ``timeout`` is how far the next timer is, None without any."""
+        if self.script is not None and not self.awaited:
+            if timeout != 0:
+                self._go_on(self.script, timeout)
+            return []
         ready = super().select(0)
         if ready or timeout == 0:
             return ready
@@ -250,6 +302,17 @@ class _Skipping(selectors.DefaultSelector):
         elif not ready and not self.awaited:
             raise Stalled(map(_whereabouts, asyncio.all_tasks()))
         return ready
+
+    def _go_on(self, script: _Script, timeout: float | None) -> None:
+        """Move the time to the next timer, or to the next step and take it."""
+        step = script.next
+        due = None if timeout is None else round(self.now + timeout, 6)
+        if due is not None and step is not None and due <= step[0]:
+            self.now = due
+            return
+        if step is not None:
+            self.now = max(self.now, step[0])
+        script.take()
 
 
 def _whereabouts(task: asyncio.Task[Any]) -> str:

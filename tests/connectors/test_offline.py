@@ -1,4 +1,4 @@
-"""What inputs and outputs say of themselves is what they do: for those who try a config without a server."""
+"""What inputs and outputs say of themselves, for who tries a config offline, is what they do."""
 
 import math
 
