@@ -1,35 +1,33 @@
-"""The HTTP client of whatever posts batches: one url, one session, failures in words.
+"""The HTTP client of whatever posts batches: one url, failures in words.
 
-What a config says must reach one place and no other. A redirect is followed only with 307 and 308,
-which keep method and body, and only on the server that the url names. Any other is a failure that
-tells where the server points: following 301, 302 or 303 turns a post into a GET, which loses the
-batch and reports success, and another host is not to be sent the messages and the credentials.
-
-Source: RFC 9110, section 15.4.
+No text of it shows a credential: what a server says of a request may repeat it, and is cut and redacted.
 """
 
 from __future__ import annotations
 
-import os
 import re
+from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from headrace.compiler.errors import BatchFailed, Unreachable
+from headrace.compiler.httpexchange import (
+    ExchangeWith,
+    HttpReply,
+    HttpTarget,
+    NoReply,
+    ServerExchange,
+)
 
 if TYPE_CHECKING:
-    from aiohttp import ClientError, ClientResponse, ClientSession
-    from yarl import URL
-
     from headrace.compiler.clock import Clock
     from headrace.compiler.schema.urls import ParsedUrl
 
-REDIRECTS = 10
 EXCERPT_BYTES = 300
 DISCARDED_BYTES = 64 * 1024
 """How much of a reply nobody wants is read to keep the connection; a longer one costs it."""
 
-_KEEPS_METHOD = (307, 308)
 _T = TypeVar("_T")
 
 
@@ -38,7 +36,7 @@ class HttpClient:
 
     The user info of the url goes as Basic authentication; ``headers`` are other credentials. Both are
     handed to ``hide``: whoever tells of a failure has them taken out by ``redact``, the one place that
-    does, whatever it is that repeats them.
+    does, whatever it is that repeats them. ``exchange`` stands for the server; None: it is asked.
     """
 
     def __init__(
@@ -51,25 +49,18 @@ class HttpClient:
         verb: str = "POST",
         timeout_seconds: float = 30,
         headers: Mapping[str, str] | None = None,
+        exchange: ExchangeWith | None = None,
     ) -> None:
-        # The driver, imported when the first pipeline needs it: it takes a quarter of a second.
-        from aiohttp import encode_basic_auth
-        from multidict import CIMultiDict
-        from yarl import URL
-
-        self._address, self._url = address, URL(address.location)
-        self._clock, self._redact = clock, redact
-        self._verb, self._seconds = verb, timeout_seconds
-        credentials = dict(headers or {})
+        self._address, self._redact, self._verb = address, redact, verb
+        target = HttpTarget(verb, address, timeout_seconds, headers or {})
+        self._exchange = (exchange or partial(ServerExchange, clock))(target)
+        presented = [*target.headers.values(), address.password]
         if address.user is not None:
-            credentials["Authorization"] = encode_basic_auth(address.user, address.password)
-        self._headers = CIMultiDict({"Content-Type": "application/json", "User-Agent": "headrace"})
-        self._headers.update(credentials)
-        for value in (*credentials.values(), address.password):
+            presented.append(b64encode(f"{address.user}:{address.password}".encode()).decode())
+        for value in presented:
             credential = re.sub(r"^(Bearer|Basic) ", "", value)
             hide(credential)
             hide(credential.rstrip("="))  # Base64 is also written without its padding
-        self._session: ClientSession | None = None
 
     async def send(self, body: bytes) -> None:
         """Send ``body`` and discard the reply.
@@ -79,12 +70,12 @@ class HttpClient:
             BatchFailed: any other answer but 2xx.
         """
 
-        async def discard(reply: ClientResponse) -> None:
+        async def discard(reply: HttpReply) -> None:
             # To its end, so that the connection can be used again. The batch has been taken: the status
             # said so.
-            await _beginning(reply, DISCARDED_BYTES, is_needed=False)
+            await _if_it_comes(reply, DISCARDED_BYTES)
 
-        await self._exchange(body, discard)
+        await self._exchanged(body, discard)
 
     async def ask(self, body: bytes, most: int) -> bytes:
         """Send ``body`` and return the reply, of at most ``most`` bytes.
@@ -93,66 +84,36 @@ class HttpClient:
             Unreachable, BatchFailed: as `send`; also for a longer reply.
         """
 
-        async def take(reply: ClientResponse) -> bytes:
-            answer = await _beginning(reply, most)
+        async def take(reply: HttpReply) -> bytes:
+            answer = await reply.beginning(most)
             if len(answer) > most:
                 raise BatchFailed(self._say(f"the reply is longer than {most:,} bytes"))
             return answer
 
-        return await self._exchange(body, take)
+        return await self._exchanged(body, take)
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._session is not None:
-            await self._session.close()
+        await self._exchange.close()
 
-    async def _exchange(self, body: bytes, take: Callable[[ClientResponse], Awaitable[_T]]) -> _T:
+    async def _exchanged(self, body: bytes, take: Callable[[HttpReply], Awaitable[_T]]) -> _T:
         """Send, and let ``take`` read a reply that is a success."""
-        from aiohttp import ClientConnectionError, ClientError
-
         try:
-            with self._clock.outside():
-                async with await self._request(body) as reply:
-                    if not 200 <= reply.status < 300:
-                        raise await self._refusal(reply)
-                    return await take(reply)
-        # None of the driver's errors is a cause of ours: they show the headers of the request.
-        except TimeoutError:
-            raise Unreachable(self._say(f"no answer within {self._seconds} s")) from None
-        except ClientError as cause:
-            failure = Unreachable if isinstance(cause, ClientConnectionError) else BatchFailed
-            raise failure(self._say(self._shown(_why(cause)))) from None
+            async with self._exchange(body) as reply:
+                if not 200 <= reply.status < 300:
+                    raise await self._refusal(reply)
+                return await take(reply)
+        except NoReply as cause:
+            failure = Unreachable if cause.is_passing else BatchFailed
+            raise failure(self._say(self._shown(str(cause)))) from None
 
-    async def _request(self, body: bytes) -> ClientResponse:
-        """Return the last reply, redirects followed where they are safe."""
-        if self._session is None:  # not before: it belongs to the running loop
-            from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
-
-            timeout = ClientTimeout(total=self._seconds)
-            self._session = ClientSession(cookie_jar=DummyCookieJar(), timeout=timeout)
-        url = self._url
-        for _ in range(REDIRECTS):
-            try:
-                reply = await self._session.request(
-                    self._verb, url, data=body, headers=self._headers, allow_redirects=False
-                )
-            except ValueError as cause:  # about the url: that of a redirect is what a server says
-                said = f"cannot be requested: {self._shown(str(cause))}"
-                raise BatchFailed(self._say(said)) from None
-            target = _redirection(reply)
-            if target is None:
-                return reply
-            reply.release()
-            url = target
-        raise BatchFailed(self._say(f"redirected more than {REDIRECTS} times"))
-
-    async def _refusal(self, reply: ClientResponse) -> BatchFailed:
+    async def _refusal(self, reply: HttpReply) -> BatchFailed:
         """Return what to raise for a reply that is no success."""
-        told = [f"{reply.status} {self._shown(reply.reason or '')}".rstrip()]
-        if "Location" in reply.headers and 300 <= reply.status < 400:
-            told.append(f"the server points to '{self._shown(reply.headers['Location'])}'")
+        told = [f"{reply.status} {self._shown(reply.reason)}".rstrip()]
+        if reply.location is not None and 300 <= reply.status < 400:
+            told.append(f"the server points to '{self._shown(reply.location)}'")
         else:  # nothing of it where it cannot be read: the status says enough
-            beginning = await _beginning(reply, 16 * EXCERPT_BYTES, is_needed=False)
+            beginning = await _if_it_comes(reply, 16 * EXCERPT_BYTES)
             told.append(self._shown(beginning.decode("utf-8", "replace")))
         text = self._say(": ".join(filter(None, told)))
         is_passing = reply.status == 429 or reply.status >= 500
@@ -170,66 +131,9 @@ class HttpClient:
         return f"{self._verb} {self._address}: {what}"
 
 
-def _redirection(reply: ClientResponse) -> URL | None:
-    """Return where to send the same once more, or None."""
-    from yarl import URL
-
-    if reply.status not in _KEEPS_METHOD or "Location" not in reply.headers:
-        return None
+async def _if_it_comes(reply: HttpReply, most: int) -> bytes:
+    """Return the beginning of a reply that nobody needs: nothing, if it fails to come."""
     try:
-        target = reply.url.join(URL(reply.headers["Location"])).with_user(None)
-        return target if target.origin() == reply.url.origin() else None
-    except (ValueError, IndexError):  # no url, or none of HTTP; the latter by a slip of the library
-        return None
-
-
-async def _beginning(reply: ClientResponse, most: int, *, is_needed: bool = True) -> bytes:
-    """Return the reply; when it is longer than ``most``, as much as showed that.
-
-    One that is not needed may fail to come: then nothing is returned.
-    """
-    from aiohttp import ClientError
-
-    read = bytearray()
-    try:
-        async for piece in reply.content.iter_any():
-            read += piece
-            if len(read) > most:
-                break
-    except (TimeoutError, ClientError):
-        if is_needed:
-            raise
+        return await reply.beginning(most)
+    except NoReply:
         return b""
-    return bytes(read)
-
-
-def _why(cause: ClientError) -> str:
-    """Return why there was no answer, without addresses that change from try to try, or none to read."""
-    from aiohttp import (
-        ClientConnectorDNSError,
-        ClientOSError,
-        ClientPayloadError,
-        ClientResponseError,
-        ClientSSLError,
-        ServerDisconnectedError,
-    )
-
-    match cause:
-        case ClientConnectorDNSError():
-            return "the host name cannot be resolved"
-        case ServerDisconnectedError():
-            return "the server closed the connection without an answer"
-        case ClientSSLError():
-            refusal = getattr(cause, "certificate_error", None) or cause.os_error
-            reason = str(getattr(refusal, "reason", None) or refusal).replace("_", " ").lower()
-            return f"TLS: {getattr(refusal, 'verify_message', None) or reason}"
-        case OSError() if cause.errno:
-            return os.strerror(cause.errno).lower()
-        # Its text repeats the url, that of a redirect with all it holds.
-        case ClientOSError() if type(cause) is ClientOSError:
-            return "the server closed the connection before it had the request"
-        case ClientPayloadError():
-            return "the reply broke off"
-        case ClientResponseError():
-            return "the reply is not HTTP"
-    return str(cause) or type(cause).__name__
