@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
-Step = tuple[float, Callable[[], object]]
+ScriptedStep = tuple[float, Callable[[], object]]
 """What a script has happen, and when: in seconds of the loop."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -184,7 +184,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Return the virtual wall time."""
         return self._started_at + timedelta(seconds=self.time())
 
-    async def play(self, steps: Iterable[Step]) -> None:
+    async def play(self, steps: Iterable[ScriptedStep]) -> None:
         """Take steps, given in the order of their times; return when all that the last one caused is over.
 
         A step is taken when nothing else is left to happen: what is due at its time comes first, and each
@@ -256,7 +256,7 @@ class _Script:
 
     __slots__ = ("_steps", "next", "over")
 
-    def __init__(self, steps: Iterable[Step], over: asyncio.Future[None]) -> None:
+    def __init__(self, steps: Iterable[ScriptedStep], over: asyncio.Future[None]) -> None:
         self._steps = iter(steps)
         self.next = next(self._steps, None)
         self.over = over

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import AsyncGenerator, Iterable, Sequence
+from random import Random
 from typing import ClassVar
 
 from headrace.compiler.clock import Clock
@@ -64,7 +64,7 @@ class DummyInput(
 
     def source(self, ctx: Context) -> Source:
         """Start the sine."""
-        return Dummy(self, ctx.clock)
+        return Dummy(self, ctx.clock, ctx.random)
 
     def hands_on(self) -> Iterable[str]:
         """Return the two fields."""
@@ -76,9 +76,9 @@ class Dummy(Source):
 
     is_raw: ClassVar[bool] = False
 
-    def __init__(self, config: DummyInput, clock: Clock) -> None:
+    def __init__(self, config: DummyInput, clock: Clock, random: Random) -> None:
         self._config = config
-        self._clock = clock
+        self._clock, self._random = clock, random
         self._built_at = clock.monotonic()
 
     async def read(self) -> AsyncGenerator[Sequence[Arrival], None]:
@@ -92,7 +92,7 @@ class Dummy(Source):
 
     def _value(self) -> JsonValue:
         if self._config.payload == "text":
-            return sentence()
+            return sentence(self._random)
         return sine(
             self._clock.monotonic() - self._built_at, self._config.amplitude, self._config.period
         )
@@ -106,7 +106,7 @@ def sine(seconds: float, amplitude: float, period: float) -> float:
     return amplitude * math.sin(math.tau * (math.fmod(seconds, period) / period))
 
 
-def sentence() -> str:
+def sentence(random: Random) -> str:
     """Return six to twelve random words: a capital first letter and a full stop."""
     words = random.choices(WORDS, k=random.randint(6, 12))
     return " ".join(words).capitalize() + "."

@@ -74,7 +74,9 @@ class HttpTransform(
 
     def operator(self, ctx: Context, most_reply_bytes: int = MOST_REPLY_BYTES) -> Operator:
         """Return the operator; its session is closed when the pipeline has ended."""
-        client = HttpClient(self.url, clock=ctx.clock, hide=ctx.hide, redact=ctx.redact)
+        client = HttpClient(
+            self.url, clock=ctx.clock, hide=ctx.hide, redact=ctx.redact, exchange=ctx.exchange
+        )
         ctx.on_finish(client.close)
 
         async def replace(batch: Batch) -> list[Batch]:

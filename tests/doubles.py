@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from random import Random
 from typing import Any, TypeVar, cast
 
 from marshmallow import ValidationError
@@ -80,6 +81,8 @@ class StubContext:
         self.pipeline, self.place, self.index = pipeline, place, 0
         self.data_dir = None if data_dir is None else DataDir(data_dir)
         self.state, self.base = state, base
+        self.random = Random(1)
+        self.exchange = None
         self.decoding = decoding or Decoding()
         self._buckets = buckets or {}
         self._clock = clock

@@ -9,12 +9,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from headrace.compiler.buckets import Bucket
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.delivery import Batch, Delivery
 from headrace.compiler.edges import Source
+from headrace.compiler.httpexchange import ExchangeWith
 from headrace.compiler.jsontext import Decoding
 from headrace.compiler.schema.secrets import Secret
 
@@ -113,6 +115,10 @@ class Context(Protocol):
     index: int
     """Its index in its list."""
     clock: Clock
+    random: Random
+    """Chance, of what is made up."""
+    exchange: ExchangeWith | None
+    """What stands for the servers that it asks over HTTP; None: they are asked."""
     data_dir: DataDir | None
     """Root of everything that is written to files; None: the server writes none."""
     base: Path | None

@@ -74,6 +74,11 @@ class Assembling(Protocol):
             BuildRefused: it cannot be built.
         """
 
+    def lower(
+        self, stages: Sequence[PlacedTransform], refusals: RefusedTransforms
+    ) -> list[Operator]:
+        """Return the operators of the transforms, as `lower` does; add what cannot be built."""
+
     def refuse(self, family: str, index: int, cause: BuildRefused) -> None:
         """Take why a component cannot be built."""
 
@@ -89,7 +94,7 @@ def assemble(config: PipelineConfig, context: Assembling) -> Observable[Delivery
         return transform, context.place("transforms", index)
 
     refusals: RefusedTransforms = []
-    operators = lower(context.each("transforms", config.transforms, placed), refusals)
+    operators = context.lower(context.each("transforms", config.transforms, placed), refusals)
     for index, cause in refusals:
         context.refuse("transforms", index, cause)
     inputs = context.each("inputs", config.inputs, context.arriving)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import random
+from random import Random
 
 DELAYS = (0.25, 0.5, 1.0, *[2.0] * 8, 4.0, 8.0, 16.0, 30.0)
 """Seconds; the last one stays. Doubled each time, but for the first twenty seconds no longer than two: a
 restart of the other side takes that long, and the pipeline is to go on within three of its return."""
 JITTER = 0.2
 """Share of a delay by which it is varied either way, so that many clients do not come back at once."""
+
+CHANCE = Random()
+"""By which delays are varied, unless something else is wanted."""
 
 LASTING_SECONDS = 1.0
 """What worked for less than this did not work: two who cut each other off would else never tire of it."""
@@ -17,16 +20,17 @@ LASTING_SECONDS = 1.0
 class Backoff:
     """Growing delays, until something works."""
 
-    __slots__ = ("_tries",)
+    __slots__ = ("_random", "_tries")
 
-    def __init__(self) -> None:
+    def __init__(self, random: Random = CHANCE) -> None:
+        self._random = random
         self._tries = 0
 
     def next(self) -> float:
         """Return the seconds to wait now; the one after is longer, up to the last."""
         delay = DELAYS[min(self._tries, len(DELAYS) - 1)]
         self._tries += 1
-        return delay * random.uniform(1 - JITTER, 1 + JITTER)
+        return delay * self._random.uniform(1 - JITTER, 1 + JITTER)
 
     def reset(self) -> None:
         """Start over: something worked."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from reactivex import Observable
@@ -14,7 +14,7 @@ from headrace.compiler.component.pipelineconfig import FAMILY_OF, PipelineConfig
 from headrace.compiler.delivery import Delivery
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.lowering.chain import assemble
+from headrace.compiler.lowering.chain import PlacedTransform, RefusedTransforms, assemble
 from headrace.compiler.lowering.chainends import PassWatch
 from headrace.compiler.lowering.holding import Holding, holding
 from headrace.compiler.runtime.built import BuiltComponents
@@ -80,6 +80,12 @@ class Builder:
         """Take why a component cannot be built."""
         self._refused.append(self._config.diagnose(cause.fault, (family, index)))
 
+    def lower(
+        self, stages: Sequence[PlacedTransform], refusals: RefusedTransforms
+    ) -> list[Operator]:
+        """Return the operators of the transforms."""
+        return self._world.environment.lower(stages, refusals)
+
     def place(self, family: str, index: int) -> ComponentContext:
         """Return the context of a component."""
         return ComponentContext(self._world, self._parts, self._failures, FAMILY_OF[family], index)
@@ -88,7 +94,7 @@ class Builder:
         """Return what an input delivers, through its own buffer."""
         place = self.place("inputs", index)
         pump = pump_over(
-            component.source(place),
+            self._world.environment.source(component, place),
             component,
             place,
             self._parts,
@@ -102,7 +108,7 @@ class Builder:
 
     def _writer(self, component: Output, index: int) -> Writer:
         place = self.place("outputs", index)
-        sink = component.open(place)
+        sink = self._world.environment.sink(component, place)
         return writer(sink, place)
 
 

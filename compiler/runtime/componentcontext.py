@@ -38,6 +38,7 @@ from headrace.compiler.lowering.lifting import awaiting, divided, pausing, per_b
 from headrace.compiler.lowering.lines import Pacing, SliceShare
 from headrace.compiler.runtime.built import Hold
 from headrace.compiler.runtime.dependencies import Readings, read_now
+from headrace.compiler.runtime.environment import REAL, Environment
 from headrace.compiler.runtime.monitoring.failures import Failures, cut
 from headrace.compiler.runtime.monitoring.links import Link
 from headrace.compiler.runtime.pump import Turns
@@ -118,8 +119,10 @@ class World:
         base: Path | None,
         buckets: Buckets,
         attach: Callable[[str], Source],
+        environment: Environment = REAL,
     ) -> None:
         self.clock = clock
+        self.environment = environment
         self.turns = Turns(clock)
         self.slices = SliceShare()
         self.claims = Claims()
@@ -151,12 +154,14 @@ class World:
         is asked for is there. They are told with the option that names what is missing.
         """
         named = [*settings_of(record)]
-        return [
-            *misnamed(named, self.connections),
-            *secret_faults(record, self.secrets),
-            *filed_secret_faults(record, self.connections, self.secrets),
-            *undeclared(named, self.buckets.names()),
-        ]
+        faults = [*undeclared(named, self.buckets.names())]
+        if self.environment.is_real:
+            faults[:0] = [
+                *misnamed(named, self.connections),
+                *secret_faults(record, self.secrets),
+                *filed_secret_faults(record, self.connections, self.secrets),
+            ]
+        return faults
 
     def shown(self, refused: Iterable[Diagnostic]) -> list[Diagnostic]:
         """Return refusals without secrets: some are in the words of a driver or of a broker."""
@@ -189,6 +194,8 @@ class ComponentContext:
         self.index = index
         self.place = f"{LIST_OF[stage]}[{index}]"
         self.clock = world.clock
+        self.random = world.environment.random
+        self.exchange = world.environment.exchange(self.pipeline, self.place)
         self.data_dir = world.data_dir
         self.base = world.base
         self.state = parts.state
@@ -239,10 +246,10 @@ class ComponentContext:
         return self._redaction(text)
 
     def warn(self, text: str) -> None:
-        log.warning("pipeline '%s' %s: %s", self.pipeline, self.place, self._told(text))
+        self._world.environment.warned(self.pipeline, self.place, self._told(text))
 
     def note(self, text: str) -> None:
-        log.info("pipeline '%s' %s: %s", self.pipeline, self.place, self._told(text))
+        self._world.environment.noted(self.pipeline, self.place, self._told(text))
 
     def _told(self, text: str) -> str:
         """Return what the log is told: cut, or who may post would decide how long it is."""

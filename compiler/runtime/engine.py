@@ -35,6 +35,7 @@ from headrace.compiler.runtime.componentcontext import World
 from headrace.compiler.runtime.connectionregistry import Connections
 from headrace.compiler.runtime.connectiontest import ConnectionTests, Tried
 from headrace.compiler.runtime.dependencies import prepare
+from headrace.compiler.runtime.environment import REAL, Environment
 from headrace.compiler.runtime.graph import (
     ChangeLock,
     Graph,
@@ -98,6 +99,7 @@ class Engine:
         data_dir: DataDir | None = None,
         base: Path | None = None,
         retention_seconds: int = DEFAULT_RETENTION,
+        environment: Environment = REAL,
     ) -> None:
         self.clock = clock
         self.graph = Graph()
@@ -123,6 +125,7 @@ class Engine:
             base=base,
             buckets=self.state,
             attach=self.graph.attach,
+            environment=environment,
         )
         self._tests = ConnectionTests(self._world)
         self.samples = Samples(self._world, partial(self.graph.attach, make=Peek))
@@ -442,7 +445,8 @@ class Engine:
     async def _prepare(self, configs: Iterable[PipelineConfig]) -> None:
         """Have what is needed to build pipelines, which has to happen before anything is awaited."""
         world = self._world
-        world.readings = await prepare(configs, world.connections, world.base, self.clock)
+        if world.environment.is_real:
+            world.readings = await prepare(configs, world.connections, world.base, self.clock)
 
     def _reserved(self, config: PipelineConfig) -> Pipeline:
         """Return a new pipeline, which has its id from now on.

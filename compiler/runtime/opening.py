@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from random import Random
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.families import Stage
@@ -18,9 +19,9 @@ class Opening:
     """Opens the components of one pipeline. Who does not answer is no refusal: an input is tried for ever,
     a sink by `bring_up`."""
 
-    def __init__(self, parts: BuiltComponents, clock: Clock) -> None:
+    def __init__(self, parts: BuiltComponents, clock: Clock, random: Random) -> None:
         self._parts = parts
-        self._clock = clock
+        self._clock, self._random = clock, random
         self._task: asyncio.Task[list[RefusedComponent]] | None = None
 
     @property
@@ -43,7 +44,7 @@ class Opening:
 
     async def bring_up(self) -> list[RefusedComponent]:
         """Start the sinks that are not up until they are, or one is turned down; return which."""
-        backoff = Backoff()
+        backoff = Backoff(self._random)
         while not self.is_complete:
             pause = backoff.next()
             self._tell_pause(pause)
@@ -87,7 +88,7 @@ class Opening:
         ]
 
     async def _start(self, seconds: float, *, is_awaited: bool) -> list[RefusedComponent]:
-        clock, backoff = self._clock, Backoff()
+        clock, backoff = self._clock, Backoff(self._random)
         ends = clock.monotonic() + seconds
         refused = await self._start_sinks(seconds)
         while is_awaited and not (refused or self.is_complete):

@@ -109,7 +109,7 @@ class QueuedWriter(Writer):
         self._clock = place.clock
         self._queue: deque[Delivery] = deque()
         self._workers: dict[asyncio.Task[None], Delivery] = {}
-        self._backoff = Backoff()
+        self._backoff = Backoff(place.random)
         self._closed_until = 0.0
         self._cause = ""
         self._moved = 0.0

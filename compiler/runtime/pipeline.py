@@ -13,6 +13,7 @@ import logging
 from reactivex.abc import DisposableBase
 from reactivex.disposable import CompositeDisposable, Disposable
 
+from headrace.compiler.component.families import Stage
 from headrace.compiler.component.pipelineconfig import LIST_OF, PipelineConfig
 from headrace.compiler.jsontext import encode
 from headrace.compiler.lowering.chainends import Outlet, leaving
@@ -67,9 +68,11 @@ class Pipeline:
         self._downstream = downstream
         self._recorded: Life | None = None
         self._watch = Watch(id, feed, self.counters)
-        self.failures = Failures(id, world.clock, self._watch.failed, history.signatures())
+        self.failures = Failures(
+            id, world.clock, self._failed, history.signatures(), is_logged=world.environment.is_real
+        )
         self._lifecycle = Lifecycle()
-        self._opening = Opening(self.parts, world.clock)
+        self._opening = Opening(self.parts, world.clock, world.environment.random)
         self._refusals: list[RefusedComponent] = []
         self._bringing_up: asyncio.Task[None] | None = None
         self._subscription: DisposableBase = Disposable()
@@ -170,6 +173,12 @@ class Pipeline:
         self._subscription.dispose()
         if not self._lifecycle.is_over:
             self._fail()
+
+    def _failed(
+        self, stage: Stage, component: int | None, message: str, input_index: int | None
+    ) -> None:
+        self._watch.failed(stage, component, message, input_index)
+        self._world.environment.failed(self.id, stage, component, message)
 
     def _report(self, cause: Exception) -> None:
         said = self._world.secrets.redact(f"{type(cause).__name__}: {cause}")

@@ -216,7 +216,7 @@ class Pump:
         self._acknowledges = acknowledges
         self._on_delivery = on_delivery
         self._reader: AsyncGenerator[Sequence[Arrival], None] | None = None
-        self._backoff = Backoff()
+        self._backoff = Backoff(place.random)
         self._is_connected = self._is_down = False
         self._since = 0.0
         self._stopping = self._drains = self._interruptible = False

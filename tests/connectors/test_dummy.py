@@ -3,7 +3,7 @@
 import math
 import re
 from datetime import UTC, datetime
-from itertools import islice
+from random import Random
 
 import pytest
 
@@ -75,7 +75,13 @@ async def test_a_text_payload_is_a_sentence():
 
 
 def test_sentences_differ():
-    assert len(set(islice(iter(sentence, None), 20))) > 10
+    chance = Random(1)
+
+    assert len({sentence(chance) for _ in range(20)}) > 10
+
+
+def test_a_sentence_is_a_matter_of_chance_alone():
+    assert sentence(Random(7)) == sentence(Random(7)) != sentence(Random(8))
 
 
 @virtual

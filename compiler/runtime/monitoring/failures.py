@@ -53,9 +53,12 @@ class Failures:
         clock: Clock,
         tell: Callable[[Stage, int | None, str, int | None], None],
         signatures: Signatures,
+        *,
+        is_logged: bool = True,
     ) -> None:
         self._pipeline = pipeline
         self._tell = tell
+        self._is_logged = is_logged
         self._logged = Repeats(clock, LOG_PAUSES, self._log)
         self.table = signatures
         self.by_stage: dict[Stage, int] = dict.fromkeys(get_args(Stage), 0)
@@ -70,7 +73,8 @@ class Failures:
         message = cut(" ".join(message.split()))
         self.by_stage[stage] += 1
         self.table.count(stage, component, message, input_index)
-        self._logged.add(stage, component, message)
+        if self._is_logged:
+            self._logged.add(stage, component, message)
         self._tell(stage, component, message, input_index)
 
     def settle(self) -> None:

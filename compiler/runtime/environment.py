@@ -1,0 +1,70 @@
+"""What pipelines run in: what stands at their ends, how chains are built, chance, and who is told.
+
+Production has the one here. Who plays a config offline puts another in its place, and nothing else.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from random import Random
+from typing import ClassVar
+
+from headrace.compiler.component.buildcontext import Context, Operator
+from headrace.compiler.component.families import Input, Output, Stage
+from headrace.compiler.edges import Sink, Source
+from headrace.compiler.httpexchange import ExchangeWith
+from headrace.compiler.lowering.chain import PlacedTransform, RefusedTransforms, lower
+from headrace.compiler.runtime.backoff import CHANCE
+
+log = logging.getLogger("headrace.pipeline")
+
+
+class Environment:
+    """The real one: components meet servers, chains are fused, the log is told."""
+
+    is_real: ClassVar[bool] = True
+    """Whether connections and secrets are looked up, and drivers imported."""
+
+    random: Random = CHANCE
+    """Chance: of pauses between tries, of made-up messages."""
+
+    def source(self, component: Input, ctx: Context) -> Source:
+        """Return what an input reads.
+
+        Raises:
+            BuildRefused: it cannot be built.
+        """
+        return component.source(ctx)
+
+    def sink(self, component: Output, ctx: Context) -> Sink:
+        """Return what an output writes to.
+
+        Raises:
+            BuildRefused: it cannot be built.
+        """
+        return component.open(ctx)
+
+    def exchange(self, pipeline: str, place: str) -> ExchangeWith | None:
+        """Return what stands for the servers that a component asks; None: they are asked."""
+        return None
+
+    def lower(
+        self, stages: Sequence[PlacedTransform], refusals: RefusedTransforms
+    ) -> list[Operator]:
+        """Return the operators of a chain, as `lowering.chain.lower` does."""
+        return lower(stages, refusals)
+
+    def warned(self, pipeline: str, place: str, text: str) -> None:
+        """Take what a component warns of."""
+        log.warning("pipeline '%s' %s: %s", pipeline, place, text)
+
+    def noted(self, pipeline: str, place: str, text: str) -> None:
+        """Take what a component tells of that went well."""
+        log.info("pipeline '%s' %s: %s", pipeline, place, text)
+
+    def failed(self, pipeline: str, stage: Stage, component: int | None, message: str) -> None:
+        """Take one failure, beside the count of it and the log."""
+
+
+REAL = Environment()
