@@ -8,7 +8,7 @@ and ``listed`` is the place in the reference. Nothing else anywhere lists kinds:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, get_args
 
 from headrace.compiler.component.buildcontext import Context, Operator, PacedStep, Reading, Step
@@ -27,6 +27,9 @@ from headrace.compiler.text.diagnostics import Fault
 
 Stage = Literal["input", "transform", "output"]
 """The families of the components that a pipeline is made of."""
+
+Fits = Callable[[Batch], object]
+"""Raises `BatchFailed` for a batch that could not be written, whatever the other side says."""
 
 FedBy = Literal["server", "posts", "pipeline", "clock"]
 """What brings an input its messages."""
@@ -305,6 +308,10 @@ class Output(Component, family="output"):
     def keeps_digits(self) -> bool:
         """Return whether numbers have to reach it as they were written: ``1.10``, thirty digits."""
         return False
+
+    def fits(self, ctx: Context) -> Fits | None:
+        """Return what looks at a batch before anything is sent; None: whatever comes may be sent."""
+        return None
 
     def outlasts_seconds(self) -> float:
         """Return how long a batch waits for a server that does not answer before it is lost."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from headrace.compiler.component.buildcontext import Context
@@ -27,7 +27,7 @@ from headrace.connectors.clickhouse.clickhouse_table import RECEIVED_AT, ClickHo
 from headrace.connectors.disk.paths import FilePath
 from headrace.connectors.network.refusal import turned_away
 from headrace.connectors.network.tls import TlsFiles
-from headrace.connectors.tables.cells import decimal
+from headrace.connectors.tables.cells import Cell, decimal
 from headrace.connectors.tables.columns import CELLS, ColumnName
 from headrace.connectors.tables.moments import date, timestamp
 from headrace.connectors.tables.output import Key, TableOutput
@@ -255,6 +255,10 @@ class ClickHouseOutput(TableOutput, kind="clickhouse", listed=7):
         is_by_arrival = self.create_table and not self.order_by
         return super().needed() | ({RECEIVED_AT} if is_by_arrival else frozenset())
 
+    def cells(self) -> Mapping[str, Cell]:
+        """Return those of ClickHouse."""
+        return _CELLS
+
     def open(self, ctx: Context, limits: Limits | None = None) -> AwaitingSink:
         """Build what inserts. Opens nothing yet."""
         from headrace.connectors.clickhouse.sink import ClickHouseSink  # the driver
@@ -265,7 +269,7 @@ class ClickHouseOutput(TableOutput, kind="clickhouse", listed=7):
             connection.server(ctx, limits),
             connection.database,
             ClickHouseTable(database, name, self.stored_columns(), self.order_by),
-            self.rows(ctx, _CELLS),
+            self.rows(ctx),
             ctx,
             creates=self.create_table,
             settings=self.settings.parameters() if self.settings else {},

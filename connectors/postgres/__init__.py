@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from headrace.compiler.text.diagnostics import Fault, Path, repeated, shown
 from headrace.connectors.network.tls import TlsConnection
 from headrace.connectors.postgres.arrayliterals import postgres_cells
 from headrace.connectors.postgres.postgres_table import LONGEST, Index, PostgresTable
+from headrace.connectors.tables.cells import Cell
 from headrace.connectors.tables.columns import ColumnName
 from headrace.connectors.tables.output import Key, TableOutput
 
@@ -213,13 +214,17 @@ class PostgresOutput(
         yield from self._misnamed()
         yield from self._conflicting()
 
+    def cells(self) -> Mapping[str, Cell]:
+        """Return those of PostgreSQL."""
+        return postgres_cells()
+
     def open(self, ctx: Context, limits: Limits | None = None) -> AwaitingSink:
         """Build the writer. Connects to nothing yet."""
         from headrace.connectors.postgres.sink import PostgresSink  # the driver
 
         return PostgresSink(
             self._wanted(),
-            self.rows(ctx, postgres_cells()),
+            self.rows(ctx),
             ctx.connection(PostgresConnection, self.connection).server(ctx, limits),
             ctx,
             creates=self.create_table,

@@ -12,7 +12,7 @@ from itertools import islice
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.checkcontext import CheckContext
-from headrace.compiler.component.families import Output
+from headrace.compiler.component.families import Fits, Output
 from headrace.compiler.component.fieldflow import FieldUse
 from headrace.compiler.schema.fields import Boolean, Choice
 from headrace.compiler.schema.records import listed, option
@@ -22,7 +22,7 @@ from headrace.compiler.text.composing import FAULTS
 from headrace.compiler.text.diagnostics import Codes, Fault, Path, Severity, repeated
 from headrace.compiler.text.suggest import nearest, one_of
 from headrace.connectors.tables.cells import Cell
-from headrace.connectors.tables.columns import Column, TableName
+from headrace.connectors.tables.columns import CELLS, Column, TableName
 from headrace.connectors.tables.rows import Rows, StoredColumn
 
 CODES: Codes = {
@@ -137,11 +137,19 @@ class TableOutput(Output):
         mapped = tuple(each.stored(is_needed=each.name in needed) for each in self.columns)
         return mapped or (PAYLOAD,)
 
-    def rows(self, ctx: Context, cells: Mapping[str, Cell]) -> Rows:
-        """Return what makes rows of batches, for a database with these cells."""
+    def cells(self) -> Mapping[str, Cell]:
+        """Return what makes cells of values, by type of column."""
+        return CELLS
+
+    def rows(self, ctx: Context) -> Rows:
+        """Return what makes rows of batches."""
         return Rows(
-            self.stored_columns(), cells, ctx, refuses_extra=self.on_extra_fields == "error"
+            self.stored_columns(), self.cells(), ctx, refuses_extra=self.on_extra_fields == "error"
         )
+
+    def fits(self, ctx: Context) -> Fits:
+        """Return what makes rows of a batch. What the table that is there bounds is not known."""
+        return self.rows(ctx)
 
     def _wrong(self) -> Iterator[Fault]:
         if len(self.columns) > (most := self.most_columns()):

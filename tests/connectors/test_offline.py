@@ -7,7 +7,9 @@ import pytest
 from headrace.authoring.configfiles import catalogue
 from headrace.compiler.component.families import Input, Output
 from headrace.compiler.edges import Source
+from headrace.compiler.errors import BatchFailed
 from headrace.compiler.runtime.inbox import Inbox
+from headrace.connectors.clickhouse import ClickHouseOutput
 from headrace.connectors.dummy import Dummy, DummyInput
 from headrace.connectors.http import HttpInput
 from headrace.connectors.http.source import Posts
@@ -20,12 +22,17 @@ from headrace.connectors.nats.source import NatsSource
 from headrace.connectors.opcua import OpcuaInput
 from headrace.connectors.opcua.source import OpcuaSource
 from headrace.connectors.pipelineinput import PipelineInput
+from headrace.connectors.postgres import PostgresOutput
 from headrace.connectors.redis import RedisInput
 from headrace.connectors.redis.source import RedisSource
 from headrace.connectors.s3 import S3Output
 from headrace.connectors.stdout import StdoutOutput
+from tests.doubles import StubContext
 
 S3 = {"connection": "c", "prefix": "p", "rotate": {"max_rows": 1}}
+
+NEEDED = {"clickhouse": {"order_by": ["temp"]}}
+"""What a table needs beside its columns."""
 
 SOURCES: dict[type[Input], type[Source]] = {
     DummyInput: Dummy,
@@ -82,3 +89,24 @@ def test_no_other_waits_for_a_time() -> None:
 
     assert waiting == {"kafka", "mqtt", "s3", "stdout"}
     assert S3Output.load(S3).outlasts_seconds() == StdoutOutput().outlasts_seconds() == math.inf
+
+
+@pytest.mark.parametrize("table", [PostgresOutput, ClickHouseOutput], ids=lambda kind: kind.kind)
+def test_a_table_refuses_what_fits_no_column_before_anything_is_sent(table: type[Output]) -> None:
+    columns = [{"name": "temp", "type": "integer"}]
+    told = {"connection": "c", "table": "t", "columns": columns}
+    fits = table.load({**told, **NEEDED.get(table.kind, {})}).fits(StubContext())
+    assert fits is not None
+
+    fits([{"temp": 20}])
+    with pytest.raises(BatchFailed, match="column 'temp': expected an integer, found a string"):
+        fits([{"temp": "hot"}])
+
+
+def test_most_outputs_take_whatever_comes() -> None:
+    kinds: dict[str, type[Output]] = catalogue().family("output")
+
+    assert [kind for kind, each in kinds.items() if each.fits is not Output.fits] == [
+        "postgres",
+        "clickhouse",
+    ]

@@ -224,7 +224,7 @@ def test_keys_of_a_table_that_is_not_created_are_remarked_on():
 
 
 def test_rows_are_made_as_the_output_says():
-    made = shelf(columns=columns("a"), on_extra_fields="error").rows(StubContext(), CELLS)
+    made = shelf(columns=columns("a"), on_extra_fields="error").rows(StubContext())
 
     assert made([{"a": "x"}, {}]) == [["x", None]]
     with pytest.raises(BatchFailed):
@@ -330,13 +330,13 @@ def test_the_page_tells_what_is_taken_and_what_is_not(type_):
 
 
 def made(type_, text):
-    rows = shelf(columns=[{"name": "a", "type": type_}]).rows(StubContext(), CELLS)
+    rows = shelf(columns=[{"name": "a", "type": type_}]).rows(StubContext())
     return rows([{"a": decode_exact(text.encode())}])
 
 
 def test_keys_of_a_table_that_is_not_created_are_told_by_the_diagnostic_alone():
     ctx = StubContext()
 
-    shelf(columns=columns("a"), sorted_by=["a"], create_table=False).rows(ctx, CELLS)
+    shelf(columns=columns("a"), sorted_by=["a"], create_table=False).rows(ctx)
 
     assert ctx.warnings == []
