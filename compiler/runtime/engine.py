@@ -108,7 +108,7 @@ class Engine:
         self._is_closed = False
         self._pipelines = self.graph.pipelines
         self.secrets = secrets or Secrets()
-        self.state = Buckets(clock)
+        self.state = Buckets(clock, environment.crowded)
         """The declared buckets."""
         self.declarations: Mapping[str, BucketDeclaration] = {}
         self.connections = Connections(

@@ -18,6 +18,7 @@ from headrace.compiler.lowering.chain import PlacedTransform, RefusedTransforms,
 from headrace.compiler.runtime.backoff import CHANCE
 
 log = logging.getLogger("headrace.pipeline")
+state_log = logging.getLogger("headrace.state")
 
 
 class Environment:
@@ -64,7 +65,11 @@ class Environment:
         log.info("pipeline '%s' %s: %s", pipeline, place, text)
 
     def failed(self, pipeline: str, stage: Stage, component: int | None, message: str) -> None:
-        """Take one failure, beside the count of it and the log."""
+        """Take one failure, of a component if that is known, beside the count of it and the log."""
+
+    def crowded(self, text: str) -> None:
+        """Take what a bucket warns of."""
+        state_log.warning("%s", text)
 
 
 REAL = Environment()

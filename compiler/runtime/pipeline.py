@@ -178,7 +178,8 @@ class Pipeline:
         self, stage: Stage, component: int | None, message: str, input_index: int | None
     ) -> None:
         self._watch.failed(stage, component, message, input_index)
-        self._world.environment.failed(self.id, stage, component, message)
+        index = input_index if component is None else component
+        self._world.environment.failed(self.id, stage, index, message)
 
     def _report(self, cause: Exception) -> None:
         said = self._world.secrets.redact(f"{type(cause).__name__}: {cause}")

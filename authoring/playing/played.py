@@ -1,0 +1,46 @@
+"""What came of a play."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from headrace.compiler.delivery import Batch, JsonValue
+
+END = math.inf
+"""The moment of what is let go because everything ends."""
+
+TimedBatches = list[tuple[float, Batch]]
+"""Batches, each with its moment in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class SaidAt:
+    """What a component said: a failure or a warning. Units: seconds since the play began."""
+
+    at: float
+    place: str
+    """Such as ``press-7.transforms[3]``; without an index where no component is known."""
+    text: str
+
+
+@dataclass
+class Played:
+    """What came of a play."""
+
+    handed_on: dict[str, TimedBatches] = field(default_factory=lambda: defaultdict(list))
+    """By pipeline, what left its last transform."""
+    made: dict[tuple[str, int], TimedBatches] = field(default_factory=lambda: defaultdict(list))
+    """By pipeline and index, what left a transform that was asked for."""
+    written: dict[tuple[str, int], TimedBatches] = field(default_factory=lambda: defaultdict(list))
+    """By pipeline and index, what an output has written."""
+    failures: list[SaidAt] = field(default_factory=list)
+    warnings: list[SaidAt] = field(default_factory=list)
+    states: dict[tuple[str, float], Mapping[str, Mapping[str, JsonValue]]] = field(
+        default_factory=dict
+    )
+    """By bucket and moment, what it held when it was looked at: names and values by key."""
+    refused: Counter[str] = field(default_factory=Counter)
+    """By pipeline, posts that were not taken because its queue was full."""

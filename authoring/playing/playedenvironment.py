@@ -1,0 +1,155 @@
+"""What pipelines run in while they are played: scripted ends, no servers, no secrets, no chance, no log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from random import Random
+from typing import ClassVar
+
+from reactivex import operators
+
+from headrace.authoring.playing.answers import WrittenExchange
+from headrace.authoring.playing.ends import ScriptedSource, scripted_sink, scripted_source
+from headrace.authoring.playing.played import END, Played, SaidAt, TimedBatches
+from headrace.authoring.playing.scenario import ComponentAt, Scenario
+from headrace.compiler.clock import Clock
+from headrace.compiler.component.buildcontext import Context, Operator
+from headrace.compiler.component.families import Input, Output, Stage
+from headrace.compiler.component.pipelineconfig import LIST_OF
+from headrace.compiler.delivery import Batch, Delivery
+from headrace.compiler.edges import Sink, Source
+from headrace.compiler.httpexchange import ExchangeWith
+from headrace.compiler.lowering.chain import PlacedTransform, RefusedTransforms
+from headrace.compiler.runtime.environment import Environment
+from headrace.compiler.schema.redaction import Hidden
+from headrace.compiler.schema.secrets import Secret, Secrets
+
+Lowering = Callable[[Sequence[PlacedTransform], RefusedTransforms], list[Operator]]
+"""Returns the operators of a chain, as `lowering.chain.lower` does."""
+
+
+class PlayedChance(Random):
+    """Chance that is the same each time, and none at all where it varies pauses."""
+
+    def uniform(self, a: float, b: float) -> float:
+        """Return the middle."""
+        return (a + b) / 2
+
+
+class NoSecrets(Secrets):
+    """Nothing is resolved: whatever asks for a value gets the reference as it is written."""
+
+    def resolve(self, secret: Secret, owner: Hidden | None = None) -> str:
+        """Return the template."""
+        return secret.template
+
+
+class PlayedEnvironment(Environment):
+    """Scripted ends around what runs in production."""
+
+    is_real: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        clock: Clock,
+        played: Played,
+        tapped: Collection[tuple[str, int]],
+        lowering: Lowering,
+    ) -> None:
+        """Take what is recorded in ``played``, and how chains are built.
+
+        Of the transforms that are ``tapped``, all is recorded that leaves them.
+        """
+        self.random = PlayedChance(scenario.seed)
+        self.clock = clock
+        self.played = played
+        self.sources: dict[tuple[str, int], ScriptedSource] = {}
+        self.is_over = False
+        """Whether everything is being ended."""
+        self._scenario = scenario
+        self._tapped, self._lowering = tapped, lowering
+        self._replies = {
+            f"{id}.{LIST_OF['transform']}[{index}]": each
+            for (id, index), each in scenario.replies.items()
+        }
+
+    def source(self, component: Input, ctx: Context) -> Source:
+        """Return the input's own source if no server feeds it, else one that is told what arrives."""
+        if component.fed_by != "server":
+            return component.source(ctx)
+        outages = self._scenario.outages.get((ctx.pipeline, "input", ctx.index), ())
+        source = self.sources[ctx.pipeline, ctx.index] = scripted_source(component, outages, ctx)
+        return source
+
+    def sink(self, component: Output, ctx: Context) -> Sink:
+        """Return a sink that keeps what is written."""
+        at: ComponentAt = (ctx.pipeline, "output", ctx.index)
+        take = self._taker(self.played.written[ctx.pipeline, ctx.index])
+        outages = self._scenario.outages.get(at, ())
+        return scripted_sink(component, component.fits(ctx), outages, take, self.clock)
+
+    def exchange(self, pipeline: str, place: str) -> ExchangeWith | None:
+        """Return what answers a transform as it is written."""
+        return partial(WrittenExchange, self._replies.get(f"{pipeline}.{place}"), self.clock)
+
+    def lower(
+        self, stages: Sequence[PlacedTransform], refusals: RefusedTransforms
+    ) -> list[Operator]:
+        """Return the operators of a chain, with a look behind each transform that is asked for."""
+        operators: list[Operator] = []
+        run: list[PlacedTransform] = []
+        for stage in stages:
+            run.append(stage)
+            at = stage[1].pipeline, stage[1].index
+            if at in self._tapped:
+                operators += [*self._lowering(run, refusals), self._tap(self.played.made[at])]
+                run = []
+        return [*operators, *self._lowering(run, refusals)]
+
+    def warned(self, pipeline: str, place: str, text: str) -> None:
+        """Record it."""
+        self.played.warnings.append(SaidAt(self._moment(), f"{pipeline}.{place}", text))
+
+    def noted(self, pipeline: str, place: str, text: str) -> None:
+        """Nobody is told."""
+
+    def failed(self, pipeline: str, stage: Stage, component: int | None, message: str) -> None:
+        """Record it."""
+        index = "" if component is None else f"[{component}]"
+        place = f"{pipeline}.{LIST_OF[stage]}{index}"
+        self.played.failures.append(SaidAt(self._moment(), place, message))
+
+    def crowded(self, text: str) -> None:
+        """Record it."""
+        self.played.warnings.append(SaidAt(self._moment(), "state", text))
+
+    def handed_on(self, pipeline: str) -> Callable[[Delivery], None]:
+        """Return what records all that a pipeline hands on."""
+        take = self._taker(self.played.handed_on[pipeline])
+
+        def taken(delivery: Delivery) -> None:
+            take(delivery.batch)
+            delivery.done()
+
+        return taken
+
+    def _moment(self) -> float:
+        return END if self.is_over else self.clock.monotonic()
+
+    def _tap(self, line: TimedBatches) -> Operator:
+        take = self._taker(line)
+
+        def look(delivery: Delivery) -> None:
+            take(delivery.batch)
+
+        return operators.do_action(look)
+
+    def _taker(self, line: TimedBatches) -> Callable[[Batch], None]:
+        moment = self._moment
+
+        def take(batch: Batch) -> None:
+            line.append((moment(), batch))
+
+        return take

@@ -1,0 +1,205 @@
+"""The player: a program runs once on virtual time, in the build that runs in production.
+
+Order: at each moment first what is due, with all that follows from it; then what the scenario has happen,
+in its order, each through before the next; then the looks at buckets. So what comes as a window ends
+belongs to the next one, as in production.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, TypeVar
+
+from headrace.authoring.playing.ends import AWAY, LOST
+from headrace.authoring.playing.played import END, Played
+from headrace.authoring.playing.playedenvironment import Lowering, NoSecrets, PlayedEnvironment
+from headrace.authoring.playing.scenario import (
+    Arriving,
+    BucketLook,
+    GivenArrival,
+    GivenState,
+    Scenario,
+)
+from headrace.compiler.clock import Clock, ScriptedStep, VirtualLoop
+from headrace.compiler.component.buildcontext import Origin
+from headrace.compiler.config.program import Program
+from headrace.compiler.jsontext import encode
+from headrace.compiler.lowering.chain import lower
+from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.runtime.wayin import NoRoom
+
+_T = TypeVar("_T")
+
+
+def play(
+    program: Program,
+    scenario: Scenario,
+    *,
+    base: Path | None = None,
+    tapped: Collection[tuple[str, int]] = (),
+    lowering: Lowering = lower,
+) -> Played:
+    """Play a scenario; ``base`` is the directory that the config names files from.
+
+    ``tapped`` are transforms, by pipeline and index, of which all is recorded that leaves them.
+    ``lowering`` makes the operators of chains, as `lowering.chain.lower` does.
+
+    Raises:
+        Refused: a pipeline cannot be built, with every reason.
+    """
+
+    async def perform(loop: VirtualLoop) -> Played:
+        played = Played()
+        environment = PlayedEnvironment(scenario, Clock(loop), played, tapped, lowering)
+        engine = Engine(
+            environment.clock,
+            secrets=NoSecrets(),
+            base=base,
+            retention_seconds=0,
+            environment=environment,
+        )
+        return await _Play(program, scenario, engine, environment, loop).perform()
+
+    with _quiet():
+        return _on_a_loop(perform, scenario)
+
+
+class _Play:
+    """One play."""
+
+    def __init__(
+        self,
+        program: Program,
+        scenario: Scenario,
+        engine: Engine,
+        environment: PlayedEnvironment,
+        loop: VirtualLoop,
+    ) -> None:
+        self._program, self._scenario = program, scenario
+        self._engine, self._environment, self._loop = engine, environment, loop
+        self._played = environment.played
+        self._posting: set[asyncio.Task[None]] = set()
+
+    async def perform(self) -> Played:
+        """Take all the steps, end everything, and return what came of it."""
+        for config in self._program.pipelines:
+            if config.id is not None:
+                outlet = self._engine.graph.outlets[config.id]
+                outlet.subscribe(self._environment.handed_on(config.id))
+        await self._engine.load(self._program)
+        await self._loop.play(self._steps())
+        self._environment.is_over = True
+        await self._engine.close()
+        for look in self._looks():
+            if look.at == END:
+                self._look(look)
+        return self._played
+
+    def _steps(self) -> list[ScriptedStep]:
+        """Return all that happens up to the end, in the order in which it does."""
+        steps = [*self._losses()]
+        steps += [
+            (each.at, partial(self._do, each))
+            for each in self._scenario.steps
+            if not isinstance(each, BucketLook)
+        ]
+        steps += [(each.at, partial(self._look, each)) for each in self._looks() if each.at != END]
+        steps.append((self._scenario.until, lambda: None))
+        return sorted(steps, key=itemgetter(0))
+
+    def _looks(self) -> list[BucketLook]:
+        return [each for each in self._scenario.steps if isinstance(each, BucketLook)]
+
+    def _losses(self) -> Iterator[ScriptedStep]:
+        """Yield that connections are lost as an outage begins."""
+        for (pipeline, stage, index), outages in self._scenario.outages.items():
+            for each in outages if stage == "input" else ():
+                yield each.begins, partial(self._lose, (pipeline, index), AWAY)
+
+    def _do(self, step: GivenArrival | GivenState) -> None:
+        if isinstance(step, GivenState):
+            bucket = self._engine.state.get(step.bucket)
+            assert bucket is not None  # as who made the scenario has seen
+            bucket.merge(step.values)
+        elif step.arriving is None:
+            self._lose(step.to, LOST)
+        else:
+            self._arrive(step.to, step.arriving)
+
+    def _lose(self, to: tuple[str, int], cause: str) -> None:
+        self._environment.sources[to].lose(cause)
+
+    def _arrive(self, to: tuple[str, int], arriving: Arriving) -> None:
+        if (source := self._environment.sources.get(to)) is not None:
+            source.put(arriving)
+            return
+        pipeline, _ = to
+        way_in = self._engine.way_in(pipeline)
+        body = encode(arriving.payload)
+        try:
+            taken = None if way_in is None else way_in.take(body, _origin(arriving))
+        except NoRoom:
+            self._played.refused[pipeline] += 1
+            return
+        if isinstance(taken, Coroutine):  # a large one, decoded in slices
+            posting = asyncio.ensure_future(self._posted(pipeline, taken))
+            self._posting.add(posting)
+            posting.add_done_callback(self._posting.discard)
+
+    async def _posted(self, pipeline: str, taken: Coroutine[Any, Any, int]) -> None:
+        try:
+            await taken
+        except NoRoom:
+            self._played.refused[pipeline] += 1
+
+    def _look(self, look: BucketLook) -> None:
+        bucket = self._engine.state.get(look.bucket)
+        assert bucket is not None  # as who made the scenario has seen
+        held = bucket.newest(len(bucket))
+        self._played.states[look.bucket, look.at] = {key: values for key, values, _ in held}
+
+
+def _origin(arriving: Arriving) -> Origin:
+    """Return where a post came from, as the server would tell it."""
+    meta = arriving.meta
+    headers = meta.get("headers") or {}
+    named = [(name.lower().encode(), str(value).encode()) for name, value in headers.items()]
+    return meta.get("method", "POST"), meta.get("remote_addr"), named
+
+
+def _on_a_loop(perform: Callable[[VirtualLoop], Coroutine[Any, Any, _T]], scenario: Scenario) -> _T:
+    """Run on a virtual loop of its own; where this thread has a loop that runs, in another thread."""
+
+    def run() -> _T:
+        loop = VirtualLoop(started_at=scenario.started_at)
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            return runner.run(perform(loop))
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return run()
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(run).result()
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Have nothing logged: what pipelines say is recorded."""
+    log = logging.getLogger("headrace")
+    was, log.disabled = log.disabled, True
+    propagated, log.propagate = log.propagate, False
+    nowhere = logging.NullHandler()
+    log.addHandler(nowhere)
+    try:
+        yield
+    finally:
+        log.removeHandler(nowhere)
+        log.propagate, log.disabled = propagated, was

@@ -1,0 +1,98 @@
+"""What happens in a play: what arrives when, what is away when, and what servers answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from headrace.compiler.component.families import Stage
+from headrace.compiler.delivery import Batch, JsonValue
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+"""What the wall shows at 0 s, unless something else is said."""
+
+ComponentAt = tuple[str, Stage, int]
+"""A component: the id of its pipeline, its family, its index."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arriving:
+    """What arrives at an input at once: a batch, or bytes where the input decodes what arrives.
+
+    ``meta`` is told of it in an envelope, beside what the input knows by itself.
+    """
+
+    payload: Batch | bytes
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenArrival:
+    """Something arrives at an input; nothing: its connection is lost."""
+
+    at: float
+    to: tuple[str, int]
+    arriving: Arriving | None
+
+
+@dataclass(frozen=True, slots=True)
+class GivenState:
+    """Something is written to a bucket: names under keys."""
+
+    at: float
+    bucket: str
+    values: Mapping[str, Mapping[str, JsonValue]]
+
+
+@dataclass(frozen=True, slots=True)
+class BucketLook:
+    """A bucket is looked at, behind all that is given at the moment."""
+
+    at: float
+    bucket: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOutage:
+    """What is wrong with the other side of an input or an output, from one moment up to another.
+
+    ``slow``: a write takes ``seconds``. ``refuses``: of each ``of`` batches the first ``refused``.
+    """
+
+    begins: float
+    ends: float
+    kind: Literal["down", "slow", "refuses"]
+    seconds: float = 0.0
+    refused: int = 1
+    of: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedReply:
+    """What a server answers to one request. Units: seconds from the request to the reply."""
+
+    status: int = 200
+    body: JsonValue = None
+    is_down: bool = False
+    after: float = 0.0
+
+
+Replies = Callable[[Batch], ScriptedReply | str]
+"""Returns what is answered to a batch, or why nothing is."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """All that happens in a play. What happens at one moment does so in the order it is given here."""
+
+    steps: Sequence[GivenArrival | GivenState | BucketLook] = ()
+    until: float = 0.0
+    """When everything is ended, as at the stop of a server."""
+    started_at: datetime = START
+    outages: Mapping[ComponentAt, Sequence[ServerOutage]] = field(default_factory=dict)
+    replies: Mapping[tuple[str, int], Replies] = field(default_factory=dict)
+    """By the pipeline and the index of an `http` transform."""
+    seed: str = ""
+    """What made-up messages are made of."""

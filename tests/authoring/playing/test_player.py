@@ -1,0 +1,78 @@
+"""The player itself: refusals, loops, and that a play is the same each time."""
+
+import asyncio
+import logging
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from headrace.authoring.playing.player import play
+from headrace.authoring.playing.scenario import Scenario
+from headrace.compiler.errors import Refused
+from tests.authoring.playing.playing import at, played, program
+
+SCRIPT = """
+- id: p
+  inputs: [{type: http}]
+  transforms:
+    - {type: script, source: {type: file, path: it.rhai}}
+"""
+
+COUNTED = """
+- id: p
+  inputs: [{type: mqtt, connection: c, topic: t, envelope: {type: merge}}]
+  transforms:
+    - {type: buffer, seconds: 10, max_messages: 100}
+    - {type: splitter, out_size: 2}
+"""
+
+
+def test_the_wall_shows_what_the_script_says():
+    came = played(
+        COUNTED,
+        at(1, "p", {}),
+        at(2, "p", {}),
+        until=11,
+        started_at=datetime(2030, 1, 1, tzinfo=UTC),
+    )
+
+    [(moment, [first, _])] = came.handed_on["p"]
+    assert moment == 11
+    assert first["_meta"]["received_at"] == "2030-01-01T00:00:01.000000+00:00"
+
+
+@pytest.mark.engine
+def test_a_program_that_cannot_be_built_is_refused_with_its_reasons(tmp_path: Path):
+    (tmp_path / "it.rhai").write_text("emit(msg);")
+    checked = program(SCRIPT, tmp_path)
+    (tmp_path / "it.rhai").unlink()
+
+    with pytest.raises(Refused, match="there is no script file 'it"):
+        play(checked, Scenario(), base=tmp_path)
+
+
+async def test_a_play_runs_where_a_loop_runs_already():
+    assert asyncio.get_running_loop().is_running()
+
+    came = played(COUNTED, at(1, "p", {}), at(2, "p", {}), until=20)
+
+    assert len(came.handed_on["p"]) == 1
+
+
+def test_a_play_is_the_same_each_time():
+    steps = [at(moment / 7, "p", {"n": moment}) for moment in range(200)]
+
+    one, other = (played(COUNTED, *steps, until=30) for _ in range(2))
+
+    assert one == other
+
+
+def test_nothing_is_logged(caplog: pytest.LogCaptureFixture):
+    config = COUNTED + "  outputs: [{type: redis, connection: c, channel: t}]\n"
+
+    with caplog.at_level(logging.DEBUG):
+        came = played(config, at(1, "p", 5), until=2)
+
+    assert came.failures or came.warnings
+    assert not [record for record in caplog.records if record.name.startswith("headrace")]
