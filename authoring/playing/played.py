@@ -12,7 +12,7 @@ from headrace.compiler.delivery import Batch, JsonValue
 END = math.inf
 """The moment of what is let go because everything ends."""
 
-TimedBatches = list[tuple[float, Batch]]
+BatchTimeline = list[tuple[float, Batch]]
 """Batches, each with its moment in seconds."""
 
 
@@ -30,11 +30,11 @@ class SaidAt:
 class Played:
     """What came of a play."""
 
-    handed_on: dict[str, TimedBatches] = field(default_factory=lambda: defaultdict(list))
+    handed_on: dict[str, BatchTimeline] = field(default_factory=lambda: defaultdict(list))
     """By pipeline, what left its last transform."""
-    made: dict[tuple[str, int], TimedBatches] = field(default_factory=lambda: defaultdict(list))
+    made: dict[tuple[str, int], BatchTimeline] = field(default_factory=lambda: defaultdict(list))
     """By pipeline and index, what left a transform that was asked for."""
-    written: dict[tuple[str, int], TimedBatches] = field(default_factory=lambda: defaultdict(list))
+    written: dict[tuple[str, int], BatchTimeline] = field(default_factory=lambda: defaultdict(list))
     """By pipeline and index, what an output has written."""
     failures: list[SaidAt] = field(default_factory=list)
     warnings: list[SaidAt] = field(default_factory=list)

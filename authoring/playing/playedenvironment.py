@@ -11,7 +11,7 @@ from reactivex import operators
 
 from headrace.authoring.playing.answers import WrittenExchange
 from headrace.authoring.playing.ends import ScriptedSource, scripted_sink, scripted_source
-from headrace.authoring.playing.played import END, Played, SaidAt, TimedBatches
+from headrace.authoring.playing.played import END, Played, SaidAt, BatchTimeline
 from headrace.authoring.playing.scenario import ComponentAt, Scenario
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import Context, Operator
@@ -138,7 +138,7 @@ class PlayedEnvironment(Environment):
     def _moment(self) -> float:
         return END if self.is_over else self.clock.monotonic()
 
-    def _tap(self, line: TimedBatches) -> Operator:
+    def _tap(self, line: BatchTimeline) -> Operator:
         take = self._taker(line)
 
         def look(delivery: Delivery) -> None:
@@ -146,7 +146,7 @@ class PlayedEnvironment(Environment):
 
         return operators.do_action(look)
 
-    def _taker(self, line: TimedBatches) -> Callable[[Batch], None]:
+    def _taker(self, line: BatchTimeline) -> Callable[[Batch], None]:
         moment = self._moment
 
         def take(batch: Batch) -> None:
