@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from itertools import count
 from typing import Any, ClassVar
 
 from headrace.authoring.playing.scenario import Arriving, ServerOutage
@@ -28,7 +29,15 @@ class ScriptedSource(Source):
 
     connects: ClassVar[bool] = True
 
-    def __init__(self, component: Input, outages: Sequence[ServerOutage], ctx: Context) -> None:
+    def __init__(
+        self,
+        component: Input,
+        outages: Sequence[ServerOutage],
+        ctx: Context,
+        acknowledged: Callable[[int], None],
+    ) -> None:
+        self._acknowledged = acknowledged
+        self._numbers = count()
         self.max_batch = getattr(component, "max_batch", 1)
         self._is_kept = component.is_kept()
         self._known = {key: getattr(component, key, None) for key in component.attaches}
@@ -42,7 +51,8 @@ class ScriptedSource(Source):
     def put(self, arriving: Arriving) -> None:
         """Have something arrive. What nobody keeps is gone while there is no connection."""
         if self._is_kept or (self._is_connected and not self._lost):
-            self._waiting += [(each, arriving.meta) for each in self.payloads(arriving)]
+            for each in self.payloads(arriving):
+                self._waiting.append((each, (next(self._numbers), arriving.meta)))
             self._happened.set()
 
     def payloads(self, arriving: Arriving) -> Iterable[Any]:
@@ -82,7 +92,13 @@ class ScriptedSource(Source):
 
     def describe(self, origin: Any) -> dict[str, Any]:
         """Return what is told of an arrival: what the input knows, and what was given with it."""
-        return {**self._known, **origin}
+        _, meta = origin
+        return {**self._known, **meta}
+
+    def acknowledge(self, origins: Sequence[Any]) -> None:
+        """Tell which arrivals need not come again."""
+        for number, _ in origins:
+            self._acknowledged(number)
 
     def stop(self) -> bool:
         """Have `read` yield once more."""
@@ -102,11 +118,17 @@ class ScriptedBatches(ScriptedSource):
 
 
 def scripted_source(
-    component: Input, outages: Sequence[ServerOutage], ctx: Context
+    component: Input,
+    outages: Sequence[ServerOutage],
+    ctx: Context,
+    acknowledged: Callable[[int], None],
 ) -> ScriptedSource:
-    """Return the source that stands for the server of an input."""
+    """Return the source that stands for the server of an input.
+
+    ``acknowledged`` is told of each arrival that need not come again, counted from 0.
+    """
     source = ScriptedSource if component.is_raw else ScriptedBatches
-    return source(component, outages, ctx)
+    return source(component, outages, ctx, acknowledged)
 
 
 def scripted_sink(

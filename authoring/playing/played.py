@@ -36,6 +36,10 @@ class Played:
     """By pipeline and index, what left a transform that was asked for."""
     written: dict[tuple[str, int], BatchTimeline] = field(default_factory=lambda: defaultdict(list))
     """By pipeline and index, what an output has written."""
+    acknowledged: dict[tuple[str, int], list[tuple[float, int]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    """By pipeline and index, when which arrival of an input was acknowledged, counted from 0."""
     failures: list[SaidAt] = field(default_factory=list)
     warnings: list[SaidAt] = field(default_factory=list)
     states: dict[tuple[str, float], Mapping[str, Mapping[str, JsonValue]]] = field(

@@ -11,7 +11,7 @@ from reactivex import operators
 
 from headrace.authoring.playing.answers import WrittenExchange
 from headrace.authoring.playing.ends import ScriptedSource, scripted_sink, scripted_source
-from headrace.authoring.playing.played import END, Played, SaidAt, BatchTimeline
+from headrace.authoring.playing.played import END, BatchTimeline, Played, SaidAt
 from headrace.authoring.playing.scenario import ComponentAt, Scenario
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import Context, Operator
@@ -80,7 +80,13 @@ class PlayedEnvironment(Environment):
         if component.fed_by != "server":
             return component.source(ctx)
         outages = self._scenario.outages.get((ctx.pipeline, "input", ctx.index), ())
-        source = self.sources[ctx.pipeline, ctx.index] = scripted_source(component, outages, ctx)
+        line = self.played.acknowledged[ctx.pipeline, ctx.index]
+
+        def acknowledged(number: int) -> None:
+            line.append((self._moment(), number))
+
+        source = scripted_source(component, outages, ctx, acknowledged)
+        self.sources[ctx.pipeline, ctx.index] = source
         return source
 
     def sink(self, component: Output, ctx: Context) -> Sink:

@@ -191,3 +191,17 @@ def test_files_are_named_from_the_directory_of_the_config(tmp_path: Path):
     came = played(config, at(1, "p", {"n": 1}), base=tmp_path)
 
     assert came.handed_on["p"] == [(1, [{"n": 1}])]
+
+
+@pytest.mark.parametrize(
+    ("ack", "acknowledged"),
+    [("on_receipt", [(1, 0), (2, 1)]), ("on_delivery", [(60, 0), (60, 1)])],
+)
+def test_an_arrival_is_acknowledged_when_its_kind_does(ack: str, acknowledged: list):
+    held = "\n  transforms: [{type: buffer, seconds: 59, max_messages: 10}]\n"
+
+    came = played(
+        reading(KAFKA, f"ack: {ack}").rstrip() + held, at(1, "p", 1), at(2, "p", 2), until=90
+    )
+
+    assert came.acknowledged["p", 0] == acknowledged
