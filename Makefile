@@ -74,7 +74,7 @@ check: .venv/.tests ## format, lint, types, direction of imports, docs up to dat
 	$(BIN)/ruff check
 	$(BIN)/mypy $(ROOMS:%=-p headrace.%) -p rhai -m engine -m console
 	$(BIN)/stubtest rhai
-	$(BIN)/lint-imports --no-logo
+	PYTHONPATH=build/rooms $(BIN)/lint-imports --no-logo
 	$(BIN)/python scripts/engine.py lint
 	$(BIN)/python scripts/console.py check
 	$(BIN)/python -m headrace.web.docs --check
@@ -131,7 +131,11 @@ $(BIN)/uv:
 # Neither a type checker nor an editor can follow an editable install: they get the rooms under their
 # import name (`tool.pyright` of pyproject.toml), and `check` the sources of the engine before what is
 # installed of it.
-build/rooms: $(ROOMS:%=build/rooms/headrace/%)
+build/rooms: $(ROOMS:%=build/rooms/headrace/%) build/rooms/headrace/__init__.py
+
+build/rooms/headrace/__init__.py:
+	@mkdir -p $(@D)
+	ln -sfn ../../../package/__init__.py $@
 
 build/rooms/headrace/%:
 	@mkdir -p $(@D)

@@ -1,4 +1,4 @@
-"""Map the rooms, which are top-level folders, into the one import name `headrace`.
+"""Map the rooms, which are top-level folders, into the one import name `headrace`: `package/` is its own.
 
 Everything else about the distribution is in pyproject.toml.
 """
@@ -9,6 +9,6 @@ ROOMS = ("compiler", "operators", "connectors", "authoring", "web")
 FOLDERS = find_packages(include=[pattern for room in ROOMS for pattern in (room, f"{room}.*")])
 
 setup(
-    packages=[f"headrace.{folder}" for folder in FOLDERS],
-    package_dir={f"headrace.{room}": room for room in ROOMS},
+    packages=["headrace", *(f"headrace.{folder}" for folder in FOLDERS)],
+    package_dir={"headrace": "package", **{f"headrace.{room}": room for room in ROOMS}},
 )

@@ -143,6 +143,11 @@ class Clock:
         return self._origin + round(self.monotonic() * 1e6)
 
 
+def stopwatch() -> float:
+    """Return seconds of real time since some moment: for telling how long something took."""
+    return time.perf_counter()
+
+
 class Stalled(HeadraceError):
     """A virtual loop has no timer left and nothing came in: its tasks would wait for ever."""
 

@@ -47,6 +47,7 @@ class HttpTransform(
 
     drivers = ("aiohttp",)
     is_gathering: ClassVar[bool] = True
+    asks: ClassVar[bool] = True
     acts: ClassVar[str] = "posts every batch that reaches it to its url"
 
     url: ParsedUrl = option(

@@ -18,6 +18,7 @@ SAME_MEANING = {
     "Engine": "what runs; web/engineprotocol.py has what the web asks of it",
     "Limits": "of one component each",
     "Listener": "of live events; web/engineprotocol.py has what the web asks of it",
+    "Pipeline": "of the running graph; authoring/offlinepipeline.py has one that authors run",
     "WayIn": "of posts; web/engineprotocol.py has what the web asks of it",
 }
 """Names that several files define, and why they mean one thing."""

@@ -37,7 +37,7 @@ def canonical(requirement: str) -> str:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the wheel from a copy: a build in place would pack what an older one left in build/."""
     source = tmp_path_factory.mktemp("source")
-    for room in ROOMS:
+    for room in (*ROOMS, "package"):
         shutil.copytree(REPOSITORY / room, source / room, ignore=shutil.ignore_patterns("built"))
         compileall.compile_dir(source / room, quiet=1)  # as a checkout is that has run
     console.build(source / CONSOLE / "built")
@@ -63,7 +63,9 @@ def test_the_wheel_has_the_files_of_the_rooms_and_no_others(wheel: Path) -> None
         for file in (REPOSITORY / room).rglob("*")
         if file.is_file()
         and not {"__pycache__", "page", "built"} & {*file.relative_to(REPOSITORY).parts}
-    } | {f"headrace/{CONSOLE}/built/{name}" for name in PAGE}
+    } | {f"headrace/{CONSOLE}/built/{name}" for name in PAGE} | {
+        f"headrace/{file.name}" for file in (REPOSITORY / "package").iterdir() if file.is_file()
+    }
 
 
 def test_each_room_says_that_it_is_typed(wheel: Path) -> None:

@@ -33,13 +33,13 @@ class WrittenExchange:
             raise TooLate(seconds)
         if answer.is_down:
             raise NoReply("connection refused")
-        yield WrittenReply(answer.status, b"" if answer.body is None else encode(answer.body))
+        yield PlayedReply(answer.status, b"" if answer.body is None else encode(answer.body))
 
     async def close(self) -> None:
         """Nothing is open."""
 
 
-class WrittenReply:
+class PlayedReply:
     """What is answered."""
 
     location: str | None = None

@@ -77,7 +77,7 @@ class PlayedEnvironment(Environment):
 
     def source(self, component: Input, ctx: Context) -> Source:
         """Return the input's own source if no server feeds it, else one that is told what arrives."""
-        if component.fed_by != "server":
+        if component.fed_by != "server" and not self._scenario.feeds_all:
             return component.source(ctx)
         outages = self._scenario.outages.get((ctx.pipeline, "input", ctx.index), ())
         line = self.played.acknowledged[ctx.pipeline, ctx.index]

@@ -94,5 +94,7 @@ class Scenario:
     outages: Mapping[ComponentAt, Sequence[ServerOutage]] = field(default_factory=dict)
     replies: Mapping[tuple[str, int], Replies] = field(default_factory=dict)
     """By the pipeline and the index of an `http` transform."""
+    feeds_all: bool = False
+    """Whether every input is fed by the steps, also those that read posts, pipelines or the time."""
     seed: str = ""
     """What made-up messages are made of."""

@@ -190,6 +190,8 @@ class Transform(Component, family="transform"):
     """Whether it may write into the pipeline's bucket what messages hold."""
     recalls: ClassVar[bool] = False
     """Whether it may hand on what is in the pipeline's bucket."""
+    asks: ClassVar[bool] = False
+    """Whether it asks a server over HTTP, of its context's `exchange`."""
     acts: ClassVar[str] = ""
     """What it does to the world outside, also in a dry run: ``posts every batch ...``. Most: nothing."""
 

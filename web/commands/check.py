@@ -28,7 +28,7 @@ FINE, REFUSED, NOTHING = 0, 1, 5
 STANDARD_INPUT = Path("-")
 CONFIGS = (".yaml", ".yml", ".json")
 """How the names of configs end, where a directory is looked through."""
-COMPANIONS = ("connections", "layout", "secrets", "server", "settings")
+COMPANIONS = ("connections", "layout", "secrets", "server", "settings", "tests")
 """What a name ends in, before that, if the file stands beside configs and is none: ``a.layout.json``."""
 
 

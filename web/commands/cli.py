@@ -1,8 +1,8 @@
-"""The command line: `serve`, `check`, `schema`, `hash-password`, and the bare `headrace --config FILE`.
+"""The command line: a command for each thing to do, and the bare `headrace --config FILE`.
 
-Exit codes: 0 fine, 1 the config is refused or the server cannot start, 2 usage, 5 nothing there to
-check. Only click is
-imported here; each command imports what it needs, so that `check` never waits for a web server.
+Exit codes: 0 fine, 1 refused, failed, or the server cannot start, 2 usage, 5 nothing there to look at.
+Only click is imported here; each command imports what it needs, so that `check` never waits for a web
+server.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import click
 
 _ADDRESS = "127.0.0.1:6767"
 _FILE = click.Path(path_type=Path)
-FILES = ("config", "connections", "settings")
+FILES = ("config", "connections", "settings", "tests")
 """The files that are written by hand, and have a schema."""
 
 
@@ -145,8 +145,8 @@ def check(
     """Tell all that is wrong with configs, offline.
 
     Of a directory it takes the *.yaml, *.yml and *.json right in it, but for hidden files and for
-    those that stand beside configs: connections, layout, secrets, server and settings, which are
-    called so (settings.yaml) or so behind another name and a point (plant.settings.yaml).
+    those that stand beside configs: connections, layout, secrets, server, settings and tests, which
+    are called so (settings.yaml) or so behind another name and a point (plant.settings.yaml).
     For `-` it reads standard input: JSON if that begins with { or [, else YAML.
 
     Exit codes: 0 fine, 1 refused (with --strict also warned of), 2 usage, 5 no config there.
@@ -174,6 +174,68 @@ def check(
         raise click.ClickException(f"cannot be printed: {cause.strerror}") from cause
 
 
+@commands.command("test")
+@click.argument("paths", nargs=-1, type=_FILE)
+@click.option(
+    "-k",
+    "words",
+    multiple=True,
+    metavar="WORDS",
+    help="Only tests with all these words in file::name or among their tags; any of several -k.",
+)
+@click.option("-x", "stops", is_flag=True, help="Stop at the first that fails.")
+@click.option(
+    "-j",
+    "jobs",
+    type=click.IntRange(min=1),
+    help="How many processes; left out: one, or for 200 tests and more one for each core.",
+)
+@click.option("--no-why", is_flag=True, help="Do not tell why what never came was dropped.")
+@click.option("--junit", type=_FILE, help="Write the results to a file, as JUnit has them.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Text for people, or one JSON array.",
+)
+def test(
+    paths: Sequence[Path],
+    words: Sequence[str],
+    stops: bool,
+    jobs: int | None,
+    no_why: bool,
+    junit: Path | None,
+    form: str,
+) -> None:
+    """Run the tests of configs, offline and in virtual time.
+
+    A path is a file of tests, a config (its tests stand beside it: config.tests.yaml beside
+    config.yaml) or a directory, of which all are meant, but for hidden ones. Without a path it is
+    this directory.
+
+    Exit codes: 0 fine, 1 failed or refused, 2 usage, 5 no test there that is meant.
+    """
+    from headrace.authoring.testing.runs import RunOptions
+    from headrace.web.commands.testing import run_tests as run
+
+    is_terminal = form == "text" and sys.stdout.isatty()
+    options = RunOptions(
+        tuple(words),
+        stops=stops,
+        jobs=jobs,
+        tells_why=not no_why,
+        style="terminal" if is_terminal else "plain",
+    )
+    try:
+        sys.exit(run(paths or [Path()], options, is_json=form == "json", junit_file=junit))
+    except BrokenPipeError:
+        raise  # click ends without a word
+    except OSError as cause:
+        raise click.ClickException(f"cannot be written: {cause.strerror}") from cause
+
+
 @commands.command()
 @click.argument("file", type=click.Choice(FILES), default="config")
 def schema(file: str) -> None:
@@ -189,6 +251,7 @@ def schema(file: str) -> None:
 def printed(file: str) -> str:
     """Return the schema of one of `FILES` as text, the same each time."""
     from headrace.authoring.configfiles import catalogue
+    from headrace.authoring.language.testfile import TestFileShape
     from headrace.compiler.describe.editors import config_schema, connections_schema, record_schema
     from headrace.web.auth.settingsfile import ServerSettings
 
@@ -196,6 +259,7 @@ def printed(file: str) -> str:
         "config": lambda: config_schema(catalogue()),
         "connections": lambda: connections_schema(catalogue()),
         "settings": lambda: record_schema(ServerSettings, "headrace settings"),
+        "tests": lambda: record_schema(TestFileShape, "headrace tests"),
     }
     return json.dumps(schemas[file](), indent=2, ensure_ascii=False)
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from headrace.authoring.configfiles import catalogue
+from headrace.authoring.testing.suites import load_suite
 from headrace.compiler.clock import Clock
 from headrace.compiler.config.connectionsfile import companion
 from headrace.compiler.datadir import DataDir
@@ -30,7 +31,7 @@ from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.text.diagnostics import Codes, Diagnostic
 from headrace.compiler.text.documents import Unreadable, read_file
 from headrace.web.docs.markdown import RegionTexts, fenced
-from headrace.web.docs.transcripts import checked, listed, not_started
+from headrace.web.docs.transcripts import checked, listed, not_started, tested
 from headrace.web.files.reading import Files, Loaded, load
 
 ROOMS = ("compiler", "operators", "connectors", "authoring", "web")
@@ -40,8 +41,12 @@ GROUPS = {
     "unreadable": "Reading a file",
     "refused": "What the file says",
     "remarked": "Warnings",
+    "tested": "Tests of a config",
 }
 """What becomes of the file, as a heading of the page."""
+
+KINDS = ("tests.yaml", "yaml", "json", "sh", "server.yaml")
+"""How the name of an example goes on."""
 
 _TOLD = re.compile(r"^(?:error|warning)\[(.+?)\]", re.MULTILINE)
 
@@ -105,11 +110,13 @@ def _blocks(found: Sequence[Example]) -> Iterator[str]:
 
 def _source(code: str) -> Path | None:
     """Return the file that is, or makes, the example of a code."""
-    kinds = (Path(f"{code}.{kind}") for kind in ("yaml", "json", "sh", "server.yaml"))
+    kinds = (Path(f"{code}.{kind}") for kind in KINDS)
     return next((path for path in kinds if path.exists()), None)
 
 
 def _example(code: str, source: Path) -> Example:
+    if source.name.endswith(".tests.yaml"):
+        return _tested(code, source)
     config, shown = _made(code, source) if source.suffix == ".sh" else (source, listed(source))
     beside = companion(config, "connections")
     blocks = [shown]
@@ -131,6 +138,17 @@ def _example(code: str, source: Path) -> Example:
         told.update(_TOLD.findall(kept.read_text()))
     is_refused = loaded.is_refused or bool(refusals) or kept.exists()
     return Example(code, _group(config, is_refused), frozenset(told), "\n\n".join(blocks))
+
+
+def _tested(code: str, source: Path) -> Example:
+    """Return an example that is a file of tests, with the config that stands beside it."""
+    suite = load_suite(source, catalogue())
+    beside = [Path(f"{code}.yaml"), Path(f"{code}.connections.yaml")]
+    blocks = [listed(source)]
+    for each in filter(Path.exists, beside):
+        blocks += [f"Beside it, `{each}`:", listed(each)]
+    told = frozenset(one.code for one in suite.diagnostics)
+    return Example(code, "tested", told, "\n\n".join([*blocks, tested(source)]))
 
 
 def _made(code: str, commands: Path) -> tuple[Path, str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 
 from headrace.compiler.text.diagnostics import Diagnostic
 from headrace.compiler.text.render import render
 from headrace.web.commands.check import check
+from headrace.web.commands.cli import commands
 from headrace.web.docs.markdown import RegionTexts, fenced
 from headrace.web.files.reading import Loaded
 
@@ -39,6 +40,18 @@ def checked(file: Path, *, command: str = "headrace", is_settings: bool = False)
         check([] if is_settings else [file], settings=file if is_settings else None)
     option = "--server-config " if is_settings else ""
     return _transcript(f"{command} check {option}{file}", terminal.getvalue())
+
+
+def tested(file: Path, *options: str) -> str:
+    """Return `headrace test` of a file, and what a terminal shows. Times are those of no machine."""
+    terminal = _Terminal()
+    with redirect_stdout(terminal), redirect_stderr(terminal), suppress(SystemExit):
+        commands.main(["test", str(file), *options], "headrace", standalone_mode=False)
+    said = re.sub(r" in \d+ ms$", " in 5 ms", terminal.getvalue(), flags=re.M)
+    said = re.sub(
+        r" +\d+\.\d s$", lambda took: " " * (len(took[0]) - 5) + "0.2 s", said, flags=re.M
+    )
+    return _transcript(" ".join(["headrace test", str(file), *options]), said)
 
 
 def not_started(config: Path, loaded: Loaded, refusals: Sequence[Diagnostic]) -> str:

@@ -205,3 +205,11 @@ def test_an_arrival_is_acknowledged_when_its_kind_does(ack: str, acknowledged: l
     )
 
     assert came.acknowledged["p", 0] == acknowledged
+
+
+def test_every_input_can_be_fed_whatever_feeds_it_in_production():
+    config = "- id: p\n  inputs: [{type: http}, {type: dummy, duration: 1}]\n"
+
+    came = played(config, at(1, "p", 1, 2), at(2, "p", 3), until=3, feeds_all=True)
+
+    assert came.handed_on["p"] == [(1, [1, 2]), (2, [3])]

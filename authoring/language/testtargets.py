@@ -1,0 +1,208 @@
+"""What the keys of a test name: pipelines, their components, buckets, connections."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.authoring.playing.scenario import ComponentAt
+from headrace.compiler.component.families import Input, Transform
+from headrace.compiler.component.pipelineconfig import FAMILY_OF, LIST_OF, PipelineConfig
+from headrace.compiler.component.states import undeclared_bucket
+from headrace.compiler.config.program import Program
+from headrace.compiler.schema.fields import ConnectionName
+from headrace.compiler.schema.structures import settings_of
+from headrace.compiler.text.diagnostics import Codes, Fault, shown
+from headrace.compiler.text.suggest import nearest, one_of
+
+CODES: Codes = {
+    "ambiguous": "A test gives something to a pipeline with several inputs, and does not say to which.",
+    "nameless": "A test is about a pipeline without an id, which has another name each time.",
+    "not-an-input": "A test gives something to an input that nobody gives anything.",
+    "unknown-pipeline": "A test names a pipeline or a component that its config has not.",
+}
+
+BUCKET = "state."
+CONNECTION = "connections."
+
+_COMPONENT = re.compile(rf"(.+)\.({'|'.join(FAMILY_OF)})\[([0-9]{{1,4}})\]", re.DOTALL)
+_WHY_NOT = {
+    "pipeline": "is fed by its upstream",
+    "clock": "makes its messages itself",
+}
+
+
+class UnknownTarget(Exception):
+    """A key names nothing that is there."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What there is to be named in a config."""
+
+    program: Program
+    connections: Collection[str]
+
+    @property
+    def pipelines(self) -> Mapping[str, PipelineConfig]:
+        """The pipelines that have an id."""
+        return {each.id: each for each in self.program.pipelines if each.id is not None}
+
+    def bucket(self, key: str) -> str | None:
+        """Return the bucket that a key names, None if it names something else.
+
+        Raises:
+            UnknownTarget: there is none of that name.
+        """
+        if not key.startswith(BUCKET) or key in self.pipelines or _COMPONENT.fullmatch(key):
+            return None
+        name = key.removeprefix(BUCKET)
+        if name not in self.program.buckets:
+            raise UnknownTarget(undeclared_bucket(name, self.program.buckets))
+        return name
+
+    def pipeline(self, key: str) -> PipelineConfig:
+        """Return the pipeline of an id.
+
+        Raises:
+            UnknownTarget: there is none.
+        """
+        known = self.pipelines
+        if key in known:
+            return known[key]
+        if not known and self.program.pipelines:
+            said = "no pipeline of the config has an id, by which a test could name it"
+            raise UnknownTarget(
+                Fault("nameless", said, shown(key), "an id for each that is tested")
+            )
+        fault = Fault("unknown-pipeline", f"there is no pipeline '{key}'", key, one_of(known))
+        raise UnknownTarget(fault.meaning(nearest(key, known)))
+
+    def component(self, key: str) -> ComponentAt | None:
+        """Return the component that a key names, None if it names none.
+
+        Raises:
+            UnknownTarget: its pipeline has none there.
+        """
+        found = _COMPONENT.fullmatch(key)
+        if found is None or key in self.pipelines:
+            return None
+        config, name, index = self.pipeline(found[1]), found[2], int(found[3])
+        there = len(getattr(config, name))
+        if index >= there:
+            expected = f"{name}[0] to {name}[{there - 1}]" if there else f"a pipeline with {name}"
+            said = f"'{config.id}' has {there} {name}"
+            raise UnknownTarget(Fault("unknown-pipeline", said, key, expected))
+        return found[1], FAMILY_OF[name], index
+
+    def input(self, key: str) -> tuple[str, int]:
+        """Return the input that is given something: the one that is named, or the only one there is.
+
+        Raises:
+            UnknownTarget: there is none, or several, or it is one that nobody gives anything.
+        """
+        component = self.component(key)
+        if component is not None:
+            id, stage, index = component
+            if stage != "input":
+                raise UnknownTarget(Fault("not-an-input", f"'{key}' is no input", key, "an input"))
+            self._may_be_given(self.pipelines[id].inputs[index], key)
+            return id, index
+        config = self.pipeline(key)
+        given = [index for index, each in enumerate(config.inputs) if each.fed_by not in _WHY_NOT]
+        if len(given) == 1:
+            return key, given[0]
+        if not given:
+            self._may_be_given(config.inputs[0], key)
+        names = " or ".join(f"{key}.inputs[{index}]" for index in given)
+        raise UnknownTarget(Fault("ambiguous", f"'{key}' has {len(given)} inputs", key, names))
+
+    def asking(self, key: str) -> tuple[str, int]:
+        """Return the transform that gets replies.
+
+        Raises:
+            UnknownTarget: it asks nobody, or is not there.
+        """
+        component = self.component(key)
+        expected = one_of(self.all_asking()) if self.all_asking() else "nothing: no transform asks"
+        if component is None:
+            self.pipeline(key)
+        if component is None or not self._asks(component):
+            said = f"'{key}' asks no server"
+            raise UnknownTarget(
+                Fault("unknown-pipeline", said, key, expected).meaning(
+                    nearest(key, self.all_asking())
+                )
+            )
+        return component[0], component[2]
+
+    def all_asking(self) -> list[str]:
+        """Return the names of the transforms that ask servers."""
+        return [
+            f"{id}.{LIST_OF['transform']}[{index}]"
+            for id, config in self.pipelines.items()
+            for index, each in enumerate(config.transforms)
+            if each.asks
+        ]
+
+    def reaching(self, key: str) -> list[ComponentAt]:
+        """Return the inputs and outputs that reach a server: the named one, or those of a connection.
+
+        Raises:
+            UnknownTarget: there is none.
+        """
+        if key.startswith(CONNECTION):
+            name = key.removeprefix(CONNECTION)
+            found = [at for at, named in self._connected() if named == name]
+            if found:
+                return found
+            names = sorted({*self.connections, *(named for _, named in self._connected())})
+            said = f"nothing names a connection '{name}'"
+            fault = Fault(
+                "unknown-connection", said, name, one_of(names) if names else "none: there is none"
+            )
+            raise UnknownTarget(fault.meaning(nearest(name, names)))
+        component = self.component(key)
+        if component is None:
+            self.pipeline(key)
+            said = f"'{key}' is a whole pipeline"
+            raise UnknownTarget(
+                Fault("unknown-pipeline", said, key, f"{key}.outputs[0] or {key}.inputs[0]")
+            )
+        id, stage, index = component
+        if stage == "input":
+            source = self.pipelines[id].inputs[index]
+            if source.fed_by != "server":
+                said = f"an input of type '{source.kind}' has no server that could be away"
+                raise UnknownTarget(Fault("not-an-input", said, key, "an input with a connection"))
+        elif stage == "transform":
+            said = f"what '{key}' is answered is written under 'replies'"
+            raise UnknownTarget(Fault("unknown-pipeline", said, key, "an input or an output"))
+        return [component]
+
+    def _connected(self) -> Iterator[tuple[ComponentAt, str]]:
+        """Yield the inputs and outputs that name a connection."""
+        for id, config in self.pipelines.items():
+            for name in ("inputs", "outputs"):
+                for index, each in enumerate(getattr(config, name)):
+                    for _, known, value in settings_of(each):
+                        if isinstance(known, ConnectionName):
+                            yield (id, FAMILY_OF[name], index), value
+
+    def _asks(self, component: ComponentAt) -> bool:
+        id, stage, index = component
+        there: Any = self.pipelines[id].transforms[index] if stage == "transform" else None
+        return isinstance(there, Transform) and there.asks
+
+    def _may_be_given(self, source: Input, key: str) -> None:
+        if (why := _WHY_NOT.get(source.fed_by)) is not None:
+            said = f"an input of type '{source.kind}' {why}"
+            raise UnknownTarget(
+                Fault("not-an-input", said, key, "an input that reads from outside")
+            )

@@ -1,0 +1,177 @@
+"""Timelines: what happens when, as a map, a list, a line of marbles or a file of messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path as FilePath
+from typing import Any
+
+from headrace.authoring.language.durations import (
+    A_MOMENT,
+    END,
+    SECOND,
+    NotADuration,
+    microseconds,
+    not_a_time,
+)
+from headrace.authoring.language.marbles import LOSS, NotMarbles, marbles
+from headrace.compiler.delivery import JsonValue
+from headrace.compiler.jsontext import NotJson, decode
+from headrace.compiler.schema.records import json_type, of_another_type, unknown_key
+from headrace.compiler.text.diagnostics import Fault, Path, Spot, shown
+
+FILE_KEYS = ("$file", "$every", "$from")
+MOST_BYTES = 64 * 1024 * 1024
+"""Size of a file of messages."""
+
+A_TIMELINE = "a map of moments, a list of such maps, or a line of marbles"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What happens at one moment, and where that is written. Units: seconds, or `END`."""
+
+    at: float
+    what: JsonValue
+    path: Path
+    is_loss: bool = False
+    """Whether a connection is lost: then there is nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """What happens when, in the order of time."""
+
+    moments: tuple[Moment, ...]
+    path: Path
+
+    @property
+    def last(self) -> float:
+        """The last moment before the end."""
+        return max((each.at for each in self.moments if each.at != END), default=0.0)
+
+
+class TimelineReader:
+    """Reads the timelines of one file, and collects what is wrong with them."""
+
+    def __init__(self, names: Mapping[str, JsonValue], folder: FilePath | None) -> None:
+        """Take what marbles are called, and the directory that files are named from."""
+        self.faults: list[Fault] = []
+        self.used: set[str] = set()
+        """The names that some line of marbles has."""
+        self._names, self._folder = names, folder
+
+    def read(self, value: JsonValue, path: Path, frame: float) -> Timeline:
+        """Read one; of what is wrong with it, the rest is read."""
+        found = sorted(self._moments(value, path, frame), key=lambda each: each.at)
+        return Timeline(tuple(found), path)
+
+    def _moments(self, value: JsonValue, path: Path, frame: float) -> Iterator[Moment]:
+        if isinstance(value, str):
+            yield from self._marbles(value, path, frame)
+        elif isinstance(value, dict) and "$file" in value:
+            yield from self._filed(value, path)
+        elif isinstance(value, dict):
+            yield from self._timed(((key, what, (*path, key)) for key, what in value.items()))
+        elif isinstance(value, list):
+            yield from self._timed(self._listed(value, path))
+        else:
+            self._refuse(of_another_type(value, A_TIMELINE), path)
+
+    def _listed(self, value: list[JsonValue], path: Path) -> Iterator[tuple[str, JsonValue, Path]]:
+        for index, one in enumerate(value):
+            if isinstance(one, dict) and len(one) == 1:
+                ((key, what),) = one.items()
+                yield key, what, (*path, index, key)
+            else:
+                expected = "an object with one moment, such as { 5s: ... }"
+                self._refuse(of_another_type(one, expected), (*path, index))
+
+    def _timed(self, entries: Iterator[tuple[str, JsonValue, Path]]) -> Iterator[Moment]:
+        before = 0
+        for key, what, path in entries:
+            try:
+                micros = microseconds(key.removeprefix("+")) if key != "end" else 0
+            except NotADuration:
+                self._refuse(replace(not_a_time(key, A_MOMENT), on_key=True), path)
+                continue
+            if key == "end":
+                yield Moment(END, what, path)
+            else:
+                before = before + micros if key.startswith("+") else micros
+                yield Moment(before / SECOND, what, path)
+
+    def _marbles(self, line: str, path: Path, frame: float) -> Iterator[Moment]:
+        try:
+            drawn = marbles(line, self._names, frame)
+        except NotMarbles as cause:
+            for fault in cause.faults:
+                self._refuse(fault, path)
+            return
+        for each in drawn:
+            if each.name == LOSS:
+                yield Moment(each.at, None, path, is_loss=True)
+            else:
+                self.used.add(each.name)
+                yield Moment(each.at, self._names[each.name], ("messages", each.name))
+
+    def _filed(self, value: dict[str, JsonValue], path: Path) -> Iterator[Moment]:
+        """Yield the messages of a file, one a line, at equal distances."""
+        for key in value:
+            if key not in FILE_KEYS:
+                self._refuse(unknown_key(key, FILE_KEYS, value), (*path, key))
+        every = self._micros(value, "$every", path, 0)
+        at = self._micros(value, "$from", path, 0)
+        for number, line in enumerate(self._lines(value["$file"], (*path, "$file"))):
+            if not line.strip():
+                continue
+            try:
+                yield Moment(at / SECOND, decode(line), path)
+            except NotJson as cause:
+                spot = Spot(number + 1, 1, str(value["$file"]), line.decode("utf-8", "replace"))
+                self._refuse(Fault("wrong-type", f"{cause}", spot=spot), (*path, "$file"))
+                return
+            at += every
+
+    def _micros(self, value: Mapping[str, JsonValue], key: str, path: Path, default: int) -> int:
+        if key not in value:
+            return default
+        try:
+            return microseconds(value[key])
+        except (NotADuration, TypeError):
+            self._refuse(not_a_time(value[key]), (*path, key))
+            return default
+
+    def _lines(self, name: JsonValue, path: Path) -> list[bytes]:
+        if not isinstance(name, str) or not name:
+            self._refuse(of_another_type(name, "the name of a file"), path)
+            return []
+        try:
+            with open((self._folder or FilePath()) / name, "rb") as file:
+                text = file.read(MOST_BYTES + 1)
+        except FileNotFoundError:
+            self._refuse(
+                Fault("missing-file", f"there is no file {shown(name)}", shown(name)), path
+            )
+            return []
+        except (OSError, ValueError) as cause:
+            reason = getattr(cause, "strerror", None) or str(cause)
+            self._refuse(Fault("unreadable-file", f"{shown(name)} cannot be read: {reason}"), path)
+            return []
+        if len(text) > MOST_BYTES:
+            told = f"{shown(name)} has more than {MOST_BYTES >> 20} MiB"
+            self._refuse(Fault("too-large", told), path)
+            return []
+        return text.splitlines()
+
+    def _refuse(self, fault: Fault, path: Path) -> None:
+        self.faults.append(replace(fault, path=(*path, *fault.path)))
+
+
+def type_fault(value: Any, expected: str, path: Path) -> Fault:
+    """Return the fault of a value of another type, with the value where it is short."""
+    fault = of_another_type(value, expected)
+    found = json_type(value) if isinstance(value, dict | list) else shown(value)
+    said = f"expected {expected}, found {found}"
+    return replace(fault, message=said, found=found, path=path)

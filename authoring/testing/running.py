@@ -1,0 +1,210 @@
+"""One case of a test file: played, and what came compared with what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Any
+
+from headrace.authoring.configfiles import place
+from headrace.authoring.language.durations import told
+from headrace.authoring.language.testfile import TestCase, TestFile
+from headrace.authoring.playing.played import Played
+from headrace.authoring.playing.playedenvironment import Lowering
+from headrace.authoring.playing.player import play
+from headrace.authoring.playing.scenario import BucketLook, Scenario
+from headrace.authoring.verdicts.marblediff import drawn
+from headrace.authoring.verdicts.matching import Matching
+from headrace.authoring.verdicts.saiddiff import SaidDifference, SaidKind, compare_said
+from headrace.authoring.verdicts.timelinediff import (
+    TimelineDifference,
+    compare,
+    compare_values,
+)
+from headrace.authoring.verdicts.why import Dropped, Reasons
+from headrace.compiler.clock import stopwatch
+from headrace.compiler.component.pipelineconfig import LIST_OF, PipelineConfig
+from headrace.compiler.config.program import Program
+from headrace.compiler.errors import Refused
+from headrace.compiler.lowering.chain import lower
+from headrace.compiler.text.diagnostics import Diagnostic
+
+MOST_REASONS = 3
+"""How many reasons are told of a batch that never came."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineVerdict:
+    """A timeline that is not as expected. ``line`` is where it is written."""
+
+    name: str
+    line: int | None
+    difference: TimelineDifference
+    reasons: tuple[Dropped, ...] = ()
+    """Why what never came was dropped, if that is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseVerdict:
+    """What came of a case. Units: ``seconds`` of real time."""
+
+    case: TestCase
+    line: int | None
+    seconds: float
+    timelines: tuple[TimelineVerdict, ...] = ()
+    said: tuple[SaidDifference, ...] = ()
+    refused: tuple[tuple[str, int, int], ...] = ()
+    """By pipeline, how many posts should have been refused, and how many were."""
+    unbuilt: tuple[Diagnostic, ...] = ()
+    """Why the config could not be built."""
+
+    @property
+    def has_passed(self) -> bool:
+        """Whether everything is as expected."""
+        return not (self.timelines or self.said or self.refused or self.unbuilt)
+
+
+def scenario_of(file: TestFile, case: TestCase) -> Scenario:
+    """Return what happens in a case."""
+    looks = [
+        BucketLook(each.at, bucket)
+        for key, bucket in case.buckets.items()
+        for each in case.expected[key].moments
+    ]
+    return Scenario(
+        steps=[*case.given, *looks],
+        until=case.until,
+        started_at=file.start,
+        outages=case.outages,
+        replies=case.answers(),
+        seed=case.name,
+    )
+
+
+def run_case(
+    file: TestFile,
+    case: TestCase,
+    program: Program,
+    base: FilePath | None,
+    *,
+    lowering: Lowering = lower,
+    tells_why: bool = True,
+) -> CaseVerdict:
+    """Play a case and compare; ``tells_why``: of what never came, play once more to hear why."""
+    began = stopwatch()
+    line = file.line(case.path)
+    try:
+        played = _played(file, case, program, base, lowering)
+    except Refused as cause:
+        return CaseVerdict(case, line, stopwatch() - began, unbuilt=tuple(cause.diagnostics))
+    timelines = [*_timelines(file, case, played)]
+    if tells_why and any(_is_missing(each) for each in timelines):
+        reasons = Reasons()
+        _played(file, case, program, base, reasons.lowering)
+        timelines = [_with_reasons(each, case, program, reasons) for each in timelines]
+    return CaseVerdict(
+        case,
+        line,
+        stopwatch() - began,
+        tuple(timelines),
+        tuple(_said(case, played)),
+        tuple(_refused(case, played)),
+    )
+
+
+def _played(
+    file: TestFile, case: TestCase, program: Program, base: FilePath | None, lowering: Lowering
+) -> Played:
+    tapped = [(id, index) for id, stage, index in case.components.values() if stage == "transform"]
+    return play(program, scenario_of(file, case), base=base, tapped=tapped, lowering=lowering)
+
+
+def _timelines(file: TestFile, case: TestCase, played: Played) -> Iterator[TimelineVerdict]:
+    matching = Matching(file.start)
+    for key, line in case.expected.items():
+        expected = [(each.at, each.what) for each in line.moments]
+        if (bucket := case.buckets.get(key)) is not None:
+            held = [(each.at, dict(played.states[bucket, each.at])) for each in line.moments]
+            difference = compare_values(expected, held, matching)
+        else:
+            difference = compare(expected, _came(case, key, played), matching)
+        if difference is not None:
+            yield TimelineVerdict(key, file.line(line.path), difference)
+
+
+def _came(case: TestCase, key: str, played: Played) -> list[tuple[float, Any]]:
+    if (pipeline := case.handed_on.get(key)) is not None:
+        return played.handed_on[pipeline]
+    id, stage, index = case.components[key]
+    return (played.made if stage == "transform" else played.written)[id, index]
+
+
+def _said(case: TestCase, played: Played) -> Iterator[SaidDifference]:
+    """Yield what is wrong with failures, which always count, and with warnings, if they are named."""
+    came: list[tuple[SaidKind, Any]] = [
+        ("failures", played.failures),
+        ("warnings", played.warnings),
+    ]
+    for kind, said in came:
+        if kind == "failures" or kind in case.words:
+            yield from compare_said(kind, case.words.get(kind, ()), said)
+
+
+def _refused(case: TestCase, played: Played) -> Iterator[tuple[str, int, int]]:
+    """Yield the pipelines that refused more posts than expected, or fewer."""
+    expected = case.refused or {}
+    for pipeline in {**expected, **played.refused}:
+        if expected.get(pipeline, 0) != played.refused[pipeline]:
+            yield pipeline, expected.get(pipeline, 0), played.refused[pipeline]
+
+
+def _is_missing(verdict: TimelineVerdict) -> bool:
+    return any(each.kind == "missing" for each in verdict.difference.batches)
+
+
+def _with_reasons(
+    verdict: TimelineVerdict, case: TestCase, program: Program, reasons: Reasons
+) -> TimelineVerdict:
+    """Return a verdict with why its pipeline dropped something before what never came."""
+    component = case.components.get(verdict.name)
+    pipeline = component[0] if component else case.handed_on.get(verdict.name)
+    missing = [each.at for each in verdict.difference.batches if each.kind == "missing"]
+    if pipeline is None or not missing:
+        return verdict
+    told_of = tuple(reasons.before(pipeline, max(missing), MOST_REASONS))
+    return TimelineVerdict(verdict.name, verdict.line, verdict.difference, told_of)
+
+
+def reason_line(reason: Dropped, program: Program) -> str:
+    """Return the line that tells why something was dropped, and where that is written."""
+    config = next(each for each in program.pipelines if each.id == reason.pipeline)
+    kind = config.transforms[reason.index].kind
+    where = _written(config, reason.index)
+    name = f"{reason.pipeline}.{LIST_OF['transform']}[{reason.index}]"
+    return f"why  {told(reason.at)}  {name} ({kind}, {where}): {reason.reason}"
+
+
+def _written(config: PipelineConfig, index: int) -> str:
+    site = config.site.inside(LIST_OF["transform"], index)
+    file = None if site.document is None else site.document.file
+    return place(None if file is None else FilePath(file).name, site.position())
+
+
+def lines_of(verdict: CaseVerdict, file: TestFile, program: Program) -> list[str]:
+    """Return the lines that tell what is wrong with a case."""
+    called = FilePath(file.document.file or "").name
+    lines: list[str] = []
+    for timeline in verdict.timelines:
+        lines += drawn(timeline.difference, timeline.name, place(called, _column(timeline.line)))
+        lines += [f"    {reason_line(each, program)}" for each in timeline.reasons]
+    for each in verdict.said:
+        at = "" if each.path is None else f"   {place(called, _column(file.line(each.path)))}"
+        lines.append(f"  {each.line()}{at}")
+    for pipeline, expected, came in verdict.refused:
+        lines.append(f"  refused  {pipeline}: {came:,} posts with 503, expected {expected:,}")
+    return lines
+
+
+def _column(line: int | None) -> Any:
+    return None if line is None else (line,)

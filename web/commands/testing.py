@@ -1,0 +1,66 @@
+"""`headrace test`: the tests of configs, offline, in virtual time."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from headrace.authoring.testing.outcomes import CaseOutcome, has_failed, summary
+from headrace.authoring.testing.runs import RunOptions, run, suites_of
+from headrace.authoring.testing.suites import NothingThere, Suite, found
+from headrace.authoring.verdicts.junit import junit
+from headrace.compiler.clock import stopwatch
+from headrace.compiler.text.render import render
+from headrace.web.commands.check import FINE, NOTHING, REFUSED, style_for
+
+
+def run_tests(
+    paths: Sequence[Path],
+    options: RunOptions,
+    *,
+    is_json: bool,
+    junit_file: Path | None,
+) -> int:
+    """Run what is selected, print what came of it, and return the exit code."""
+    began = stopwatch()
+    try:
+        suites = suites_of(found(paths))
+    except NothingThere as cause:
+        print(cause, file=sys.stderr)
+        return NOTHING
+    _warn(suites)
+    outcomes = _told(run(suites, options), is_json=is_json, is_alone=len(suites) == 1)
+    if not outcomes:
+        print(
+            "[]" if is_json else "no test there that is meant", file=None if is_json else sys.stderr
+        )
+        return NOTHING
+    if is_json:
+        print(json.dumps([each.as_json() for each in outcomes], indent=2, ensure_ascii=False))
+    else:
+        print(summary(outcomes, stopwatch() - began))
+    if junit_file is not None:
+        junit_file.write_text(junit(each.result() for each in outcomes), encoding="utf-8")
+    return REFUSED if has_failed(outcomes) else FINE
+
+
+def _told(outcomes: Iterable[CaseOutcome], *, is_json: bool, is_alone: bool) -> list[CaseOutcome]:
+    """Print each as it comes, under its file where there are several; return all of them."""
+    listed: list[CaseOutcome] = []
+    for each in outcomes:
+        if not is_json:
+            if not is_alone and (not listed or listed[-1].file != each.file):
+                print(each.file)
+            print(*each.text(), sep="\n", flush=True)
+        listed.append(each)
+    return listed
+
+
+def _warn(suites: Iterable[Suite]) -> None:
+    """Tell what is odd about files that can be run, on standard error."""
+    for suite in suites:
+        if suite.tests is not None and suite.diagnostics:
+            style = style_for(sys.stderr)
+            print(render(suite.diagnostics, style=style, sources=suite.sources), file=sys.stderr)
