@@ -73,7 +73,7 @@ def _in_one(
         if suite.tests is None:
             yield not_read(suite, options.style)
         for case in cases:
-            yield _one(suite, case, tells_why=options.tells_why)
+            yield one(suite, case, tells_why=options.tells_why)
 
 
 def _in_several(
@@ -94,7 +94,8 @@ def _in_several(
             pool.shutdown(cancel_futures=True)
 
 
-def _one(suite: Suite, case: TestCase, *, tells_why: bool) -> CaseOutcome:
+def one(suite: Suite, case: TestCase, *, tells_why: bool = True) -> CaseOutcome:
+    """Run one case, and return what came of it."""
     if case.shape.skip is not None:
         return skipped(suite, case, case.shape.skip)
     assert suite.tests is not None
@@ -115,4 +116,4 @@ def _named(file: Path, name: str, *, tells_why: bool) -> CaseOutcome:
     """Run a case of a file in a process of its own."""
     suite = _suite(file)
     [case] = [each for each in suite.cases() if each.name == name]
-    return _one(suite, case, tells_why=tells_why)
+    return one(suite, case, tells_why=tells_why)

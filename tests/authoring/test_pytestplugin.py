@@ -1,0 +1,71 @@
+"""pytest collects files of tests."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.authoring.testing.suite import written
+
+TESTS = """\
+tests:
+  a hot line: {given: {line: {1s: {temp: 90}}}, expect: {line: {1s: {high: 90}}}, tags: [slow]}
+  a cold line: {given: {line: {1s: {temp: 20}}}, expect: {line: {1s: {high: 20}}}}
+  a later line: {expect: {line: {}}, skip: not yet}
+"""
+
+
+def collected(folder: Path, *arguments: str) -> str:
+    """Return what pytest of its own says of a folder."""
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    command = [sys.executable, "-m", "pytest", "-p", "headrace.authoring.pytestplugin"]
+    command += ["-p", "no:cacheprovider", "-rs", *arguments, str(folder)]
+    told = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
+    return told.stdout + told.stderr
+
+
+@pytest.mark.long
+def test_each_test_is_an_item_at_its_line(tmp_path: Path):
+    written(tmp_path, TESTS)
+
+    told = collected(tmp_path)
+
+    assert "1 failed, 1 passed, 1 skipped" in told
+    assert '  - a       1s  never came: {"high": 20}' in told
+    assert "config.tests.yaml: not yet" in told
+    assert "Traceback" not in told
+
+
+@pytest.mark.long
+def test_tags_are_words_of_k(tmp_path: Path):
+    written(tmp_path, TESTS)
+
+    assert "1 passed, 2 deselected" in collected(tmp_path, "-k", "slow")
+
+
+@pytest.mark.long
+def test_a_file_that_is_refused_is_an_error_of_collection(tmp_path: Path):
+    written(tmp_path, "tests: {it: {expect: {nowhere: {}}}}")
+
+    told = collected(tmp_path)
+
+    assert "there is no pipeline 'nowhere'" in told
+    assert "1 error" in told
+    assert "Traceback" not in told
+
+
+def test_nothing_of_headrace_is_imported_before_there_is_such_a_file():
+    script = (
+        "import sys, headrace.authoring.pytestplugin;"
+        "print(*(name for name in sys.modules if name.startswith('headrace.')))"
+    )
+
+    told = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True
+    )
+
+    assert told.stdout.split() == ["headrace.authoring", "headrace.authoring.pytestplugin"]
