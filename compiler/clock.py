@@ -143,6 +143,11 @@ class Clock:
         return self._origin + round(self.monotonic() * 1e6)
 
 
+def wall() -> datetime:
+    """Return the wall time of the system, in UTC: for what begins now and goes on by itself."""
+    return datetime.now(UTC)
+
+
 def stopwatch() -> float:
     """Return seconds of real time since some moment: for telling how long something took."""
     return time.perf_counter()
@@ -259,24 +264,33 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 class _Script:
     """Steps that are taken one by one, and the future that is done when they are over."""
 
-    __slots__ = ("_steps", "next", "over")
+    __slots__ = ("_next", "_steps", "over")
 
     def __init__(self, steps: Iterable[ScriptedStep], over: asyncio.Future[None]) -> None:
         self._steps = iter(steps)
-        self.next = next(self._steps, None)
+        self._next: ScriptedStep | None = None
         self.over = over
 
-    def take(self) -> None:
-        """Take the next step; behind the last one it is over."""
-        if self.over.done():  # given up
+    def go_on(self, clock: _Skipping, due: float | None) -> None:
+        """Move the time to what is ``due``, or to the next step, and take that.
+
+        A step is asked for no sooner: what it waits for itself may be what the one before has caused.
+        """
+        if self.over.done():  # who plays is about to hear it
             return
         try:
-            if self.next is None:
+            if self._next is None:
+                self._next = next(self._steps, None)
+            if self._next is None:
                 self.over.set_result(None)
-            else:
-                _, do = self.next
-                self.next = next(self._steps, None)
-                do()
+                return
+            at, do = self._next
+            if due is not None and due <= at:
+                clock.now = due
+                return
+            self._next = None
+            clock.now = max(clock.now, at)
+            do()
         except Exception as cause:
             self.over.set_exception(cause)
 
@@ -295,7 +309,8 @@ class _Skipping(selectors.DefaultSelector):
         """Return what is ready. ``timeout`` is how far the next timer is, None without any."""
         if self.script is not None and not self.awaited:
             if timeout != 0:
-                self._go_on(self.script, timeout)
+                due = None if timeout is None else round(self.now + timeout, 6)
+                self.script.go_on(self, due)
             return []
         ready = super().select(0)
         if ready or timeout == 0:
@@ -307,17 +322,6 @@ class _Skipping(selectors.DefaultSelector):
         elif not ready and not self.awaited:
             raise Stalled(map(_whereabouts, asyncio.all_tasks()))
         return ready
-
-    def _go_on(self, script: _Script, timeout: float | None) -> None:
-        """Move the time to the next timer, or to the next step and take it."""
-        step = script.next
-        due = None if timeout is None else round(self.now + timeout, 6)
-        if due is not None and step is not None and due <= step[0]:
-            self.now = due
-            return
-        if step is not None:
-            self.now = max(self.now, step[0])
-        script.take()
 
 
 def _whereabouts(task: asyncio.Task[Any]) -> str:

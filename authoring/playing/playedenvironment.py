@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from random import Random
 from typing import ClassVar
@@ -27,6 +27,9 @@ from headrace.compiler.schema.secrets import Secret, Secrets
 
 Lowering = Callable[[Sequence[PlacedTransform], RefusedTransforms], list[Operator]]
 """Returns the operators of a chain, as `lowering.chain.lower` does."""
+
+BatchTaker = Callable[[float, Batch], None]
+"""Takes a batch that a pipeline hands on, with its moment."""
 
 
 class PlayedChance(Random):
@@ -57,11 +60,14 @@ class PlayedEnvironment(Environment):
         played: Played,
         tapped: Collection[tuple[str, int]],
         lowering: Lowering,
+        taking: Mapping[str, BatchTaker],
     ) -> None:
         """Take what is recorded in ``played``, and how chains are built.
 
-        Of the transforms that are ``tapped``, all is recorded that leaves them.
+        Of the transforms that are ``tapped``, all is recorded that leaves them. What pipelines hand on
+        is recorded, but for those with somebody who takes it.
         """
+        self._taking = taking
         self.random = PlayedChance(scenario.seed)
         self.clock = clock
         self.played = played
@@ -98,6 +104,8 @@ class PlayedEnvironment(Environment):
 
     def exchange(self, pipeline: str, place: str) -> ExchangeWith | None:
         """Return what answers a transform as it is written."""
+        if self._scenario.asks:
+            return None
         return partial(WrittenExchange, self._replies.get(f"{pipeline}.{place}"), self.clock)
 
     def lower(
@@ -133,10 +141,15 @@ class PlayedEnvironment(Environment):
 
     def handed_on(self, pipeline: str) -> Callable[[Delivery], None]:
         """Return what records all that a pipeline hands on."""
-        take = self._taker(self.played.handed_on[pipeline])
+        record = self.played.handed_on[pipeline]
+
+        def kept(at: float, batch: Batch) -> None:
+            record.append((at, batch))
+
+        take = self._taking.get(pipeline, kept)
 
         def taken(delivery: Delivery) -> None:
-            take(delivery.batch)
+            take(self._moment(), delivery.batch)
             delivery.done()
 
         return taken

@@ -9,17 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Coroutine, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from heapq import merge
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
 from headrace.authoring.playing.ends import AWAY, LOST
 from headrace.authoring.playing.played import END, Played
-from headrace.authoring.playing.playedenvironment import Lowering, NoSecrets, PlayedEnvironment
+from headrace.authoring.playing.playedenvironment import (
+    BatchTaker,
+    Lowering,
+    NoSecrets,
+    PlayedEnvironment,
+)
 from headrace.authoring.playing.scenario import (
     Arriving,
     BucketLook,
@@ -45,11 +51,15 @@ def play(
     base: Path | None = None,
     tapped: Collection[tuple[str, int]] = (),
     lowering: Lowering = lower,
+    coming: Iterable[GivenArrival] = (),
+    taking: Mapping[str, BatchTaker] | None = None,
 ) -> Played:
     """Play a scenario; ``base`` is the directory that the config names files from.
 
     ``tapped`` are transforms, by pipeline and index, of which all is recorded that leaves them.
-    ``lowering`` makes the operators of chains, as `lowering.chain.lower` does.
+    ``lowering`` makes the operators of chains, as `lowering.chain.lower` does. What is ``coming`` arrives
+    besides, in the order of time; each is asked for when all before it is through. ``taking`` are those
+    who take what pipelines hand on, by pipeline, in the place of its being recorded.
 
     Raises:
         Refused: a pipeline cannot be built, with every reason.
@@ -57,15 +67,16 @@ def play(
 
     async def perform(loop: VirtualLoop) -> Played:
         played = Played()
-        environment = PlayedEnvironment(scenario, Clock(loop), played, tapped, lowering)
+        clock = Clock(loop)
+        environment = PlayedEnvironment(scenario, clock, played, tapped, lowering, taking or {})
         engine = Engine(
-            environment.clock,
+            clock,
             secrets=NoSecrets(),
             base=base,
             retention_seconds=0,
             environment=environment,
         )
-        return await _Play(program, scenario, engine, environment, loop).perform()
+        return await _Play(program, scenario, engine, environment, loop).perform(coming)
 
     with _quiet():
         return _on_a_loop(perform, scenario)
@@ -87,14 +98,14 @@ class _Play:
         self._played = environment.played
         self._posting: set[asyncio.Task[None]] = set()
 
-    async def perform(self) -> Played:
+    async def perform(self, coming: Iterable[GivenArrival]) -> Played:
         """Take all the steps, end everything, and return what came of it."""
         for config in self._program.pipelines:
             if config.id is not None:
                 outlet = self._engine.graph.outlets[config.id]
                 outlet.subscribe(self._environment.handed_on(config.id))
         await self._engine.load(self._program)
-        await self._loop.play(self._steps())
+        await self._loop.play(merge(self._steps(), self._coming(coming), key=itemgetter(0)))
         self._environment.is_over = True
         await self._engine.close()
         for look in self._looks():
@@ -113,6 +124,10 @@ class _Play:
         steps += [(each.at, partial(self._look, each)) for each in self._looks() if each.at != END]
         steps.append((self._scenario.until, lambda: None))
         return sorted(steps, key=itemgetter(0))
+
+    def _coming(self, coming: Iterable[GivenArrival]) -> Iterator[ScriptedStep]:
+        for each in coming:
+            yield each.at, partial(self._do, each)
 
     def _looks(self) -> list[BucketLook]:
         return [each for each in self._scenario.steps if isinstance(each, BucketLook)]

@@ -96,5 +96,7 @@ class Scenario:
     """By the pipeline and the index of an `http` transform."""
     feeds_all: bool = False
     """Whether every input is fed by the steps, also those that read posts, pipelines or the time."""
+    asks: bool = False
+    """Whether `http` transforms ask their servers, and not ``replies``."""
     seed: str = ""
     """What made-up messages are made of."""

@@ -236,6 +236,37 @@ def test(
         raise click.ClickException(f"cannot be written: {cause.strerror}") from cause
 
 
+@commands.command("run")
+@click.argument("config", type=_FILE)
+@click.argument("pipeline", required=False)
+@click.option("--time", metavar="FIELD", help="The field that tells when a message comes.")
+@click.option("--replies", type=_FILE, help="What the servers of `http` transforms answer.")
+@click.option("--allow-http", is_flag=True, help="Let `http` transforms ask their servers.")
+def run_as_filter(
+    config: Path, pipeline: str | None, time: str | None, replies: Path | None, allow_http: bool
+) -> None:
+    """Run a config as a filter: messages in on lines, what comes of them out on lines.
+
+    The messages are those of PIPELINE, with all that it reads; without it, of the one that nobody
+    reads. They come at once, or with --time at the moments that they tell, in virtual time: a year
+    of windows takes as long as its messages do. Connections are not used and outputs write nothing.
+
+    Exit codes: 0 fine, 1 refused or something failed, 2 usage, 5 no such pipeline.
+    """
+    from headrace.web.commands.filtercommand import run
+
+    code = run(
+        config,
+        pipeline,
+        sys.stdin.buffer,
+        sys.stdout.buffer,
+        time=time,
+        replies=replies,
+        asks=allow_http,
+    )
+    sys.exit(code)
+
+
 @commands.command()
 @click.argument("file", type=click.Choice(FILES), default="config")
 def schema(file: str) -> None:
