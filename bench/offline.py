@@ -1,0 +1,163 @@
+"""What authors wait for: plays of an hour and of a small test, and the commands, start included.
+
+The bars are CPU seconds. Beside one stands the same work by hand: the messages encoded,
+decoded, grouped and averaged minute by minute.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import median
+from time import process_time
+from typing import Any
+
+from bench.measuring import Effort
+from bench.table import Row
+from headrace.authoring.configfiles import catalogue
+from headrace.authoring.playing.player import play
+from headrace.authoring.playing.scenario import Arriving, GivenArrival, Scenario
+from headrace.authoring.testing.runs import RunOptions, run, suites_of
+from headrace.compiler.config.program import load_program
+from headrace.compiler.jsontext import decode, encode
+from headrace.compiler.text.documents import read
+
+MESSAGES = 20_000
+HOUR = 3600.0
+HOURS_OF_A_YEAR = 8760
+ROOT = Path(__file__).parents[1]
+HEADRACE = Path(sys.executable).with_name("headrace")
+
+MINUTES = """
+- id: minutes
+  inputs: [{type: http}]
+  transforms:
+    - {type: buffer, seconds: 60, max_messages: 100000}
+    - type: reducer
+      group_by: [sensor]
+      aggregations: [{function: count, as: n}, {function: avg, field: temp, as: mean}]
+- id: heat
+  inputs: [{type: pipeline, upstream: minutes}]
+  transforms:
+    - {type: filter, Numeric: {field: mean, operator: greater_than, value: 30}}
+"""
+DAYS = """
+- id: days
+  inputs: [{type: http}]
+  transforms:
+    - {type: buffer, seconds: 86400, max_messages: 1000}
+    - {type: reducer, group_by: [site], aggregations: [{function: avg, field: temp, as: mean}]}
+"""
+
+
+def playhour(effort: Effort) -> list[Row]:
+    """An hour of windows of a minute, 20,000 messages, two pipelines."""
+    given = [
+        {"sensor": f"s{n % 10}", "temp": 20.0 + n % 60, "time": "2026-01-01T00:00:00Z", "n": n}
+        for n in range(MESSAGES)
+    ]
+    program, _ = load_program(read(MINUTES.encode(), "config.yaml", "yaml"), catalogue())
+    assert program is not None
+    steps = [
+        GivenArrival(round(n * HOUR / MESSAGES, 6), ("minutes", 0), Arriving([message]))
+        for n, message in enumerate(given)
+    ]
+    seconds = _seconds(lambda: play(program, Scenario(steps, HOUR)), effort)
+    return [_row("playhour", seconds, 0.5, _seconds(lambda: _by_hand(given), effort))]
+
+
+def playsmall(effort: Effort) -> list[Row]:
+    """A small test: a gate, state and a script."""
+    [suite] = suites_of([ROOT / "specs" / "machines" / "config.tests.yaml"])
+    words = RunOptions(words=("readings wait until",))
+    [outcome] = run([suite], words)
+    assert outcome.outcome == "passed"
+    return [_row("playsmall", _seconds(lambda: [*run([suite], words)], effort), 0.01)]
+
+
+def testcommand(effort: Effort) -> list[Row]:
+    """`headrace test` of six tests, its start included."""
+    file = ROOT / "specs" / "machines" / "config.tests.yaml"
+    return [_row("testcommand", _command(["test", str(file)], b"", effort), 1.0)]
+
+
+def runyear(effort: Effort) -> list[Row]:
+    """`headrace run` of a year of hourly readings through windows of a day, its start included."""
+    began = datetime(2025, 1, 1, tzinfo=UTC)
+    lines = [
+        {"site": "n", "temp": 10 + n % 24, "time": (began + timedelta(hours=n)).isoformat()}
+        for n in range(HOURS_OF_A_YEAR)
+    ]
+    year = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder, "config.yaml")
+        config.write_text(DAYS)
+        seconds = _command(["run", str(config), "--time", "time"], year, effort)
+    return [_row("runyear", seconds, 0.5)]
+
+
+def _row(
+    scenario: str, seconds: list[float], most: float, by_hand: list[float] | None = None
+) -> Row:
+    middle = median(seconds)
+    against = "-" if by_hand is None else f"by hand: {median(by_hand):.3f} CPU s"
+    return Row(
+        scenario,
+        f"{middle:.3f} CPU s",
+        against,
+        f"{middle:.3f} ({min(seconds):.3f} to {max(seconds):.3f})",
+        f"at most {most:g} CPU s",
+        middle <= most,
+        middle,
+    )
+
+
+def _seconds(work: Callable[[], object], effort: Effort) -> list[float]:
+    """Return the CPU seconds of each of some goes, the first of which does not count."""
+    work()
+    found = []
+    for _ in range(min(effort.pairs, 7)):
+        began = process_time()
+        work()
+        found.append(process_time() - began)
+    return found
+
+
+def _command(arguments: list[str], given: bytes, effort: Effort) -> list[float]:
+    """Return the CPU seconds of a command, each time it is run; the first does not count."""
+    found = []
+    for _ in range(min(effort.pairs, 7) + 1):
+        before = os.times()
+        subprocess.run([HEADRACE, *arguments], input=given, stdout=subprocess.DEVNULL, check=True)
+        after = os.times()
+        found.append(
+            after.children_user
+            + after.children_system
+            - before.children_user
+            - before.children_system
+        )
+    return found[1:]
+
+
+def _by_hand(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Do the same without anything around it."""
+    rows: list[dict[str, Any]] = []
+    each_minute = MESSAGES // 60
+    for start in range(0, MESSAGES, each_minute):
+        groups: defaultdict[str, list[float]] = defaultdict(list)
+        for message in given[start : start + each_minute]:
+            decoded = decode(encode(message))
+            groups[decoded["sensor"]].append(decoded["temp"])
+        made = [
+            {"sensor": sensor, "n": len(temps), "mean": sum(temps) / len(temps)}
+            for sensor, temps in groups.items()
+        ]
+        rows += [row for row in made if row["mean"] > 30]
+    return rows
