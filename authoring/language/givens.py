@@ -94,3 +94,17 @@ def _wrong_meta(meta: JsonValue, component: Input) -> Iterator[Fault]:
                 path=("$meta", key),
                 on_key=True,
             ).meaning(nearest(key, known))
+    if component.fed_by == "posts":
+        yield from _wrong_post(meta)
+
+
+def _wrong_post(meta: dict[str, JsonValue]) -> Iterator[Fault]:
+    """Yield what no post can be told with."""
+    headers = meta.get("headers", {})
+    is_right = isinstance(headers, dict) and all(isinstance(e, str) for e in headers.values())
+    if not is_right:
+        yield type_fault(headers, "an object of texts by header", ("$meta", "headers"))
+    if not isinstance(meta.get("method", ""), str):
+        yield type_fault(meta["method"], "a text", ("$meta", "method"))
+    if not isinstance(meta.get("remote_addr"), str | None):
+        yield type_fault(meta["remote_addr"], "a text, or null", ("$meta", "remote_addr"))

@@ -37,7 +37,7 @@ CODES: Codes = {
 LOSS = "#"
 """What loses the connection."""
 MOST_MOMENTS = 1_000_000
-"""How many moments a line has at most, and all the lines of a file together."""
+"""How many moments a line has at most, and all the timelines of a file of tests together."""
 DEEPEST = 16
 """How deep groups may be nested."""
 MOST_FAULTS = 10
@@ -293,7 +293,10 @@ class _Line:
 
     def _bound(self, count: int, offset: int) -> None:
         if count > self.most:
-            raise self._wrong(f"these are more than {MOST_MOMENTS:,} moments", offset)
+            others = (
+                "" if self.most == MOST_MOMENTS else " with those of other timelines of the file"
+            )
+            raise self._wrong(f"these are more than {MOST_MOMENTS:,} moments{others}", offset)
 
     def _open(self, offset: int) -> None:
         if len(self.open) > DEEPEST:

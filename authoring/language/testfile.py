@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path as FilePath
 from typing import Any, ClassVar
 
-from headrace.authoring.language.durations import END, Duration, not_a_time, seconds
+from headrace.authoring.language.durations import (
+    END,
+    LONGEST_DAYS,
+    Duration,
+    not_a_time,
+    seconds,
+)
 from headrace.authoring.language.faultspans import outages
-from headrace.authoring.language.givens import arriving
+from headrace.authoring.language.givens import arriving, plain
 from headrace.authoring.language.marbles import name_fault
 from headrace.authoring.language.matchers import faults as faults_of_matchers
 from headrace.authoring.language.replies import replies
@@ -31,6 +37,7 @@ from headrace.compiler.delivery import JsonValue
 from headrace.compiler.schema.fields import AnyJson, Name, Text
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import AnyObject, ListOf, ObjectOf, RecordOf
+from headrace.compiler.text.composing import FAULTS
 from headrace.compiler.text.diagnostics import (
     Codes,
     Diagnostic,
@@ -215,7 +222,7 @@ class _Reading:
         folder: FilePath | None,
     ) -> None:
         self._targets = targets
-        self._faults: list[Fault] = []
+        self._faults: dict[Fault, None] = {}
         written = document.value.get("messages") if isinstance(document.value, dict) else None
         self._names: Mapping[str, JsonValue] = written if isinstance(written, dict) else {}
         self._timelines = TimelineReader(self._names, folder)
@@ -228,7 +235,7 @@ class _Reading:
         for name in self._names:
             if (fault := name_fault(name)) is not None:
                 yield replace(fault, path=("messages", name), on_key=True)
-            elif name not in self._timelines.used:
+            elif self._timelines.is_legible and name not in self._timelines.used:
                 said = f"no line of marbles names '{name}'"
                 yield Fault(
                     "never-used",
@@ -250,13 +257,15 @@ class _Reading:
         if text is None:
             return START
         try:
-            return datetime.fromisoformat(rfc3339(text))
-        except ValueError:
+            if len(text) == len("2026-03-02"):
+                raise ValueError("a date alone")
+            started = datetime.fromisoformat(rfc3339(text))
+            started + timedelta(days=LONGEST_DAYS)  # so that each moment has a wall time
+        except (ValueError, OverflowError):
             expected = "a timestamp such as 2026-03-02T06:00:00Z"
-            self._faults.append(
-                replace(not_a_time(text, expected), path=("start",), suggestion=None)
-            )
+            self.refuse(replace(not_a_time(text, expected), suggestion=None), ("start",))
             return START
+        return started
 
     # What each test is read with.
 
@@ -270,8 +279,9 @@ class _Reading:
         return self._timelines.read(value, path, frame)
 
     def refuse(self, fault: Fault, path: Path = ()) -> None:
-        """Take what is wrong."""
-        self._faults.append(replace(fault, path=(*path, *fault.path)))
+        """Take what is wrong; what several moments have in common is told once."""
+        if len(self._faults) < FAULTS:
+            self._faults[replace(fault, path=(*path, *fault.path))] = None
 
 
 class _CaseReading:
@@ -287,7 +297,7 @@ class _CaseReading:
         self._buckets: dict[str, str] = {}
         self._words: dict[str, tuple[ExpectedWords, ...]] = {}
         self._refused: Mapping[str, int] | None = None
-        self._moments: list[tuple[Moment, Path]] = []
+        self._lines: list[Timeline] = []
 
     def read(self) -> TestCase:
         """Read it."""
@@ -303,7 +313,7 @@ class _CaseReading:
             self._reading.refuse(fault, self._path)
         replied = dict(self._replied())
         away = self._outages()
-        last = max((moment.at for moment, _ in self._moments), default=0.0)
+        last = max((line.last for line in self._lines), default=0.0)
         until = last if shape.until is None else seconds(shape.until)
         self._look_behind(until)
         return TestCase(
@@ -330,21 +340,29 @@ class _CaseReading:
         except UnknownTarget as cause:
             self._reading.refuse(replace(cause.fault, on_key=True), path)
             return
-        for moment in self._line(value, path).moments:
+        line = self._line(value, path)
+        for moment in line.moments:
             if moment.at == END:
-                is_own = moment.path[0] == "tests"  # else it is a name for marbles
                 said = "nothing can be given at the end"
-                fault = Fault("past-the-end", said, "end", "a moment before it", on_key=is_own)
-                self._reading.refuse(fault, moment.path if is_own else path)
+                fault = Fault("past-the-end", said, "end", "a moment before it")
+                self._reading.refuse(line.fault_of(moment, fault))
+            elif moment.is_loss and (bucket is not None or to is None or not self._can_lose(to)):
+                said = f"'{key}' has no connection to lose"
+                self._reading.refuse(line.fault_of(moment, Fault("not-an-input", said, "#")))
             elif bucket is not None:
                 yield from self._written(moment, bucket)
             elif to is not None:
                 yield from self._arrives(moment, to)
 
+    def _can_lose(self, to: tuple[str, int]) -> bool:
+        """Return whether an input has a connection."""
+        id, index = to
+        return self._reading.targets.pipelines[id].inputs[index].fed_by == "server"
+
     def _written(self, moment: Moment, bucket: str) -> Iterator[GivenState]:
         what = moment.what
         if isinstance(what, dict) and all(isinstance(each, dict) for each in what.values()):
-            yield GivenState(moment.at, bucket, what)
+            yield GivenState(moment.at, bucket, plain(what))
         else:
             expected = "an object of keys, each with an object of values by name"
             self._reading.refuse(type_fault(what, expected, moment.path))
@@ -353,11 +371,7 @@ class _CaseReading:
         id, index = to
         component = self._reading.targets.pipelines[id].inputs[index]
         if moment.is_loss:
-            if component.fed_by != "server":
-                said = f"an input of type '{component.kind}' has no connection to lose"
-                self._reading.refuse(Fault("not-an-input", said, "#"), moment.path)
-            else:
-                yield GivenArrival(moment.at, to, None)
+            yield GivenArrival(moment.at, to, None)
             return
         arrives, faults = arriving(moment, component)
         for fault in faults:
@@ -372,6 +386,11 @@ class _CaseReading:
             self._words[key] = found
             for fault in faults:
                 self._reading.refuse(fault)
+            for each in found:
+                try:
+                    targets.saying(each.said.at)
+                except UnknownTarget as cause:
+                    self._reading.refuse(cause.fault, (*each.path, "at"))
             return
         if key == "refused":
             self._expect_refused(value, path)
@@ -400,7 +419,7 @@ class _CaseReading:
         for moment in line.moments:
             if moment.is_loss:
                 fault = Fault("not-marbles", "a connection is not lost by what is expected", "#")
-                self._reading.refuse(fault, path)
+                self._reading.refuse(line.fault_of(moment, fault))
             for fault in faults_of_matchers(moment.what):
                 self._reading.refuse(fault, moment.path)
 
@@ -410,7 +429,7 @@ class _CaseReading:
             return
         for id, count in value.items():
             try:
-                self._reading.targets.pipeline(id)
+                self._reading.targets.posted(id)
             except UnknownTarget as cause:
                 self._reading.refuse(replace(cause.fault, on_key=True), (*path, id))
             if not isinstance(count, int) or isinstance(count, bool) or count < 0:
@@ -456,18 +475,16 @@ class _CaseReading:
 
     def _line(self, value: JsonValue, path: Path) -> Timeline:
         line = self._reading.timeline(value, path, self._frame)
-        self._moments += [(each, path) for each in line.moments if each.at != END]
+        self._lines.append(line)
         return line
 
     def _look_behind(self, until: float) -> None:
         """Refuse what is written for a moment after the end."""
-        for moment, path in self._moments:
-            if moment.at > until:
-                is_own = moment.path[0] == "tests"  # else it is a name for marbles
-                self._past(moment.path if is_own else path, on_key=is_own)
-
-    def _past(self, path: Path, *, on_key: bool) -> None:
-        until = str(self._shape.until)
-        said = f"this is after the end of the test, which is at {until}"
-        expected = f"a moment up to {until}, or a later 'until'"
-        self._reading.refuse(Fault("past-the-end", said, None, expected, on_key=on_key), path)
+        told = str(self._shape.until)
+        said = f"this is after the end of the test, which is at {told}"
+        fault = Fault("past-the-end", said, None, f"a moment up to {told}, or a later 'until'")
+        for line in self._lines:
+            past = [each for each in line.moments if until < each.at < END]
+            # Of a line of marbles the first says it all.
+            for moment in past[:1] if line.line is not None else past:
+                self._reading.refuse(line.fault_of(moment, fault))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from headrace.authoring.playing.scenario import ComponentAt
@@ -49,7 +50,7 @@ class Targets:
     program: Program
     connections: Collection[str]
 
-    @property
+    @cached_property
     def pipelines(self) -> Mapping[str, PipelineConfig]:
         """The pipelines that have an id."""
         return {each.id: each for each in self.program.pipelines if each.id is not None}
@@ -123,6 +124,29 @@ class Targets:
         names = " or ".join(f"{key}.inputs[{index}]" for index in given)
         raise UnknownTarget(Fault("ambiguous", f"'{key}' has {len(given)} inputs", key, names))
 
+    def saying(self, key: str) -> None:
+        """Check that failures and warnings can come from what a key names.
+
+        Raises:
+            UnknownTarget: it is no component, and nothing else that says any.
+        """
+        if self.component(key) is not None or key == BUCKET.removesuffix("."):
+            return
+        if not any(key.startswith(f"{id}.") for id in self.pipelines):
+            said = f"'{key}' is no component, and says nothing"
+            expected = "a component, such as PIPELINE.outputs[0]"
+            raise UnknownTarget(Fault("unknown-pipeline", said, key, expected))
+
+    def posted(self, key: str) -> None:
+        """Check that posts can be refused by a pipeline.
+
+        Raises:
+            UnknownTarget: there is no such pipeline, or it takes none.
+        """
+        if all(each.fed_by != "posts" for each in self.pipeline(key).inputs):
+            said = f"nothing is posted to '{key}'"
+            raise UnknownTarget(Fault("not-an-input", said, key, "a pipeline with an http input"))
+
     def asking(self, key: str) -> tuple[str, int]:
         """Return the transform that gets replies.
 
@@ -162,8 +186,8 @@ class Targets:
             found = [at for at, named in self._connected() if named == name]
             if found:
                 return found
-            names = sorted({*self.connections, *(named for _, named in self._connected())})
-            said = f"nothing names a connection '{name}'"
+            names = sorted({named for _, named in self._connected()})
+            said = f"no input and no output names a connection '{name}'"
             fault = Fault(
                 "unknown-connection", said, name, one_of(names) if names else "none: there is none"
             )

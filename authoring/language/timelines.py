@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
@@ -15,11 +16,13 @@ from headrace.authoring.language.durations import (
     microseconds,
     not_a_time,
 )
-from headrace.authoring.language.marbles import LOSS, NotMarbles, marbles
+from headrace.authoring.language.marbles import LOSS, MOST_MOMENTS, NotMarbles, marbles
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.jsontext import NotJson, decode
 from headrace.compiler.schema.records import json_type, of_another_type, unknown_key
+from headrace.compiler.text.composing import FAULTS
 from headrace.compiler.text.diagnostics import Fault, Path, Spot, shown
+from headrace.compiler.text.positions import LineIndex
 
 FILE_KEYS = ("$file", "$every", "$from")
 MOST_BYTES = 64 * 1024 * 1024
@@ -37,6 +40,8 @@ class Moment:
     path: Path
     is_loss: bool = False
     """Whether a connection is lost: then there is nothing else."""
+    offset: int = 0
+    """Where it is in a line of marbles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,15 @@ class Timeline:
 
     moments: tuple[Moment, ...]
     path: Path
+    line: str | None = None
+    """The marbles, if it is drawn with them."""
+
+    def fault_of(self, moment: Moment, fault: Fault) -> Fault:
+        """Return a fault of when something happens: at its key, or where it is in the line."""
+        if self.line is not None:
+            spot = Spot(*LineIndex(self.line).at(moment.offset))
+            return replace(fault, path=self.path, spot=spot)
+        return replace(fault, path=moment.path, on_key=True)
 
     @property
     def last(self) -> float:
@@ -57,20 +71,24 @@ class TimelineReader:
 
     def __init__(self, names: Mapping[str, JsonValue], folder: FilePath | None) -> None:
         """Take what marbles are called, and the directory that files are named from."""
-        self.faults: list[Fault] = []
+        self.faults: dict[Fault, None] = {}
+        self.is_legible = True
+        """Whether every line of marbles could be read, so that all names in them are known."""
         self.used: set[str] = set()
         """The names that some line of marbles has."""
         self._names, self._folder = names, folder
+        self._room = MOST_MOMENTS
 
     def read(self, value: JsonValue, path: Path, frame: float) -> Timeline:
         """Read one; of what is wrong with it, the rest is read."""
         found = sorted(self._moments(value, path, frame), key=lambda each: each.at)
-        return Timeline(tuple(found), path)
+        self._room -= len(found)
+        return Timeline(tuple(found), path, value if isinstance(value, str) else None)
 
     def _moments(self, value: JsonValue, path: Path, frame: float) -> Iterator[Moment]:
         if isinstance(value, str):
             yield from self._marbles(value, path, frame)
-        elif isinstance(value, dict) and "$file" in value:
+        elif isinstance(value, dict) and any(key[:1] == "$" for key in value):
             yield from self._filed(value, path)
         elif isinstance(value, dict):
             yield from self._timed(((key, what, (*path, key)) for key, what in value.items()))
@@ -104,28 +122,42 @@ class TimelineReader:
 
     def _marbles(self, line: str, path: Path, frame: float) -> Iterator[Moment]:
         try:
-            drawn = marbles(line, self._names, frame)
+            drawn = marbles(line, self._names, frame, self._room)
         except NotMarbles as cause:
+            self.is_legible = False
             for fault in cause.faults:
                 self._refuse(fault, path)
             return
         for each in drawn:
             if each.name == LOSS:
-                yield Moment(each.at, None, path, is_loss=True)
+                yield Moment(each.at, None, path, is_loss=True, offset=each.offset)
             else:
                 self.used.add(each.name)
-                yield Moment(each.at, self._names[each.name], ("messages", each.name))
+                what = self._names[each.name]
+                yield Moment(each.at, what, ("messages", each.name), offset=each.offset)
 
     def _filed(self, value: dict[str, JsonValue], path: Path) -> Iterator[Moment]:
         """Yield the messages of a file, one a line, at equal distances."""
         for key in value:
             if key not in FILE_KEYS:
                 self._refuse(unknown_key(key, FILE_KEYS, value), (*path, key))
+        if "$file" not in value:
+            expected = "'$file', which names a file of messages"
+            if all(key in FILE_KEYS for key in value):
+                missing = f"expected {expected}"
+                self._refuse(Fault("missing-key", missing, expected=expected), (*path, "$file"))
+            return
         every = self._micros(value, "$every", path, 0)
         at = self._micros(value, "$from", path, 0)
+        room = self._room
         for number, line in enumerate(self._lines(value["$file"], (*path, "$file"))):
             if not line.strip():
                 continue
+            if not room:
+                said = f"the timelines of a file have at most {MOST_MOMENTS:,} moments"
+                self._refuse(Fault("too-large", said), (*path, "$file"))
+                return
+            room -= 1
             try:
                 yield Moment(at / SECOND, decode(line), path)
             except NotJson as cause:
@@ -148,7 +180,7 @@ class TimelineReader:
             self._refuse(of_another_type(name, "the name of a file"), path)
             return []
         try:
-            with open((self._folder or FilePath()) / name, "rb") as file:
+            with open((self._folder or FilePath()) / name, "rb", opener=_opened) as file:
                 text = file.read(MOST_BYTES + 1)
         except FileNotFoundError:
             self._refuse(
@@ -166,7 +198,13 @@ class TimelineReader:
         return text.splitlines()
 
     def _refuse(self, fault: Fault, path: Path) -> None:
-        self.faults.append(replace(fault, path=(*path, *fault.path)))
+        if len(self.faults) < FAULTS:
+            self.faults[replace(fault, path=(*path, *fault.path))] = None
+
+
+def _opened(path: str, flags: int) -> int:
+    """Open a file; whoever waits for the writer of a pipe may wait for ever."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def type_fault(value: Any, expected: str, path: Path) -> Fault:

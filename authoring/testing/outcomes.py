@@ -42,7 +42,7 @@ class CaseOutcome:
         head = f"{_SIGNS[self.outcome]:<5} {self.name}"
         if self.outcome in ("passed", "failed"):
             took = f"{self.lasts} in {self.seconds * 1000:.0f} ms"
-            head = f"{head}{took:>{max(WIDTH - len(head), len(took) + 2)}}"
+            head = aligned(head, took)
         elif self.outcome == "skipped":
             return [f"{head}: {self.lines[0]}"]
         return [head, *self.lines]
@@ -117,8 +117,12 @@ def summary(outcomes: Sequence[CaseOutcome], seconds: float) -> str:
         "skipped": "skipped",
     }
     told_of = ", ".join(f"{counts[kind]} {word}" for kind, word in words.items() if counts[kind])
-    took = f"{seconds:.1f} s"
-    return f"{told_of}{took:>{max(WIDTH - len(told_of), len(took) + 2)}}"
+    return aligned(told_of, f"{seconds:.1f} s")
+
+
+def aligned(said: str, took: str) -> str:
+    """Return a line that ends with how long something took, as far right as the others."""
+    return f"{said}{took:>{max(WIDTH - len(said), len(took) + 2)}}"
 
 
 def has_failed(outcomes: Iterable[CaseOutcome]) -> bool:

@@ -120,13 +120,13 @@ def test_failures_warnings_and_refusals_are_expected_in_words():
         "    expect:\n"
         "      failures: [{at: 'w.outputs[0]', says: gone, times: 2}]\n"
         "      warnings: []\n"
-        "      refused: {w: 3}"
+        "      refused: {two: 3}"
     )
 
     [words] = found.words["failures"]
     assert (words.said.at, words.said.says, words.said.times) == ("w.outputs[0]", "gone", 2)
     assert found.words["warnings"] == ()
-    assert found.refused == {"w": 3}
+    assert found.refused == {"two": 3}
 
 
 def test_a_list_of_replies_is_used_up_in_turn():
@@ -222,9 +222,9 @@ WRONG = [
     ),
     (
         "given: {'two.inputs[0]': '#'}",
-        "3:30",
+        "3:31",
         "not-an-input",
-        "an input of type 'http' has no connection to lose",
+        "'two.inputs[0]' has no connection to lose",
     ),
     ("given: {'w.inputs[3]': {0s: 1}}", "3:13", "unknown-pipeline", "'w' has 1 inputs"),
     ("given: {state.lost: {0s: {}}}", "3:13", "unknown-bucket", "there is no bucket 'lost'"),
@@ -244,7 +244,7 @@ WRONG = [
         "expected a list of objects with 'at' and 'says'",
     ),
     ("expect: {failures: [{at: w}]}", "3:25", "missing-key", "this key is required"),
-    ("expect: {refused: {w: many}}", "3:27", "wrong-type", "expected how many posts are refused"),
+    ("expect: {refused: {two: many}}", "3:29", "wrong-type", "expected how many posts are refused"),
     (
         "expect: {lost: 1}",
         "3:14",
@@ -269,7 +269,7 @@ WRONG = [
         "faults: {connections.b: {0s..: down}}",
         "3:14",
         "unknown-connection",
-        "nothing names a connection 'b'",
+        "no input and no output names a connection 'b'",
     ),
     (
         "faults: {'two.inputs[0]': {0s..: down}}",
