@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.authoring.language.testfile import TestFileShape
 from headrace.compiler.component.catalogue import scan
 from headrace.compiler.config.program import load_program
-from headrace.compiler.describe.editors import config_schema, connections_schema
+from headrace.compiler.describe.editors import config_schema, connections_schema, record_schema
 from headrace.compiler.describe.schema import OPENAPI, component_schemas
 from headrace.compiler.jsontext import encode
 from headrace.compiler.text.documents import read, read_file
@@ -40,6 +41,7 @@ CONNECTIONS = {
     "openapi": {**SCHEMAS["openapi"], "anyOf": [{"$ref": f"{OPENAPI}Connections"}]},
     "editors": connections_schema(CATALOGUE),
 }
+TESTS = record_schema(TestFileShape, "headrace tests")
 Validator = jsonschema.Draft202012Validator
 VALIDATORS = {name: Validator(schema) for name, schema in SCHEMAS.items()}
 
@@ -70,6 +72,8 @@ def test_the_schema_is_one(rendering: str) -> None:
 def test_an_example_satisfies_the_schema(file: Path, rendering: str) -> None:
     if ".connections." in file.name:
         Validator(CONNECTIONS[rendering]).validate(read_file(file).value)
+    elif ".tests." in file.name:
+        Validator(TESTS).validate(read_file(file).value)
     else:
         VALIDATORS[rendering].validate(read_file(file).value)
 
