@@ -153,6 +153,11 @@ def stopwatch() -> float:
     return time.perf_counter()
 
 
+def pause(seconds: float) -> None:
+    """Hold this thread: for a command that looks again and again, and does nothing else."""
+    time.sleep(seconds)
+
+
 class Stalled(HeadraceError):
     """A virtual loop has no timer left and nothing came in: its tasks would wait for ever."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -16,6 +16,7 @@ from headrace.authoring.playing.player import play
 from headrace.authoring.playing.scenario import BucketLook, Scenario
 from headrace.authoring.verdicts.marblediff import drawn
 from headrace.authoring.verdicts.matching import Matching
+from headrace.authoring.verdicts.pairing import TimedBatches
 from headrace.authoring.verdicts.saiddiff import SaidDifference, SaidKind, compare_said
 from headrace.authoring.verdicts.timelinediff import (
     TimelineDifference,
@@ -41,6 +42,8 @@ class TimelineVerdict:
     name: str
     line: int | None
     difference: TimelineDifference
+    came: TimedBatches
+    """What came instead; of a bucket, what it held."""
     reasons: tuple[Dropped, ...] = ()
     """Why what never came was dropped, if that is known."""
 
@@ -125,12 +128,13 @@ def _timelines(file: TestFile, case: TestCase, played: Played) -> Iterator[Timel
     for key, line in case.expected.items():
         expected = [(each.at, each.what) for each in line.moments]
         if (bucket := case.buckets.get(key)) is not None:
-            held = [(each.at, dict(played.states[bucket, each.at])) for each in line.moments]
-            difference = compare_values(expected, held, matching)
+            came = [(each.at, dict(played.states[bucket, each.at])) for each in line.moments]
+            difference = compare_values(expected, came, matching)
         else:
-            difference = compare(expected, _came(case, key, played), matching)
+            came = _came(case, key, played)
+            difference = compare(expected, came, matching)
         if difference is not None:
-            yield TimelineVerdict(key, file.line(line.path), difference)
+            yield TimelineVerdict(key, file.line(line.path), difference, came)
 
 
 def _came(case: TestCase, key: str, played: Played) -> list[tuple[float, Any]]:
@@ -173,7 +177,7 @@ def _with_reasons(
     if pipeline is None or not missing:
         return verdict
     told_of = tuple(reasons.before(pipeline, max(missing), MOST_REASONS))
-    return TimelineVerdict(verdict.name, verdict.line, verdict.difference, told_of)
+    return replace(verdict, reasons=told_of)
 
 
 def reason_line(reason: Dropped, program: Program) -> str:

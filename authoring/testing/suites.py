@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -117,7 +118,9 @@ def _found(path: Path) -> Iterator[Path]:
 
 def _within(directory: Path) -> Iterator[Path]:
     """Yield the files of tests in a directory and those in it, but for hidden ones."""
-    for path in directory.rglob(f"*.{SUBJECT}.*"):
-        inside = path.relative_to(directory).parts
-        if _is_suite(path) and not any(part.startswith(".") for part in inside) and path.is_file():
-            yield path
+    for around, directories, names in os.walk(directory):
+        directories[:] = [name for name in directories if not name.startswith(".")]
+        for name in names:
+            path = Path(around, name)
+            if not name.startswith(".") and _is_suite(path) and path.is_file():
+                yield path

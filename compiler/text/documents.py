@@ -129,6 +129,11 @@ class Document:
             replacement = instead_of(self._read[start:end], fault.replacement, self.format)
         return _range(self._read, self._lines, key or place.span), replacement
 
+    def extent(self, path: Path) -> tuple[int, int]:
+        """Return where in the text a value begins and has ended: of a block, where something follows."""
+        place, _, _ = self._nearest(path)
+        return bounds(place.span)
+
     def written(self, path: Path) -> tuple[int, int]:
         """Return where in the text a string begins and ends that is there, its quotes included."""
         place, value, _ = self._nearest(path)

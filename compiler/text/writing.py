@@ -27,6 +27,9 @@ _LONGEST_KEY = 1000
 # Words that some loader takes for something else; all others that begin with a letter are strings.
 _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 _PLAIN = re.compile(r"[A-Za-z_](?:[\w./${}>*+@-]|:(?=[\w/.${*])| (?=\w))*+", re.ASCII)
+# What people write without quotes in the midst of a line: durations, words such as $has, and the letters
+# that are a truth value in the text of YAML 1.1 and to none of its loaders.
+_PLAIN_IN_FLOW = re.compile(r"(?:\d+(?:ms|us|[dhms]))+|\$[a-z]+|[nyNY]", re.ASCII)
 # What ends a text without quotes inside { } and [ ].
 _IN_BRACKETS = frozenset("{}[],")
 # What no document may hold unescaped, and what some loader takes for the end of a line.
@@ -68,6 +71,29 @@ def write(document: Any, format: Format) -> str:
     if len(text) > 2 * VALUES and _count(document) > VALUES:  # each of them takes two characters
         raise Unwritable(f"it has more than the {VALUES:,} values that a document may have")
     return text
+
+
+def write_flow(value: Any, format: Format) -> str:
+    """Return a value on one line, as people write one inside another: ``{ temp: 20, flags: [hot] }``."""
+    if isinstance(value, list):
+        return f"[{', '.join(write_flow(each, format) for each in value)}]"
+    if isinstance(value, dict):
+        members = (
+            f"{_flow_text(key, format)}: {write_flow(each, format)}" for key, each in value.items()
+        )
+        return f"{{ {', '.join(members)} }}" if value else "{}"
+    if isinstance(value, str):
+        return _flow_text(value, format)
+    return scalar_text(value) if format == "json" else _yaml_number(value)
+
+
+def _flow_text(text: str, format: Format) -> str:
+    if format == "json":
+        return encode_basestring(text)
+    if _PLAIN_IN_FLOW.fullmatch(text):
+        return text
+    written = _quoted(text)
+    return f"'{text}'" if written == text and not _IN_BRACKETS.isdisjoint(text) else written
 
 
 def _count(value: Any) -> int:
@@ -120,6 +146,11 @@ def _member(key: str, value: Any, margin: str) -> str:
 def _yaml_scalar(value: Any, margin: str) -> str:
     if isinstance(value, str):
         return _block(value, margin) if _is_block(value) else _quoted(value)
+    return _yaml_number(value)
+
+
+def _yaml_number(value: Any) -> str:
+    """Return what is neither a text nor has others inside."""
     written = scalar_text(value)
     digits, has_exponent, exponent = written.partition("e")
     if not isinstance(value, float) or not has_exponent:

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -190,6 +191,18 @@ def check(
     type=click.IntRange(min=1),
     help="How many processes; left out: one, or for 200 tests and more one for each core.",
 )
+@click.option(
+    "--update",
+    "updates",
+    is_flag=True,
+    help="Write timelines that differ as they came, print the change, and run. Not where CI is set.",
+)
+@click.option(
+    "--watch",
+    "watches",
+    is_flag=True,
+    help="Go on, and run again what depends on a file that changes, until ctrl-C.",
+)
 @click.option("--no-why", is_flag=True, help="Do not tell why what never came was dropped.")
 @click.option("--junit", type=_FILE, help="Write the results to a file, as JUnit has them.")
 @click.option(
@@ -205,6 +218,8 @@ def test(
     words: Sequence[str],
     stops: bool,
     jobs: int | None,
+    updates: bool,
+    watches: bool,
     no_why: bool,
     junit: Path | None,
     form: str,
@@ -219,17 +234,34 @@ def test(
     """
     from headrace.authoring.testing.runs import RunOptions
     from headrace.web.commands.testing import run_tests as run
+    from headrace.web.commands.testing import watch_tests
 
+    if updates and os.environ.get("CI", "").lower() not in ("", "0", "false"):
+        raise click.UsageError("--update writes files, and is refused where CI is set.")
+    if watches and (updates or junit or form == "json" or jobs not in (None, 1)):
+        raise click.UsageError("--watch goes with -k, -x and --no-why, and with no other option.")
     is_terminal = form == "text" and sys.stdout.isatty()
     options = RunOptions(
         tuple(words),
         stops=stops,
-        jobs=jobs,
+        jobs=1 if watches else jobs,
         tells_why=not no_why,
         style="terminal" if is_terminal else "plain",
     )
     try:
-        sys.exit(run(paths or [Path()], options, is_json=form == "json", junit_file=junit))
+        if watches:
+            with suppress(KeyboardInterrupt):
+                watch_tests(paths or [Path()], options)
+            return
+        sys.exit(
+            run(
+                paths or [Path()],
+                options,
+                is_json=form == "json",
+                junit_file=junit,
+                updates=updates,
+            )
+        )
     except BrokenPipeError:
         raise  # click ends without a word
     except OSError as cause:

@@ -6,10 +6,13 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TextIO
 
 from headrace.authoring.testing.outcomes import CaseOutcome, has_failed, summary
-from headrace.authoring.testing.runs import RunOptions, run, suites_of
-from headrace.authoring.testing.suites import NothingThere, Suite, found
+from headrace.authoring.testing.runs import RunOptions, known, run, suites_of
+from headrace.authoring.testing.suites import NothingThere, Suite, found, load_suite
+from headrace.authoring.testing.watching import polls, watch
+from headrace.authoring.updating.updates import updated
 from headrace.authoring.verdicts.junit import junit
 from headrace.compiler.clock import stopwatch
 from headrace.compiler.text.render import render
@@ -22,14 +25,21 @@ def run_tests(
     *,
     is_json: bool,
     junit_file: Path | None,
+    updates: bool = False,
 ) -> int:
-    """Run what is selected, print what came of it, and return the exit code."""
+    """Run what is selected, print what came of it, and return the exit code.
+
+    Before that, with ``updates``, timelines that differ are written as they came, and the change printed.
+    """
     began = stopwatch()
     try:
-        suites = suites_of(found(paths))
+        files = found(paths)
     except NothingThere as cause:
         print(cause, file=sys.stderr)
         return NOTHING
+    if updates:
+        _update(files, options, sys.stderr if is_json else sys.stdout)
+    suites = suites_of(files)
     _warn(suites)
     outcomes = _told(run(suites, options), is_json=is_json, is_alone=len(suites) == 1)
     if not outcomes:
@@ -44,6 +54,38 @@ def run_tests(
     if junit_file is not None:
         junit_file.write_text(junit(each.result() for each in outcomes), encoding="utf-8")
     return REFUSED if has_failed(outcomes) else FINE
+
+
+def watch_tests(
+    paths: Sequence[Path], options: RunOptions, looks: Iterable[None] | None = None
+) -> None:
+    """Run what is selected, and what depends on a file again each time that it changes, for ever.
+
+    ``looks`` tell when to look; left out, every 0.2 s.
+    """
+    began = stopwatch()
+    for each in watch(paths, options, polls() if looks is None else looks):
+        if each.changed:
+            began = stopwatch()
+            print(f"\n{', '.join(map(_called, each.changed))} changed")
+        _warn(each.suites)
+        outcomes = _told(each.outcomes, is_json=False, is_alone=len(each.suites) == 1)
+        said = summary(outcomes, stopwatch() - began) if outcomes else "no test there that is meant"
+        print(said, flush=True)
+
+
+def _called(file: Path) -> str:
+    """Return the name of a file from the working directory, if it is below that."""
+    here = Path.cwd()
+    return str(file.relative_to(here) if file.is_relative_to(here) else file)
+
+
+def _update(files: Sequence[Path], options: RunOptions, out: TextIO) -> None:
+    for update in updated(files, options.words, lambda file: load_suite(file, known())):
+        if difference := update.difference():
+            print(difference, file=out)
+        for each in update.left:
+            print(each, file=sys.stderr)
 
 
 def _told(outcomes: Iterable[CaseOutcome], *, is_json: bool, is_alone: bool) -> list[CaseOutcome]:

@@ -31,7 +31,7 @@ from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.text.diagnostics import Codes, Diagnostic
 from headrace.compiler.text.documents import Unreadable, read_file
 from headrace.web.docs.markdown import RegionTexts, fenced
-from headrace.web.docs.transcripts import checked, listed, not_started, tested
+from headrace.web.docs.transcripts import checked, listed, not_started, transcript_of_tests
 from headrace.web.files.reading import Files, Loaded, load
 
 ROOMS = ("compiler", "operators", "connectors", "authoring", "web")
@@ -148,7 +148,7 @@ def _tested(code: str, source: Path) -> Example:
     for each in filter(Path.exists, beside):
         blocks += [f"Beside it, `{each}`:", listed(each)]
     told = frozenset(one.code for one in suite.diagnostics)
-    return Example(code, "tested", told, "\n\n".join([*blocks, tested(source)]))
+    return Example(code, "tested", told, "\n\n".join([*blocks, transcript_of_tests(source)]))
 
 
 def _made(code: str, commands: Path) -> tuple[Path, str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import chdir
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from headrace.authoring.language.givens import WORDS
 from headrace.authoring.language.matchers import MATCHERS
@@ -11,7 +13,7 @@ from headrace.authoring.language.testfile import TestFileShape, TestShape
 from headrace.compiler.describe.reference import listed_options
 from headrace.compiler.schema.records import Record
 from headrace.web.docs.markdown import RegionTexts, code, table
-from headrace.web.docs.transcripts import listed, tested
+from headrace.web.docs.transcripts import listed, transcript_of_tests
 
 
 def pages(docs: Path) -> dict[str, RegionTexts]:
@@ -19,8 +21,9 @@ def pages(docs: Path) -> dict[str, RegionTexts]:
     with chdir(docs / "testing"):
         parts = {
             "config": listed(Path("config.yaml")),
-            "tests": f"{listed(Path('config.tests.yaml'))}\n\n{tested(Path('config.tests.yaml'))}",
-            "wrong": f"{listed(Path('wrong.tests.yaml'))}\n\n{tested(Path('wrong.tests.yaml'))}",
+            "tests": _shown(Path("config.tests.yaml")),
+            "update": _update(Path("wrong.tests.yaml")),
+            "wrong": _shown(Path("wrong.tests.yaml")),
         }
     return {
         "testing.md": {
@@ -31,6 +34,19 @@ def pages(docs: Path) -> dict[str, RegionTexts]:
             "words": ", ".join(map(code, WORDS)) + ".",
         }
     }
+
+
+def _shown(file: Path) -> str:
+    return f"{listed(file)}\n\n{transcript_of_tests(file)}"
+
+
+def _update(file: Path) -> str:
+    """Return what an update of a file does, in a copy of it."""
+    with TemporaryDirectory() as copy:
+        for each in Path().iterdir():
+            shutil.copy(each, copy)
+        with chdir(copy):
+            return transcript_of_tests(file, updates=True)
 
 
 def _keys(record: type[Record]) -> str:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
-from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 
 from headrace.authoring.testing.outcomes import aligned
+from headrace.authoring.testing.runs import RunOptions
 from headrace.compiler.text.diagnostics import Diagnostic
 from headrace.compiler.text.render import render
 from headrace.web.commands.check import check
-from headrace.web.commands.cli import commands
+from headrace.web.commands.testing import run_tests
 from headrace.web.docs.markdown import RegionTexts, fenced
 from headrace.web.files.reading import Loaded
 
@@ -44,13 +45,15 @@ def checked(file: Path, *, command: str = "headrace", is_settings: bool = False)
     return _transcript(f"{command} check {option}{file}", terminal.getvalue())
 
 
-def tested(file: Path, *options: str) -> str:
+def transcript_of_tests(file: Path, *, updates: bool = False) -> str:
     """Return `headrace test` of a file, and what a terminal shows. Times are those of no machine."""
     terminal = _Terminal()
-    with redirect_stdout(terminal), redirect_stderr(terminal), suppress(SystemExit):
-        commands.main(["test", str(file), *options], "headrace", standalone_mode=False)
+    with redirect_stdout(terminal), redirect_stderr(terminal):
+        run_tests(
+            [file], RunOptions(style="terminal"), is_json=False, junit_file=None, updates=updates
+        )
     said = _TOOK.sub(_as_ever, terminal.getvalue())
-    return _transcript(" ".join(["headrace test", str(file), *options]), said)
+    return _transcript(f"headrace test {file}{' --update' * updates}", said)
 
 
 def _as_ever(line: re.Match[str]) -> str:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from headrace.compiler.text.composing import VALUES
 from headrace.compiler.text.decoding import LARGEST
 from headrace.compiler.text.documents import read
-from headrace.compiler.text.writing import Unwritable, write
+from headrace.compiler.text.writing import Unwritable, write, write_flow
 
 MEANT_OTHERWISE = [
     *("null", "Null", "~", "yes", "No", "on", "off", "y", "N", "true", "TRUE", "1", "1.0", "1e16"),
@@ -258,3 +258,39 @@ def test_what_has_more_values_than_a_document_may_have_is_not_written(
     said = "^it has more than the 1,000,000 values that a document may have$"
     with pytest.raises(Unwritable, match=said):
         write(values, format)
+
+
+@pytest.mark.parametrize(
+    ("value", "yaml_text", "json_text"),
+    [
+        ({"1m30s": {"$has": {"n": 2}}}, "{ 1m30s: { $has: { n: 2 } } }", None),
+        ([1, 2.5, None, True], "[1, 2.5, null, true]", "[1, 2.5, null, true]"),
+        ({"a": [], "b": {}}, "{ a: [], b: {} }", '{ "a": [], "b": {} }'),
+        ("a, b", "'a, b'", '"a, b"'),
+        ({"a{b": "c]"}, "{ 'a{b': 'c]' }", '{ "a{b": "c]" }'),
+        (["off", "two words", "x\ny"], r"""['off', two words, "x\ny"]""", None),
+        (1e300, "1.0e+300", "1e300"),
+    ],
+)
+def test_on_one_line(value: Any, yaml_text: str, json_text: str | None):
+    assert write_flow(value, "yaml") == yaml_text
+    assert read(yaml_text, None, "yaml").value == value
+    assert yaml.safe_load(yaml_text) == value
+    if json_text is not None:
+        assert write_flow(value, "json") == json_text
+        assert json.loads(json_text) == value
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text() | st.sampled_from(MEANT_OTHERWISE),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        max_leaves=8,
+    )
+)
+def test_what_is_written_on_one_line_reads_back(value: Any):
+    for format in ("yaml", "json"):
+        written = write_flow(value, format)
+        assert "\n" not in written
+        assert read(written, None, format).value == value
+    assert yaml.safe_load(write_flow(value, "yaml")) == value

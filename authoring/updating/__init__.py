@@ -1,0 +1,1 @@
+"""Expected timelines are written again as they came; everything else of a file of tests stays."""
