@@ -90,6 +90,7 @@ SCENARIOS: dict[str, list[Scenario]] = {
     "playhour": [offline.playhour],
     "playsmall": [offline.playsmall],
     "testcommand": [offline.testcommand],
+    "watchfile": [offline.watchfile],
     "runyear": [offline.runyear],
     "consoleopens": [console.consoleopens],
     "console100": [console.console100],

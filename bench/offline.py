@@ -12,8 +12,9 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from statistics import median
 from time import process_time
@@ -25,6 +26,7 @@ from headrace.authoring.configfiles import catalogue
 from headrace.authoring.playing.player import play
 from headrace.authoring.playing.scenario import Arriving, GivenArrival, Scenario
 from headrace.authoring.testing.runs import RunOptions, run, suites_of
+from headrace.authoring.testing.watching import watch
 from headrace.compiler.config.program import load_program
 from headrace.compiler.jsontext import decode, encode
 from headrace.compiler.text.documents import read
@@ -86,6 +88,35 @@ def testcommand(effort: Effort) -> list[Row]:
     """`headrace test` of six tests, its start included."""
     file = ROOT / "specs" / "machines" / "config.tests.yaml"
     return [_row("testcommand", _command(["test", str(file)], b"", effort), 1.0)]
+
+
+def watchfile(effort: Effort) -> list[Row]:
+    """A config changes that 20 tests depend on: it is noticed, read again, and they are run."""
+    tests = [
+        f"  test {n}: {{ given: {{ minutes: '(a 1s)x30 b' }}, until: 2m, expect: {{ heat: {{}} }} }}"
+        for n in range(20)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder, "config.yaml")
+        config.write_text(MINUTES)
+        names = "messages: { a: { sensor: s, temp: 10 }, b: { sensor: s, temp: 20 } }\n"
+        Path(folder, "config.tests.yaml").write_text(names + "\n".join(["tests:", *tests, ""]))
+        looks = _changes(config)
+        runs = watch([Path(folder)], RunOptions(jobs=1), looks)
+
+        def changed() -> None:
+            outcomes = [*next(runs).outcomes]
+            assert [each.outcome for each in outcomes] == ["passed"] * len(tests)
+
+        seconds = _seconds(changed, effort)
+    return [_row("watchfile", seconds, 0.3)]
+
+
+def _changes(config: Path) -> Iterator[None]:
+    """Change a config before each look."""
+    for n in count():
+        config.write_text(f"{MINUTES}# {n}\n")
+        yield
 
 
 def runyear(effort: Effort) -> list[Row]:
