@@ -47,9 +47,9 @@ year: .venv/.readings ## post a year of readings to specs/weather (SERVER=http:/
 	@exec $(BIN)/python -m specs.weather.post $(SERVER)
 
 # Whoever keeps Python from writing bytecode would compile all of it for each of the hundreds of
-# processes that the tests start.
-RUN_TESTS := env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX=$(CURDIR)/build/bytecode \
-	$(BIN)/python -m pytest --durations=20
+# processes that the tests start, and measure that.
+RUN := env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX=$(CURDIR)/build/bytecode $(BIN)/python -m
+RUN_TESTS := $(RUN) pytest --durations=20
 
 test: .venv/.tests console ## run the tests but the long ones (6 minutes; PYTEST="..." for other arguments)
 	$(RUN_TESTS) -p no:schemathesis -p no:anyio --dist loadgroup --no-loadscope-reorder -m "not long" $(PYTEST)
@@ -87,7 +87,7 @@ docs: .venv/.runs ## write the generated pages of docs/ again
 	$(BIN)/python -m headrace.web.docs
 
 bench: .venv/.tests ## measure against hand-written limits (AGAINST=commit for another commit, SCENARIOS="...")
-	$(BIN)/python -m bench$(if $(AGAINST),.against $(AGAINST)) $(SCENARIOS)
+	$(RUN) bench$(if $(AGAINST),.against $(AGAINST)) $(SCENARIOS)
 
 clean: ## remove what the other verbs made here (compiled engines stay in the user's cache)
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TextIO
 
 from headrace.compiler.text.diagnostics import Diagnostic, Severity, printable
 from headrace.compiler.text.positions import lines_of
@@ -20,6 +20,11 @@ Style = Literal["terminal", "plain", "json"]
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BEFORE, _AFTER = 60, 40
 """How much of a long source line is shown before and after the place in question."""
+
+
+def style_for(stream: TextIO) -> Style:
+    """Return how diagnostics are shown on a stream: at length to people, in lines to programs."""
+    return "terminal" if stream.isatty() else "plain"
 
 
 def render(

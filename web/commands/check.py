@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TextIO
 
 from headrace.authoring.configfiles import catalogue, place
 from headrace.compiler.text.diagnostics import (
@@ -20,11 +19,10 @@ from headrace.compiler.text.diagnostics import (
     path_text,
     printable,
 )
-from headrace.compiler.text.render import Style, render
+from headrace.compiler.text.render import Style, render, style_for
+from headrace.web.commands.exitcodes import FINE, NOTHING, REFUSED
 from headrace.web.files.reading import Files, Loaded, load
 
-FINE, REFUSED, NOTHING = 0, 1, 5
-"""Exit codes; 2 is a mistake on the command line."""
 STANDARD_INPUT = Path("-")
 CONFIGS = (".yaml", ".yml", ".json")
 """How the names of configs end, where a directory is looked through."""
@@ -79,11 +77,6 @@ def check(
         )
     is_refused = any(loaded.is_refused for loaded in results)
     return REFUSED if is_refused or (is_strict and diagnostics) else FINE
-
-
-def style_for(stream: TextIO) -> Style:
-    """Return how diagnostics are shown on a stream: at length to people, in lines to programs."""
-    return "terminal" if stream.isatty() else "plain"
 
 
 def _uses(loaded: Loaded) -> Iterator[str]:

@@ -20,8 +20,8 @@ from headrace.compiler.errors import Refused
 from headrace.compiler.jsontext import encode
 from headrace.compiler.text.diagnostics import Severity
 from headrace.compiler.text.documents import Unreadable, read_file
-from headrace.compiler.text.render import render
-from headrace.web.commands.check import FINE, NOTHING, REFUSED, style_for
+from headrace.compiler.text.render import render, style_for
+from headrace.web.commands.exitcodes import FINE, NOTHING, REFUSED
 
 
 def run(

@@ -31,10 +31,9 @@ from headrace.compiler.datadir import DataDir
 from headrace.compiler.errors import HeadraceError, Refused
 from headrace.compiler.runtime.engine import Engine as OneProcess
 from headrace.compiler.text.diagnostics import Diagnostic, in_file_order
-from headrace.compiler.text.render import render
+from headrace.compiler.text.render import render, style_for
 from headrace.web.app import Application
 from headrace.web.auth.accountauth import opened
-from headrace.web.commands.check import style_for
 from headrace.web.files.reading import Files, Loaded, load, log_each, log_odd
 from headrace.web.process.log import Form, StandardError, configure
 from headrace.web.process.server import Server

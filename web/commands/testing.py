@@ -15,8 +15,8 @@ from headrace.authoring.testing.watching import polls, watch
 from headrace.authoring.updating.updates import updated
 from headrace.authoring.verdicts.junit import junit
 from headrace.compiler.clock import stopwatch
-from headrace.compiler.text.render import render
-from headrace.web.commands.check import FINE, NOTHING, REFUSED, style_for
+from headrace.compiler.text.render import render, style_for
+from headrace.web.commands.exitcodes import FINE, NOTHING, REFUSED
 
 
 def run_tests(
