@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Self
 
 from headrace.compiler.buckets import WHOLE
+from headrace.compiler.component.branches import Branch, Took, altered
 from headrace.compiler.component.buildcontext import Context, Operator
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Transform
@@ -20,7 +22,7 @@ from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import ListOf, RecordOf
 from headrace.compiler.schema.variants import VariantOf
 from headrace.compiler.text.diagnostics import Codes, Fault
-from headrace.operators.conditions import Condition, all_hold
+from headrace.operators.conditions import Condition, all_counted, all_hold, outcomes_of_all
 
 Told = Callable[[], None]
 
@@ -171,6 +173,25 @@ class Buffer(Transform, kind="buffer", listed=1, elsewhere="batch batcher hold w
         on_top = before.largest and before.largest + self.limit - 1
         return before.at_most(on_top)
 
+    def branches(self, context: CheckContext) -> Iterator[Branch]:
+        """Each trigger lets go. Each condition of a gate is true; it is false.
+
+        Beside `size`, `max_messages` is never reached.
+        """
+        triggers = ("size", "seconds", "until", "max_messages" if self.size is None else None)
+        for name in filter(None, triggers):
+            if getattr(self, name) is not None:
+                yield Branch(name, f"'{name}' never let go", (name,))
+        if self.until is not None:
+            yield from outcomes_of_all(self.until.conditions, "until", "conditions")
+
+    def counting(self, took: Took) -> Self:
+        """Return one with a gate whose conditions tell."""
+        if self.until is None:
+            return self
+        conditions = all_counted(self.until.conditions, took, "until", "conditions")
+        return altered(self, until=altered(self.until, conditions=conditions))
+
     def operator(self, ctx: Context) -> Operator:
         """Return the operator that holds."""
         size, limit = self.size, self.limit
@@ -179,19 +200,25 @@ class Buffer(Transform, kind="buffer", listed=1, elsewhere="batch batcher hold w
         def leaving(held: Holding) -> Iterator[Delivery]:
             while held.count:
                 if size is not None and held.count >= size:
+                    ctx.took("size", "size")
                     yield held.cut(size)
                 elif is_open is not None and is_open():
+                    ctx.took("until", "until")
                     yield held.release()
                 elif held.count >= limit:
+                    ctx.took("max_messages", "max_messages")
                     ctx.warn_once(self._overflow)
                     yield held.cut(limit)
                 else:
                     return
 
+        def is_over() -> None:
+            ctx.took("seconds", "seconds")
+
         def let_go(held: Holding) -> Iterable[Delivery]:
             return () if is_open is None and held.count < limit else leaving(held)
 
-        operator = holding(let_go, self.seconds, ctx, watch, most=limit)
+        operator = holding(let_go, self.seconds, ctx, watch, on_time=is_over, most=limit)
         # Through an open gate a batch goes as it came, so it is not divided before.
         return operator if watch is not None else ctx.in_parts(operator)
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from headrace.compiler.component.branches import Branch, Took, telling
 from headrace.compiler.component.fieldflow import ValueRange
 from headrace.compiler.decimals import NUMBERS
 from headrace.compiler.delivery import JsonValue
@@ -124,6 +125,23 @@ class String(Record):
         return f"{found}.__class__ is str and {value} in {found}"
 
 
+_C = TypeVar("_C", bound="Numeric | String | Condition")
+
+
+def outcomes(condition: Numeric | String | Condition, *path: str | int) -> Iterator[Branch]:
+    """Yield the branches of a condition, which stands at a path of its component."""
+    for outcome in ("true", "false"):
+        said = f"the condition on '{condition.field}' was never {outcome}"
+        yield Branch(outcome, said, path)
+
+
+def counted(condition: _C, took: Took, *path: str | int) -> _C:
+    """Return a condition that tells whether it held. For a value of another type it does not."""
+    return telling(
+        condition, "matches", lambda matches: took("true" if matches else "false", *path)
+    )
+
+
 class Condition(Tagged):
     """Holds for a message or does not. Of a list of conditions all have to hold."""
 
@@ -145,6 +163,19 @@ class NumericCondition(Numeric, Condition, tag="numeric", elsewhere="number"):
 
 class StringCondition(String, Condition, tag="string", elsewhere="text"):
     """Compares a string, case-sensitive. The empty string is contained in every string."""
+
+
+def outcomes_of_all(conditions: Sequence[Condition], *path: str | int) -> Iterator[Branch]:
+    """Yield the branches of a list of conditions."""
+    for index, each in enumerate(conditions):
+        yield from outcomes(each, *path, index)
+
+
+def all_counted(
+    conditions: Sequence[Condition], took: Took, *path: str | int
+) -> tuple[Condition, ...]:
+    """Return conditions that tell whether they held; behind the first that does not, none is asked."""
+    return tuple(counted(each, took, *path, index) for index, each in enumerate(conditions))
 
 
 def all_hold(conditions: Sequence[Condition]) -> Callable[[JsonValue], bool]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Self
 
+from headrace.compiler.component.branches import Branch, Took, altered
 from headrace.compiler.component.buildcontext import Context, Step
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import PerMessage
 from headrace.compiler.component.fieldflow import FieldUse, Passing
 from headrace.compiler.delivery import Batch, JsonValue
@@ -14,7 +17,7 @@ from headrace.compiler.lowering.dottedpaths import DottedPath as Path
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.structures import RecordOf
 from headrace.compiler.text.diagnostics import Fault, shown
-from headrace.operators.conditions import Numeric, String
+from headrace.operators.conditions import Numeric, String, counted, outcomes
 
 
 class Filter(PerMessage, kind="filter", listed=5, elsewhere="condition match where"):
@@ -49,6 +52,20 @@ class Filter(PerMessage, kind="filter", listed=5, elsewhere="condition match whe
     def field_use(self) -> FieldUse:
         """It reads one field, which every message it hands on has, and changes nothing."""
         return FieldUse.of(reads=[self.condition.field], drops_without=[self.condition.field])
+
+    def branches(self, context: CheckContext) -> Iterator[Branch]:
+        """The condition is true; it is false."""
+        return outcomes(self.condition, self._variant)
+
+    def counting(self, took: Took) -> Self:
+        """Return one with a condition that tells."""
+        attribute = self.options()[self._variant].attribute
+        return altered(self, **{attribute: counted(self.condition, took, self._variant)})
+
+    @property
+    def _variant(self) -> str:
+        """The option that the condition stands under."""
+        return next(key for key in self.one_of if self.values()[key] is self.condition)
 
     def passes(self, before: Passing) -> Passing:
         """Return the same, narrowed to the values it lets through."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from headrace.compiler.component.branches import FAILED, Branch
 from headrace.compiler.component.buildcontext import Context, Operator
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Transform
@@ -73,6 +74,11 @@ class HttpTransform(
                 severity=Severity.WARNING,
             )
 
+    def branches(self, context: CheckContext) -> Iterator[Branch]:
+        """A batch is answered; a batch fails."""
+        yield Branch("answered", "no batch was ever answered")
+        yield Branch(FAILED, "no batch ever failed")
+
     def operator(self, ctx: Context, most_reply_bytes: int = MOST_REPLY_BYTES) -> Operator:
         """Return the operator; its session is closed when the pipeline has ended."""
         client = HttpClient(
@@ -86,7 +92,9 @@ class HttpTransform(
             is_sliced = is_large(batch)
             body = await encode_large(batch, ctx.clock) if is_sliced else encode(batch)
             reply = await client.ask(body, most_reply_bytes)
-            return [answered] if (answered := self.batch_of(reply, ctx)) else []
+            answered = self.batch_of(reply, ctx)
+            ctx.took("answered")
+            return [answered] if answered else []
 
         return ctx.lift_awaiting(replace)
 

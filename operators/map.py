@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, Self
 
+from headrace.compiler.component.branches import Branch, Took, altered
 from headrace.compiler.component.buildcontext import Context, Step
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import PerMessage
 from headrace.compiler.component.fieldflow import Demand, FieldUse, Paths
 from headrace.compiler.delivery import Batch, JsonValue
@@ -19,6 +21,7 @@ from headrace.compiler.schema.structures import ListOf
 from headrace.compiler.schema.variants import VariantOf
 from headrace.compiler.text.diagnostics import Codes, Fault, repeated
 from headrace.compiler.text.diagnostics import Path as Place
+from headrace.operators import mappingbranches
 from headrace.operators.mappings import Drop, Mapping, Writing, present
 
 CODES: Codes = {
@@ -134,6 +137,24 @@ class Map(
                 if path not in written:
                     yield index, mapping, path, place
             written.add(mapping.target)
+
+    def branches(self, context: CheckContext) -> Iterator[Branch]:
+        """Of each mapping: what it reads is there, or `default` or `on_missing` is taken; a cast fails.
+
+        Of ``on_missing: error`` that is no branch: nobody has chosen that way.
+        """
+        for index, mapping in self.writings:
+            yield from mappingbranches.branches(mapping, self.on_missing, "mappings", index)
+
+    def counting(self, took: Took) -> Self:
+        """Return one with mappings that tell."""
+        mappings = (
+            mappingbranches.counted(each, took, "mappings", index)
+            if isinstance(each, Writing)
+            else each
+            for index, each in enumerate(self.mappings)
+        )
+        return altered(self, mappings=tuple(mappings))
 
     def step(self, ctx: Context) -> Step:
         """Return the plain form: one message after the other, one mapping after the other."""

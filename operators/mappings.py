@@ -73,6 +73,9 @@ class Writing(Mapping):
     is_never_object: ClassVar[bool] = False
     """Whether what it writes surely is no object, so that nothing can be written below it."""
 
+    converts: ClassVar[bool] = False
+    """Whether it takes values that may not convert, and fails their batch then."""
+
     needs_all: ClassVar[bool] = True
     """Whether it has no value where one of the fields that it reads is missing."""
 
@@ -202,6 +205,8 @@ class Coalesce(Writing, tag="coalesce", elsewhere="fallback first first_of"):
 
 class Cast(OfField, tag="cast", elsewhere="convert parse to_type"):
     """Converts a field; a value that will not convert fails the batch."""
+
+    converts = True
 
     from_: str = option(MessageField(), "Field to convert.", elsewhere="field key path source")
     to: str = option(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from headrace.compiler.buckets import WHOLE, Bucket
+from headrace.compiler.component.branches import Branch, Took, telling
 from headrace.compiler.component.buildcontext import Context, Step
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import PerMessage
@@ -16,7 +17,7 @@ from headrace.compiler.errors import BatchFailed
 from headrace.compiler.lowering.code import Code
 from headrace.compiler.lowering.dottedpaths import DottedPath
 from headrace.compiler.schema.fields import Choice, Name
-from headrace.compiler.schema.records import option
+from headrace.compiler.schema.records import listed, option
 from headrace.compiler.schema.structures import ListOf
 from headrace.compiler.text.diagnostics import Fault, repeated, shown
 from headrace.operators.statekey import MessageKey
@@ -82,6 +83,25 @@ class Recall(PerMessage, kind="recall", listed=7, elsewhere="enrich get load loo
             return after
         return after.stop(f"{before.by} hands on nothing without '{before.key}'")
 
+    def branches(self, context: CheckContext) -> Iterator[Branch]:
+        """All names are remembered; `on_missing` is taken, unless it is `error`."""
+        names = listed(self.recall)
+        said = f"{names} was never remembered"
+        if len(self.recall) > 1:
+            said = f"{names} were never remembered of one message"
+        yield Branch("found", said)
+        if self.on_missing != "error":
+            said = f"{names} {'was' if len(self.recall) == 1 else 'were'} never missing"
+            yield Branch("on_missing", f"{said} ('on_missing' is {self.on_missing})")
+
+    def counting(self, took: Took) -> Self:
+        """Return one that tells of each message whether something is missing."""
+        return telling(self, "_absent", lambda absent: took("on_missing" if absent else "found"))
+
+    def _absent(self, values: Mapping[str, JsonValue]) -> list[str]:
+        """Return the names that are not remembered."""
+        return [name for name in self.recall if name not in values]
+
     def step(self, ctx: Context) -> Step:
         """Return the plain form: look at one message after the other."""
         bucket, key = ctx.bucket(), MessageKey.in_pipeline(ctx)
@@ -95,7 +115,7 @@ class Recall(PerMessage, kind="recall", listed=7, elsewhere="enrich get load loo
                     kept.append(message)
                     continue
                 values = _remembered(key.of(message), bucket, cutoff)
-                absent = [name for name in self.recall if name not in values]
+                absent = self._absent(values)
                 if absent and self.on_missing == "error":
                     raise BatchFailed(_unknown(absent, key, key.of(message)))
                 if not absent or self.on_missing == "null":
@@ -112,7 +132,7 @@ class Recall(PerMessage, kind="recall", listed=7, elsewhere="enrich get load loo
         if under is None:
             return f"it has no key: '{key.field}' is not a string, number or boolean"
         values = _remembered(under, bucket, bucket.cutoff())
-        absent = _listed([name for name in self.recall if name not in values])
+        absent = _listed(self._absent(values))
         where = "" if key.field is None else f" under {shown(under)}"
         return f"nothing is remembered{where} as {absent}, and 'on_missing' is skip"
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import Self, TypeVar
 
+from headrace.compiler.component.branches import Branch, Took, altered
 from headrace.compiler.component.buildcontext import Context, PacedStep, Step
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Origins, PerBatch
 from headrace.compiler.component.fieldflow import Demand, FieldUse, Passing
 from headrace.compiler.delivery import Batch, JsonValue, is_large, parts
@@ -15,7 +17,7 @@ from headrace.compiler.lowering.code import Code
 from headrace.compiler.lowering.dottedpaths import MISSING
 from headrace.compiler.lowering.dottedpaths import DottedPath as At
 from headrace.compiler.schema.fields import Choice, MessageField, Name
-from headrace.compiler.schema.records import Record, option
+from headrace.compiler.schema.records import Record, listed, option
 from headrace.compiler.schema.structures import ListOf, RecordOf
 from headrace.compiler.text.diagnostics import Codes, Fault, Severity, repeated
 from headrace.operators.accumulation import Accumulation
@@ -163,6 +165,33 @@ class Reducer(
             for index, each in enumerate(self.aggregations):
                 if each.field is not None and each.function != "count":
                     yield Demand(each.field, ("aggregations", index, "field"), SPARES_NULLS)
+
+    @property
+    def _needed(self) -> list[str]:
+        """The fields that `on_missing` is about."""
+        taken = [each.field for each in self.aggregations if each.function != "count"]
+        return [*dict.fromkeys([*self.group_by, *filter(None, taken)])]
+
+    def branches(self, context: CheckContext) -> Iterator[Branch]:
+        """All fields that it needs are there; `on_missing` is taken, unless it is `error`."""
+        if needed := self._needed:
+            names, of_one = listed(needed), " in one message" * (len(needed) > 1)
+            verb = "was" if len(needed) == 1 else "were"
+            yield Branch("found", f"{names} {verb} never there{of_one}")
+            if self.on_missing == "skip":
+                yield Branch("on_missing", f"{names} {verb} never missing ('on_missing' is skip)")
+
+    def counting(self, took: Took) -> Self:
+        """Return one that tells of each batch whether there are messages that lack something."""
+        places = [At(path) for path in self._needed]
+
+        def reduced(batch: Batch) -> Iterator[Batch | None]:
+            for message in batch:
+                lacks = any(present(place, message) is None for place in places)
+                took("on_missing" if lacks else "found")
+            return self._reduced(batch)
+
+        return altered(self, _reduced=reduced)
 
     def passes(self, before: Passing) -> Passing:
         """One message comes after it where the whole batch is one group."""

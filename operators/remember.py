@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from headrace.compiler.buckets import Bucket
+from headrace.compiler.component.branches import Branch, Took, altered
 from headrace.compiler.component.buildcontext import Context, PacedStep, Step
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Fusible, Origins
@@ -22,7 +23,13 @@ from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import ListOf, RecordOf
 from headrace.compiler.schema.variants import VariantOf
 from headrace.compiler.text.diagnostics import Fault, repeated
-from headrace.operators.conditions import Condition, all_hold, where_all_hold
+from headrace.operators.conditions import (
+    Condition,
+    all_counted,
+    all_hold,
+    outcomes_of_all,
+    where_all_hold,
+)
 from headrace.operators.statekey import MessageKey
 
 Assigned = dict[str, JsonValue]
@@ -91,6 +98,14 @@ class Remember(Fusible, kind="remember", listed=6, elsewhere="cache put save sto
         asked = [condition.field for condition in self.when]
         kept = [each.field for each in self.remember]
         return FieldUse.of(reads=[*asked, *kept], by_key=True)
+
+    def branches(self, context: CheckContext) -> Iterator[Branch]:
+        """Each condition of `when` is true; it is false. Without one nothing is decided."""
+        return outcomes_of_all(self.when, "when")
+
+    def counting(self, took: Took) -> Self:
+        """Return one with conditions that tell."""
+        return altered(self, when=all_counted(self.when, took, "when"))
 
     @property
     def _paths(self) -> dict[str, Path]:

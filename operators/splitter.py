@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Self
 
+from headrace.compiler.component.branches import Branch, Took, altered
 from headrace.compiler.component.buildcontext import Context, PacedStep, Step
+from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Origins, Transform
 from headrace.compiler.component.fieldflow import FieldUse, Passing
 from headrace.compiler.delivery import LARGE_BATCH, Batch, JsonValue
@@ -37,6 +40,24 @@ class Splitter(Transform, kind="splitter", listed=3, elsewhere="chunk chunks spl
             why = f"{before.by} needs {self.out_size} messages in a batch"
             return before.stop(f"{why}, and at most {before.largest} come in one")
         return before.at_most(self.out_size)
+
+    def branches(self, context: CheckContext) -> Iterator[Branch]:
+        """`out_size` is filled; messages are left over (with more than 1)."""
+        if self.out_size > 1:
+            yield Branch("whole", "no batch ever filled 'out_size'", ("out_size",))
+            yield Branch("left over", "no message was ever left over", ("out_size",))
+
+    def counting(self, took: Took) -> Self:
+        """Return one that tells what becomes of each batch."""
+
+        def starts(batch: Batch) -> range:
+            if len(batch) >= self.out_size:
+                took("whole", "out_size")
+            if len(batch) % self.out_size:
+                took("left over", "out_size")
+            return self._starts(batch)
+
+        return altered(self, _starts=starts)
 
     def step(self, ctx: Context) -> Step:
         """Return the cutting itself."""

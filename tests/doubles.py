@@ -94,6 +94,7 @@ class StubContext:
         self.failures: list[str] = []
         self.notes: list[str] = []
         self.claims: list[str] = []
+        self.taken: list[tuple[str, tuple[str | int, ...]]] = []
         self.files: list[str] = []
         self.released = 0
         self.skipped = 0
@@ -159,6 +160,9 @@ class StubContext:
     def skip(self, text: str) -> None:
         self.skipped += 1
         self.warn_once(text)
+
+    def took(self, branch: str, *path: str | int) -> None:
+        self.taken.append((branch, path))
 
     def has_warned(self, text: str) -> bool:
         return text in self.warnings

@@ -8,6 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from headrace.compiler.delivery import Batch, JsonValue
+from headrace.compiler.text.diagnostics import Path
+
+TakenBranch = tuple[str, str, Path, str]
+"""A pipeline, the place of a component in it, a path in that, and which branch was taken there."""
 
 END = math.inf
 """The moment of what is let go because everything ends."""
@@ -46,5 +50,8 @@ class Played:
         default_factory=dict
     )
     """By bucket and moment, what it held when it was looked at: names and values by key."""
+    taken: Counter[TakenBranch] = field(default_factory=Counter)
+    """How often which branch was taken. Those that are decided for each message tell only if the chain is
+    a counting one."""
     refused: Counter[str] = field(default_factory=Counter)
     """By pipeline, posts that were not taken because its queue was full."""

@@ -14,6 +14,7 @@ from headrace.authoring.playing.ends import ScriptedSource, scripted_sink, scrip
 from headrace.authoring.playing.played import END, BatchTimeline, Played, SaidAt
 from headrace.authoring.playing.scenario import ComponentAt, Scenario
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.branches import FAILED, WRITTEN
 from headrace.compiler.component.buildcontext import Context, Operator
 from headrace.compiler.component.families import Input, Output, Stage
 from headrace.compiler.component.pipelineconfig import LIST_OF
@@ -24,6 +25,7 @@ from headrace.compiler.lowering.chain import PlacedTransform, RefusedTransforms
 from headrace.compiler.runtime.environment import Environment
 from headrace.compiler.schema.redaction import Hidden
 from headrace.compiler.schema.secrets import Secret, Secrets
+from headrace.compiler.text.diagnostics import Path
 
 Lowering = Callable[[Sequence[PlacedTransform], RefusedTransforms], list[Operator]]
 """Returns the operators of a chain, as `lowering.chain.lower` does."""
@@ -100,7 +102,12 @@ class PlayedEnvironment(Environment):
         at: ComponentAt = (ctx.pipeline, "output", ctx.index)
         take = self._taker(self.played.written[ctx.pipeline, ctx.index])
         outages = self._scenario.outages.get(at, ())
-        return scripted_sink(component, component.fits(ctx), outages, take, self.clock)
+
+        def taken(batch: Batch) -> None:
+            take(batch)
+            ctx.took(WRITTEN)
+
+        return scripted_sink(component, component.fits(ctx), outages, taken, self.clock)
 
     def exchange(self, pipeline: str, place: str) -> ExchangeWith | None:
         """Return what answers a transform as it is written."""
@@ -129,11 +136,16 @@ class PlayedEnvironment(Environment):
     def noted(self, pipeline: str, place: str, text: str) -> None:
         """Nobody is told."""
 
+    def took(self, pipeline: str, place: str, branch: str, path: Path) -> None:
+        """Count it."""
+        self.played.taken[pipeline, place, path, branch] += 1
+
     def failed(self, pipeline: str, stage: Stage, component: int | None, message: str) -> None:
         """Record it."""
         index = "" if component is None else f"[{component}]"
-        place = f"{pipeline}.{LIST_OF[stage]}{index}"
-        self.played.failures.append(SaidAt(self._moment(), place, message))
+        place = f"{LIST_OF[stage]}{index}"
+        self.took(pipeline, place, FAILED, ())
+        self.played.failures.append(SaidAt(self._moment(), f"{pipeline}.{place}", message))
 
     def crowded(self, text: str) -> None:
         """Record it."""

@@ -174,6 +174,12 @@ class Context(Protocol):
     def has_warned(self, text: str) -> bool:
         """Return whether `warn_once` was told this already."""
 
+    def took(self, branch: str, *path: str | int) -> None:
+        """Tell that a branch was taken which the component declares: once a batch at most.
+
+        Nobody listens where a config runs in production.
+        """
+
     def fail(self, message: str) -> None:
         """Count and report a failure of this component that no batch carries (a timer's write)."""
 

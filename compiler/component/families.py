@@ -9,8 +9,9 @@ and ``listed`` is the place in the reference. Nothing else anywhere lists kinds:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
+from headrace.compiler.component.branches import FAILED, WRITTEN, Branch, Took
 from headrace.compiler.component.buildcontext import Context, Operator, PacedStep, Reading, Step
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.envelopes import Envelope
@@ -80,6 +81,10 @@ class Component(Record):
     def field_use(self) -> FieldUse:
         """Return which message fields it touches; a component that cannot tell says so."""
         return FieldUse.unknown()
+
+    def branches(self, context: CheckContext) -> Iterable[Branch]:
+        """Yield the ways that it can go, as the config decides them: tests should take each."""
+        return ()
 
 
 class Connection(Component, family="connection"):
@@ -176,6 +181,12 @@ class Input(Component, family="input"):
         """
         return None
 
+    def branches(self, context: CheckContext) -> Iterable[Branch]:
+        """Each limit of its `buffer` lets go."""
+        if self.buffer is not None:
+            for name in self.buffer.triggers:
+                yield Branch(name, f"'{name}' of its buffer never let go", ("buffer",))
+
     def is_batching(self) -> bool:
         """Return whether a batch can hold more than one message."""
         return self.buffer is not None or getattr(self, "max_batch", 1) > 1
@@ -241,6 +252,14 @@ class Transform(Component, family="transform"):
         """
         everything = [*range(len(batch))]
         return [[everything] * len(each) for each in made]
+
+    def counting(self, took: Took) -> Self:
+        """Return a transform that does the same, plainly, and tells of each branch that it takes.
+
+        Override where that is decided for each message. Who decides once a batch tells its context, and
+        of failures nobody has to tell.
+        """
+        return self
 
     def reason(self, message: JsonValue, ctx: Context) -> str:
         """Return why it let go of a message; of one that it still holds, until when. For dry runs."""
@@ -314,6 +333,11 @@ class Output(Component, family="output"):
     def fits(self, ctx: Context) -> Fits | None:
         """Return what looks at a batch before anything is sent; None: whatever comes may be sent."""
         return None
+
+    def branches(self, context: CheckContext) -> Iterable[Branch]:
+        """A batch is written; a batch fails."""
+        yield Branch(WRITTEN, "nothing was ever written")
+        yield Branch(FAILED, "no write ever failed")
 
     def outlasts_seconds(self) -> float:
         """Return how long a batch waits for a server that does not answer before it is lost."""

@@ -10,12 +10,15 @@ clock starts at the first message.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headrace.compiler.schema.fields import Integer
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.variants import Tagged
 
+SIZE, WINDOW = "size", "window_seconds"
+"""The options that end a batch."""
 BRIEF_SECONDS = 1
 """Who holds messages no longer than this costs a broker nothing worth telling."""
 
@@ -59,6 +62,13 @@ class InputBuffer(Tagged):
     def limits(self) -> tuple[int | None, int | None]:
         """Messages and seconds that end a batch; None: that one never does."""
         raise NotImplementedError
+
+    @property
+    def triggers(self) -> Sequence[str]:
+        """The options that can have it let go; where it closes at once, nothing else does."""
+        size, seconds = self.limits
+        by_time = () if seconds is None else (WINDOW,)
+        return by_time if size is None or seconds == 0 else (SIZE, *by_time)
 
     def holder(self) -> Holder:
         """Return how many messages it holds, and how long."""

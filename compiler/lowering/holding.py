@@ -197,7 +197,7 @@ class Gathering:
     leaves twice.
     """
 
-    __slots__ = ("_deadline", "_is_handing_on", "_let_go", "_observer", "held")
+    __slots__ = ("_deadline", "_is_handing_on", "_let_go", "_observer", "_on_time", "held")
 
     def __init__(
         self,
@@ -205,11 +205,13 @@ class Gathering:
         let_go: LetGo,
         seconds: float | None,
         scheduler: SchedulerBase,
+        on_time: Callable[[], None],
     ) -> None:
         self.held = Holding()
         self._observer = observer
         self._let_go = let_go
-        self._deadline = Deadline(seconds, scheduler, self.release)
+        self._deadline = Deadline(seconds, scheduler, self._time_is_over)
+        self._on_time = on_time
         self._is_handing_on = False
 
     def on_next(self, delivery: Delivery) -> None:
@@ -219,6 +221,7 @@ class Gathering:
             held.take(delivery)
             return
         if self._deadline.is_past():  # a busy loop prefers its input to its timers
+            self._on_time()
             self._release(self._everything())
         is_first = not held.count
         held.take(delivery)
@@ -248,6 +251,10 @@ class Gathering:
         """Hold nothing any more and run no clock."""
         self._deadline.dispose()
         self.held.drop()
+
+    def _time_is_over(self) -> None:
+        self._on_time()
+        self.release()
 
     def _everything(self) -> Iterator[Delivery]:
         """Yield all of it as one, then what has come meanwhile and leaves as well."""
@@ -287,14 +294,16 @@ def holding(
     ctx: Context,
     watch: OnChange | None = None,
     *,
+    on_time: Callable[[], None] = lambda: None,
     most: int | None = None,
 ) -> Operator:
     """Return the operator that holds deliveries; of ``most`` messages, if ``let_go`` bounds them.
 
     Each time a batch has arrived, or ``watch`` tells that it may be time, ``let_go`` says what leaves
-    at once. The rest goes together: after ``seconds``, counted from the first message held, and when
-    the source completes or breaks. Disposal drops the clock and what is held, and watches no longer;
-    custody of what was held is then never settled, so that a broker delivers it again.
+    at once. The rest goes together: after ``seconds``, counted from the first message held, of which
+    ``on_time`` is told, and when the source completes or breaks. Disposal drops the clock and what is
+    held, and watches no longer; custody of what was held is then never settled, so that a broker delivers
+    it again.
 
     Where a broker waits for what is held (`Context.release`), only what neither ``seconds`` nor
     ``watch`` would ever release goes early: a time ends the wait by itself, and windows stay as long as
@@ -307,7 +316,7 @@ def holding(
         def subscribe(
             observer: ObserverBase[Delivery], scheduler: SchedulerBase | None = None
         ) -> DisposableBase:
-            it = Gathering(observer, let_go, seconds, scheduler or ctx.clock.scheduler)
+            it = Gathering(observer, let_go, seconds, scheduler or ctx.clock.scheduler, on_time)
             # A gate holds back on purpose, whatever becomes of the input.
             is_by_size_alone = seconds is None and watch is None
             ctx.holds(lambda: it.held.count, it.release if is_by_size_alone else None, most)

@@ -9,7 +9,7 @@ from reactivex import Observable
 
 from headrace.compiler.component.buildcontext import Context, Operator
 from headrace.compiler.component.families import Component, Input, Output
-from headrace.compiler.component.inputbuffers import InputBuffer
+from headrace.compiler.component.inputbuffers import SIZE, WINDOW, InputBuffer
 from headrace.compiler.component.pipelineconfig import FAMILY_OF, PipelineConfig
 from headrace.compiler.delivery import Delivery
 from headrace.compiler.edges import Source
@@ -167,6 +167,12 @@ def input_buffer(buffer: InputBuffer, ctx: Context) -> Operator:
     def let_go(held: Holding) -> Iterable[Delivery]:
         # With no seconds at all a batch ends as it begins, and no timer could say so sooner.
         is_full = seconds == 0 or (size is not None and held.count >= size)
-        return [held.release()] if is_full and held.count else ()
+        if not is_full or not held.count:
+            return ()
+        ctx.took(WINDOW if seconds == 0 else SIZE, "buffer")
+        return [held.release()]
 
-    return holding(let_go, seconds, ctx, most=size)
+    def is_over() -> None:
+        ctx.took(WINDOW, "buffer")
+
+    return holding(let_go, seconds, ctx, most=size, on_time=is_over)

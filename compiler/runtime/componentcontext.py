@@ -267,6 +267,9 @@ class ComponentContext:
     def has_warned(self, text: str) -> bool:
         return text in self._said
 
+    def took(self, branch: str, *path: str | int) -> None:
+        self._world.environment.took(self.pipeline, self.place, branch, path)
+
     def fail(self, message: str) -> None:
         if self._stage == "input":
             self._failures.report("input", None, self.redact(message), self.index)

@@ -16,6 +16,7 @@ from headrace.compiler.edges import Sink, Source
 from headrace.compiler.httpexchange import ExchangeWith
 from headrace.compiler.lowering.chain import PlacedTransform, RefusedTransforms, lower
 from headrace.compiler.runtime.backoff import CHANCE
+from headrace.compiler.text.diagnostics import Path
 
 log = logging.getLogger("headrace.pipeline")
 state_log = logging.getLogger("headrace.state")
@@ -63,6 +64,9 @@ class Environment:
     def noted(self, pipeline: str, place: str, text: str) -> None:
         """Take what a component tells of that went well."""
         log.info("pipeline '%s' %s: %s", pipeline, place, text)
+
+    def took(self, pipeline: str, place: str, branch: str, path: Path) -> None:
+        """Take that a component has taken a branch."""
 
     def failed(self, pipeline: str, stage: Stage, component: int | None, message: str) -> None:
         """Take one failure, of a component if that is known, beside the count of it and the log."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Self
 
+from headrace.compiler.component.branches import Branch, Took, altered
 from headrace.compiler.component.buildcontext import Context, Operator
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Transform
@@ -19,6 +21,7 @@ from headrace.compiler.text.positions import LineIndex
 from headrace.operators.script.compiling import VARIABLES, CompiledScript, compiled
 from headrace.operators.script.host import STATEFUL, ScriptHost
 from headrace.operators.script.names import defines, unknown
+from headrace.operators.script.scriptbranches import UNTAKEN, CountedScript, ways
 from headrace.operators.script.sources import ScriptFiles, ScriptSource
 from headrace.operators.script.wording import of_silence
 
@@ -104,6 +107,19 @@ class Script(
             is_own = any(defines(text, name) for text in texts.values())
             if name in calls and not (context.has_state or is_own):
                 yield no_state(f"'{name}'")
+
+    def branches(self, context: CheckContext) -> Iterator[Branch]:
+        """It emits; it emits nothing (unless `emit` is in no block); it fails (unless it has a `try`)."""
+        text = self.source.text(ScriptFiles(context.base))
+        return (Branch(way, UNTAKEN[way]) for way in ways(text))
+
+    def counting(self, took: Took) -> Self:
+        """Return one that tells what came of its runs."""
+
+        def counted(files: ScriptFiles, host: ScriptHost) -> CompiledScript:
+            return CountedScript(**vars(self._compiled(files, host)), took=took)
+
+        return altered(self, _compiled=counted)
 
     def operator(self, ctx: Context) -> Operator:
         """Return the operator that runs the script.
