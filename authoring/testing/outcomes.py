@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.authoring.language.durations import told
 from headrace.authoring.language.testfile import TestCase
+from headrace.authoring.playing.played import TakenBranch
 from headrace.authoring.testing.running import CaseVerdict, lines_of
 from headrace.authoring.testing.suites import Suite
 from headrace.authoring.verdicts.junit import CaseResult, Outcome
@@ -36,6 +37,8 @@ class CaseOutcome:
     """What is wrong, or why it was skipped."""
     differences: tuple[dict[str, Any], ...] = ()
     """The same as data."""
+    taken: Mapping[TakenBranch, int] = field(default_factory=dict)
+    """How often which branches of the config were taken, if that was counted."""
 
     def text(self) -> list[str]:
         """Return the lines that tell it."""
@@ -147,6 +150,7 @@ def _outcome(
         lasts=told(case.until),
         lines=tuple(lines),
         differences=tuple(differences),
+        taken=verdict.taken,
     )
 
 

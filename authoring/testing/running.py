@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
 from typing import Any
 
 from headrace.authoring.configfiles import place
 from headrace.authoring.language.durations import told
 from headrace.authoring.language.testfile import TestCase, TestFile
-from headrace.authoring.playing.played import Played
+from headrace.authoring.playing.countingchain import counting
+from headrace.authoring.playing.played import Played, TakenBranch
 from headrace.authoring.playing.playedenvironment import Lowering
 from headrace.authoring.playing.player import play
 from headrace.authoring.playing.scenario import BucketLook, Scenario
@@ -61,6 +62,8 @@ class CaseVerdict:
     """By pipeline, how many posts should have been refused, and how many were."""
     unbuilt: tuple[Diagnostic, ...] = ()
     """Why the config could not be built."""
+    taken: Mapping[TakenBranch, int] = field(default_factory=dict)
+    """How often which branches of the config were taken, if that was counted."""
 
     @property
     def has_passed(self) -> bool:
@@ -93,8 +96,13 @@ def run_case(
     *,
     lowering: Lowering = lower,
     tells_why: bool = True,
+    counts: bool = False,
 ) -> CaseVerdict:
-    """Play a case and compare; ``tells_why``: of what never came, play once more to hear why."""
+    """Play a case and compare; ``tells_why``: of what never came, play once more to hear why.
+
+    ``counts``: play once more to count the branches that are taken. The verdict is always on what runs in
+    production.
+    """
     began = stopwatch()
     line = file.line(case.path)
     try:
@@ -106,6 +114,7 @@ def run_case(
         reasons = Reasons()
         _played(file, case, program, base, reasons.lowering)
         timelines = [_with_reasons(each, case, program, reasons) for each in timelines]
+    taken = _played(file, case, program, base, counting).taken if counts else {}
     return CaseVerdict(
         case,
         line,
@@ -113,6 +122,7 @@ def run_case(
         tuple(timelines),
         tuple(_said(case, played)),
         tuple(_refused(case, played)),
+        taken=taken,
     )
 
 

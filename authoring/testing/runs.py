@@ -39,8 +39,14 @@ class RunOptions:
     stops: bool = False
     jobs: int | None = None
     tells_why: bool = True
+    counts: bool = False
+    """Whether the branches of configs are counted that are taken."""
     style: Style = "plain"
     """How diagnostics are shown."""
+
+
+ONE = RunOptions()
+"""How a case by itself is run."""
 
 
 @cache
@@ -73,14 +79,14 @@ def _in_one(
         if suite.tests is None:
             yield not_read(suite, options.style)
         for case in cases:
-            yield one(suite, case, tells_why=options.tells_why)
+            yield one(suite, case, options)
 
 
 def _in_several(
     chosen: Sequence[tuple[Suite, Sequence[TestCase]]], options: RunOptions, jobs: int
 ) -> Iterator[CaseOutcome]:
     """Each process reads the files it has cases of, and each case is a piece of work."""
-    work = partial(_named, tells_why=options.tells_why)
+    work = partial(_named, options)
     with ProcessPoolExecutor(jobs) as pool:
         coming: list[Callable[[], CaseOutcome]] = []
         for suite, cases in chosen:
@@ -94,7 +100,7 @@ def _in_several(
             pool.shutdown(cancel_futures=True)
 
 
-def one(suite: Suite, case: TestCase, *, tells_why: bool = True) -> CaseOutcome:
+def one(suite: Suite, case: TestCase, options: RunOptions = ONE) -> CaseOutcome:
     """Run one case, and return what came of it."""
     if case.shape.skip is not None:
         return skipped(suite, case, case.shape.skip)
@@ -102,7 +108,12 @@ def one(suite: Suite, case: TestCase, *, tells_why: bool = True) -> CaseOutcome:
     assert suite.config is not None
     assert suite.config.program is not None
     verdict = run_case(
-        suite.tests, case, suite.config.program, suite.config.base, tells_why=tells_why
+        suite.tests,
+        case,
+        suite.config.program,
+        suite.config.base,
+        tells_why=options.tells_why,
+        counts=options.counts,
     )
     return outcome_of(suite, verdict)
 
@@ -112,8 +123,8 @@ def _suite(file: Path) -> Suite:
     return load_suite(file, known())
 
 
-def _named(file: Path, name: str, *, tells_why: bool) -> CaseOutcome:
+def _named(options: RunOptions, file: Path, name: str) -> CaseOutcome:
     """Run a case of a file in a process of its own."""
     suite = _suite(file)
     [case] = [each for each in suite.cases() if each.name == name]
-    return one(suite, case, tells_why=tells_why)
+    return one(suite, case, options)

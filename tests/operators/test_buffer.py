@@ -8,6 +8,7 @@ from reactivex.testing.marbles import marbles_testing
 from headrace.compiler.component.fieldflow import FieldUse
 from headrace.compiler.schema.records import faults_of
 from headrace.operators.buffer import Buffer
+from tests.covered import Covered, of_condition
 from tests.doubles import StubContext, refusals
 from tests.marbles import Broker, over_lists
 
@@ -313,3 +314,35 @@ def test_any_one_trigger_is_enough_and_size_bounds_as_well(document):
         "type": "buffer",
         **{name: value for name, value in document.items() if value is not None},
     }
+
+
+# --- its branches, for the coverage of tests
+
+
+def test_a_window_whose_time_comes_with_a_batch_is_let_go_by_its_time(ctx):
+    arrivals = on_next(250, ["a"]), on_next(260, ["b"]), on_completed(265)
+
+    seen = released(Buffer(seconds=10, max_messages=100), ctx, *arrivals)
+
+    assert seen == [on_next(260, ["a"]), on_next(265, ["b"]), on_completed(265)]
+    assert ctx.taken == [("seconds", ("seconds",))]
+
+
+GATE = "until: {key: k, conditions: [{type: string, field: mode, operator: equal_to, value: run}]}"
+COVERED = [
+    Covered(
+        f"{{type: buffer, seconds: 5, max_messages: 3, {GATE}}}",
+        "a: {1s: {}, 10s: [{}, {}, {}], 19s: {}}, state.last: {20s: {k: {mode: run}}}",
+        (
+            "'seconds' never let go",
+            "'until' never let go",
+            "'max_messages' never let go",
+            *of_condition("mode"),
+        ),
+    ),
+    Covered(
+        "{type: buffer, size: 2, max_messages: 9, seconds: 5}",
+        "a: {1s: [{}, {}, {}]}",
+        ("'size' never let go", "'seconds' never let go"),
+    ),
+]

@@ -12,6 +12,7 @@ from headrace.compiler.lowering.chain import fuse, lower, plainly
 from headrace.compiler.lowering.code import GiveUp
 from headrace.compiler.text.documents import read
 from headrace.operators.filter import Filter
+from tests.covered import Covered, of_condition
 from tests.doubles import StubContext, refusals
 from tests.marbles import over_lists
 
@@ -325,3 +326,19 @@ def test_filters_that_exclude_each_other_let_nothing_through():
     assert stopped(numeric("equal_to", 5, field="speed")) == (
         "transforms[0] hands on nothing without 'speed'"
     )
+
+
+# --- its branches, for the coverage of tests
+
+COVERED = [
+    Covered(
+        "{type: filter, Numeric: {field: x, operator: less_than, value: 5}}",
+        "a: {1s: {x: 1}, 2s: {x: 9}}",
+        of_condition("x"),
+    ),
+    Covered(
+        "{type: filter, String: {field: x, operator: contains, value: b}}",
+        "a: {1s: {x: abc}, 2s: {x: 9}}",
+        of_condition("x"),
+    ),
+]

@@ -11,6 +11,7 @@ from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.delivery import Delivery, Window
 from headrace.compiler.jsontext import Decoding, encode
 from headrace.operators.httppost import HttpTransform
+from tests.covered import Covered
 from tests.doubles import StubContext, refusals
 from tests.peer import Peer, peer, replies
 from tests.virtual import virtual
@@ -229,3 +230,14 @@ def test_it_may_hand_on_more_than_it_was_given():
 )
 def test_what_it_refuses(options, refusal):
     assert refusals(HttpTransform, options) == [refusal]
+
+
+# --- its branches, for the coverage of tests
+
+COVERED = [
+    Covered(
+        "{type: http, url: 'http://127.0.0.1:1', verb: POST}",
+        "a: {1s: {}, 2s: {}}",
+        ("no batch was ever answered", "no batch ever failed"),
+    )
+]

@@ -7,6 +7,7 @@ import pytest
 from headrace.compiler.lowering.chain import fuse
 from headrace.operators.casts import CASTS
 from headrace.operators.map import Map
+from tests.covered import Covered
 from tests.operators.mappings import (
     a_map,
     arithmetic,
@@ -359,3 +360,36 @@ def test_the_generated_form_needs_no_help_where_a_missing_field_is_usual(ctx, po
     loop = fuse([partial(transform.generate, ctx=ctx)], "p1 transforms[0]").loop
 
     assert [loop([{}, {"x": None}, {"x": 1}])] == transform.step(ctx)([{}, {"x": None}, {"x": 1}])
+
+
+# --- its branches, for the coverage of tests
+
+COVERED = [
+    Covered(
+        """{type: map, on_missing: omit, mappings: [
+            {type: copy, from: x, as: c, default: {type: number, value: 0}},
+            {type: cast, from: y, to: integer},
+            {type: concat, as: xy, parts: [{type: field, field: x}, {type: field, field: z}]},
+            {type: coalesce, as: w, from: [x, z]},
+            {type: constant, as: k, value: {type: number, value: 1}},
+            {type: drop, from: [q]}]}""",
+        "a: {1s: {x: 1, z: 1, y: '2'}, 2s: {}, 3s: {y: two}}",
+        (
+            "'x' was never there",
+            "'x' was never missing, so 'default' was never written",
+            "'y' was never there",
+            "'y' was never missing ('on_missing' is omit)",
+            "the cast of 'y' never failed",
+            "'x' and 'z' were never there",
+            "'x' and 'z' were never missing ('on_missing' is omit)",
+            "'x' and 'z' were never there",
+            "'x' and 'z' were never missing ('on_missing' is omit)",
+        ),
+    ),
+    Covered(
+        """{type: map, mappings: [{type: arithmetic, as: y, operator: add,
+            left: {type: field, field: x}, right: {type: value, value: 1}}]}""",
+        "a: {1s: {x: 1}}",
+        ("'x' was never there",),  # that a batch fails is no way that somebody has chosen
+    ),
+]

@@ -12,6 +12,7 @@ from headrace.compiler.lowering.chain import fuse, lower, plainly
 from headrace.operators.map import Map
 from headrace.operators.recall import NOT_AN_OBJECT
 from headrace.operators.remember import Remember
+from tests.covered import Covered
 from tests.operators.keyed import Keyed
 from tests.operators.recalled import REMEMBERED, keyed, recall
 from tests.stand_ins import Kept, Told, batches, engine, reads, run, takes
@@ -390,3 +391,25 @@ async def test_what_one_pipeline_remembers_another_one_recalls_by_a_key_of_its_o
 
 def in_machines(key):
     return PipelineState(bucket="machines", key=key)
+
+
+# --- its branches, for the coverage of tests
+
+COVERED = [
+    *(
+        Covered(
+            f"{{type: recall, recall: [r, s], on_missing: {policy}}}",
+            "state.last: {0s: {k: {r: 1, s: 2}}}, a: {1s: {id: k}, 2s: {id: other}}",
+            (
+                "'r' and 's' were never remembered of one message",
+                f"'r' and 's' were never missing ('on_missing' is {policy})",
+            ),
+        )
+        for policy in ("skip", "null")
+    ),
+    Covered(
+        "{type: recall, recall: [r], on_missing: error}",
+        "state.last: {0s: {k: {r: 1}}}, a: {1s: {id: k}}",
+        ("'r' was never remembered",),
+    ),
+]

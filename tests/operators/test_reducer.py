@@ -8,6 +8,7 @@ from reactivex.testing import ReactiveTest, TestScheduler
 from headrace.compiler.errors import BatchFailed
 from headrace.operators.aggregations import FUNCTIONS
 from headrace.operators.reducer import Reducer
+from tests.covered import Covered
 from tests.doubles import StubContext
 from tests.marbles import over_lists
 from tests.operators.reduced import (
@@ -322,3 +323,24 @@ def test_on_usual_messages_the_generated_form_gives_up_only_where_the_plain_one_
     quick = generated(each)(batch)
 
     assert repr([quick] if quick else []) == repr(expected)
+
+
+# --- its branches, for the coverage of tests
+
+COVERED = [
+    Covered(
+        """{type: reducer, group_by: [g], on_missing: skip,
+            aggregations: [{function: sum, field: x, as: x}]}""",
+        "a: {1s: [{g: 1, x: 1}, {g: 1}]}",
+        (
+            "'g' and 'x' were never there in one message",
+            "'g' and 'x' were never missing ('on_missing' is skip)",
+        ),
+    ),
+    Covered(
+        "{type: reducer, aggregations: [{function: sum, field: x, as: x}]}",
+        "a: {1s: {x: 1}}",
+        ("'x' was never there",),
+    ),
+    Covered("{type: reducer, aggregations: [{function: count, as: n}]}", "a: {1s: {}}", ()),
+]

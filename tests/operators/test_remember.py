@@ -5,6 +5,7 @@ import pytest
 from headrace.compiler.lowering.chain import lower, plainly
 from headrace.compiler.lowering.code import GiveUp
 from headrace.operators.remember import NOT_AN_OBJECT
+from tests.covered import Covered, of_condition
 from tests.operators.keyed import Keyed
 from tests.operators.remembered import FAST, IS_AUTO, MODE, SPEED, either_way, generated, remember
 from tests.virtual import virtual
@@ -327,3 +328,18 @@ async def test_the_generated_form_leaves_the_first_warning_to_the_plain_one():
 
     assert it.holds() == {}
     assert it.ctx.warnings == []
+
+
+# --- its branches, for the coverage of tests
+
+COVERED = [
+    Covered(
+        """{type: remember, remember: [{field: x, as: x}],
+            when: [{type: numeric, field: x, operator: greater_than, value: 5},
+                   {type: string, field: y, operator: equal_to, value: b}]}""",
+        "a: {1s: {id: k, x: 9, y: b}, 2s: {id: k, x: 1}, 3s: {id: k, x: 9}}",
+        (*of_condition("x"), *of_condition("y")),
+    ),
+    # What a message lacks is not kept: nobody is asked about it.
+    Covered("{type: remember, remember: [{field: x, as: x}]}", "a: {1s: {id: k, x: 9}}", ()),
+]

@@ -14,6 +14,7 @@ import pytest
 
 from headrace.compiler.errors import BuildRefused
 from headrace.operators.script.host import MOST_NOTES
+from tests.covered import Covered
 from tests.operators.scripted import outcome
 
 # --- 10.1 what a script sees
@@ -395,3 +396,28 @@ def test_an_error_carries_no_index_of_a_message_so_that_failures_add_up() -> Non
     first, second = outcome(code, [{"a": 1}], [{"a": {"b": 1}}, {"a": 1}]).failures
 
     assert first == second
+
+
+# --- its branches, for the coverage of tests
+
+COVERED = [
+    Covered(
+        "{type: script, source: {type: inline, code: 'if msg.x % 2 == 0 { emit(msg); }'}}",
+        "a: {1s: {x: 2}, 2s: {x: 3}, 3s: {x: two}}",
+        (
+            "the script never emitted anything",
+            "the script always emitted something",
+            "the script never failed",
+        ),
+    ),
+    Covered(
+        """{type: script, scope: batch, source: {type: inline,
+            code: 'if batch[0].x % 2 == 0 { emit(batch); }'}}""",
+        "a: {1s: [{x: 2}, {x: 3}], 2s: {x: 3}, 3s: {x: two}}",
+        (
+            "the script never emitted anything",
+            "the script always emitted something",
+            "the script never failed",
+        ),
+    ),
+]

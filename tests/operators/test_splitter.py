@@ -4,6 +4,7 @@ import pytest
 
 from headrace.compiler.component.fieldflow import FieldUse
 from headrace.operators.splitter import Splitter
+from tests.covered import Covered
 from tests.doubles import StubContext, refusals
 
 
@@ -46,3 +47,18 @@ def test_a_size_of_nothing_is_refused(document, message):
 
 def test_it_looks_at_no_field():
     assert Splitter(out_size=3).field_use() == FieldUse.of()
+
+
+# --- its branches, for the coverage of tests
+
+COVERED = [
+    Covered(
+        "{type: splitter, out_size: 2}",
+        "a: {1s: [{}, {}, {}]}",
+        (
+            "no batch ever filled 'out_size'",
+            "no message was ever left over",
+        ),
+    ),
+    Covered("{type: splitter, out_size: 1}", "a: {1s: {}}", ()),
+]

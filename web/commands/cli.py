@@ -203,6 +203,18 @@ def check(
     is_flag=True,
     help="Go on, and run again what depends on a file that changes, until ctrl-C.",
 )
+@click.option(
+    "--coverage",
+    "counts",
+    is_flag=True,
+    help="Tell which branches of the configs no test has taken; each test is played once more for it.",
+)
+@click.option(
+    "--fail-under",
+    type=float,
+    metavar="PERCENT",
+    help="With --coverage: fail if fewer of 100 branches were taken.",
+)
 @click.option("--no-why", is_flag=True, help="Do not tell why what never came was dropped.")
 @click.option("--junit", type=_FILE, help="Write the results to a file, as JUnit has them.")
 @click.option(
@@ -211,7 +223,7 @@ def check(
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="Text for people, or one JSON array.",
+    help="Text for people, or one JSON array; with --coverage an object that has it.",
 )
 def test(
     paths: Sequence[Path],
@@ -220,6 +232,8 @@ def test(
     jobs: int | None,
     updates: bool,
     watches: bool,
+    counts: bool,
+    fail_under: float | None,
     no_why: bool,
     junit: Path | None,
     form: str,
@@ -230,7 +244,8 @@ def test(
     config.yaml) or a directory, of which all are meant, but for hidden ones. Without a path it is
     this directory.
 
-    Exit codes: 0 fine, 1 failed or refused, 2 usage, 5 no test there that is meant.
+    Exit codes: 0 fine, 1 failed, refused or covered less than --fail-under, 2 usage, 5 no test there
+    that is meant.
     """
     from headrace.authoring.testing.runs import RunOptions
     from headrace.web.commands.testing import run_tests as run
@@ -238,7 +253,9 @@ def test(
 
     if updates and os.environ.get("CI", "").lower() not in ("", "0", "false"):
         raise click.UsageError("--update writes files, and is refused where CI is set.")
-    if watches and (updates or junit or form == "json" or jobs not in (None, 1)):
+    if fail_under is not None and not (counts and 0 <= fail_under <= 100):
+        raise click.UsageError("--fail-under takes 0 to 100, and goes with --coverage.")
+    if watches and (counts or updates or junit or form == "json" or jobs not in (None, 1)):
         raise click.UsageError("--watch goes with -k, -x and --no-why, and with no other option.")
     is_terminal = form == "text" and sys.stdout.isatty()
     options = RunOptions(
@@ -246,6 +263,7 @@ def test(
         stops=stops,
         jobs=1 if watches else jobs,
         tells_why=not no_why,
+        counts=counts,
         style="terminal" if is_terminal else "plain",
     )
     try:
@@ -260,6 +278,7 @@ def test(
                 is_json=form == "json",
                 junit_file=junit,
                 updates=updates,
+                fail_under=fail_under or 0.0,
             )
         )
     except BrokenPipeError:

@@ -8,6 +8,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TextIO
 
+from headrace.authoring.testing.coverage import (
+    ConfigCoverage,
+    coverage,
+    json_of,
+    text_of,
+    total,
+)
 from headrace.authoring.testing.outcomes import CaseOutcome, has_failed, summary
 from headrace.authoring.testing.runs import RunOptions, known, run, suites_of
 from headrace.authoring.testing.suites import NothingThere, Suite, found, load_suite
@@ -26,9 +33,11 @@ def run_tests(
     is_json: bool,
     junit_file: Path | None,
     updates: bool = False,
+    fail_under: float = 0.0,
 ) -> int:
     """Run what is selected, print what came of it, and return the exit code.
 
+    Where branches are counted, their coverage as well; with less than ``fail_under`` percent it fails.
     Before that, with ``updates``, timelines that differ are written as they came, and the change printed.
     """
     began = stopwatch()
@@ -43,17 +52,31 @@ def run_tests(
     _warn(suites)
     outcomes = _told(run(suites, options), is_json=is_json, is_alone=len(suites) == 1)
     if not outcomes:
-        print(
-            "[]" if is_json else "no test there that is meant", file=None if is_json else sys.stderr
-        )
+        if is_json:
+            _print_json(outcomes, [] if options.counts else None)
+        else:
+            print("no test there that is meant", file=sys.stderr)
         return NOTHING
+    covered = coverage(suites, outcomes) if options.counts else None
     if is_json:
-        print(json.dumps([each.as_json() for each in outcomes], indent=2, ensure_ascii=False))
+        _print_json(outcomes, covered)
     else:
         print(summary(outcomes, stopwatch() - began))
+        if covered is not None:
+            print(*text_of(covered), sep="\n")
     if junit_file is not None:
         junit_file.write_text(junit(each.result() for each in outcomes), encoding="utf-8")
-    return REFUSED if has_failed(outcomes) else FINE
+    is_below = covered is not None and total(covered).is_below(fail_under)
+    if is_below:
+        print(f"covered less than {fail_under:g} %", file=sys.stderr)
+    return REFUSED if has_failed(outcomes) or is_below else FINE
+
+
+def _print_json(outcomes: Sequence[CaseOutcome], covered: Sequence[ConfigCoverage] | None) -> None:
+    """Print an array of tests; with coverage, an object that has it beside them."""
+    tests = [each.as_json() for each in outcomes]
+    told = tests if covered is None else {"tests": tests, "coverage": json_of(covered)}
+    print(json.dumps(told, indent=2, ensure_ascii=False))
 
 
 def watch_tests(

@@ -45,15 +45,19 @@ def checked(file: Path, *, command: str = "headrace", is_settings: bool = False)
     return _transcript(f"{command} check {option}{file}", terminal.getvalue())
 
 
-def transcript_of_tests(file: Path, *, updates: bool = False) -> str:
+def transcript_of_tests(file: Path, *, updates: bool = False, counts: bool = False) -> str:
     """Return `headrace test` of a file, and what a terminal shows. Times are those of no machine."""
     terminal = _Terminal()
     with redirect_stdout(terminal), redirect_stderr(terminal):
         run_tests(
-            [file], RunOptions(style="terminal"), is_json=False, junit_file=None, updates=updates
+            [file],
+            RunOptions(style="terminal", counts=counts),
+            is_json=False,
+            junit_file=None,
+            updates=updates,
         )
     said = _TOOK.sub(_as_ever, terminal.getvalue())
-    return _transcript(f"headrace test {file}{' --update' * updates}", said)
+    return _transcript(f"headrace test {file}{' --update' * updates}{' --coverage' * counts}", said)
 
 
 def _as_ever(line: re.Match[str]) -> str:

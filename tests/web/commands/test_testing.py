@@ -91,3 +91,84 @@ def test_the_schema_is_printed(file: str):
     told = CliRunner().invoke(commands, ["schema", file])
 
     assert json.loads(told.stdout)["title"] == f"headrace {file}"
+
+
+COLD = """\
+tests:
+  a hot line: {given: {line: {1s: {temp: 90}}}, expect: {line: {1s: {high: 90}}}}
+"""
+
+
+def test_coverage_is_told_behind_the_tests(tmp_path: Path):
+    file = written(tmp_path, COLD)
+
+    told = test(file, "--coverage")
+
+    assert told.exit_code == 0
+    config = tmp_path / "config.yaml"
+    assert told.stdout.splitlines()[2:] == [
+        "line  2 of 3",
+        "held  1 of 4",
+        f"{config}:4:31: line.transforms[0]: the condition on 'temp' was never false",
+        f"{config}:8:40: held.transforms[0]: 'seconds' never let go",
+        f"{config}:8:58: held.transforms[0]: 'max_messages' never let go",
+        f"{config}:9:13: held.outputs[0]: no write ever failed",
+        "3 of 7 branches, 42.8 %",
+    ]
+
+
+@pytest.mark.parametrize(("percent", "code"), [("0", 0), ("42.8", 0), ("42.9", 1), ("100", 1)])
+def test_too_little_coverage_fails_a_run_that_asks_for_more(
+    tmp_path: Path, percent: str, code: int
+):
+    file = written(tmp_path, COLD)
+
+    told = test(file, "--coverage", "--fail-under", percent)
+
+    assert told.exit_code == code
+    assert told.stderr == (f"covered less than {percent} %\n" if code else "")
+
+
+def test_what_fails_is_not_saved_by_coverage(tmp_path: Path):
+    file = written(tmp_path, TESTS)
+
+    assert test(file, "--coverage", "--fail-under", 1).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--fail-under", "50"],
+        ["--coverage", "--fail-under", "101"],
+        ["--coverage", "--fail-under", "half"],
+        ["--coverage", "--fail-under", "nan"],
+        ["--coverage", "--watch"],
+    ],
+)
+def test_coverage_that_makes_no_sense_is_a_mistake_of_usage(tmp_path: Path, options: list[str]):
+    assert test(written(tmp_path, COLD), *options).exit_code == 2
+
+
+def test_an_update_is_counted_as_it_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("CI", raising=False)
+    file = written(tmp_path, TESTS)
+
+    told = test(file, "--update", "--coverage")
+
+    assert told.exit_code == 0
+    assert "line  3 of 3" in told.stdout.splitlines()
+
+
+def test_json_with_coverage_is_an_object(tmp_path: Path):
+    file = written(tmp_path, COLD)
+
+    told = json.loads(test(file, "--coverage", "--format", "json").stdout)
+    nothing = test(file, "--coverage", "--format", "json", "-k", "nowhere")
+
+    assert [each["name"] for each in told["tests"]] == ["a hot line"]
+    assert (told["coverage"]["taken"], told["coverage"]["total"]) == (3, 7)
+    assert nothing.exit_code == 5
+    assert json.loads(nothing.stdout) == {
+        "tests": [],
+        "coverage": {"taken": 0, "total": 0, "percent": 100.0, "configs": []},
+    }
