@@ -11,6 +11,10 @@ from typing import Any
 
 import pytest
 
+from headrace.authoring.playing.countingchain import counting
+from headrace.authoring.testing.coverage import coverage, text_of
+from headrace.authoring.testing.outcomes import has_failed
+from headrace.authoring.testing.running import run_case
 from headrace.authoring.testing.runs import RunOptions, run, suites_of
 from headrace.authoring.updating.rewriting import rewritten
 from headrace.compiler.text.diagnostics import Path, path_text
@@ -20,6 +24,8 @@ from tests.server import COMMAND, environment
 REPOSITORY = FilePath(__file__).parents[2]
 SPECS = REPOSITORY / "specs"
 WITH_SCRIPT = ("machines", "plant")
+MANY = 5000
+"""A test that is given more takes seconds, and each message of it is as the one before."""
 
 
 def numbers(value: Any, path: Path = ()) -> Iterator[Path]:
@@ -59,6 +65,34 @@ def test_a_number_that_is_one_more_fails_a_test(tmp_path: FilePath, spec: str, p
     outcomes = [*run(suites_of([folder / "config.tests.yaml"]), options)]
 
     assert outcomes[-1].outcome == "failed"
+
+
+@pytest.mark.parametrize("spec", sorted({each.values[0] for each in CONSTANTS}))
+def test_each_branch_of_a_spec_is_taken_by_a_test(spec: str) -> None:
+    suites = suites_of([SPECS / spec / "config.tests.yaml"])
+
+    outcomes = [*run(suites, RunOptions(jobs=1, counts=True))]
+    *untaken, last = text_of(coverage(suites, outcomes))
+
+    assert not has_failed(outcomes)
+    assert last.endswith("branches, 100.0 %"), untaken
+
+
+@pytest.mark.parametrize("spec", sorted({each.values[0] for each in CONSTANTS}))
+def test_the_chain_that_counts_makes_what_the_fused_one_makes(spec: str) -> None:
+    [suite] = suites_of([SPECS / spec / "config.tests.yaml"])
+    assert suite.tests is not None
+    assert suite.config is not None
+    assert suite.config.program is not None
+
+    some = [each for each in suite.cases() if len(each.given) < MANY]
+    verdicts = [
+        run_case(suite.tests, each, suite.config.program, suite.config.base, lowering=counting)
+        for each in some
+    ]
+
+    assert len(some) > 2
+    assert [each.case.name for each in verdicts if not each.has_passed] == []
 
 
 def test_what_is_told_depends_on_no_hash_seed() -> None:
