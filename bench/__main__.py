@@ -88,6 +88,7 @@ SCENARIOS: dict[str, list[Scenario]] = {
     "save1000": [keeping.save1000],
     "revert1000": [keeping.revert1000],
     "playhour": [offline.playhour],
+    "coverage": [offline.coverage],
     "playsmall": [offline.playsmall],
     "testcommand": [offline.testcommand],
     "watchfile": [offline.watchfile],

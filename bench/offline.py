@@ -23,11 +23,12 @@ from typing import Any
 from bench.measuring import Effort
 from bench.table import Row
 from headrace.authoring.configfiles import catalogue
+from headrace.authoring.playing.countingchain import counting
 from headrace.authoring.playing.player import play
 from headrace.authoring.playing.scenario import Arriving, GivenArrival, Scenario
 from headrace.authoring.testing.runs import RunOptions, run, suites_of
 from headrace.authoring.testing.watching import watch
-from headrace.compiler.config.program import load_program
+from headrace.compiler.config.program import Program, load_program
 from headrace.compiler.jsontext import decode, encode
 from headrace.compiler.text.documents import read
 
@@ -50,6 +51,27 @@ MINUTES = """
   transforms:
     - {type: filter, Numeric: {field: mean, operator: greater_than, value: 30}}
 """
+DECIDING = """
+- id: minutes
+  inputs: [{type: http}]
+  transforms:
+    - {type: filter, Numeric: {field: temp, operator: less_than, value: 70}}
+    - type: map
+      keep: mapped
+      mappings:
+        - {type: copy, from: sensor}
+        - {type: cast, from: time, to: date, as: day}
+        - {type: copy, from: temp, default: {type: number, value: 0}}
+    - {type: buffer, seconds: 60, max_messages: 100000}
+    - type: reducer
+      group_by: [sensor]
+      aggregations: [{function: count, as: n}, {function: avg, field: temp, as: mean}]
+- id: heat
+  inputs: [{type: pipeline, upstream: minutes}]
+  transforms:
+    - {type: filter, Numeric: {field: mean, operator: greater_than, value: 30}}
+"""
+"""The same with what decides for each message: what a chain that counts is slowest at."""
 DAYS = """
 - id: days
   inputs: [{type: http}]
@@ -61,18 +83,49 @@ DAYS = """
 
 def playhour(effort: Effort) -> list[Row]:
     """An hour of windows of a minute, 20,000 messages, two pipelines."""
+    program, scenario, given = _hour()
+    seconds = _seconds(lambda: play(program, scenario), effort)
+    return [_row("playhour", seconds, 0.5, _seconds(lambda: _by_hand(given), effort))]
+
+
+def coverage(effort: Effort) -> list[Row]:
+    """An hour in the plain chain that counts branches, turn and turn about with the fused one."""
+    program, scenario, _ = _hour(DECIDING)
+    turns = [
+        (
+            _once(lambda: play(program, scenario, lowering=counting)),
+            _once(lambda: play(program, scenario)),
+        )
+        for _ in range(min(effort.pairs, 7) + 1)
+    ][1:]
+    ratios = [counted / fused for counted, fused in turns]
+    middle = median(ratios)
+    return [
+        Row(
+            "coverage",
+            f"{median(counted for counted, _ in turns):.3f} CPU s",
+            f"fused: {median(fused for _, fused in turns):.3f} CPU s",
+            f"{middle:.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
+            "at most 3",
+            middle <= 3,
+            middle,
+        )
+    ]
+
+
+def _hour(config: str = MINUTES) -> tuple[Program, Scenario, list[dict[str, Any]]]:
+    """Return two pipelines, an hour of messages as it is played, and the messages."""
     given = [
         {"sensor": f"s{n % 10}", "temp": 20.0 + n % 60, "time": "2026-01-01T00:00:00Z", "n": n}
         for n in range(MESSAGES)
     ]
-    program, _ = load_program(read(MINUTES.encode(), "config.yaml", "yaml"), catalogue())
+    program, _ = load_program(read(config.encode(), "config.yaml", "yaml"), catalogue())
     assert program is not None
     steps = [
         GivenArrival(round(n * HOUR / MESSAGES, 6), ("minutes", 0), Arriving([message]))
         for n, message in enumerate(given)
     ]
-    seconds = _seconds(lambda: play(program, Scenario(steps, HOUR)), effort)
-    return [_row("playhour", seconds, 0.5, _seconds(lambda: _by_hand(given), effort))]
+    return program, Scenario(steps, HOUR), given
 
 
 def playsmall(effort: Effort) -> list[Row]:
@@ -152,13 +205,14 @@ def _row(
 
 def _seconds(work: Callable[[], object], effort: Effort) -> list[float]:
     """Return the CPU seconds of each of some goes, the first of which does not count."""
+    return [_once(work) for _ in range(min(effort.pairs, 7) + 1)][1:]
+
+
+def _once(work: Callable[[], object]) -> float:
+    """Return the CPU seconds that something takes."""
+    began = process_time()
     work()
-    found = []
-    for _ in range(min(effort.pairs, 7)):
-        began = process_time()
-        work()
-        found.append(process_time() - began)
-    return found
+    return process_time() - began
 
 
 def _command(arguments: list[str], given: bytes, effort: Effort) -> list[float]:
