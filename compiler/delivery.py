@@ -62,6 +62,10 @@ class Debt(Protocol):
         """Return the windows that wait for it, if it is flow."""
 
 
+BATCHES_UNDER_WAY = 16
+"""Batches of one input that may be on their way at once."""
+
+
 class Window:
     """How many batches of one input may be on their way at once.
 
@@ -71,7 +75,7 @@ class Window:
 
     __slots__ = ("_freed", "size", "used")
 
-    def __init__(self, size: int = 16) -> None:
+    def __init__(self, size: int = BATCHES_UNDER_WAY) -> None:
         self.size = size
         self.used = 0
         # There while it is waited for: thousands of windows stand open.

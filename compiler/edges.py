@@ -20,6 +20,10 @@ Arrival = tuple[Any, Any]
 First the payload: ``bytes`` for a source that `is_raw` (one message), a batch otherwise. Then its
 origin: whatever the source needs to `describe` or `acknowledge` it; None when it needs nothing."""
 
+INBOX_BATCHES = 100
+"""Batches that a reader of another pipeline has accepted and not read yet, at most."""
+INBOX_TAKEN = 16
+"""Those that it takes out at once, which are not in its pipeline yet."""
 
 QueueUnit = Literal["batches", "messages", "bytes"]
 

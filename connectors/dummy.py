@@ -10,6 +10,7 @@ from typing import ClassVar
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.families import FedBy, Input
+from headrace.compiler.component.promises import IN_PIPELINE, InputPromises
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.edges import Arrival, Source
 from headrace.compiler.schema.fields import Choice, Integer, Number
@@ -20,6 +21,15 @@ WORDS = (
     *("field", "flow", "gate", "high", "hill", "in", "into", "level", "lock", "mill", "near"),
     *("of", "over", "pond", "pours", "rain", "rises", "river", "runs", "slow", "spring", "still"),
     *("stone", "stream", "that", "the", "through", "toward", "turns", "under", "valley", "wheel"),
+)
+
+
+INPUT = InputPromises(
+    row="input",
+    away="",
+    kill=IN_PIPELINE,
+    twice="nothing",
+    waiting=None,
 )
 
 
@@ -35,6 +45,7 @@ class DummyInput(
     Units: seconds.
     """
 
+    promises: ClassVar = (INPUT,)
     fed_by: ClassVar[FedBy] = "clock"
     is_raw: ClassVar[bool] = False
 

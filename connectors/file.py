@@ -11,10 +11,12 @@ from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import ClassVar
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Connection, Output
+from headrace.compiler.component.promises import OutputPromises
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink, Rest
@@ -115,6 +117,14 @@ def _outside(root: str, base: str) -> Iterator[Fault]:
     )
 
 
+OUTPUT = OutputPromises(
+    row="output",
+    written="the system has taken it; what a part holds is on the disk when the part is closed",
+    away="without room batches are lost whole",
+    twice="nothing",
+)
+
+
 class FileOutput(Output, kind="file", listed=2, elsewhere="local_file"):
     """Write messages to files in a directory, one part after the other.
 
@@ -127,6 +137,8 @@ class FileOutput(Output, kind="file", listed=2, elsewhere="local_file"):
     When a batch cannot be written (no space left, no permission), nothing of it stays in the
     part, the batch is lost and reported, and the next batch is tried again.
     """
+
+    promises: ClassVar = (OUTPUT,)
 
     connection: str = option(ConnectionName("file"), "Connection that names the directory.")
     path: str = option(

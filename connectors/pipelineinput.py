@@ -6,9 +6,23 @@ from typing import ClassVar
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.families import FedBy, Input
-from headrace.compiler.edges import Source
+from headrace.compiler.component.promises import InputPromises, Lost, MemoryBound, Waiting
+from headrace.compiler.edges import INBOX_BATCHES, INBOX_TAKEN, Source
 from headrace.compiler.schema.fields import PipelineId
 from headrace.compiler.schema.records import option
+
+INPUT = InputPromises(
+    row="input",
+    away="nothing (it attaches again when its upstream is back)",
+    kill=Lost("what was in its inbox, which counts as delivered for the upstream", waiting=True),
+    twice="nothing",
+    waiting=Waiting(
+        row="input",
+        bounds=(MemoryBound(INBOX_BATCHES, "batches"),),
+        beyond="the upstream waits",
+        taken=INBOX_TAKEN,
+    ),
+)
 
 
 class PipelineInput(Input, kind="pipeline", listed=5, elsewhere="inproc upstream"):
@@ -22,6 +36,7 @@ class PipelineInput(Input, kind="pipeline", listed=5, elsewhere="inproc upstream
     to it.
     """
 
+    promises: ClassVar = (INPUT,)
     fed_by: ClassVar[FedBy] = "pipeline"
     is_raw: ClassVar[bool] = False
     attaches: ClassVar = {"upstream": "Id of the pipeline the batch came from."}

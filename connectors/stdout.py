@@ -15,10 +15,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
 from queue import SimpleQueue
+from typing import ClassVar
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.families import Output
+from headrace.compiler.component.promises import OutputPromises
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import NotWritable
@@ -30,6 +32,14 @@ _Push = Callable[[memoryview], int]
 _Job = tuple[memoryview, AbstractEventLoop, "Future[None]"]
 
 
+OUTPUT = OutputPromises(
+    row="output",
+    written="the system has taken it",
+    away="waits as long as somebody may read",
+    twice="nothing",
+)
+
+
 class StdoutOutput(Output, kind="stdout", listed=1, elsewhere="console log print terminal"):
     """Print each batch on the server's standard output, as one line of JSON.
 
@@ -38,6 +48,8 @@ class StdoutOutput(Output, kind="stdout", listed=1, elsewhere="console log print
     as soon as the batch arrives. While nobody reads the server's output, pipelines that print wait
     with their next batch, and nothing else does.
     """
+
+    promises: ClassVar = (OUTPUT,)
 
     def outlasts_seconds(self) -> float:
         """Return that it waits as long as somebody may read."""

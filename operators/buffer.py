@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Self
+from typing import ClassVar, Self
 
 from headrace.compiler.buckets import WHOLE
 from headrace.compiler.component.branches import Branch, Took, altered
@@ -14,6 +14,7 @@ from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Transform
 from headrace.compiler.component.fieldflow import FieldUse, Passing
 from headrace.compiler.component.inputbuffers import Holder
+from headrace.compiler.component.promises import TransformPromises
 from headrace.compiler.component.states import no_state
 from headrace.compiler.delivery import Delivery, JsonValue
 from headrace.compiler.lowering.holding import Holding, holding
@@ -91,6 +92,7 @@ class Buffer(Transform, kind="buffer", listed=1, elsewhere="batch batcher hold w
     """
 
     is_gathering = True
+    promises: ClassVar = (TransformPromises(holds="`size` messages, else `max_messages`"),)
 
     size: int | None = option(
         Integer(min=1),

@@ -9,6 +9,7 @@ from headrace.compiler.component.branches import FAILED, Branch
 from headrace.compiler.component.buildcontext import Context, Operator
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Transform
+from headrace.compiler.component.promises import HOLDS_NOTHING
 from headrace.compiler.delivery import Batch, JsonValue, is_large
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.httpclient import HttpClient
@@ -47,6 +48,7 @@ class HttpTransform(
     """
 
     drivers = ("aiohttp",)
+    promises: ClassVar = (HOLDS_NOTHING,)
     is_gathering: ClassVar[bool] = True
     asks: ClassVar[bool] = True
     acts: ClassVar[str] = "posts every batch that reaches it to its url"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 from headrace.compiler.component.branches import Branch, Took, altered
 from headrace.compiler.component.buildcontext import Context, PacedStep, Step
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Origins, Transform
 from headrace.compiler.component.fieldflow import FieldUse, Passing
+from headrace.compiler.component.promises import HOLDS_NOTHING
 from headrace.compiler.delivery import LARGE_BATCH, Batch, JsonValue
 from headrace.compiler.largejson import LargeList
 from headrace.compiler.schema.fields import Integer
@@ -23,6 +24,8 @@ class Splitter(Transform, kind="splitter", listed=3, elsewhere="chunk chunks spl
     become one batch of three, and two become none. Chunks never span batches: put a `buffer` with
     ``size`` in its place where nothing may be lost.
     """
+
+    promises: ClassVar = (HOLDS_NOTHING,)
 
     out_size: int = option(
         Integer(min=1),

@@ -17,6 +17,13 @@ from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.envelopes import Envelope
 from headrace.compiler.component.fieldflow import Demand, FieldUse, Passing
 from headrace.compiler.component.inputbuffers import Holder, InputBuffer
+from headrace.compiler.component.promises import (
+    HOLDS_NOTHING,
+    InputPromises,
+    OutputPromises,
+    Promises,
+    TransformPromises,
+)
 from headrace.compiler.delivery import Batch, JsonValue, parts
 from headrace.compiler.edges import Sink, Source
 from headrace.compiler.largejson import LargeList
@@ -53,6 +60,8 @@ class Component(Record):
     of its own, as the reference and the schema show them."""
     drivers: ClassVar[tuple[str, ...]] = ()
     """Modules that it needs once it runs. They are imported before it is built, off the loop."""
+    promises: ClassVar[tuple[Promises, ...]] = ()
+    """What it promises about delivery: a row, or several that its options choose among."""
 
     def __init_subclass__(
         cls, family: str | None = None, kind: str = "", listed: int = 1000, **keywords: Any
@@ -128,6 +137,7 @@ class Input(Component, family="input"):
     """Metadata of this kind under an envelope: key to one sentence."""
     unsampled: ClassVar[str] = ""
     """Why no sample can be taken of it, as a clause: ``nothing is there to read``. Most: one can."""
+    promises: ClassVar[tuple[InputPromises, ...]] = ()
 
     ack: str = option(
         Choice(
@@ -174,6 +184,11 @@ class Input(Component, family="input"):
         """Return every field its messages can have, before the envelope; None when it cannot know."""
         return None
 
+    def promised(self) -> InputPromises:
+        """Return what it promises with the options that it has."""
+        [only] = self.promises
+        return only
+
     def starved_by(self, holder: Holder) -> Fault | None:
         """Return the warning about what holds messages for longer than its broker can wait.
 
@@ -203,6 +218,7 @@ class Transform(Component, family="transform"):
     """Whether it may hand on what is in the pipeline's bucket."""
     asks: ClassVar[bool] = False
     """Whether it asks a server over HTTP, of its context's `exchange`."""
+    promises: ClassVar[tuple[TransformPromises, ...]] = ()
     acts: ClassVar[str] = ""
     """What it does to the world outside, also in a dry run: ``posts every batch ...``. Most: nothing."""
 
@@ -283,6 +299,8 @@ class Fusible(Transform):
     `PerMessage`, and one `PerBatch`. Others have a loop of their own.
     """
 
+    promises: ClassVar = (HOLDS_NOTHING,)
+
     def generate(self, code: Code, ctx: Context) -> None:
         """Write the source for one message."""
         raise NotImplementedError
@@ -325,6 +343,13 @@ class PerBatch(Fusible):
 
 class Output(Component, family="output"):
     """Where batches go."""
+
+    promises: ClassVar[tuple[OutputPromises, ...]] = ()
+
+    def promised(self) -> OutputPromises:
+        """Return what it promises with the options that it has."""
+        [only] = self.promises
+        return only
 
     def keeps_digits(self) -> bool:
         """Return whether numbers have to reach it as they were written: ``1.10``, thirty digits."""

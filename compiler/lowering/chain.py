@@ -49,6 +49,8 @@ class TransformContext(Context, Protocol):
 PlacedTransform = tuple[Transform, TransformContext]
 RefusedTransforms = list[tuple[int, BuildRefused]]
 """Which transforms cannot be built, by index; the rest is built nevertheless, to hear all of it."""
+TellLoop = Callable[[Sequence[PlacedTransform], Callable[[Batch], Batch]], None]
+"""Is told which transforms became one generated loop, and of the loop."""
 
 
 class Assembling(Protocol):
@@ -101,16 +103,23 @@ def assemble(config: PipelineConfig, context: Assembling) -> Observable[Delivery
     return entering(inputs, context.counters, context.watch).pipe(*operators)
 
 
-def lower(stages: Sequence[PlacedTransform], refusals: RefusedTransforms) -> list[Operator]:
+def lower(
+    stages: Sequence[PlacedTransform],
+    refusals: RefusedTransforms,
+    generated: TellLoop | None = None,
+) -> list[Operator]:
     """Return the operators of a chain, neighbours that can be one loop fused.
 
-    Whatever cannot be built is added to ``refusals``; the chain is not to be used then.
+    Whatever cannot be built is added to ``refusals``; the chain is not to be used then. Who asks for
+    what is ``generated`` is told of each loop.
     """
-    return [
-        operator
-        for run in _runs(stages)
-        for operator in (_fuse if isinstance(run[0][0], Fusible) else plainly)(run, refusals)
-    ]
+    operators: list[Operator] = []
+    for run in _runs(stages):
+        if isinstance(run[0][0], Fusible):
+            operators += _fuse(run, refusals, generated)
+        else:
+            operators += plainly(run, refusals)
+    return operators
 
 
 def _runs(stages: Sequence[PlacedTransform]) -> list[list[PlacedTransform]]:
@@ -134,7 +143,9 @@ def plainly(stages: Sequence[PlacedTransform], refusals: RefusedTransforms) -> l
     return list(_each(stages, lambda transform, ctx: transform.operator(ctx), refusals))
 
 
-def _fuse(run: Sequence[PlacedTransform], refusals: RefusedTransforms) -> list[Operator]:
+def _fuse(
+    run: Sequence[PlacedTransform], refusals: RefusedTransforms, generated: TellLoop | None
+) -> list[Operator]:
     """Return one operator for a run; several where that would be too much source."""
     plain = list(_each(run, lambda transform, ctx: (transform.step(ctx), ctx.report), refusals))
     if refusals:
@@ -150,7 +161,10 @@ def _fuse(run: Sequence[PlacedTransform], refusals: RefusedTransforms) -> list[O
         if len(run) == 1:
             return plainly(run, refusals)
         half = len(run) // 2
-        return [*_fuse(run[:half], refusals), *_fuse(run[half:], refusals)]
+        parts = run[:half], run[half:]
+        return [each for part in parts for each in _fuse(part, refusals, generated)]
+    if generated is not None:
+        generated(run, loop)
     plainly_paced = [
         (transform.paced(ctx), ctx.report)
         for transform, ctx in run

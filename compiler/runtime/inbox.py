@@ -16,10 +16,7 @@ from reactivex.abc import DisposableBase
 from reactivex.disposable import Disposable
 
 from headrace.compiler.delivery import Batch, Delivery
-from headrace.compiler.edges import Arrival, QueueFill, Source
-
-CAPACITY = 100
-CHUNK = 16
+from headrace.compiler.edges import INBOX_BATCHES, INBOX_TAKEN, Arrival, QueueFill, Source
 
 
 class Inbox(Source):
@@ -48,7 +45,7 @@ class Inbox(Source):
         """Accept a batch, or let it wait for room. After the end, settle it and forget it."""
         if self._stopping:
             delivery.done()
-        elif len(self._batches) < CAPACITY:
+        elif len(self._batches) < INBOX_BATCHES:
             if not self._batches:  # otherwise nobody waits
                 self._arrived.set()
             self._batches.append(delivery.batch)
@@ -58,7 +55,7 @@ class Inbox(Source):
 
     def queue(self) -> QueueFill:
         """Return how many batches wait to be read."""
-        return QueueFill("batches", len(self._batches), CAPACITY)
+        return QueueFill("batches", len(self._batches), INBOX_BATCHES)
 
     def waits_for(self) -> str | None:
         """Return that nobody hands anything on."""
@@ -72,7 +69,7 @@ class Inbox(Source):
         """Yield what has been accepted, a few batches at a time."""
         while self._batches or not self._stopping:
             if self._batches:
-                yield [(self._next(), None) for _ in range(min(CHUNK, len(self._batches)))]
+                yield [(self._next(), None) for _ in range(min(INBOX_TAKEN, len(self._batches)))]
             else:
                 self._arrived.clear()
                 await self._arrived.wait()
@@ -111,7 +108,7 @@ class Peek(Inbox):
 
     def take(self, delivery: Delivery) -> None:
         """Accept a batch while there is room."""
-        if len(self._batches) < CAPACITY:
+        if len(self._batches) < INBOX_BATCHES:
             super().take(delivery)
         else:
             delivery.done()

@@ -27,6 +27,7 @@ from reactivex.disposable import Disposable
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.envelopes import PutOn
 from headrace.compiler.delivery import (
+    BATCHES_UNDER_WAY,
     Acknowledgement,
     Batch,
     Debt,
@@ -50,6 +51,15 @@ if TYPE_CHECKING:
 MESSAGES_UNDER_WAY = 256
 """What may be on its way of payloads that are coalesced to small batches: what confirms them takes about
 as long for all of them as for one. Never fewer than the batches of a `Window`."""
+
+
+def most_under_way(*, is_raw: bool, max_batch: int) -> int:
+    """Return how many batches of an input may be on their way at once."""
+    if not is_raw:
+        return BATCHES_UNDER_WAY
+    return max(BATCHES_UNDER_WAY, MESSAGES_UNDER_WAY // max(max_batch, 1))
+
+
 SUSPENDED_SECONDS = 0.00005
 """A read that took longer than this has let others run; one that did not took a microsecond."""
 
@@ -204,10 +214,8 @@ class Pump:
         ``acknowledges``: the source is told of what arrived, with ``on_delivery`` when it has left the
         outputs.
         """
-        self.window = Window()
+        self.window = Window(most_under_way(is_raw=source.is_raw, max_batch=source.max_batch))
         self.report = place.report
-        if source.is_raw:
-            self.window.size = max(self.window.size, MESSAGES_UNDER_WAY // max(source.max_batch, 1))
         self._source = source
         self._unpacking = unpacking
         self._place = place

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Connection
+from headrace.compiler.component.promises import OutputPromises
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.compiler.schema.fields import (
@@ -201,6 +202,23 @@ class InsertSettings(Record):
         return {name: str(int(value)) for name, value in self.values().items() if value is not None}
 
 
+_WRITTEN = "the server has answered the insert of the batch"
+OUTPUT = OutputPromises(
+    row="output",
+    written=_WRITTEN,
+    away="batches are lost and counted, and never sent later; one on its way may be stored all the same",
+    twice="nothing",
+)
+OUTPUT_TOKENS = OutputPromises(
+    row="output_tokens",
+    when=", `deduplicate_token`",
+    written=_WRITTEN,
+    away="a batch on its way is sent once more; then batches are lost and counted, and never sent later;"
+    " one on its way may be stored all the same",
+    twice="nothing, where the table leaves out what it has had (a batch is sent again under its token)",
+)
+
+
 class ClickHouseOutput(TableOutput, kind="clickhouse", listed=7):
     """Insert each batch into a ClickHouse table, with one insert.
 
@@ -214,6 +232,7 @@ class ClickHouseOutput(TableOutput, kind="clickhouse", listed=7):
     """
 
     drivers = ("aiohttp",)
+    promises: ClassVar = (OUTPUT, OUTPUT_TOKENS)
 
     connection: str = option(ConnectionName("clickhouse"), "Connection to write to.")
     order_by: tuple[str, ...] = option(
@@ -233,6 +252,10 @@ class ClickHouseOutput(TableOutput, kind="clickhouse", listed=7):
         default=False,
         additive=True,
     )
+
+    def promised(self) -> OutputPromises:
+        """Return what tokens come to."""
+        return OUTPUT_TOKENS if self.deduplicate_token else OUTPUT
 
     def rules(self) -> Iterator[Fault]:
         """Refuse tokens that nobody looks at."""

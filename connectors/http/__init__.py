@@ -7,6 +7,14 @@ from typing import Any, ClassVar
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.families import FedBy, Input, Output
+from headrace.compiler.component.promises import (
+    BYTES,
+    InputPromises,
+    Lost,
+    MemoryBound,
+    OutputPromises,
+    Waiting,
+)
 from headrace.compiler.edges import AwaitingSink, Source
 from headrace.compiler.httpclient import HttpClient
 from headrace.compiler.schema.fields import Choice, Integer, Number, refused
@@ -17,13 +25,35 @@ from headrace.compiler.schema.variants import VariantOf
 from headrace.compiler.text.diagnostics import Fault, shown
 from headrace.connectors.http.credential import Auth, Header
 from headrace.connectors.http.sink import HttpSink
-from headrace.connectors.http.source import PASSED_ON, Posts, admits
+from headrace.connectors.http.source import CHUNK, PASSED_ON, Posts, admits
 
 FRAMING = ("connection", "content-length", "content-type", "expect", "host", "transfer-encoding")
 """Headers of a request that the output writes itself."""
 
 MOST_BYTES = 64 * 1024 * 1024
 """Bytes of bodies that may wait where the config does not say."""
+
+INPUT = InputPromises(
+    row="input",
+    away="",
+    kill=Lost("what was answered 202 and had not left the outputs", waiting=True),
+    twice="what a client posts again",
+    waiting=Waiting(
+        row="input",
+        bounds=(
+            MemoryBound("capacity", "posts"),
+            MemoryBound("max_queued_bytes", BYTES, "of their bodies", is_inside=True),
+        ),
+        beyond="posts are answered 503",
+        taken=CHUNK,
+    ),
+)
+OUTPUT = OutputPromises(
+    row="output",
+    written="the answer is a 2xx",
+    away="batches are lost and counted",
+    twice="nothing (it is not sent again, not even when the answer got lost)",
+)
 
 
 class MostBytes(Integer):
@@ -53,6 +83,7 @@ class HttpInput(
     """
 
     is_only = True
+    promises: ClassVar = (INPUT,)
     fed_by: ClassVar[FedBy] = "posts"
     is_raw: ClassVar[bool] = False
     unsampled: ClassVar[str] = (
@@ -138,6 +169,7 @@ class HttpOutput(Output, kind="http", listed=10, elsewhere="http_client post res
     """
 
     drivers = ("aiohttp",)
+    promises: ClassVar = (OUTPUT,)
 
     url: ParsedUrl = option(
         HttpUrl(fixed=Fixed()),

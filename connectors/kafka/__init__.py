@@ -5,10 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.families import Input, Output
+from headrace.compiler.component.promises import (
+    BYTES,
+    IN_PIPELINE,
+    NOTHING_LOST,
+    InputPromises,
+    MemoryBound,
+    OutputPromises,
+    Waiting,
+)
 from headrace.compiler.edges import AwaitingSink, Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.schema.fields import (
@@ -27,9 +36,10 @@ from headrace.compiler.schema.structures import ObjectOf
 from headrace.compiler.schema.templates import PIPELINES, Fixed
 from headrace.compiler.text.diagnostics import Fault, shown
 from headrace.connectors.kafka.connection import LIMITS, Cluster, Limits
+from headrace.connectors.kafka.member import COMMIT_SECONDS, MOST_RECORDS
 from headrace.connectors.kafka.metadata import brokers
 from headrace.connectors.kafka.sink import ACKS, KafkaSink
-from headrace.connectors.kafka.source import KafkaSample, KafkaSource
+from headrace.connectors.kafka.source import FETCH_BYTES, KafkaSample, KafkaSource
 from headrace.connectors.network.tls import TlsConnection
 
 _TOPIC = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
@@ -44,6 +54,64 @@ _BEGUN = {
 
 SASL = ("sasl_mechanism", "username", "password")
 TOPIC = Fixed(f"{PIPELINES}; in one topic, 'key' keeps what has one value together")
+
+WAITING = Waiting(
+    row="input",
+    bounds=(
+        MemoryBound(MOST_RECORDS, "records"),
+        MemoryBound(
+            FETCH_BYTES,
+            BYTES,
+            "of each partition that was fetched ahead (or one record that is larger)",
+        ),
+    ),
+    beyond="it waits at the brokers; the input stays in its group",
+)
+_COMMITTED = f"during the last {COMMIT_SECONDS:g} s before a kill"
+ON_DELIVERY = InputPromises(
+    row="on_delivery",
+    when=", `on_delivery`",
+    away="nothing",
+    kill=NOTHING_LOST,
+    twice=f"what was finished {_COMMITTED}; what was on its way for more than"
+    f" {LIMITS.revoke_seconds:g} s in a rebalance",
+    waiting=WAITING,
+    is_acknowledged=True,
+)
+ON_RECEIPT = InputPromises(
+    row="on_receipt",
+    when=", `on_receipt`",
+    away="nothing",
+    kill=IN_PIPELINE,
+    twice=f"what was taken in {_COMMITTED}",
+    waiting=WAITING,
+    is_acknowledged=True,
+)
+
+OUTLASTS_SECONDS = LIMITS.request_seconds + 1
+"""What a batch may wait for the brokers: the driver's time, and a second of ours."""
+BY_ACKS = {
+    "all": OutputPromises(
+        row="output",
+        written="all replicas in sync have confirmed every record (`acks: all`)",
+        away=f"waits, in order, for up to {OUTLASTS_SECONDS:g} s; then the batch is lost and counted",
+        twice="what a broker wrote and could not confirm before it died",
+    ),
+    "leader": OutputPromises(
+        row="output_leader",
+        when=", `acks: leader`",
+        written="the leader of its partition has confirmed every record",
+        away="",
+        twice="",
+    ),
+    "none": OutputPromises(
+        row="output_none",
+        when=", `acks: none`",
+        written="the driver has sent every record",
+        away="",
+        twice="",
+    ),
+}
 
 
 class TopicName(Name):
@@ -162,6 +230,7 @@ class KafkaInput(Input, kind="kafka", listed=3, elsewhere="kafka_consumer kafka_
 
     drivers = ("aiokafka",)
     acknowledges = True
+    promises: ClassVar = (ON_DELIVERY, ON_RECEIPT)
     attaches = {
         "connection": "Connection it was read from.",
         "topic": "Topic it was in.",
@@ -203,6 +272,10 @@ class KafkaInput(Input, kind="kafka", listed=3, elsewhere="kafka_consumer kafka_
         start_at = self.start_at if "start_at" in self.given else None
         return {**super().dump(masked=masked), "start_at": start_at}
 
+    def promised(self) -> InputPromises:
+        """Return what the way of acknowledging comes to."""
+        return ON_DELIVERY if self.ack == "on_delivery" else ON_RECEIPT
+
     def is_kept(self) -> bool:
         """Return True: the group has its position in the topic."""
         return True
@@ -237,6 +310,7 @@ class KafkaOutput(Output, kind="kafka", listed=4, elsewhere="kafka_franz kafka_p
     """
 
     drivers = ("aiokafka",)
+    promises: ClassVar = (*BY_ACKS.values(),)
 
     connection: str = option(ConnectionName("kafka"), "Connection to write to.")
     topic: str = option(TopicName(fixed=TOPIC), "Topic to write to.", elsewhere="topics")
@@ -276,9 +350,13 @@ class KafkaOutput(Output, kind="kafka", listed=4, elsewhere="kafka_franz kafka_p
         additive=True,
     )
 
+    def promised(self) -> OutputPromises:
+        """Return what whoever confirms comes to."""
+        return BY_ACKS[self.acks]
+
     def outlasts_seconds(self) -> float:
-        """Return what a batch may wait for the brokers: the driver's time, and a second of ours."""
-        return LIMITS.request_seconds + 1
+        """Return what a batch may wait for the brokers."""
+        return OUTLASTS_SECONDS
 
     def open(self, ctx: Context, limits: Limits = LIMITS) -> AwaitingSink:
         """Build what writes to the topic."""

@@ -11,6 +11,15 @@ from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Input, Output
 from headrace.compiler.component.inputbuffers import Holder
+from headrace.compiler.component.promises import (
+    BYTES,
+    NOTHING_LOST,
+    TAKEN_IN,
+    InputPromises,
+    MemoryBound,
+    OutputPromises,
+    Waiting,
+)
 from headrace.compiler.edges import AwaitingSink, Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.schema.fields import (
@@ -168,6 +177,68 @@ def _identified(ctx: Context, access: BrokerAccess, topic: str, suffix: str = ""
     return identifier
 
 
+_BOUNDS = (MemoryBound(LIMITS.most_waiting, "messages"), MemoryBound(LIMITS.most_bytes, BYTES))
+_MORE = ", and as many on their way in"
+WAITING = Waiting(
+    row="input",
+    when=" with QoS 1 or 2",
+    bounds=_BOUNDS,
+    joined="or",
+    more=_MORE,
+    beyond="it waits at the broker",
+)
+WAITING_QOS_0 = Waiting(
+    row="qos_0",
+    when=" with QoS 0",
+    bounds=_BOUNDS,
+    joined="or",
+    more=_MORE,
+    beyond="the broker queues it or drops it, as it is configured",
+)
+ON_DELIVERY = InputPromises(
+    row="on_delivery",
+    when=" with QoS 1 or 2, `on_delivery`",
+    away="nothing, as far as the broker's queue for it reaches",
+    kill=NOTHING_LOST,
+    twice="what was not acknowledged yet, with QoS 2 as well",
+    waiting=WAITING,
+    is_acknowledged=True,
+)
+ON_RECEIPT = InputPromises(
+    row="on_receipt",
+    when=" with QoS 1 or 2, `on_receipt`",
+    away="what is published meanwhile",
+    kill=TAKEN_IN,
+    twice="nothing",
+    waiting=WAITING,
+    is_acknowledged=True,
+)
+QOS_0 = InputPromises(
+    row="qos_0",
+    when=" with QoS 0",
+    away="what is published meanwhile",
+    kill=TAKEN_IN,
+    twice="nothing",
+    waiting=WAITING_QOS_0,
+)
+
+OUTPUT = OutputPromises(
+    row="output",
+    when=" with QoS 1 or 2",
+    written="the broker has confirmed every message",
+    away=f"waits and connects again for up to {LIMITS.write_seconds:g} s; then the batch is lost and"
+    " counted",
+    twice="what the broker had and could not confirm",
+)
+OUTPUT_QOS_0 = OutputPromises(
+    row="output_qos_0",
+    when=" with QoS 0",
+    written="the connection has taken it",
+    away="batches are lost and counted; what was on its way when the connection broke is lost as well",
+    twice="nothing",
+)
+
+
 class MqttInput(Input, kind="mqtt", listed=6):
     """Subscribe to an MQTT topic, or to all topics that a filter matches.
 
@@ -184,6 +255,7 @@ class MqttInput(Input, kind="mqtt", listed=6):
     """
 
     acknowledges = True
+    promises: ClassVar = (ON_DELIVERY, ON_RECEIPT, QOS_0)
     attaches: ClassVar = {
         "connection": "Connection it was read from.",
         "topic": "Topic it was published to.",
@@ -252,6 +324,12 @@ class MqttInput(Input, kind="mqtt", listed=6):
         """Two of one client id would cut each other off."""
         yield f"the topic '{self.topic}' of '{self.connection}'"
 
+    def promised(self) -> InputPromises:
+        """Return what QoS and the way of acknowledging come to."""
+        if self.qos == "at_most_once":
+            return QOS_0
+        return ON_DELIVERY if self.ack == "on_delivery" else ON_RECEIPT
+
     def is_kept(self) -> bool:
         """Return whether the broker keeps the session."""
         return self.ack == "on_delivery"
@@ -288,6 +366,8 @@ class MqttOutput(Output, kind="mqtt", listed=8):
     The client id is ``headrace-<pipeline>-<topic>-out``.
     """
 
+    promises: ClassVar = (OUTPUT, OUTPUT_QOS_0)
+
     connection: str = option(ConnectionName("mqtt"), "Connection to publish to.")
     topic: str = option(MqttTopicName(fixed=Fixed()), "Topic to publish to.", elsewhere="topics")
     qos: str = option(
@@ -303,6 +383,10 @@ class MqttOutput(Output, kind="mqtt", listed=8):
     def claims(self) -> Iterator[str]:
         """Two of one client id would cut each other off."""
         yield f"the topic '{self.topic}' of '{self.connection}'"
+
+    def promised(self) -> OutputPromises:
+        """Return what QoS comes to."""
+        return OUTPUT_QOS_0 if self.qos == "at_most_once" else OUTPUT
 
     def outlasts_seconds(self) -> float:
         """Return what a batch may wait to be published again; with QoS 0 nothing is."""

@@ -10,6 +10,14 @@ from urllib.parse import unquote, urlsplit
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.families import Input, Output
+from headrace.compiler.component.promises import (
+    BYTES,
+    TAKEN_IN,
+    InputPromises,
+    MemoryBound,
+    OutputPromises,
+    Waiting,
+)
 from headrace.compiler.edges import AwaitingSink, Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.schema.fields import ConnectionName, Integer, Name, SecretText, refused
@@ -27,6 +35,10 @@ LONGEST_SUBJECT = 1000
 """Characters of a subject. A server takes 4,096 bytes of a whole command unless told otherwise."""
 
 PORT = 4222
+WAITING_MESSAGES = 65_536
+"""Messages that may wait to be read into the pipeline."""
+WAITING_BYTES = 64 * 1024 * 1024
+"""What their payloads may come to."""
 EXPECTED = "nats://host:port or tls://host:port, with user:password@ or token@ before the host"
 
 _NOT_IN_A_HOST = re.compile(r"[\x00-\x20\x7f\"#%/<>?\\^`{|}]")
@@ -201,6 +213,27 @@ class NatsConnection(TlsConnection, kind="nats", listed=2):
         await (await self.servers(ctx).connect()).end()
 
 
+INPUT = InputPromises(
+    row="input",
+    away="what is published meanwhile",
+    kill=TAKEN_IN,
+    twice="nothing",
+    waiting=Waiting(
+        row="input",
+        bounds=(MemoryBound(WAITING_MESSAGES, "messages"), MemoryBound(WAITING_BYTES, BYTES)),
+        joined="or",
+        more=", and as much on its way in",
+        beyond="messages are dropped here, each one counted as a failure",
+    ),
+)
+OUTPUT = OutputPromises(
+    row="output",
+    written="the server has answered a ping behind it",
+    away="batches are lost and counted, and never sent later",
+    twice="nothing",
+)
+
+
 class NatsInput(Input, kind="nats", listed=4):
     """Subscribe to a NATS subject, with or without wildcards.
 
@@ -214,6 +247,7 @@ class NatsInput(Input, kind="nats", listed=4):
     """
 
     drivers = ("nats.aio.client",)
+    promises: ClassVar = (INPUT,)
     unacknowledged: ClassVar[str] = "core NATS sends it once and keeps no copy to send again"
     attaches: ClassVar = {
         "connection": "Name of the connection it was read from.",
@@ -254,6 +288,7 @@ class NatsOutput(Output, kind="nats", listed=5):
     """
 
     drivers = ("nats.aio.client",)
+    promises: ClassVar = (OUTPUT,)
 
     connection: str = option(ConnectionName("nats"), "Connection to write to.")
     subject: str = option(

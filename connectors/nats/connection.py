@@ -21,7 +21,7 @@ from nats.aio.client import Client
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
-from headrace.connectors.nats import EXPECTED, NatsServer
+from headrace.connectors.nats import EXPECTED, WAITING_BYTES, WAITING_MESSAGES, NatsServer
 from headrace.connectors.network.portions import portions
 from headrace.connectors.network.refusal import CONNECT_SECONDS, turned_away
 from headrace.connectors.network.tls import CERTIFICATE, handshake_fault
@@ -49,10 +49,8 @@ class Limits:
     """For confirming what it was sent."""
     close_seconds: float = 0.2
     """For taking leave: what counts has been confirmed."""
-    waiting_messages: int = 65_536
-    """Messages that may wait to be read into the pipeline."""
-    waiting_bytes: int = 64 * 1024 * 1024
-    """What their payloads may come to."""
+    waiting_messages: int = WAITING_MESSAGES
+    waiting_bytes: int = WAITING_BYTES
 
 
 class NatsMessage(NamedTuple):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Connection, Input
+from headrace.compiler.component.promises import TAKEN_IN, InputPromises, MemoryBound, Waiting
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.schema.fields import (
@@ -51,6 +52,8 @@ OF_POLICY = ("security_mode", "certificate", "private_key", "application_uri")
 
 MOST_MILLISECONDS = 86_400_000
 """A day: longest interval that can be asked for."""
+MOST_WAITING = 10_000
+"""Changes that may wait to be read into the pipeline."""
 
 
 class NodeIdText(Text):
@@ -258,6 +261,19 @@ class Browsing(Record):
     )
 
 
+INPUT = InputPromises(
+    row="input",
+    away="what changes meanwhile (every node says in a message that the connection is lost)",
+    kill=TAKEN_IN,
+    twice="the current value of every node, with each new connection",
+    waiting=Waiting(
+        row="input",
+        bounds=(MemoryBound(MOST_WAITING, "changes"),),
+        beyond="the oldest are dropped, each one counted as skipped; the newest of every node arrives",
+    ),
+)
+
+
 class OpcuaInput(Input, kind="opcua", listed=8, elsewhere="opc opc_ua"):
     """Subscribe to variables of an OPC UA server: a message for every change of a value.
 
@@ -276,6 +292,7 @@ class OpcuaInput(Input, kind="opcua", listed=8, elsewhere="opc opc_ua"):
     """
 
     drivers = ("asyncua",)
+    promises: ClassVar = (INPUT,)
     unacknowledged: ClassVar[str] = "a server forgets a value when the next one is there"
     is_raw: ClassVar[bool] = False
     attaches: ClassVar = {"connection": "Name of the connection it was read from."}

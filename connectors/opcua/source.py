@@ -15,7 +15,7 @@ from headrace.compiler.edges import Arrival
 from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.connectors.network.arrivals import Arrivals, PushedSource
 from headrace.connectors.network.refusal import CONNECT_SECONDS, Outage
-from headrace.connectors.opcua import OpcuaInput
+from headrace.connectors.opcua import MOST_WAITING, OpcuaInput
 from headrace.connectors.opcua.connection import Limits, OpcuaClient, explained
 from headrace.connectors.opcua.login import OpcuaServer, Shortfall, ended, reason
 from headrace.connectors.opcua.nodes import Node, NodeKey
@@ -24,8 +24,6 @@ from headrace.connectors.opcua.subscription import Subscription
 
 PATIENT_SECONDS = 30.0
 """How long connecting, browsing and subscribing may take when no pipeline waits for it to be built."""
-MOST_WAITING = 10_000
-"""Changes that may wait to be read into the pipeline."""
 PORTION = 500
 """Of them that are handed over at once, so that the others still count as waiting."""
 MOST_BROWSED = 50

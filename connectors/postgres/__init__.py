@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.component.promises import OutputPromises
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.schema.fields import (
     Choice,
@@ -140,6 +141,23 @@ class PostgresConnection(
                 await connection.close(timeout=server.limits.close_seconds)
 
 
+_COMMITTED = "the server has committed the batch, which is one transaction"
+_AWAY = "a batch on its way is tried once more; then batches are lost and counted, and never written later"
+OUTPUT = OutputPromises(
+    row="output",
+    written=_COMMITTED,
+    away=_AWAY,
+    twice="what the server committed and could not confirm",
+)
+OUTPUT_KEYED = OutputPromises(
+    row="output_keyed",
+    when=", `on_conflict` `ignore` or `update`",
+    written=_COMMITTED,
+    away=_AWAY,
+    twice="nothing (a row whose key is there is left as it is, or written over)",
+)
+
+
 class PostgresOutput(
     TableOutput, kind="postgres", listed=6, elsewhere="pg postgresql sql sql_insert timescaledb"
 ):
@@ -155,6 +173,7 @@ class PostgresOutput(
     """
 
     drivers = ("asyncpg",)
+    promises: ClassVar = (OUTPUT, OUTPUT_KEYED)
 
     connection: str = option(ConnectionName("postgres"), "Connection to write to.")
     primary_key: tuple[str, ...] = option(
@@ -191,6 +210,10 @@ class PostgresOutput(
         additive=True,
         elsewhere="max_connections pool_size",
     )
+
+    def promised(self) -> OutputPromises:
+        """Return what a key comes to."""
+        return OUTPUT if self.on_conflict == "error" else OUTPUT_KEYED
 
     def most_columns(self) -> int:
         """Return how many columns a table has room for, beside those that it is created with."""

@@ -10,6 +10,14 @@ from urllib.parse import unquote
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.families import Input, Output
+from headrace.compiler.component.promises import (
+    BYTES,
+    TAKEN_IN,
+    InputPromises,
+    MemoryBound,
+    OutputPromises,
+    Waiting,
+)
 from headrace.compiler.edges import AwaitingSink, Source
 from headrace.compiler.schema.fields import ConnectionName, Identifier, Integer, SecretText
 from headrace.compiler.schema.records import option
@@ -24,6 +32,10 @@ if TYPE_CHECKING:
 
 URL_FORM = "redis://[user:password@]host[:port][/database], or rediss:// for TLS"
 PORT = 6379
+READ_BYTES = 256 * 1024
+"""Most that is taken from the connection at once."""
+SERVER_LIMIT = "`client-output-buffer-limit pubsub` (32 MiB)"
+"""What bounds a subscriber that does not read, and Redis' default of it."""
 
 _SCHEME = re.compile(r"rediss?://", re.IGNORECASE)
 # As the driver reads it: the first colon ends the user, the last @ the password.
@@ -145,6 +157,26 @@ class RedisConnection(TlsConnection, kind="redis", listed=8):
         await (await self.server(ctx).connect()).close()
 
 
+INPUT = InputPromises(
+    row="input",
+    away="what is published meanwhile",
+    kill=TAKEN_IN,
+    twice="nothing",
+    waiting=Waiting(
+        row="input",
+        # asyncio's reader stops reading when it has twice what is taken at once.
+        bounds=(MemoryBound(2 * READ_BYTES, BYTES, "or one message that is larger"),),
+        beyond=f"it waits at the server, which hangs up at {SERVER_LIMIT}: a gap, counted as a failure",
+    ),
+)
+OUTPUT = OutputPromises(
+    row="output",
+    written="the server has answered for each message, whether or not anybody subscribes",
+    away="batches are lost and counted, and never sent later",
+    twice="nothing",
+)
+
+
 class RedisInput(Input, kind="redis", listed=7, elsewhere="redis_pubsub"):
     """Subscribe to one exact Redis channel.
 
@@ -160,6 +192,7 @@ class RedisInput(Input, kind="redis", listed=7, elsewhere="redis_pubsub"):
     """
 
     drivers = ("redis.asyncio",)
+    promises: ClassVar = (INPUT,)
     unacknowledged: ClassVar[str] = "Pub/Sub keeps nothing that it could send again"
     attaches: ClassVar = {
         "connection": "Name of the connection.",
@@ -201,6 +234,7 @@ class RedisOutput(Output, kind="redis", listed=9, elsewhere="redis_pubsub"):
     """
 
     drivers = ("redis.asyncio",)
+    promises: ClassVar = (OUTPUT,)
 
     connection: str = option(ConnectionName("redis"), "Connection to publish to.")
     channel: str = option(

@@ -35,10 +35,8 @@ from headrace.connectors.network.refusal import (
     unanswered,
 )
 from headrace.connectors.network.tls import PROBE_SECONDS, handshake_fault, tls_fault
-from headrace.connectors.redis import RedisUrl
+from headrace.connectors.redis import READ_BYTES, RedisUrl
 
-READ_BYTES = 256 * 1024
-"""Most that is taken from the connection at once."""
 WRITE_BYTES = 64 * 1024
 """Most that is given to the connection at once."""
 

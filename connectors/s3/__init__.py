@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Connection, Output
+from headrace.compiler.component.promises import BYTES, MemoryBound, OutputPromises
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.schema.fields import Boolean, Choice, ConnectionName, Integer, SecretText
@@ -175,6 +176,16 @@ def _key(ctx: Context, secret: Secret, name: str) -> str:
     return value
 
 
+OUTPUT = OutputPromises(
+    row="output",
+    written="it is in the part that is being filled, **in memory**",
+    away="a part is tried again until it is uploaded, and others fill; one that is refused alone is set"
+    " aside; with `max_buffered_bytes` held the pipeline waits",
+    twice="nothing (a part that is there is not sent again)",
+    held=MemoryBound("max_buffered_bytes", BYTES, "in parts"),
+)
+
+
 class S3Output(Output, kind="s3", listed=3, elsewhere="aws_s3 minio"):
     """Write messages to objects in a bucket, one part after the other.
 
@@ -192,6 +203,7 @@ class S3Output(Output, kind="s3", listed=3, elsewhere="aws_s3 minio"):
     """
 
     drivers = ("headrace.connectors.s3.objectstore",)
+    promises: ClassVar = (OUTPUT,)
 
     connection: str = option(ConnectionName("s3"), "Connection that names the bucket.")
     prefix: str = option(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Self
+from typing import ClassVar, Self
 
 from headrace.compiler.component.branches import Branch, Took, altered
 from headrace.compiler.component.buildcontext import Context, Operator
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Transform
+from headrace.compiler.component.promises import HOLDS_NOTHING
 from headrace.compiler.component.states import no_state
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.errors import BuildRefused
@@ -50,6 +51,7 @@ class Script(
     """
 
     is_gathering = True
+    promises: ClassVar = (HOLDS_NOTHING,)
     remembers = recalls = True  # for all that is known without compiling it
 
     source: ScriptSource = option(

@@ -319,6 +319,44 @@ def run_as_filter(
 
 
 @commands.command()
+@click.argument("config", type=_FILE)
+@click.argument("pipelines", nargs=-1, metavar="[PIPELINE]...")
+@click.option("--code", "with_code", is_flag=True, help="Print each generated loop as well.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "mermaid", "dot"]),
+    default="text",
+    show_default=True,
+    help="Text for people, one JSON array, or a graph.",
+)
+def explain(
+    config: Path,
+    pipelines: Sequence[str],
+    with_code: bool,
+    form: Literal["text", "json", "mermaid", "dot"],
+) -> None:
+    """Tell what a config is built to, and what it promises.
+
+    For each PIPELINE, or for all: where its parts stand, what is left out, which transforms are one
+    generated loop, what waits in memory, what is acknowledged, lost and kept. No connection is opened
+    and no secret resolved. JSON always has the code of the loops.
+
+    Exit codes: 0 fine, 1 refused, 2 usage, 5 no such pipeline.
+    """
+    from headrace.web.commands.explaining import explain as run
+
+    if with_code and form not in ("text", "json"):
+        raise click.UsageError("--code goes with the formats text and json.")
+    try:
+        sys.exit(run(config, pipelines, form, with_code=with_code))
+    except BrokenPipeError:
+        raise  # click ends without a word
+    except OSError as cause:
+        raise click.ClickException(f"cannot be printed: {cause.strerror}") from cause
+
+
+@commands.command()
 @click.argument("file", type=click.Choice(FILES), default="config")
 def schema(file: str) -> None:
     """Print the JSON Schema of a file, for editors: of a config, if nothing else is named."""

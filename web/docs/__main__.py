@@ -9,7 +9,15 @@ import click
 
 from headrace.authoring.configfiles import catalogue
 from headrace.compiler.jsontext import encode
-from headrace.web.docs import api, components, diagnosticspage, dryruns, testingpage, transcripts
+from headrace.web.docs import (
+    api,
+    components,
+    diagnosticspage,
+    dryruns,
+    explainingpage,
+    testingpage,
+    transcripts,
+)
 from headrace.web.docs.markdown import RegionTexts, filled
 from headrace.web.openapi import described
 from headrace.web.resources import ENDPOINTS
@@ -55,6 +63,7 @@ def generated(docs: Path) -> dict[str, RegionTexts]:
         **diagnosticspage.pages(docs / "errors"),
         **transcripts.pages(docs),
         **testingpage.pages(docs),
+        **explainingpage.pages(docs),
         **api.pages(),
         **dryruns.pages(docs),
     }

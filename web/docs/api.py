@@ -5,10 +5,10 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from headrace.compiler import jsontext
+from headrace.compiler import edges, jsontext
 from headrace.compiler.component import pipelineconfig
 from headrace.compiler.config.retention import DEFAULT_RETENTION, MOST_RETENTION
-from headrace.compiler.runtime import engine, inbox, outputs, pipeline
+from headrace.compiler.runtime import engine, outputs, pipeline
 from headrace.compiler.runtime.monitoring import (
     channel,
     failures,
@@ -42,7 +42,7 @@ LIMITS = (
     ("values in one document: a file, or a body that is no messages", f"{composing.VALUES:,}"),
     ("transforms of a pipeline", str(pipelineconfig.TRANSFORMS)),
     ("inputs of a pipeline, and outputs", f"{pipelineconfig.ENDS:,} each"),
-    ("batches in the inbox of a `pipeline` input", str(inbox.CAPACITY)),
+    ("batches in the inbox of a `pipeline` input", str(edges.INBOX_BATCHES)),
     ("outputs coming up before a create answers `starting`", f"{engine.OPENING_SECONDS:g} s"),
     ("a pipeline ending", f"{engine.ENDING_SECONDS + pipeline.LAST_SECONDS:g} s"),
     ("requests finishing at shutdown", f"{server.REQUEST_SECONDS} s"),

@@ -13,6 +13,7 @@ from headrace.authoring.testing.runs import RunOptions
 from headrace.compiler.text.diagnostics import Diagnostic
 from headrace.compiler.text.render import render
 from headrace.web.commands.check import check
+from headrace.web.commands.explaining import ExplainForm, explain
 from headrace.web.commands.testing import run_tests
 from headrace.web.docs.markdown import RegionTexts, fenced
 from headrace.web.files.reading import Loaded
@@ -64,6 +65,21 @@ def _as_ever(line: re.Match[str]) -> str:
     """Return a line of `headrace test` with a time that no load of the machine changes."""
     said, lasts = line.groups()
     return aligned(said, "0.2 s" if lasts is None else f"{lasts}5 ms")
+
+
+def explained(
+    file: Path, *pipelines: str, form: ExplainForm = "text", with_code: bool = False
+) -> str:
+    """Return what `headrace explain` prints."""
+    with redirect_stdout(_Terminal()) as terminal:
+        explain(file, pipelines, form, with_code=with_code)
+    return terminal.getvalue()
+
+
+def transcript_of_explain(file: Path, *pipelines: str, with_code: bool = False) -> str:
+    """Return `headrace explain` of a config, and what a terminal shows."""
+    words = ["headrace explain", str(file), *pipelines, *(["--code"] if with_code else [])]
+    return _transcript(" ".join(words), explained(file, *pipelines, with_code=with_code))
 
 
 def not_started(config: Path, loaded: Loaded, refusals: Sequence[Diagnostic]) -> str:

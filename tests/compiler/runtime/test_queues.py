@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from headrace.compiler.component.inputbuffers import Static, Tumbling
 from headrace.compiler.component.pipelineconfig import PipelineConfig
-from headrace.compiler.edges import QueueFill
+from headrace.compiler.edges import INBOX_BATCHES, QueueFill
 from headrace.compiler.runtime.engine import Engine
-from headrace.compiler.runtime.inbox import CAPACITY
 from headrace.compiler.runtime.monitoring.pipelinelive import live_of
 from headrace.connectors.http import HttpInput
 from headrace.connectors.pipelineinput import PipelineInput
@@ -78,7 +77,7 @@ async def test_an_inbox_is_told_with_the_pipeline_that_reads() -> None:
     )
     await it.compile(reader)
 
-    assert queues(it)[0] == ("input", 0, "batches", 2, CAPACITY)
+    assert queues(it)[0] == ("input", 0, "batches", 2, INBOX_BATCHES)
     await it.close()
 
 

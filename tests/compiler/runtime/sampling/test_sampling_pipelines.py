@@ -9,9 +9,8 @@ import pytest
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.families import Input
-from headrace.compiler.edges import Source
+from headrace.compiler.edges import INBOX_BATCHES, Source
 from headrace.compiler.runtime import sampling as sampling_module
-from headrace.compiler.runtime.inbox import CAPACITY
 from headrace.compiler.runtime.sampling import (
     Sample,
 )
@@ -87,7 +86,7 @@ async def test_a_sample_holds_up_neither_the_pipeline_nor_its_acknowledgements(
     caplog: pytest.LogCaptureFixture,
 ):
     it, kept = engine(), Kept()
-    many = CAPACITY + 500
+    many = INBOX_BATCHES + 500
     source = Told(it.clock, [0.5, batches(*([n] for n in range(many)))])
     given = reads(source, acknowledges=True, ack="on_delivery")
     await run(it, pipeline("above", [given], [], [takes(kept)]))

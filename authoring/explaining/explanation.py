@@ -1,0 +1,255 @@
+"""From a config that was read to what is told of it. Nothing is opened, no secret is resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from headrace.authoring.configfiles import ConfigFiles, LoadedConfig
+from headrace.authoring.explaining.explained import (
+    ExplainedConnection,
+    ExplainedOption,
+    ExplainedPart,
+    ExplainedPipeline,
+    ExplainedPromise,
+    ExplainedSecret,
+    Place,
+)
+from headrace.authoring.explaining.inmemory import InMemory, in_memory
+from headrace.authoring.explaining.loops import GeneratedLoop, generated_loops
+from headrace.compiler.component.families import Component, Input, Output, Transform
+from headrace.compiler.component.inputbuffers import Holder
+from headrace.compiler.component.pipelineconfig import PipelineConfig
+from headrace.compiler.component.promises import Promises
+from headrace.compiler.config.program import Program
+from headrace.compiler.config.showing import shown_config
+from headrace.compiler.errors import HeadraceError
+from headrace.compiler.schema.fields import BucketName, ConnectionName
+from headrace.compiler.schema.records import Record
+from headrace.compiler.schema.secrets import Secret
+from headrace.compiler.schema.structures import Setting, settings_of, upstreams
+from headrace.compiler.schema.variants import Tagged
+from headrace.compiler.text.diagnostics import path_text
+from headrace.compiler.text.documents import Site
+from headrace.compiler.text.suggest import nearest, one_of
+
+Readers = list[tuple[str, Input]]
+"""The inputs that read a pipeline, each with what its own is called."""
+
+
+class PipelineNotThere(HeadraceError):
+    """A config has no pipeline of that id; its text says what there is."""
+
+
+def explained(
+    loaded: LoadedConfig[ConfigFiles], ids: Sequence[str] = ()
+) -> list[ExplainedPipeline]:
+    """Return what a config is built to: the pipelines that are named, or all, in the order of the file.
+
+    Raises:
+        PipelineNotThere: nothing in it is called so.
+        Refused: a pipeline cannot be built, with every reason.
+    """
+    program = loaded.program
+    assert program is not None  # one that is refused is explained by what is wrong with it
+    _look_for(ids, program)
+    called = _called(program)
+    loops = generated_loops(program, called, base=loaded.base)
+    pipelines = sorted(
+        zip(program.pipelines, called, loops, strict=True), key=lambda each: each[0].site.at
+    )
+    readers: dict[str, Readers] = {}
+    for config, name, _ in pipelines:
+        for path, upstream in config.readings():
+            readers.setdefault(upstream, []).append((name, config.inputs[int(path[1])]))
+    return [
+        _Explaining(loaded, config, name, tuple(code), readers.get(name, [])).pipeline()
+        for config, name, code in pipelines
+        if not ids or config.id in ids
+    ]
+
+
+def _look_for(ids: Iterable[str], program: Program) -> None:
+    known = [each.id for each in program.pipelines if each.id is not None]
+    for id in ids:
+        if id not in known:
+            meant = nearest(id, known)
+            hint = f"did you mean '{meant}'?" if meant else f"there is {one_of(known) or 'none'}"
+            raise PipelineNotThere(f"there is no pipeline '{id}' ({hint})")
+
+
+def _called(program: Program) -> list[str]:
+    """Return the ids, and for those that have none where they stand: a generated one differs each time."""
+    taken = {each.id for each in program.pipelines}
+    called: list[str] = []
+    for config in program.pipelines:
+        name = config.id or path_text(config.site.called) or "pipeline"
+        while config.id is None and name in taken:
+            name += "'"
+        called.append(name)
+    return called
+
+
+@dataclass(frozen=True)
+class _Explaining:
+    """One pipeline being explained."""
+
+    loaded: LoadedConfig[ConfigFiles]
+    config: PipelineConfig
+    called: str
+    loops: tuple[GeneratedLoop, ...]
+    readers: Readers
+
+    def pipeline(self) -> ExplainedPipeline:
+        config, readers = self.config, self.readers
+        held = in_memory(config, readers)
+        buckets = {value for _, field, value in settings_of(config) if _names_bucket(field, value)}
+        return ExplainedPipeline(
+            id=config.id,
+            called=self.called,
+            place=_place(config.site),
+            reads=tuple(dict.fromkeys(config.upstreams)),
+            read_by=tuple(dict.fromkeys(id for id, _ in readers)),
+            buckets=tuple(sorted(buckets)),
+            inputs=tuple(self._parts("inputs")),
+            transforms=tuple(self._parts("transforms")),
+            outputs=tuple(self._parts("outputs")),
+            loops=self.loops,
+            acknowledges=tuple(self._acknowledges()),
+            in_memory=held,
+            restart=tuple(_restart(config, held, sorted(buckets))),
+            secrets=tuple(dict.fromkeys(self._secrets())),
+        )
+
+    def _parts(self, family: str) -> Iterator[ExplainedPart]:
+        [shown] = shown_config([(self.called, self.config)], {})
+        components: Sequence[Component] = getattr(self.config, family)
+        for index, component in enumerate(components):
+            site = self.config.site.inside(family, index)
+            yield ExplainedPart(
+                called=f"{family}[{index}]",
+                kind=component.kind,
+                place=_place(site),
+                options=tuple(_options(component, shown[family][index])),
+                connections=tuple(self._connections(component)),
+                promises=tuple(_promises(component)),
+                notes=tuple(self._notes(component, index)),
+                upstream=next((name for _, name in upstreams(settings_of(component))), None),
+            )
+
+    def _connections(self, component: Component) -> Iterator[ExplainedConnection]:
+        for _, field, name in settings_of(component):
+            if isinstance(field, ConnectionName):
+                filed_at = self.loaded.filed_at.get(name, "")
+                yield ExplainedConnection(name, field.connection_kind, filed_at)
+
+    def _notes(self, component: Component, index: int) -> Iterator[str]:
+        if isinstance(component, Input) and component.buffer is not None:
+            yield _holds(component.buffer.holder())
+        if isinstance(component, Transform):
+            yield from self._loop_of(index)
+            if (holder := component.holder()) is not None:
+                yield _holds(holder)
+            if component.acts:
+                yield component.acts
+
+    def _loop_of(self, index: int) -> Iterator[str]:
+        for loop in self.loops:
+            first, *others = loop.transforms
+            if index in others:
+                yield f"in the loop of transforms[{first}]"
+            elif index == first:
+                yield "one generated loop"
+
+    def _acknowledges(self) -> Iterator[str]:
+        inboxes = "".join(f" and is in the inbox of '{id}'" for id in dict(self.readers))
+        for index, component in enumerate(self.config.inputs):
+            promised = component.promised()
+            if not promised.is_acknowledged:
+                nothing = f"{component.kind}{_plain(promised.when)} has nothing to acknowledge"
+                said = f"nobody: {component.unacknowledged or nothing}"
+            elif component.ack == "on_delivery":
+                said = f"{component.kind}, when all of a message has left every output{inboxes}"
+            else:
+                said = f"{component.kind}, as it arrives"
+            yield said if len(self.config.inputs) == 1 else f"inputs[{index}]: {said}"
+
+    def _secrets(self) -> Iterator[ExplainedSecret]:
+        yield from _secrets(settings_of(self.config), "")
+        for name in sorted(self.config.connections):
+            filed = self.loaded.connections[name]
+            yield from _secrets(settings_of(filed), f"connection '{name}': ")
+
+
+def _place(site: Site) -> Place:
+    file = None if site.document is None else site.document.file
+    line, column = site.position() or (None, None)
+    return Place(file, line, column)
+
+
+def _names_bucket(field: object, value: object) -> bool:
+    return isinstance(field, BucketName) and value is not None
+
+
+def _options(component: Component, shown: dict[str, object]) -> Iterator[ExplainedOption]:
+    """Yield what its options hold: of objects their tags, of lists and of secrets nothing."""
+    for wire, known in component.options().items():
+        value = getattr(component, known.attribute)
+        if isinstance(known.field, ConnectionName) or isinstance(value, Secret):
+            continue
+        if isinstance(value, Tagged) and value.tag:
+            value = value.tag
+        elif not isinstance(value, Record):
+            value = shown.get(wire, value)
+        if isinstance(value, str | int | float):
+            yield ExplainedOption(wire, value, wire not in component.given)
+
+
+def _promises(component: Component) -> Iterator[ExplainedPromise]:
+    rows: list[Promises] = []
+    if isinstance(component, Input):
+        promised = component.promised()
+        rows += [promised] if promised.waiting is None else [promised, promised.waiting]
+    elif isinstance(component, Output):
+        rows.append(component.promised())
+    for row in rows:
+        for name, about, text in row.named(component):
+            yield ExplainedPromise(name, about, _plain(text))
+
+
+def _plain(markdown: str) -> str:
+    return markdown.replace("**", "").replace("`", "'")
+
+
+def _holds(holder: Holder) -> str:
+    """Return how many messages something holds, and until when."""
+    most = "any number of messages" if holder.most is None else f"up to {holder.most:,} messages"
+    ends = [] if holder.seconds is None else [f"{holder.seconds:,} s from the first"]
+    ends += ["until its gate opens"] if holder.has_gate else []
+    return f"holds {', '.join([most, *ends])}"
+
+
+def _restart(config: PipelineConfig, held: InMemory, buckets: Sequence[str]) -> Iterator[str]:
+    """Yield what a stop in order and the next start do."""
+    if held.let_go_early:
+        amounts = " and ".join(
+            str(each).replace("messages", "held messages") for each in held.let_go_early
+        )
+        yield f"lets {amounts} go early"
+    named = ", ".join(f"'{each}'" for each in buckets)
+    yield f"empties bucket {named}" if buckets else "keeps no bucket"
+    connected = [
+        (f"inputs[{index}]", component.is_kept())
+        for index, component in enumerate(config.inputs)
+        if component.fed_by == "server"
+    ]
+    if kept := [name for name, is_kept in connected if is_kept]:
+        yield f"goes on where {', '.join(kept)} had come to"
+    if missing := [name for name, is_kept in connected if not is_kept]:
+        yield f"misses what is sent meanwhile to {', '.join(missing)}"
+
+
+def _secrets(settings: Iterable[Setting], whose: str) -> Iterator[ExplainedSecret]:
+    for path, _, value in settings:
+        for name in value.names() if isinstance(value, Secret) else ():
+            yield ExplainedSecret(name, f"{whose}{path_text(path)}")

@@ -1,0 +1,50 @@
+"""`headrace explain`: what a config is built to, without opening anything."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Literal
+
+from headrace.authoring.configfiles import ConfigFiles, catalogue, load_config
+from headrace.authoring.explaining.explanation import PipelineNotThere, explained
+from headrace.authoring.explaining.graphs import dot_of, mermaid_of
+from headrace.authoring.explaining.texts import text_of
+from headrace.compiler.errors import Refused
+from headrace.compiler.text.diagnostics import Severity, printable
+from headrace.compiler.text.render import render, style_for
+from headrace.web.commands.exitcodes import FINE, NOTHING, REFUSED
+
+ExplainForm = Literal["text", "json", "mermaid", "dot"]
+
+
+def explain(
+    config: Path, pipelines: Sequence[str], form: ExplainForm, *, with_code: bool = False
+) -> int:
+    """Print what pipelines of a config are built to, and return the exit code."""
+    loaded = load_config(ConfigFiles(config), catalogue())
+    wrong = [one for one in loaded.diagnostics if one.severity is Severity.ERROR]
+    try:
+        if loaded.program is None or wrong:
+            raise Refused(wrong)
+        told = explained(loaded, pipelines)
+    except Refused as cause:
+        said = render(cause.diagnostics, style=style_for(sys.stderr), sources=loaded.sources)
+        print(said, file=sys.stderr)
+        return REFUSED
+    except PipelineNotThere as cause:
+        print(printable(str(cause)), file=sys.stderr)
+        return NOTHING
+    if not told:
+        print("no pipeline there to explain", file=sys.stderr)
+        return NOTHING
+    if form == "json":
+        print(json.dumps([asdict(each) for each in told], ensure_ascii=True, indent=2))
+    elif form == "text":
+        print(text_of(told, with_code=with_code))
+    else:
+        print(mermaid_of(told) if form == "mermaid" else dot_of(told))
+    return FINE
