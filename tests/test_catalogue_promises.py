@@ -8,7 +8,12 @@ import pytest
 
 from headrace.authoring.configfiles import catalogue
 from headrace.compiler.component.families import Component, Input, Output, Transform
-from headrace.compiler.component.promises import Waiting
+from headrace.compiler.component.promises import Waiting, size
+from headrace.compiler.edges import INBOX_BATCHES
+from headrace.connectors.kafka import OUTLASTS_SECONDS
+from headrace.connectors.mqtt.connection import LIMITS as MQTT
+from headrace.connectors.nats import WAITING_BYTES, WAITING_MESSAGES
+from headrace.connectors.opcua import MOST_WAITING
 
 COMPONENTS = [each for each in catalogue() if each.family != "connection"]
 
@@ -78,6 +83,22 @@ def test_only_who_acknowledges_promises_to(component: type[Component]):
         return
 
     assert component.acknowledges == any(row.is_acknowledged for row in component.promises)
+
+
+@pytest.mark.parametrize(
+    ("family", "kind", "numbers"),
+    [
+        ("input", "nats", [f"{WAITING_MESSAGES:,}", size(WAITING_BYTES)]),
+        ("input", "opcua", [f"{MOST_WAITING:,}"]),
+        ("input", "pipeline", [f"{INBOX_BATCHES}"]),
+        ("output", "kafka", [f"{OUTLASTS_SECONDS:g}"]),
+        ("output", "mqtt", [f"{MQTT.write_seconds:g}"]),
+    ],
+)
+def test_a_docstring_repeats_no_other_number(family: str, kind: str, numbers: list[str]):
+    said = (catalogue().family(family)[kind].__doc__ or "").split()
+
+    assert [number for number in numbers if number not in " ".join(said)] == []
 
 
 def test_the_words_of_a_bound_that_an_option_says_tell_the_option_and_its_default():

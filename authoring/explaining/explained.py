@@ -48,6 +48,8 @@ class ExplainedPromise:
     """Under which its tests are listed: ``kafka.on_delivery.kill``."""
     about: str
     text: str
+    said: str
+    """The same as it is said by itself."""
 
 
 @dataclass(frozen=True, slots=True)

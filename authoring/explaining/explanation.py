@@ -214,7 +214,7 @@ def _promises(component: Component) -> Iterator[ExplainedPromise]:
         rows.append(component.promised())
     for row in rows:
         for name, about, text in row.named(component):
-            yield ExplainedPromise(name, about, _plain(text))
+            yield ExplainedPromise(name, about, _plain(text), _plain(row.said(about, text)))
 
 
 def _plain(markdown: str) -> str:

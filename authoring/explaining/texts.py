@@ -22,17 +22,6 @@ LEFT_OUT = "* left out in the config"
 _KEPT = "\xa0"
 """Stands for a blank at which no line is broken; `printable` leaves no other."""
 
-SAID = {
-    "away": "while the other side is away: {}",
-    "twice": "comes twice: {}",
-    "waits": "in memory before it: at most {}",
-    "beyond": "beyond that {}",
-    "written": "written when {}",
-    "held": "written and in memory alone: {}",
-}
-"""How a promise is said, by what it is about."""
-_LOST_AWAY = "lost while the other side is away: {}"
-
 
 def text_of(pipelines: Sequence[ExplainedPipeline], *, with_code: bool = False) -> str:
     """Return one block for each pipeline, with its generated loops if they are wanted."""
@@ -84,13 +73,11 @@ def _said(part: ExplainedPart) -> Iterator[str]:
     if options:
         yield "   ".join(printable(each).replace(" ", _KEPT) for each in options)
     yield from map(printable, part.notes)
-    said = {each.about: each.text for each in part.promises if _is_worth_saying(each)}
-    if "written" not in said and "away" in said:
-        yield _LOST_AWAY.format(said.pop("away"))
-    waits, beyond = said.pop("waits", None), said.pop("beyond", None)
-    yield from (SAID[about].format(text) for about, text in said.items())
-    if waits and beyond:
-        yield f"{SAID['waits'].format(waits)}; {SAID['beyond'].format(beyond)}"
+    said = {each.about: each.said for each in part.promises if _is_worth_saying(each)}
+    full = [said.pop(about) for about in ("waits", "beyond") if about in said]
+    yield from said.values()
+    if full:
+        yield "; ".join(full)
 
 
 def _is_worth_saying(promise: ExplainedPromise) -> bool:

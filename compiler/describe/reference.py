@@ -12,6 +12,7 @@ from typing import Any
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.envelopes import SHARED_METADATA
 from headrace.compiler.component.families import Component, Input
+from headrace.compiler.component.promises import Promises
 from headrace.compiler.schema.fields import Strict
 from headrace.compiler.schema.records import Option, Record
 
@@ -38,7 +39,21 @@ def component_doc(component: type[Component]) -> dict[str, Any]:
         "fields": _option_docs(component),
         "variants": variants,
         "metadata": [{"name": name, "description": said} for name, said in attached.items()],
+        "promises": [
+            {"name": name, "when": row.when.lstrip(", "), "about": about, "text": text}
+            for row in promised_rows(component)
+            for name, about, text in row.named(component)
+        ],
     }
+
+
+def promised_rows(component: type[Component]) -> list[Promises]:
+    """Return the rows of what a kind promises, what waits before an input behind the others."""
+    rows: dict[Promises, None] = dict.fromkeys(component.promises)
+    if issubclass(component, Input):
+        waiting = (row.waiting for row in component.promises if row.waiting is not None)
+        rows |= dict.fromkeys(waiting)
+    return [*rows]
 
 
 def prose(record: type[Record]) -> str | None:

@@ -21,6 +21,7 @@ from headrace.web.files.reading import Files, load
 from specs.brokers.sensors import BROKEN, Reading, readings, send
 from tests.clients import PATIENCE, Gone
 from tests.forked import serving
+from tests.promises import promise
 from tests.services.kafka import Kafka
 from tests.services.mosquitto import Mosquitto
 from tests.services.redis import Redis
@@ -166,6 +167,7 @@ async def log_of(kafka: Kafka) -> Log:
     return Log(records, [ends[each] for each in partitions], committed)
 
 
+@promise("delivery.case.stopped")
 async def test_every_reading_counts_once_though_the_server_is_stopped_in_the_middle(
     plant: Plant, screen: Screen
 ) -> None:

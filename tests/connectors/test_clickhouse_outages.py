@@ -30,6 +30,7 @@ from tests.clickhouse_sides import (
     output,
     started,
 )
+from tests.promises import promise
 from tests.services.authority import Authority
 from tests.services.clickhouse import Access, ClickHouse
 from tests.services.server import free_port
@@ -187,6 +188,7 @@ def deduplicating(guarded: ClickHouse) -> Iterator[Access]:
     guarded.access.ask("DROP TABLE t")
 
 
+@promise("clickhouse.output.away", "clickhouse.output.twice")
 async def test_without_a_token_nothing_is_sent_twice(deduplicating: Access):
     async with Passage(deduplicating) as way:
         async with started(output("t", N), context(way.access)) as it:
@@ -201,6 +203,7 @@ async def test_without_a_token_nothing_is_sent_twice(deduplicating: Access):
     assert deduplicating.rows("SELECT n FROM t ORDER BY n") == [[1], [2]]
 
 
+@promise("clickhouse.output_tokens.away", "clickhouse.output_tokens.twice")
 async def test_with_a_token_a_batch_is_sent_again_and_stored_once(deduplicating: Access):
     async with Passage(deduplicating) as way:
         made = output("t", N, deduplicate_token=True)
@@ -276,6 +279,7 @@ async def test_a_pipeline_goes_on_when_its_server_is_back_with_its_data(tmp_path
             }
 
 
+@promise("delivery.case.late")
 async def test_a_pipeline_waits_for_a_server_that_is_not_there_yet(tmp_path: Path, caplog):
     server = ClickHouse(tmp_path)
     async with engine(server) as it:

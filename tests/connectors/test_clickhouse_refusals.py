@@ -23,6 +23,7 @@ from tests.clickhouse_sides import (
     started,
 )
 from tests.peer import replies
+from tests.promises import promise
 from tests.services.authority import Authority
 from tests.services.clickhouse import Access, ClickHouse
 
@@ -209,6 +210,7 @@ async def test_an_answer_full_of_blanks_holds_nobody_up():
         assert isinstance(await fault(access), BuildRefused)
 
 
+@promise("clickhouse.output.written", "clickhouse.output_tokens.written")
 async def test_an_insert_is_one_request_with_everything_that_it_needs():
     described = '["n","Nullable(Int32)","","","","",""]'
     async with answering(replies("1\n"), replies(), replies(described)) as (it, access):

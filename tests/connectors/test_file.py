@@ -8,6 +8,7 @@ import pytest
 from headrace.connectors.file import FileConnection, FileOutput
 from tests.doubles import refusals
 from tests.file_sides import FIRST, MORNING, context, opened, parts
+from tests.promises import promise
 from tests.virtual import virtual
 
 
@@ -36,6 +37,7 @@ async def test_a_json_array_is_compact_and_whole_after_every_batch(tmp_path):
     assert parts(tmp_path) == {name: b'[{"n":1},{"n":2},3]'}
 
 
+@promise("file.output.written")
 @virtual(started_at=MORNING)
 async def test_a_batch_can_be_read_as_soon_as_it_is_written(tmp_path):
     sink = opened(tmp_path)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.file_sides import FIRST, MORNING, lost, opened, parts
+from tests.promises import promise
 from tests.virtual import virtual
 
 
@@ -43,6 +44,7 @@ def largest_file(size: int) -> Iterator[None]:
 KILOBYTE = "x" * 1021  # with its quotes and a line end
 
 
+@promise("file.output.away", "file.output.twice")
 @pytest.mark.parametrize(
     ("form", "before", "after"),
     [
@@ -71,6 +73,7 @@ async def test_on_a_full_disk_batches_are_lost_whole_until_there_is_space(
     assert written == after
 
 
+@promise("file.output.away")
 @pytest.mark.parametrize(
     ("form", "before", "after"),
     [("ndjson", b"1\n", b"1\n2\n"), ("json_array", b"[1]", b"[1,2]")],

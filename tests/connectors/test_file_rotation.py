@@ -8,6 +8,7 @@ import pytest
 
 from headrace.connectors.file import FileOutput
 from tests.file_sides import FIRST, MORNING, context, opened, parts
+from tests.promises import promise
 from tests.rotating import write_for_a_minute_each
 from tests.virtual import virtual
 
@@ -107,6 +108,7 @@ async def test_without_limits_a_part_lasts_as_long_as_the_run(tmp_path):
 # Closing
 
 
+@promise("file.output.written", "delivery.case.killed")
 @virtual
 async def test_what_is_closed_is_on_the_disk_and_the_loop_did_not_wait_for_that(tmp_path, synced):
     sink = opened(tmp_path, rotate={"max_rows": 1})

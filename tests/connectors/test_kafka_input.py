@@ -24,6 +24,7 @@ from tests.kafka_sides import (
     read,
     source,
 )
+from tests.promises import promise
 from tests.services.kafka import Kafka
 from tests.stand_ins import pipeline, running, takes
 from tests.stopwatch import Stopwatch
@@ -47,6 +48,7 @@ class Gate(AwaitingSink):
         self.taken.append(batch)
 
 
+@promise("delivery.begins.ready")
 async def test_nothing_is_lost_that_is_produced_as_soon_as_it_is_connected(kafka: Kafka):
     kafka.create_topic("pinned", partitions=3)
     await produce(kafka.bootstrap, "pinned", [b"before"], partition=1)
@@ -65,6 +67,7 @@ async def test_a_group_without_a_position_begins_where_it_is_told(kafka: Kafka):
         assert await payloads(reader, 2) == [b"1", b"2"]
 
 
+@promise("kafka.on_receipt.away")
 async def test_what_was_produced_while_nobody_read_arrives_even_before_a_first_message(
     kafka: Kafka,
 ):
@@ -78,6 +81,7 @@ async def test_what_was_produced_while_nobody_read_arrives_even_before_a_first_m
         assert await payloads(reader, 1) == [b"1"]
 
 
+@promise("delivery.case.stopped")
 async def test_after_a_clean_end_nothing_comes_twice(kafka: Kafka):
     await produce(kafka.bootstrap, "clean", NUMBERS)
     first = source(context(kafka.bootstrap), "clean", start_at="earliest")
@@ -92,6 +96,7 @@ async def test_after_a_clean_end_nothing_comes_twice(kafka: Kafka):
         assert await payloads(reader, 40) == NUMBERS[60:]
 
 
+@promise("kafka.on_receipt.twice")
 async def test_positions_are_committed_while_it_runs(kafka: Kafka):
     await produce(kafka.bootstrap, "running", NUMBERS)
     it = source(context(kafka.bootstrap), "running", start_at="earliest")
@@ -102,6 +107,7 @@ async def test_positions_are_committed_while_it_runs(kafka: Kafka):
                 pass
 
 
+@promise("kafka.on_delivery.twice", "delivery.ack.order")
 async def test_with_on_delivery_a_position_waits_for_the_slowest_output(kafka: Kafka):
     await produce(kafka.bootstrap, "slow", NUMBERS[:3])
     gate = Gate()
@@ -184,6 +190,7 @@ async def test_an_envelope_shows_where_a_record_was(kafka: Kafka):
     assert (second["offset"], second["key"]) == (1, None)
 
 
+@promise("delivery.case.rebalance")
 async def test_two_of_a_group_share_the_partitions_and_take_over(kafka: Kafka):
     kafka.create_topic("shared", partitions=4)
     one, two = (source(context(kafka.bootstrap), "shared") for _ in range(2))
@@ -208,6 +215,7 @@ async def test_two_of_a_group_share_the_partitions_and_take_over(kafka: Kafka):
                 one.acknowledge([record])
 
 
+@promise("kafka.on_delivery.twice", "delivery.case.rebalance")
 async def test_partitions_are_given_up_when_what_is_out_is_finished(kafka: Kafka):
     kafka.create_topic("handed", partitions=2)
     one, two = (source(context(kafka.bootstrap), "handed") for _ in range(2))
@@ -232,6 +240,7 @@ async def test_partitions_are_given_up_when_what_is_out_is_finished(kafka: Kafka
         await second.aclose()
 
 
+@promise("kafka.input.beyond")
 async def test_a_source_that_nobody_reads_stays_in_its_group_and_fetches_no_more(kafka: Kafka):
     body = b'"' + b"x" * 500_000 + b'"'
     await produce(kafka.bootstrap, "held", [body] * 20)

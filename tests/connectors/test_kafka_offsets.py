@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.connectors.kafka.offsets import Offsets
+from tests.promises import promise
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ def handed_out(*offsets: int, start: int = 0, end: int | None = None) -> Offsets
     return it
 
 
+@promise("delivery.ack.order")
 def test_a_position_stays_before_the_first_record_that_is_not_finished():
     it = handed_out(0, 1, 2, 3)
 

@@ -28,6 +28,7 @@ from tests.kafka_sides import (
     started,
     values,
 )
+from tests.promises import promise
 from tests.services.kafka import Kafka
 from tests.stand_ins import pipeline, running, takes
 from tests.stopwatch import Stopwatch
@@ -91,6 +92,7 @@ def writing(topic: str) -> KafkaOutput:
     return KafkaOutput.load({"connection": "plant", "topic": topic})
 
 
+@promise("kafka.output.twice")
 @pytest.mark.long
 async def test_a_route_over_a_broker_that_was_killed_loses_nothing_and_goes_on(
     mortal: Kafka, caplog
@@ -125,6 +127,7 @@ async def test_a_route_over_a_broker_that_was_killed_loses_nothing_and_goes_on(
     assert await committed(mortal.bootstrap, "in") == 1100
 
 
+@promise("kafka.output.away")
 async def test_a_batch_waits_for_the_return_of_the_broker(mortal: Kafka):
     ctx = context(mortal.bootstrap)
     async with started(sink(ctx, "waits")) as it:
@@ -145,6 +148,7 @@ async def test_a_batch_waits_for_the_return_of_the_broker(mortal: Kafka):
     assert ctx.notes == ["connected again"]
 
 
+@promise("kafka.output.away")
 @pytest.mark.long
 async def test_a_batch_that_was_given_up_is_not_written_later(mortal: Kafka):
     ctx = context(mortal.bootstrap)
@@ -208,6 +212,7 @@ async def test_both_sides_close_soon_when_the_broker_says_nothing_any_more(morta
     await alone(ctx.clock)
 
 
+@promise("delivery.case.deleted")
 async def test_what_was_sent_when_an_output_ends_is_all_that_may_be_written_later(mortal: Kafka):
     ctx = context(mortal.bootstrap)
     out = sink(ctx, "ended")

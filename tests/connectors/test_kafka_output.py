@@ -29,6 +29,7 @@ from tests.kafka_sides import (
     started,
     values,
 )
+from tests.promises import promise
 from tests.services.kafka import Kafka
 
 
@@ -123,6 +124,7 @@ async def test_what_is_compressed_is_read_by_anybody(kafka: Kafka, compression: 
     assert await values(kafka.bootstrap, topic) == [b'"' + b"x" * 1000 + b'"'] * 10
 
 
+@promise("kafka.output.written", "kafka.output_leader.written", "kafka.output_none.written")
 @pytest.mark.parametrize("acks", ["all", "leader", "none"])
 async def test_whoever_confirms_the_records_are_written(kafka: Kafka, acks: str):
     ctx, topic = context(kafka.bootstrap), f"acks-{acks}"
@@ -134,6 +136,7 @@ async def test_whoever_confirms_the_records_are_written(kafka: Kafka, acks: str)
         assert await payloads(reader, 3) == [b"1", b"2", b"3"]
 
 
+@promise("delivery.failed.told")
 async def test_a_record_that_the_broker_finds_too_large_fails_its_batch_alone(kafka: Kafka):
     ctx = context(kafka.bootstrap)
     async with started(sink(ctx, "sized")) as it:

@@ -13,6 +13,7 @@ from headrace.compiler.runtime.engine import Engine
 from headrace.connectors.mqtt import MqttConnection, MqttInput, MqttOutput
 from tests.doubles import StubContext, refusals
 from tests.mqtt_sides import context, sink, source
+from tests.promises import promise
 from tests.services.mosquitto import Mosquitto
 from tests.stand_ins import Kept, pipeline, takes
 
@@ -104,6 +105,7 @@ def test_an_output_publishes_to_one_topic(topic):
     ]
 
 
+@promise("delivery.refused.on_delivery")
 @pytest.mark.parametrize("options", [{}, {"qos": "at_most_once"}])
 def test_on_delivery_needs_a_qos_that_is_acknowledged(options):
     assert refusals(MqttInput, {**IN, "ack": "on_delivery", **options}) == [

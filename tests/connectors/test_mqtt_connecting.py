@@ -12,6 +12,7 @@ import uvloop
 from headrace.compiler.errors import BuildRefused, Unreachable
 from tests.connected import subscribed
 from tests.mqtt_sides import arrived, context, halted, payloads, sink, somebody, source, unreachable
+from tests.promises import promise
 from tests.services.authority import Authority
 from tests.services.mosquitto import Mosquitto
 from tests.stopwatch import Stopwatch
@@ -196,6 +197,7 @@ async def test_a_qos_that_is_not_granted_is_told(tmp_path):
     assert ctx.warnings == [f"{server.address} grants 't' with at_least_once at most"]
 
 
+@promise("delivery.refused.qos")
 async def test_there_is_no_on_delivery_where_nothing_is_acknowledged(tmp_path):
     with Mosquitto(tmp_path, extra=["max_qos 0"]) as server:
         reader = source(context(server), "t", qos="at_least_once", ack="on_delivery").read()

@@ -13,6 +13,7 @@ from headrace.connectors.mqtt.connection import LIMITS, Limits
 from headrace.connectors.mqtt.source import FLOODED
 from tests.connected import subscribed
 from tests.mqtt_sides import arrived, context, halted, origins, payloads, somebody, source
+from tests.promises import promise
 from tests.services.mosquitto import Mosquitto
 
 IMPATIENT = Limits(keepalive_seconds=1)
@@ -156,6 +157,7 @@ def test_order_is_kept_and_nothing_is_lost_while_it_reads_on(mosquitto: Mosquitt
         assert runner.run(run()) == [*range(2000)]
 
 
+@promise("mqtt.on_delivery.twice")
 @pytest.mark.parametrize("options", KEPT)
 async def test_what_is_not_acknowledged_comes_again(mosquitto: Mosquitto, options):
     it = source(context(mosquitto), f"again/{options['qos']}", ack="on_delivery", **options)
@@ -178,6 +180,7 @@ async def test_what_is_not_acknowledged_comes_again(mosquitto: Mosquitto, option
     assert numbers(third) == [0]
 
 
+@promise("mqtt.on_delivery.away")
 @pytest.mark.parametrize("options", KEPT)
 async def test_what_is_published_while_it_is_away_waits(mosquitto: Mosquitto, options):
     it = source(context(mosquitto), f"away/{options['qos']}", ack="on_delivery", **options)
@@ -206,14 +209,17 @@ async def test_a_broker_waits_for_acknowledgements_also_on_receipt(mosquitto: Mo
     assert numbers([*first, *second]) == [*range(30)]
 
 
-async def test_nothing_comes_again_that_was_not_to_be_kept(mosquitto: Mosquitto):
-    it = source(context(mosquitto), "clean", qos="at_least_once")
+@promise("mqtt.on_receipt.away", "mqtt.on_receipt.twice", "mqtt.qos_0.away", "mqtt.qos_0.twice")
+@pytest.mark.parametrize("qos", ["at_most_once", "at_least_once", "exactly_once"])
+async def test_nothing_comes_again_that_was_not_to_be_kept(mosquitto: Mosquitto, qos: str):
+    topic = f"clean/{qos}"
+    it = source(context(mosquitto), topic, qos=qos)
     async with subscribed(it) as reader:
-        await published(mosquitto, "clean", 3)
+        await published(mosquitto, topic, 3)
         await arrived(reader, 3)
-    await published(mosquitto, "clean", 3)
+    await published(mosquitto, topic, 3)
     async with subscribed(it) as reader:
-        await published(mosquitto, "clean", 1)
+        await published(mosquitto, topic, 1)
 
         assert numbers(await arrived(reader, 1)) == [0]
 
@@ -258,6 +264,7 @@ async def test_a_stopped_one_yields_once_more(mosquitto: Mosquitto):
         assert list(await waiting) == []
 
 
+@promise("mqtt.qos_0.away")
 async def test_a_broker_that_hangs_up_is_a_lost_connection(tmp_path):
     with Mosquitto(tmp_path) as server:
         it = source(context(server), "lost")
@@ -272,6 +279,7 @@ async def test_a_broker_that_hangs_up_is_a_lost_connection(tmp_path):
     assert str(lost.value).startswith(f"{server.address} closed the connection")
 
 
+@promise("mqtt.qos_0.waits", "mqtt.qos_0.beyond")
 async def test_who_publishes_too_fast_with_qos_0_is_not_listened_to(mosquitto: Mosquitto):
     it = source(context(mosquitto), "flood")
     async with subscribed(it) as reader:
@@ -285,6 +293,7 @@ async def test_who_publishes_too_fast_with_qos_0_is_not_listened_to(mosquitto: M
     assert numbers(seen) == [*range(3000)]
 
 
+@promise("mqtt.input.waits")
 async def test_large_messages_that_wait_are_few(mosquitto: Mosquitto):
     large = b"x" * (LIMITS.most_bytes // 2)
     it = source(context(mosquitto), "large")

@@ -19,6 +19,7 @@ from headrace.connectors.mqtt.sink import Publisher
 from tests.connected import started
 from tests.doubles import TickingClock
 from tests.mqtt_sides import context, halted, heard, listening, sink, somebody
+from tests.promises import promise
 from tests.services.mosquitto import Mosquitto
 
 QOS = ["at_most_once", "at_least_once", "exactly_once"]
@@ -35,6 +36,7 @@ async def write(opened, batch) -> None:
         await rest()
 
 
+@promise("mqtt.output_qos_0.written")
 @pytest.mark.parametrize("qos", [0, 1, 2])
 async def test_every_message_is_published_in_order(mosquitto: Mosquitto, qos):
     topic = f"order/{qos}"
@@ -115,6 +117,7 @@ async def test_a_broker_that_is_not_there_is_unreachable(tmp_path):
     await opened.finish()
 
 
+@promise("mqtt.output.twice")
 @pytest.mark.parametrize("qos", QOS[1:])
 async def test_what_is_not_confirmed_is_published_again(tmp_path, qos):
     """The broker ends again and again under load. One that is killed may lose what it has confirmed."""
@@ -145,6 +148,7 @@ async def _batches(opened, count: int, size: int) -> None:
         await write(opened, [*range(n * size, n * size + size)])
 
 
+@promise("mqtt.output.away")
 async def test_a_broker_that_stays_away_fails_the_batch_in_time(tmp_path):
     with Mosquitto(tmp_path) as server:
         ctx = context(server)
@@ -173,6 +177,7 @@ async def test_a_broker_that_does_not_confirm_fails_the_batch_and_the_next_is_wr
     assert str(failed.value) == f"{server.address} does not confirm what is published"
 
 
+@promise("mqtt.output.written", "delivery.failed.told")
 @pytest.mark.parametrize("count", [3, 7])
 async def test_what_was_confirmed_of_a_batch_is_told(tmp_path, count):
     limits = Limits(write_seconds=0.5, at_once=2)
@@ -196,6 +201,7 @@ async def test_what_was_confirmed_of_a_batch_is_told(tmp_path, count):
     assert ctx.warnings == [f"of a batch that is given up 2 of {count} messages are confirmed"]
 
 
+@promise("mqtt.output_qos_0.written", "mqtt.output_qos_0.away", "mqtt.output_qos_0.twice")
 async def test_with_qos_0_a_lost_broker_is_told_and_found_again(tmp_path):
     with Mosquitto(tmp_path) as server:
         ctx = context(server)

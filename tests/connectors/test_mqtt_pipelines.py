@@ -18,6 +18,7 @@ from headrace.operators.buffer import Buffer
 from tests.clients import PATIENCE
 from tests.connected import started
 from tests.mqtt_sides import connection, context, halted, sink, somebody, view
+from tests.promises import promise
 from tests.services.mosquitto import Mosquitto
 from tests.stand_ins import Kept, pipeline, takes
 from tests.stopwatch import Stopwatch
@@ -83,6 +84,7 @@ BUFFERS = pytest.mark.parametrize(
 )
 
 
+@promise("delivery.mqtt.size_alone")
 @BUFFERS
 async def test_a_buffer_that_waits_for_more_than_the_broker_sends_lets_go(
     mosquitto: Mosquitto, caplog, options, transforms
@@ -161,6 +163,7 @@ def are_whole(kept: Awaited) -> bool:
     return all(b - a > WINDOW_SECONDS - 0.1 for a, b in pairwise(times))
 
 
+@promise("delivery.mqtt.in_flight")
 @pytest.mark.long
 async def test_readings_that_keep_coming_fill_windows_of_their_time(tmp_path, caplog):
     with Mosquitto(tmp_path, extra=["max_inflight_messages 1000"]) as server:
@@ -253,6 +256,7 @@ async def test_a_pipeline_is_deleted_at_once_while_the_broker_is_dead(mosquitto:
             assert watch.seconds < 5
 
 
+@promise("delivery.case.session")
 async def test_a_deleted_pipeline_leaves_nothing_at_the_broker(mosquitto: Mosquitto):
     topic = "deleted"
     async with running(mosquitto) as it:
@@ -270,6 +274,7 @@ async def test_a_deleted_pipeline_leaves_nothing_at_the_broker(mosquitto: Mosqui
     assert kept.messages == [7]
 
 
+@promise("delivery.case.stopped")
 async def test_a_pipeline_that_ends_with_the_server_finds_its_session_again(mosquitto: Mosquitto):
     for expected in ([], [0, 1, 2]):
         kept = Awaited()

@@ -13,6 +13,7 @@ from headrace.connectors.mqtt import MqttInput
 from headrace.connectors.mqtt.source import IN_FLIGHT, LET_GO, starved
 from headrace.operators.buffer import Buffer
 from tests.mqtt_broker import LoopBroker
+from tests.promises import promise
 from tests.stand_ins import Kept, Slow, pipeline, takes
 from tests.virtual import virtual
 
@@ -100,6 +101,7 @@ async def test_windows_of_a_broker_that_has_enough_in_flight_hold_all_that_came(
     assert caplog.text == ""
 
 
+@promise("delivery.mqtt.window")
 @TIMES
 @virtual
 async def test_windows_of_a_broker_that_waits_for_them_keep_their_time_and_are_warned_of(

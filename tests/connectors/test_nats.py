@@ -19,6 +19,7 @@ from headrace.compiler.text.documents import read
 from headrace.connectors.nats import NatsConnection, NatsInput, NatsOutput
 from tests.clients import PATIENCE
 from tests.nats_sides import halted, peer
+from tests.promises import promise
 from tests.services.nats import Nats
 from tests.stand_ins import Kept, pipeline, running, takes
 from tests.stopwatch import Stopwatch
@@ -174,6 +175,7 @@ async def published_until(publisher, subject, is_so):
     return count
 
 
+@promise("nats.input.away", "nats.input.twice")
 async def test_an_outage_under_load_is_one_failure_and_over_soon_after(tmp_path, caplog):
     caplog.set_level(logging.WARNING)
     got = Kept()
@@ -202,6 +204,7 @@ def lost(server):
     return f"lost the connection to {server.address}: what is published until it is back does not arrive"
 
 
+@promise("nats.output.away", "nats.output.twice")
 async def test_the_batches_of_an_outage_are_one_failure_and_never_come_later(tmp_path):
     with Nats(tmp_path / "a") as source, Nats(tmp_path / "b") as target:
         async with engine(source.url, out=target.url) as it:

@@ -15,6 +15,7 @@ from tests.clients import PATIENCE
 from tests.connected import subscribed
 from tests.doubles import refusals
 from tests.nats_sides import arrived, context, halted, listening, payloads, peer, signalled, source
+from tests.promises import promise
 from tests.services.nats import Nats
 from tests.stopwatch import Stopwatch
 from tests.waiting import until
@@ -52,6 +53,7 @@ def test_what_no_server_takes_for_a_subject_is_refused(subject, objection):
     assert refusals(NatsInput, document) == [f"subject: {objection}"]
 
 
+@promise("delivery.begins.ready")
 async def test_what_is_published_once_it_is_ready_arrives(nats_server: Nats):
     async with peer(nats_server) as publisher:
         for n in range(20):
@@ -167,6 +169,7 @@ async def test_a_subject_that_may_not_be_read_is_refused_with_the_words_of_the_s
     assert refused.value.fault.code == "turned-away"
 
 
+@promise("nats.input.waits", "nats.input.beyond")
 async def test_beyond_what_may_wait_each_message_is_dropped_and_counted(nats_server):
     ctx, limits = context(nats_server), Limits(waiting_messages=1000)
     async with subscribed(source(ctx, "flood", limits)) as reader, peer(nats_server) as publisher:

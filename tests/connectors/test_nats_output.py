@@ -13,6 +13,7 @@ from headrace.connectors.nats.connection import Limits
 from tests.clients import PATIENCE
 from tests.doubles import TickingClock, refusals
 from tests.nats_sides import context, halted, listening, peer, sink
+from tests.promises import promise
 from tests.serverloop import on_the_loop_of_the_server
 from tests.services.nats import Nats
 from tests.stopwatch import Stopwatch
@@ -41,6 +42,7 @@ async def test_that_nobody_subscribes_is_no_error(nats_server: Nats):
         await output.write([1])
 
 
+@promise("nats.output.written")
 async def test_a_batch_is_written_when_the_server_has_all_of_it():
     said: list[bytes] = []
 

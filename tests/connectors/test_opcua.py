@@ -18,6 +18,7 @@ from headrace.connectors.opcua import OpcuaConnection, OpcuaInput
 from headrace.connectors.opcua.login import OpcuaServer
 from headrace.connectors.opcua.nodes import FORMS, NodeKey
 from tests.doubles import StubContext, refusals
+from tests.promises import promise
 from tests.services.opcua import Identity
 
 URL = "opc.tcp://plc:4840/server"
@@ -128,6 +129,7 @@ def test_what_is_left_out_has_its_default():
     assert (found.deadband, found.sampling_interval_ms) == (None, None)
 
 
+@promise("delivery.refused.on_delivery")
 def test_nobody_can_be_told_of_a_delivery():
     assert not OpcuaInput.acknowledges
     assert OpcuaInput.unacknowledged == "a server forgets a value when the next one is there"

@@ -12,6 +12,7 @@ from headrace.connectors.opcua import source as opcua_source
 from headrace.connectors.opcua.connection import Limits
 from tests.connected import subscribed
 from tests.opcua_sides import batches, changes, context, source, told, values
+from tests.promises import promise
 from tests.services.opcua import Opcua
 from tests.waiting import until
 
@@ -37,6 +38,7 @@ async def test_a_message_has_all_keys_in_their_order(opcua_server: Opcua):
     ]
 
 
+@promise("opcua.input.twice")
 async def test_the_current_value_comes_first_and_then_every_change(opcua_server: Opcua):
     await told(opcua_server, "add('Counted', 1)")
 
@@ -47,6 +49,7 @@ async def test_the_current_value_comes_first_and_then_every_change(opcua_server:
             assert await values(reader, 1) == [n]
 
 
+@promise("delivery.begins.ready")
 async def test_a_change_right_after_the_start_arrives(opcua_server: Opcua):
     await told(opcua_server, "add('Soon', 0)")
     for n in range(1, 11):
@@ -250,6 +253,7 @@ async def test_every_change_of_many_nodes_arrives_in_order(opcua_server: Opcua):
     assert ctx.skipped == 0
 
 
+@promise("opcua.input.waits", "opcua.input.beyond")
 @pytest.mark.long
 async def test_ten_thousand_changes_wait_and_beyond_that_the_oldest_are_dropped_and_counted(
     opcua_server: Opcua,

@@ -20,6 +20,7 @@ from headrace.connectors.opcua.subscription import KEEP_ALIVES
 from tests.clients import PATIENCE
 from tests.connected import subscribed
 from tests.opcua_sides import SOON_MS, changes, context, source, values
+from tests.promises import promise
 from tests.services.opcua import Opcua
 from tests.stand_ins import Kept, pipeline, running, takes
 from tests.stopwatch import Stopwatch
@@ -96,6 +97,7 @@ async def test_an_input_goes_on_when_its_server_is_back_with_the_gap_marked(tmp_
     assert [each for each in caplog.messages if each.endswith("connected again")]
 
 
+@promise("delivery.case.late")
 @pytest.mark.long
 async def test_a_pipeline_waits_for_a_server_that_is_not_there_yet(tmp_path):
     server, kept = Opcua(tmp_path), Kept()
@@ -207,6 +209,7 @@ ENDS = {
 }
 
 
+@promise("opcua.input.away")
 @pytest.mark.parametrize(("does", "how"), ENDS.items())
 async def test_however_the_server_ends_it_every_node_says_so(opcua_server: Opcua, does, how):
     if "Ending" not in opcua_server.tell("plant.added"):

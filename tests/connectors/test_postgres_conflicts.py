@@ -13,6 +13,7 @@ from headrace.compiler.errors import BatchFailed
 from tests.connected import started
 from tests.doubles import TickingClock
 from tests.postgres_sides import column, context, done, found, sink, unused
+from tests.promises import promise
 from tests.services.postgres import Postgres
 
 KEYED = [column("k", "text"), column("n", "integer")]
@@ -37,6 +38,7 @@ async def test_a_row_that_is_there_fails_the_whole_batch(postgres: Postgres):
     assert await found(postgres, f"select * from {table} order by k") == [("a", 1), ("c", 3)]
 
 
+@promise("postgres.output_keyed.twice")
 async def test_a_row_that_is_there_can_be_left_as_it_is(postgres: Postgres):
     table = unused()
 
@@ -56,6 +58,7 @@ async def test_a_row_can_be_left_as_it_is_for_any_unique_index(postgres: Postgre
     assert await found(postgres, f"select k from {table} order by k") == ["a", "c"]
 
 
+@promise("postgres.output_keyed.twice")
 async def test_a_row_that_is_there_can_be_written_over_and_the_last_one_counts(postgres: Postgres):
     table = unused()
     columns = [

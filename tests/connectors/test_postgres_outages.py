@@ -30,6 +30,7 @@ from tests.postgres_sides import (
     until,
     unused,
 )
+from tests.promises import promise
 from tests.services.postgres import Postgres
 from tests.stand_ins import RawTold, pipeline, reads, running
 from tests.stopwatch import Stopwatch
@@ -51,6 +52,7 @@ async def test_a_session_that_was_ended_while_idle_costs_no_batch(postgres: Post
     assert await found(postgres, f"select v from {table} order by v") == ["a", "b"]
 
 
+@promise("postgres.output.away", "postgres.output_keyed.away")
 async def test_a_batch_during_which_the_session_ends_is_tried_once_more(postgres: Postgres):
     table, ctx = unused(), context(postgres, pipeline="broken")
     waits = (
@@ -216,6 +218,7 @@ class Counting(RawTold):
             await self._clock.sleep(0.002)
 
 
+@promise("delivery.case.late")
 @pytest.mark.long
 async def test_a_pipeline_waits_for_its_server(tmp_path):
     with Postgres(tmp_path) as server:

@@ -16,6 +16,7 @@ from headrace.compiler.errors import BatchFailed
 from tests.connected import started
 from tests.doubles import TickingClock
 from tests.postgres_sides import column, context, done, found, operator, sink, until, unused
+from tests.promises import promise
 from tests.services.postgres import Postgres
 
 KEYED = [column("k", "text"), column("n", "integer")]
@@ -155,6 +156,7 @@ async def test_a_field_that_no_column_takes_fails_the_batch_where_that_is_said(p
     assert await found(postgres, f"select k from {table}") == ["a"]
 
 
+@promise("postgres.output.written", "postgres.output_keyed.written")
 async def test_a_batch_is_written_when_others_can_see_it(postgres: Postgres):
     table = unused()
 

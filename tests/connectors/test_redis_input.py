@@ -12,12 +12,14 @@ from headrace.compiler.errors import Unreachable
 from headrace.compiler.text.documents import read
 from headrace.connectors.redis.connection import Limits
 from tests.clients import PATIENCE
+from tests.promises import promise
 from tests.redis_sides import client, context, halted, payloads, source, subscribed
 from tests.services.redis import Redis
 
 ODD = [b"", b"\xff\xfe", b"{half", b"[" * 100_000, bytes(range(256)), b"x" * (16 << 20)]
 
 
+@promise("delivery.begins.ready")
 async def test_what_is_published_once_it_is_ready_arrives(redis_server: Redis):
     async with subscribed(source(redis_server, "ready")) as reader:
         with client(redis_server) as publisher:

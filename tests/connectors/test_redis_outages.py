@@ -15,6 +15,7 @@ from headrace.compiler.schema.secrets import Secrets
 from headrace.connectors.redis import RedisConnection, RedisInput, RedisOutput
 from headrace.connectors.redis.connection import Limits
 from tests.connected import Reader
+from tests.promises import promise
 from tests.redis_sides import client, context, halted, listening, source, subscribed
 from tests.services.redis import Redis
 from tests.stand_ins import Kept, pipeline, running, takes
@@ -57,6 +58,7 @@ def messages(kept: Kept) -> list:
     return [message for batch in kept.batches for message in batch]
 
 
+@promise("redis.input.away", "redis.input.twice")
 async def test_an_input_goes_on_when_its_server_is_back(tmp_path, caplog):
     caplog.set_level("INFO", "headrace")
     kept = Kept()
@@ -85,6 +87,7 @@ def publish(server: Redis, message: str) -> int:
         return it.publish("in", f'"{message}"')
 
 
+@promise("redis.output.away", "redis.output.twice")
 async def test_an_output_goes_on_when_its_server_is_back(tmp_path):
     with Redis(tmp_path / "near") as near, Redis(tmp_path / "far") as far:
         async with engine(near=near, far=far) as it:
@@ -159,6 +162,7 @@ async def test_a_server_that_hangs_has_a_second_for_the_end_of_tls(tmp_path, aut
     assert took == Limits().close_seconds == 1
 
 
+@promise("redis.input.beyond")
 async def test_a_reader_that_is_slow_is_dropped_by_the_server_and_told_of_it(tmp_path):
     large = b"x" * (1 << 20)
     with Redis(tmp_path, extra=["client-output-buffer-limit pubsub 2mb 2mb 0"]) as server:

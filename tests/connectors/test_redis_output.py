@@ -17,6 +17,7 @@ from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.connectors.redis.connection import Limits
 from tests.connected import started
 from tests.doubles import TickingClock
+from tests.promises import promise
 from tests.redis_sides import client, context, halted, listening, sink
 from tests.serverloop import on_the_loop_of_the_server
 from tests.services.redis import Redis
@@ -75,6 +76,7 @@ async def test_a_batch_of_any_size_is_published(redis_server: Redis):
         assert [int(each) for each in islice(published, 2501)] == [*range(2500), -1]
 
 
+@promise("redis.output.written")
 async def test_that_nobody_is_subscribed_is_no_failure(redis_server: Redis):
     async with started(sink(redis_server, "unheard")) as it:
         await it.write([1])
@@ -143,6 +145,7 @@ async def test_a_user_who_may_not_end_a_transaction_publishes_all_the_same(guard
         assert next(published) == b"1"
 
 
+@promise("delivery.failed.told")
 async def test_a_failed_batch_says_how_much_of_it_was_published(guarded: Redis):
     batch = [*range(100_000)]
     with client(guarded) as operator, operator.monitor() as monitor:
@@ -200,6 +203,7 @@ def occupied(server: Redis) -> Iterator[None]:
     runner.join()
 
 
+@promise("redis.output.away")
 async def test_a_server_that_is_gone_is_unreachable_until_it_is_back(tmp_path):
     with Redis(tmp_path) as server:
         async with started(sink(server, "gone")) as it:
@@ -246,6 +250,7 @@ async def test_a_server_that_hangs_is_unreachable_and_holds_nobody_up(tmp_path):
     assert str(failed.value) == f"{server.address} does not answer any more"
 
 
+@promise("redis.output.twice")
 @pytest.mark.long
 @on_the_loop_of_the_server
 async def test_what_was_given_up_is_not_published_when_the_server_goes_on(tmp_path):

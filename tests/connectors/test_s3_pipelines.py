@@ -14,6 +14,7 @@ import pytest
 from headrace.compiler.errors import Unreachable
 from tests.connected import started
 from tests.forked import serving
+from tests.promises import promise
 from tests.s3_sides import context, objects, sink
 from tests.server import Server
 from tests.services.s3 import BUCKET, KEY, S3, SECRET
@@ -171,6 +172,7 @@ def test_a_bucket_that_is_not_there_refuses_a_pipeline(tmp_path: Path, store: S3
     assert SECRET.encode() not in answer.body
 
 
+@promise("delivery.case.late")
 @pytest.mark.long
 async def test_a_store_that_is_away_at_first_is_asked_again(tmp_path: Path, store: S3) -> None:
     store.kill()

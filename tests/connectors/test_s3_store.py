@@ -15,6 +15,7 @@ from headrace.compiler.errors import Unreachable
 from headrace.connectors.s3.objectpart import Taken
 from tests.connected import started
 from tests.peer import peer
+from tests.promises import promise
 from tests.s3_answering import LISTED, MIB, asked, part, reached
 from tests.s3_sides import Wire, asking, context, objects, sink
 from tests.services.s3 import BUCKET, S3
@@ -52,6 +53,7 @@ async def test_an_object_that_is_there_is_not_overwritten(object_store: S3):
     assert objects(object_store, "p")["p/taken-1"] == b"other\n"
 
 
+@promise("s3.output.twice")
 async def test_a_part_that_is_there_already_is_done_and_not_sent_again(object_store: S3):
     ctx, ours = context(object_store), part(key="p/again-1")
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from headrace.connectors.disk.parts import PACKINGS
+from tests.promises import promise
 from tests.s3_filling import ASIDE, MIB, MORNING, QUARTER, key, opened
 from tests.virtual import virtual
 
@@ -30,6 +31,7 @@ async def test_parts_are_uploaded_while_the_next_one_fills_a_few_at_a_time():
     await sink.finish()
 
 
+@promise("s3.output.away")
 @virtual(started_at=MORNING)
 async def test_a_part_that_cannot_be_uploaded_is_tried_again_until_it_is_and_others_follow():
     sink, shop, ctx = await opened(rotate={"max_rows": 1})
@@ -205,6 +207,7 @@ async def test_a_part_that_cannot_be_compressed_is_tried_again_like_any_other(
     assert (ctx.warnings, ctx.notes) == ([], ["a part that was set aside is uploaded now"])
 
 
+@promise("s3.output.away", "s3.output.held")
 @virtual(started_at=MORNING)
 async def test_when_too_much_is_held_a_batch_waits_until_there_is_room_and_nothing_is_lost():
     sink, shop, ctx = await opened(max_buffered_bytes=MIB)
@@ -256,6 +259,7 @@ async def test_a_batch_larger_than_the_bound_is_taken_alone():
     assert list(shop.objects.values()) == [b"1\n", b'"%s"\n' % (b"y" * 3 * MIB), b"2\n"]
 
 
+@promise("s3.output.held")
 @virtual(started_at=MORNING)
 async def test_small_parts_are_counted_with_more_than_their_messages():
     sink, shop, _ = await opened(max_buffered_bytes=MIB)

@@ -18,6 +18,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.errors import BatchFailed
 from headrace.connectors.stdout import LineWriter, StdoutOutput, StdoutSink, standard_output
 from tests.doubles import StubContext, refusals
+from tests.promises import promise
 from tests.virtual import virtual
 
 PIPE_SIZE = 65536
@@ -66,6 +67,7 @@ async def test_a_batch_is_one_line_of_json(capfdbinary):
     )
 
 
+@promise("stdout.output.written", "stdout.output.twice")
 @virtual
 async def test_a_line_is_out_when_its_batch_is_written(pipe):
     out, into = pipe
@@ -93,6 +95,7 @@ def test_all_pipelines_share_one_writer():
     assert standard_output() is standard_output()
 
 
+@promise("stdout.output.away")
 async def test_while_nobody_reads_only_who_prints_waits(pipe):
     out, into = pipe
     lines = LineWriter(into)

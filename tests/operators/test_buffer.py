@@ -11,6 +11,7 @@ from headrace.operators.buffer import Buffer
 from tests.covered import Covered, of_condition
 from tests.doubles import StubContext, refusals
 from tests.marbles import Broker, over_lists
+from tests.promises import promise
 
 on_next, on_error, on_completed = (
     ReactiveTest.on_next,
@@ -146,6 +147,7 @@ def test_a_batch_that_arrives_when_the_time_is_over_is_held_for_the_next_release
 # --- size
 
 
+@promise("buffer.transform.holds")
 def test_batches_of_exactly_size_leave_as_they_fill(ctx):
     buffer = Buffer(size=3)
 
@@ -202,6 +204,7 @@ def test_an_empty_batch_is_ignored(ctx):
 # --- max_messages
 
 
+@promise("buffer.transform.holds")
 def test_max_messages_is_a_hard_cap_tested_after_each_message(ctx):
     buffer = Buffer(seconds=100, max_messages=4)
 

@@ -10,6 +10,7 @@ from headrace.compiler.runtime.monitoring.figures import figures_of
 from headrace.operators.buffer import Buffer
 from headrace.operators.remember import Remember
 from tests.operators.gated import breaks, gated
+from tests.promises import promise
 from tests.stand_ins import (
     Awaiting,
     Kept,
@@ -172,6 +173,7 @@ def acknowledging(it, script):
     return source, reads(source, acknowledges=True, ack="on_delivery")
 
 
+@promise("delivery.ack.gate")
 @virtual
 async def test_a_message_is_acknowledged_when_what_the_gate_released_has_been_written():
     it, bucket = plant()

@@ -27,6 +27,7 @@ from headrace.web.commands.check import check
 from headrace.web.docs.__main__ import main, out_of_date
 from headrace.web.docs.components import described, pages
 from headrace.web.docs.diagnosticspage import Example, codes, examples, joined
+from headrace.web.docs.heldpromises import FOLDERS
 from headrace.web.docs.markdown import anchor, filled, named, table
 from headrace.web.resources import ENDPOINTS
 from tests.rooms import REPOSITORY, ROOMS
@@ -102,7 +103,9 @@ def run(*arguments: str) -> Result:
 
 @pytest.fixture
 def docs(tmp_path: Path) -> Path:
-    """Return a copy of the pages."""
+    """Return a copy of the pages, beside the tests that they list."""
+    for folder in FOLDERS:
+        (tmp_path / folder).symlink_to(DOCS.parent / folder)
     return shutil.copytree(DOCS, tmp_path / "docs")
 
 

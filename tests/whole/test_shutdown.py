@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.clients import HOST, PATIENCE, Client
+from tests.promises import promise
 from tests.server import Server, filed, serving, stored
 from tests.stopwatch import Stopwatch
 
@@ -121,6 +122,7 @@ def deleted(server: Server) -> int:
     return server.stop()
 
 
+@promise("delivery.case.stopped")
 @pytest.mark.long
 @pytest.mark.parametrize("end", [terminated, interrupted, hung_up, deleted])
 def test_under_load_nothing_that_was_accepted_is_lost(
@@ -214,6 +216,7 @@ def test_neither_does_a_connection_that_is_only_kept(tmp_path: Path) -> None:
             assert watch.seconds < PROMPT
 
 
+@promise("delivery.case.hangs")
 @pytest.mark.long
 def test_an_output_that_never_answers_gets_five_seconds_and_what_it_had_is_reported(
     tmp_path: Path, peer: Peer

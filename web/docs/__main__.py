@@ -12,6 +12,7 @@ from headrace.compiler.jsontext import encode
 from headrace.web.docs import (
     api,
     components,
+    deliverypage,
     diagnosticspage,
     dryruns,
     explainingpage,
@@ -34,7 +35,7 @@ from headrace.web.resources import ENDPOINTS
 )
 @click.option("--openapi", is_flag=True, help="Print the description of the API, and do no more.")
 def main(check: bool, docs: Path, openapi: bool) -> None:
-    """Write the generated parts of the pages again."""
+    """Write the generated parts of the pages again. A promise without a test is an error either way."""
     if openapi:
         return click.echo(encode(described(catalogue(), ENDPOINTS)))
     stale = dict(out_of_date(docs))
@@ -43,7 +44,10 @@ def main(check: bool, docs: Path, openapi: bool) -> None:
         if not check:
             page.parent.mkdir(parents=True, exist_ok=True)
             page.write_text(text)
-    if check and stale:
+    wrong = [*deliverypage.complaints(docs, catalogue())]
+    for complaint in wrong:
+        click.echo(complaint)
+    if wrong or (check and stale):
         raise SystemExit(1)
 
 
@@ -64,6 +68,7 @@ def generated(docs: Path) -> dict[str, RegionTexts]:
         **transcripts.pages(docs),
         **testingpage.pages(docs),
         **explainingpage.pages(docs),
+        **deliverypage.pages(docs, catalogue()),
         **api.pages(),
         **dryruns.pages(docs),
     }

@@ -14,7 +14,12 @@ from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.families import FAMILIES, Component, Input
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import BucketDeclaration
-from headrace.compiler.describe.reference import component_doc, listed_options, prose
+from headrace.compiler.describe.reference import (
+    component_doc,
+    listed_options,
+    promised_rows,
+    prose,
+)
 from headrace.compiler.schema import fields, structures, variants
 from headrace.compiler.schema.records import Option, Record, dumped
 from headrace.web.docs.markdown import RegionTexts, anchor, code, link, table
@@ -22,6 +27,7 @@ from headrace.web.docs.markdown import RegionTexts, anchor, code, link, table
 HEAD = ("key", "type", "default", "meaning")
 
 _ADDITION = "*(An addition: the established format has no such key.)*"
+_DELIVERY = "What it promises, and [tests hold](../../delivery.md#tests)."
 _NOTHING_TO_ACKNOWLEDGE = "It has nobody to acknowledge to, so `ack: on_delivery` is refused."
 
 
@@ -55,6 +61,13 @@ def described(component: type[Component]) -> str:
     if metadata := component_doc(component)["metadata"]:
         rows = [(code(each["name"]), each["description"]) for each in metadata]
         blocks += ["## Metadata", "What an envelope attaches.", table(("key", "meaning"), rows)]
+    promises = [
+        (code(name), row.said(about, text))
+        for row in promised_rows(component)
+        for name, about, text in row.named(component)
+    ]
+    if promises:
+        blocks += ["## Delivery", _DELIVERY, table(("promise", "what it says"), promises)]
     return "\n\n".join(blocks)
 
 

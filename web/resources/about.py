@@ -56,6 +56,19 @@ class MetadataDoc(msgspec.Struct):
     description: str
 
 
+class PromiseDoc(msgspec.Struct):
+    """What a component promises about delivery: what of its messages is lost, waits, or comes twice.
+
+    ``name`` is that of the page about delivery, ``when`` the options with which it counts, ``about`` what
+    it is about (`away`, `kill`, `twice`, `waits`, `beyond`, `written`, `held`, `holds`).
+    """
+
+    name: str
+    when: str
+    about: str
+    text: str
+
+
 class ComponentDoc(msgspec.Struct):
     """A component that a config can name."""
 
@@ -65,6 +78,7 @@ class ComponentDoc(msgspec.Struct):
     fields: list[FieldDoc]
     variants: list[VariantDoc]
     metadata: list[MetadataDoc]
+    promises: list[PromiseDoc]
 
 
 OpenApi = Annotated[JsonObject, Meta(title="OpenApi")]

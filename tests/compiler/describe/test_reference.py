@@ -100,7 +100,7 @@ def test_components_stand_in_the_order_of_families_and_places() -> None:
     ]
 
 
-def test_a_component_doc_has_its_six_keys() -> None:
+def test_a_component_doc_has_its_seven_keys() -> None:
     assert list(component_doc(Plotter)) == [
         "kind",
         "family",
@@ -108,7 +108,22 @@ def test_a_component_doc_has_its_six_keys() -> None:
         "fields",
         "variants",
         "metadata",
+        "promises",
     ]
+
+
+def test_what_a_component_promises_is_told_with_when_it_counts() -> None:
+    kafka = scan("headrace.connectors").family("input")["kafka"]
+
+    promises = component_doc(kafka)["promises"]
+
+    assert promises[1] == {
+        "name": "kafka.on_delivery.kill",
+        "when": "`on_delivery`",
+        "about": "kill",
+        "text": "nothing",
+    }
+    assert [each["about"] for each in promises[-2:]] == ["waits", "beyond"]
 
 
 def test_the_description_is_the_prose_of_the_docstring() -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from headrace.compiler.lint.rules import missing_upstream
 from tests.compiler.catalogued import program, said
+from tests.promises import promise
 
 
 def order(text):
@@ -142,6 +143,7 @@ def test_a_pipeline_has_at_most_one_input_of_a_kind_that_is_the_only_one():
     ]
 
 
+@promise("delivery.refused.on_delivery")
 @pytest.mark.parametrize("kind", ["spring", "gate", "pipe, upstream: b"])
 def test_an_input_that_acknowledges_to_nobody_cannot_wait_for_delivery(kind):
     text = f"[{{id: b, inputs: [{{type: {kind}, ack: on_delivery}}]}}]"

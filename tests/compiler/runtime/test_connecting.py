@@ -10,6 +10,7 @@ from headrace.compiler.clock import run_virtual
 from headrace.compiler.errors import BuildRefused, Refused
 from headrace.compiler.text.diagnostics import Fault
 from tests.compiler.runtime.connected import GONE, Broker, of
+from tests.promises import promise
 from tests.stand_ins import (
     Kept,
     engine,
@@ -124,6 +125,7 @@ def test_while_the_outputs_do_not_answer_nothing_is_connected_that_nobody_reads(
     run_virtual(main)
 
 
+@promise("delivery.case.refused_later")
 def test_a_connection_that_is_refused_later_is_tried_on():
     async def main():
         it = engine()

@@ -15,6 +15,7 @@ from headrace.compiler.errors import Ended, Refused, Unreachable
 from headrace.connectors.network.arrivals import Arrivals
 from headrace.operators.buffer import Buffer
 from tests.compiler.runtime.connected import GONE, Broker, of
+from tests.promises import promise
 from tests.stand_ins import (
     Kept,
     Slow,
@@ -27,6 +28,7 @@ from tests.stand_ins import (
 )
 
 
+@promise("delivery.case.stopped")
 @pytest.mark.parametrize("ack", ["on_receipt", "on_delivery"])
 def test_a_stop_keeps_the_connection_until_everything_has_left_the_outputs(ack):
     async def main():
@@ -45,6 +47,7 @@ def test_a_stop_keeps_the_connection_until_everything_has_left_the_outputs(ack):
     run_virtual(main)
 
 
+@promise("delivery.case.stopped")
 def test_what_a_buffer_holds_at_a_stop_is_acknowledged_before_the_connection_goes():
     async def main():
         it = engine()
@@ -62,6 +65,7 @@ def test_what_a_buffer_holds_at_a_stop_is_acknowledged_before_the_connection_goe
     run_virtual(main)
 
 
+@promise("delivery.case.hangs")
 def test_what_is_not_out_in_time_is_never_acknowledged_and_the_connection_goes_all_the_same():
     async def main():
         it = engine()

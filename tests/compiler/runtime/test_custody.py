@@ -8,6 +8,7 @@ from headrace.compiler.errors import (
     BatchFailed,
 )
 from headrace.operators.buffer import Buffer
+from tests.promises import promise
 from tests.stand_ins import (
     Kept,
     Slow,
@@ -39,11 +40,13 @@ class TestCustody:
 
         return run_virtual(main)
 
+    @promise("delivery.ack.dropped")
     def test_what_is_filtered_to_nothing_is_acknowledged(self):
         seen, _ = self.acknowledged([does(lambda b: [])], [lambda _: Kept()], [batches([1], [2])])
 
         assert seen == [0, 1]
 
+    @promise("delivery.ack.failed")
     def test_a_failed_batch_is_acknowledged(self):
         def fails(_):
             raise BatchFailed("no")
@@ -52,6 +55,7 @@ class TestCustody:
 
         assert seen == [0]
 
+    @promise("delivery.ack.on_delivery")
     def test_a_split_delivery_waits_for_its_last_part(self):
         split = does(lambda b: [[m] for m in b])
         script = [batches([1, 2, 3])]
@@ -61,6 +65,7 @@ class TestCustody:
 
         assert (early, late) == ([], [0])
 
+    @promise("delivery.ack.on_delivery")
     def test_the_slowest_output_decides(self):
         outputs = [lambda c: Slow(c, 1.0), lambda c: Slow(c, 5.0)]
 
@@ -69,6 +74,7 @@ class TestCustody:
 
         assert (early, late) == ([], [0])
 
+    @promise("buffer.transform.holds", "delivery.ack.buffer")
     def test_what_a_buffer_holds_is_not_acknowledged(self):
         held = [Buffer(seconds=10, max_messages=100)]
 
@@ -84,6 +90,7 @@ class TestCustody:
 
         assert seen == [0]
 
+    @promise("delivery.ack.buffer")
     def test_what_an_input_buffer_holds_is_not_acknowledged(self):
         seen, end = self.acknowledged(
             [], [lambda _: Kept()], [batches([1], [2], [3])], buffer=Static(size=2)
@@ -101,6 +108,7 @@ class TestCustody:
 
         assert sorted(seen) == list(range(3000))
 
+    @promise("delivery.ack.on_receipt")
     def test_on_receipt_acknowledges_before_anything_is_written(self):
         async def main():
             it = engine()

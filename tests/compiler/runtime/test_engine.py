@@ -8,6 +8,7 @@ from headrace.compiler.errors import (
     Unreachable,
 )
 from headrace.operators.buffer import Buffer
+from tests.promises import promise
 from tests.stand_ins import (
     Kept,
     Slow,
@@ -82,6 +83,7 @@ def test_a_failing_batch_is_dropped_and_reported_and_the_next_goes_on():
     run_virtual(main)
 
 
+@promise("delivery.failed.batch")
 def test_a_failing_output_does_not_keep_the_others_from_writing():
     async def main():
         it = engine()
@@ -133,6 +135,7 @@ def test_a_lost_connection_is_opened_again_on_the_backoff():
     run_virtual(main)
 
 
+@promise("delivery.blocked.window")
 def test_a_full_window_stops_the_pump_and_nothing_is_lost():
     async def main():
         it = engine()
@@ -166,6 +169,7 @@ def test_outputs_run_beside_each_other_each_in_its_own_order():
     run_virtual(main)
 
 
+@promise("delivery.failed.at_once")
 def test_while_a_backoff_is_open_batches_fail_at_once():
     async def main():
         it = engine()
@@ -198,6 +202,7 @@ def test_a_refused_batch_opens_no_backoff():
     run_virtual(main)
 
 
+@promise("delivery.blocked.window")
 def test_an_output_blocked_for_ever_bounds_what_waits():
     async def main():
         it = engine()

@@ -9,6 +9,7 @@ from headrace.compiler.component.envelopes import Merge
 from headrace.compiler.config.program import Program
 from headrace.compiler.errors import Refused
 from headrace.connectors.pipelineinput import PipelineInput
+from tests.promises import promise
 from tests.stand_ins import Kept, Slow, Told, batches, engine, pipeline, reads, run, takes
 
 
@@ -36,6 +37,7 @@ def test_one_upstream_fans_out_to_many():
     run_virtual(main)
 
 
+@promise("pipeline.input.waits", "pipeline.input.beyond")
 def test_a_full_inbox_makes_the_upstream_wait_and_drops_nothing():
     async def main():
         it = engine()
@@ -54,6 +56,7 @@ def test_a_full_inbox_makes_the_upstream_wait_and_drops_nothing():
     run_virtual(main)
 
 
+@promise("pipeline.input.kill", "delivery.ack.on_delivery")
 def test_the_upstream_is_acknowledged_once_the_inbox_has_accepted():
     async def main():
         it = engine()
@@ -71,6 +74,7 @@ def test_the_upstream_is_acknowledged_once_the_inbox_has_accepted():
     run_virtual(main)
 
 
+@promise("pipeline.input.away")
 def test_a_reader_outlives_its_upstream_and_attaches_again():
     async def main():
         it = engine()

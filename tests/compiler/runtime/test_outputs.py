@@ -9,6 +9,7 @@ from headrace.compiler.errors import Unreachable
 from headrace.compiler.runtime.outputs import writer
 from tests.doubles import StubContext
 from tests.marbles import Broker
+from tests.promises import promise
 
 
 class Buffered(AwaitingSink):
@@ -115,6 +116,7 @@ def test_what_comes_after_a_batch_that_waits_is_written_after_it():
     run_virtual(main)
 
 
+@promise("delivery.failed.batch")
 def test_a_batch_that_fails_in_the_pass_or_behind_one_that_waits_costs_only_itself():
     async def main():
         output = Output()

@@ -10,6 +10,7 @@ from headrace.compiler.clock import run_virtual
 from headrace.compiler.component.envelopes import Merge, Wrap
 from headrace.compiler.component.inputbuffers import Tumbling
 from headrace.compiler.delivery import LARGE_BATCH, PART
+from tests.promises import promise
 from tests.stand_ins import (
     Kept,
     RawTold,
@@ -71,6 +72,7 @@ def test_payloads_that_are_unreadable_in_one_way_are_warned_of_once_wherever_the
     assert "truncated" in skipped[1]
 
 
+@promise("delivery.ack.skipped")
 @pytest.mark.parametrize("ack", ["on_receipt", "on_delivery"])
 def test_an_unreadable_payload_is_skipped_with_one_warning_and_acknowledged(ack, caplog):
     got, acknowledged = fed([payloads(b"1", b"{", b"{", b"4")], max_batch=10, ack=ack)
@@ -79,6 +81,7 @@ def test_an_unreadable_payload_is_skipped_with_one_warning_and_acknowledged(ack,
     assert sum("is not JSON" in record.message for record in caplog.records) == 1
 
 
+@promise("delivery.ack.skipped", "delivery.case.garbage")
 def test_what_is_skipped_is_counted():
     async def main():
         it = engine()

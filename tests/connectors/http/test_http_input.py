@@ -13,6 +13,7 @@ from headrace.compiler.runtime.engine import Engine
 from headrace.connectors.http import HttpInput
 from tests.doubles import refusals
 from tests.http_sides import HEADER, posts
+from tests.promises import promise
 from tests.stand_ins import Kept, Slow, pipeline, run, takes
 from tests.virtual import virtual
 
@@ -220,6 +221,7 @@ async def test_posts_run_through_a_pipeline_with_their_metadata():
     await it.close()
 
 
+@promise("http.input.waits", "http.input.beyond")
 @virtual
 async def test_what_waits_is_bounded_and_what_was_accepted_is_delivered_before_the_end():
     it = Engine(Clock(asyncio.get_running_loop()))

@@ -12,6 +12,7 @@ from headrace.connectors.http import HttpOutput
 from tests.doubles import StubContext, refusals
 from tests.http_sides import BEARER, HEADER, failure, no_header_can_carry, resolves_to_nothing, sink
 from tests.peer import Peer, replies
+from tests.promises import promise
 
 
 async def test_a_batch_is_one_request_with_an_array(server: Peer):
@@ -120,6 +121,7 @@ async def test_user_info_goes_with_a_header_of_another_name(server: Peer):
     assert {"Authorization", "X-Key"} <= set(server.received[0].headers)
 
 
+@promise("http.output.away", "http.output.twice")
 async def test_the_next_batch_is_sent_after_a_failure(server: Peer):
     server.answers = [replies(status=503)]
 

@@ -13,10 +13,12 @@ from headrace.connectors.http import HttpOutput
 from tests.doubles import StubContext
 from tests.http_sides import BEARER, failure, rude, sink
 from tests.peer import Peer, replies
+from tests.promises import promise
 
 LINGER_0 = struct.pack("ii", 1, 0)  # closing sends a reset
 
 
+@promise("http.output.written", "http.output.away")
 @pytest.mark.parametrize(
     ("status", "reason", "kind"),
     [
@@ -195,6 +197,7 @@ async def test_a_connection_that_is_reset_is_unreachable():
     assert str(failed) == f"POST {url}: connection reset by peer"
 
 
+@promise("http.output.twice")
 async def test_a_request_that_takes_too_long_is_unreachable(server: Peer):
     hanging = asyncio.Event()
 
@@ -209,3 +212,4 @@ async def test_a_request_that_takes_too_long_is_unreachable(server: Peer):
 
     assert type(failed) is Unreachable
     assert str(failed) == f"POST {server.url()}: no answer within 0.05 s"
+    assert len(server.received) == 1

@@ -17,6 +17,7 @@ from headrace.connectors.tables.cells import Bound
 from headrace.connectors.tables.columns import CELLS
 from headrace.connectors.tables.rows import Rows, StoredColumn
 from tests.doubles import StubContext, TickingClock
+from tests.promises import promise
 from tests.virtual import virtual
 
 OBJECTS = [{}, {"temp": None}]
@@ -153,6 +154,7 @@ def test_a_row_is_left_out_for_what_is_missing(message):
     assert made([message]) == [[], []]
 
 
+@promise("delivery.failed.row")
 def test_a_row_that_is_left_out_is_not_looked_at_any_further():
     made = rows(
         column("n", "integer"),

@@ -117,6 +117,7 @@ def test_json_has_the_facts_of_the_text(tmp_path: Path):
         "name": "mqtt.qos_0.away",
         "about": "away",
         "text": "what is published meanwhile",
+        "said": "lost while the other side is away: what is published meanwhile",
     }
     assert told["loops"][0]["source"].startswith("def fused(batch):")
     assert told["in_memory"]["kill_loses"][1]["most"] == 256

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.clients import PATIENCE
+from tests.promises import promise
 from tests.server import Server, serving
 from tests.services.server import Service
 from tests.whole.arrived import Printed
@@ -50,6 +51,7 @@ def by_posts(folder: Path, options: list[str]) -> Iterator[Server]:
         yield server
 
 
+@promise("delivery.case.late")
 @pytest.mark.parametrize("begun", [from_a_file, by_posts])
 def test_pipelines_wait_for_brokers_that_come_later(tmp_path: Path, begun: Begun) -> None:
     brokers: dict[Kind, Service] = {kind: kind.server(tmp_path / kind.name) for kind in EVERY}

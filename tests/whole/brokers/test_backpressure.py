@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.promises import promise
 from tests.server import Server, serving
 from tests.services.server import Service
 from tests.whole.aside import Aside
@@ -57,6 +58,15 @@ class Line:
         return peak(self.server) - self.before
 
 
+@promise(
+    "kafka.input.waits",
+    "kafka.input.beyond",
+    "mqtt.input.waits",
+    "mqtt.input.beyond",
+    "nats.input.waits",
+    "redis.input.waits",
+    "redis.input.beyond",
+)
 def test_memory_is_bounded_and_what_can_wait_waits_at_the_broker(
     tmp_path: Path, gate: Gate, figure: Figure
 ) -> None:

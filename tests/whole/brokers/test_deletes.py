@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.promises import promise
 from tests.server import Server, serving
 from tests.stopwatch import Stopwatch
 from tests.whole.arrived import Printed
@@ -48,6 +49,7 @@ def deleted(server: Server, pipeline: str) -> tuple[int, float]:
     return answer.status, watch.seconds
 
 
+@promise("delivery.case.deleted", "delivery.case.session")
 @pytest.mark.parametrize("dies", [False, True], ids=["the broker lives", "the broker is dead"])
 def test_a_delete_is_answered_and_what_was_not_written_comes_again(
     tmp_path: Path, gate: Gate, dies: bool, figure: Figure

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.promises import promise
 from tests.server import serving
 from tests.whole.arrived import Printed
 from tests.whole.aside import Aside
@@ -81,6 +82,7 @@ async def publish(kind: Kind, server: Any, first: int) -> None:
             await channel.send(burst)
 
 
+@promise("delivery.case.garbage")
 def test_good_messages_arrive_and_memory_stays(tmp_path: Path, figure: Figure) -> None:
     good = BAD // EVERY_BAD
     config = [

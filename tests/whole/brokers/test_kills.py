@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.promises import promise
 from tests.server import Server, serving
 from tests.services.server import Service
 from tests.whole.arrived import Printed
@@ -89,6 +90,13 @@ def large_window(folder: Path) -> Service:
     return MQTT.server(folder, extra=["max_inflight_messages 1000"])
 
 
+@promise(
+    "kafka.on_delivery.kill",
+    "mqtt.on_delivery.kill",
+    "delivery.ack.buffer",
+    "delivery.mqtt.window",
+    "delivery.case.killed",
+)
 @pytest.mark.parametrize(
     ("kind", "started"),
     [(KAFKA, KAFKA.server), (MQTT, small_window), (MQTT, large_window)],

@@ -11,6 +11,7 @@ from time import monotonic
 import pytest
 
 from tests.clients import PATIENCE
+from tests.promises import promise
 from tests.server import Server, serving
 from tests.services.server import Service
 from tests.whole.arrived import Arrived, Printed
@@ -87,6 +88,15 @@ def tally(arrived: Arrived, wanted: set[int]) -> str:
     return f"{len(wanted)}, {len(arrived.missing(wanted))} lost, {arrived.duplicates} twice"
 
 
+@promise(
+    "kafka.on_delivery.away",
+    "mqtt.on_delivery.away",
+    "nats.input.away",
+    "redis.input.away",
+    "mqtt.output.away",
+    "kafka.output.away",
+    "delivery.case.broker_back",
+)
 def test_pipelines_go_on_when_their_broker_is_back(tmp_path: Path, figure: Figure) -> None:
     brokers = {kind: kind.lasting(tmp_path / kind.name) for kind in EVERY}
     options = linked(

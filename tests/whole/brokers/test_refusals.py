@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.clients import HOST
+from tests.promises import promise
 from tests.server import run, serving, written
 from tests.services.authority import Authority
 from tests.services.kafka import Kafka
@@ -147,6 +148,7 @@ def test_a_server_is_not_started_and_tells_every_refusal(
     assert all(secret not in ended.stderr for secret in SECRETS.values())
 
 
+@promise("delivery.case.refused")
 @EVERY_CASE
 def test_a_pipeline_that_is_posted_is_refused(tmp_path: Path, sites: Sites, case: Making) -> None:
     options = linked(tmp_path, connections(sites, case), SECRETS)

@@ -8,6 +8,7 @@ from time import monotonic
 
 import pytest
 
+from tests.promises import promise
 from tests.server import serving
 from tests.services.kafka import Kafka
 from tests.whole.arrived import Printed
@@ -31,6 +32,7 @@ def config() -> list[Json]:
     return [{"id": "p", "inputs": [reading], "outputs": [filing("out"), {"type": "stdout"}]}]
 
 
+@promise("delivery.case.member_dies")
 def test_the_other_member_of_the_group_takes_over(
     tmp_path: Path, kafka: Kafka, figure: Figure
 ) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.promises import promise
 from tests.server import Server, serving
 from tests.whole.aside import Aside
 from tests.whole.figures import Figure
@@ -69,6 +70,7 @@ def post(server: Server, pipeline: str, texts: Sequence[str]) -> None:
     wait_until_through(server, pipeline, len(texts))
 
 
+@promise("delivery.failed.row")
 @pytest.mark.parametrize("kind", [POSTGRES, CLICKHOUSE], ids=str)
 def test_a_message_is_stored_as_written_or_refused_by_its_column(
     tmp_path: Path, kind: Table, figure: Figure

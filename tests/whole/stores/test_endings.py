@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.promises import promise
 from tests.server import Server, serving
 from tests.stopwatch import Stopwatch
 from tests.whole.aside import Aside
@@ -110,6 +111,7 @@ def post(server: Server) -> None:
             assert client.post(f"to {kind}", batch).status == 202
 
 
+@promise("delivery.case.pending")
 @EITHER_END
 def test_what_is_held_is_stored(stores: Stores, end: End) -> None:
     server = stores.serving(holding=True)
@@ -121,6 +123,7 @@ def test_what_is_held_is_stored(stores: Stores, end: End) -> None:
     assert stores.stored() == {kind: [*range(COUNT)] for kind in EVERY}
 
 
+@promise("delivery.case.pending")
 @EITHER_END
 def test_stores_that_go_on_in_time_get_everything(stores: Stores, end: End) -> None:
     server = stores.serving(holding=False)
@@ -134,6 +137,7 @@ def test_stores_that_go_on_in_time_get_everything(stores: Stores, end: End) -> N
     assert stores.stored() == {kind: [*range(COUNT)] for kind in EVERY}
 
 
+@promise("delivery.case.pending")
 @EITHER_END
 def test_of_what_is_not_stored_in_time_the_log_tells(
     stores: Stores, end: End, figure: Figure
@@ -153,6 +157,7 @@ def test_of_what_is_not_stored_in_time_the_log_tells(
         )
 
 
+@promise("delivery.case.pending")
 def test_a_part_that_is_not_stored_in_time_is_kept_for_the_next_start(stores: Stores) -> None:
     server = stores.serving(holding=False, keeping=True)
     with halted(stores.servers):

@@ -9,6 +9,7 @@ from typing import Any
 import asyncpg
 import pytest
 
+from tests.promises import promise
 from tests.server import serving
 from tests.whole.aside import Aside
 from tests.whole.figures import Figure
@@ -43,6 +44,7 @@ def small_clickhouse(folder: Path, _: Aside) -> CrampedClickHouse:
     return CrampedClickHouse(folder).start()
 
 
+@promise("delivery.case.altered")
 @pytest.mark.skipif("sys.platform != 'linux'", reason="needs namespaces")
 @pytest.mark.parametrize(
     ("kind", "started", "text"),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients import PATIENCE
+from tests.promises import promise
 from tests.server import serving
 from tests.services.kafka import Kafka
 from tests.whole.aside import Aside
@@ -42,6 +43,9 @@ def pipeline(kind: Store, topic: str) -> Json:
     }
 
 
+@promise(
+    "s3.output.written", "s3.output.held", "delivery.store.headrace_killed", "delivery.case.killed"
+)
 @pytest.mark.parametrize("life", range(KILLS))
 def test_rows_come_again_and_what_was_in_a_part_is_gone(
     tmp_path: Path, kafka: Kafka, figure: Figure, life: int

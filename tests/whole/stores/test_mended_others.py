@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.promises import promise
 from tests.server import serving
 from tests.services.clickhouse import Access
 from tests.whole.aside import Aside
@@ -51,6 +52,7 @@ TROUBLES: dict[str, tuple[Change, Change, str]] = {
 """By the table: what is done to it, how it is undone, and the name of the error."""
 
 
+@promise("delivery.case.altered")
 def test_rows_for_clickhouse_are_refused_for_one_reason_until_it_is_mended(
     tmp_path: Path, figure: Figure
 ) -> None:
@@ -78,6 +80,7 @@ def test_rows_for_clickhouse_are_refused_for_one_reason_until_it_is_mended(
             assert set(statuses(server).values()) == {"running"}
 
 
+@promise("delivery.case.bucket_full")
 def test_parts_wait_until_their_bucket_takes_them_again(tmp_path: Path, figure: Figure) -> None:
     with S3.server(tmp_path / "s3") as store, Aside() as aside:
         bucket, away = store.objects, store.objects.with_name("away")

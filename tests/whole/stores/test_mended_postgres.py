@@ -12,6 +12,7 @@ from typing import Any
 import asyncpg
 import pytest
 
+from tests.promises import promise
 from tests.server import serving
 from tests.services.postgres import Postgres
 from tests.whole.aside import Aside
@@ -135,6 +136,7 @@ def changing(aside: Aside, database: Postgres, change: Change, table: str) -> li
     return aside.do(changed())
 
 
+@promise("delivery.case.altered")
 def test_rows_are_refused_for_one_reason_until_it_is_mended(tmp_path: Path, figure: Figure) -> None:
     with Postgres(tmp_path / "postgres") as database, Aside() as aside:
         aside.do(prepare(database))

@@ -7,6 +7,7 @@ from time import monotonic
 
 import pytest
 
+from tests.promises import promise
 from tests.server import serving
 from tests.services.opcua import Opcua
 from tests.whole.figures import Figure
@@ -39,6 +40,7 @@ PIPELINE = {
 }
 
 
+@promise("opcua.input.waits", "opcua.input.beyond")
 def test_memory_is_bounded_and_what_is_dropped_is_the_oldest_and_counted(
     tmp_path: Path, gate: Gate, figure: Figure
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.promises import promise
 from tests.server import serving
 from tests.services.kafka import Kafka
 from tests.whole.aside import Aside
@@ -63,6 +64,14 @@ def pipeline(kind: Store) -> Json:
     }
 
 
+@promise(
+    "postgres.output.away",
+    "postgres.output.twice",
+    "clickhouse.output.away",
+    "s3.output.away",
+    "delivery.store.killed",
+    "delivery.case.store_back",
+)
 def test_pipelines_go_on_when_their_store_is_back(
     tmp_path: Path, kafka: Kafka, figure: Figure
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients import PATIENCE
+from tests.promises import promise
 from tests.server import serving
 from tests.services.opcua import Opcua
 from tests.whole.arrived import Printed
@@ -69,6 +70,7 @@ FROM_PLANT: Json = {
 }
 
 
+@promise("opcua.input.away", "opcua.input.twice", "delivery.case.plant_back")
 def test_a_plant_that_dies_is_read_again_when_it_is_back(tmp_path: Path, figure: Figure) -> None:
     with Opcua(tmp_path / "opcua") as server_of_plant:
         folder = tmp_path / "headrace"

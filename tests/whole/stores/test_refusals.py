@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.clients import HOST
+from tests.promises import promise
 from tests.server import run, serving, written
 from tests.services.authority import Authority
 from tests.services.clickhouse import ClickHouse
@@ -230,6 +231,7 @@ def test_with_everything_right_it_runs(tmp_path: Path, connections: dict[str, Js
         assert server.metric("headrace_failures_total") == 0
 
 
+@promise("delivery.case.refused")
 def test_a_server_is_not_started_and_tells_every_refusal(
     tmp_path: Path, connections: dict[str, Json]
 ) -> None:
@@ -252,6 +254,7 @@ def test_a_server_is_not_started_and_tells_every_refusal(
     assert all(secret not in ended.stderr for secret in SECRETS.values())
 
 
+@promise("delivery.case.refused")
 def test_a_pipeline_that_is_posted_is_refused(tmp_path: Path, connections: dict[str, Json]) -> None:
     options = linked(tmp_path, connections, SECRETS)
     with serving(tmp_path, [], *options) as server:

@@ -9,6 +9,7 @@ from headrace.compiler.runtime.monitoring.liveevents import Run
 from headrace.web.app import Application
 from headrace.web.resources.ingest import LARGEST
 from headrace.web.service import Service
+from tests.promises import promise
 from tests.web.exchange import Exchange
 from tests.web.resources.ingest.posting_to import LARGE_BODY, PATH, post
 
@@ -206,6 +207,7 @@ async def test_a_client_that_leaves_in_the_middle_has_posted_nothing(application
     assert asked.offered == []
 
 
+@promise("http.input.beyond")
 async def test_a_full_queue_takes_nothing(application, asked) -> None:
     asked.has_room = False
 
