@@ -23,7 +23,7 @@ from contextlib import (
 )
 from contextvars import Context
 from datetime import UTC, datetime, timedelta
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
 
 from headrace.compiler.errors import HeadraceError
@@ -125,22 +125,30 @@ class Clock:
     @cached_property
     def scheduler(self) -> SchedulerBase:
         """The Rx scheduler over this clock. One per clock: a pipeline knows one time."""
-        # Imported when the first pipeline is built: Rx takes a tenth of a second.
-        from reactivex.scheduler.eventloop import AsyncIOScheduler
-
-        clock = self
-
-        class ClockScheduler(AsyncIOScheduler):
-            """Rx's scheduler asks the system for the time; this one asks the clock."""
-
-            @property
-            def now(self) -> datetime:
-                return clock.now()
-
-        return ClockScheduler(self._loop)
+        return _scheduling()(self._loop, self)
 
     def _micros(self) -> int:
         return self._origin + round(self.monotonic() * 1e6)
+
+
+@cache
+def _scheduling() -> Callable[[asyncio.AbstractEventLoop, Clock], SchedulerBase]:
+    """Return the Rx scheduler that asks a clock, where Rx's own asks the system."""
+    # Imported when the first pipeline is built: Rx takes a tenth of a second.
+    from reactivex.scheduler.eventloop import AsyncIOScheduler
+
+    class ClockScheduler(AsyncIOScheduler):
+        """Rx's scheduler with another time."""
+
+        def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock) -> None:
+            super().__init__(loop)
+            self._clock = clock
+
+        @property
+        def now(self) -> datetime:
+            return self._clock.now()
+
+    return ClockScheduler
 
 
 def wall() -> datetime:

@@ -149,19 +149,18 @@ def load_secrets(document: Document) -> tuple[dict[str, str] | None, list[Diagno
     return None if faults else value, in_file_order(said)
 
 
-def secret_faults(component: Record, secrets: Secrets) -> Iterator[Fault]:
+def secret_faults(found: Iterable[Setting], secrets: Secrets) -> Iterator[Fault]:
     """Yield the references in a component, or in a connection, that nothing answers."""
-    found = unresolved(settings_of(component), secrets)
-    return (replace(fault, severity=Severity.ERROR) for fault in found)
+    return (replace(fault, severity=Severity.ERROR) for fault in unresolved(found, secrets))
 
 
 def filed_secret_faults(
-    component: Record, connections: Mapping[str, Connection], secrets: Secrets
+    found: Iterable[Setting], connections: Mapping[str, Connection], secrets: Secrets
 ) -> Iterator[Fault]:
     """Yield the references that nothing answers in the connections that a component names."""
-    for path, field, name in settings_of(component):
+    for path, field, name in found:
         if isinstance(field, ConnectionName) and name in connections:
-            for fault in secret_faults(connections[name], secrets):
+            for fault in secret_faults(settings_of(connections[name]), secrets):
                 option = ".".join(map(str, fault.path))
                 message = f"'{option}' of connection '{name}': {fault.message}"
                 yield replace(fault, message=message, path=path)

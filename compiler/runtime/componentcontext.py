@@ -158,8 +158,8 @@ class World:
         if self.environment.is_real:
             faults[:0] = [
                 *misnamed(named, self.connections),
-                *secret_faults(record, self.secrets),
-                *filed_secret_faults(record, self.connections, self.secrets),
+                *secret_faults(named, self.secrets),
+                *filed_secret_faults(named, self.connections, self.secrets),
             ]
         return faults
 

@@ -20,6 +20,7 @@ from headrace.compiler.runtime.dependencies import Readings, read_now
 from headrace.compiler.runtime.monitoring.failures import Failures, cut
 from headrace.compiler.runtime.monitoring.signatures import Signatures
 from headrace.compiler.schema.redaction import Hidden
+from headrace.compiler.schema.structures import settings_of
 
 AT_ONCE = 2
 """How many are tried at a time."""
@@ -76,7 +77,7 @@ class ConnectionTests:
     async def _reached(self, connection: Connection) -> str | None:
         """Return why a connection cannot be used."""
         world = self._world
-        if faults := [*secret_faults(connection, world.secrets)]:
+        if faults := [*secret_faults(settings_of(connection), world.secrets)]:
             return "; ".join(fault.message for fault in faults)
         parts = BuiltComponents(f"test-{generated_id()}", hidden=Hidden(world.secrets.redact))
         place = ConnectionPlace(await self._prepared(connection), parts)

@@ -99,7 +99,7 @@ async def prepare(
     drivers = dict.fromkeys(
         name for each in configs for part in each.components() for name in part.drivers
     )
-    named = {name for config in configs for _, _, name in config.namings()}
+    named = {name for config in configs for _, _, name in config.namings()} if connections else ()
     found = [connections[name] for name in sorted(named) if name in connections]
     wanted = list(dict.fromkeys(reading for each in found for reading in each.readings()))
 

@@ -138,6 +138,9 @@ async def upstream_first(
     ending: Mapping[str, Pipeline], end: Callable[[Sequence[Pipeline]], Awaitable[None]]
 ) -> None:
     """End pipelines in layers, so that what one hands on as it ends is still read by the next."""
+    if len(ending) < 2:
+        await end([*ending.values()])
+        return
     order = TopologicalSorter(
         {id: [up for up in each.config.upstreams if up in ending] for id, each in ending.items()}
     )

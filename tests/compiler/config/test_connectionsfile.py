@@ -236,7 +236,7 @@ def test_a_connection_whose_kind_is_unknown_is_not_held_against_its_readers():
 def test_secrets_that_do_not_resolve_are_told_with_their_path():
     component = Gate(token=Secret("${A}${B}"))
 
-    faults = [*secret_faults(component, Secrets({"A": "a"}, {}))]
+    faults = [*secret_faults(settings_of(component), Secrets({"A": "a"}, {}))]
 
     assert [(fault.path, fault.message) for fault in faults] == [
         (
@@ -244,7 +244,7 @@ def test_secrets_that_do_not_resolve_are_told_with_their_path():
             "nothing resolves '${B}': looked in the environment and the secrets file",
         )
     ]
-    assert [*secret_faults(component, Secrets({"A": "", "B": ""}, {}))] == []
+    assert [*secret_faults(settings_of(component), Secrets({"A": "", "B": ""}, {}))] == []
 
 
 def test_a_secrets_file_is_one_flat_object_of_strings():
