@@ -13,7 +13,7 @@ import yaml
 
 from headrace.authoring.configfiles import catalogue
 from headrace.web.files.reading import Files, load
-from tests.compiler.runtime.dryrunning import handed_on, tried
+from tests.authoring.dryrun.dryrunning import handed_on, tried
 
 PAGE = (Path(__file__).parent.parent / "docs" / "recipes.md").read_text()
 QUESTIONS = (

@@ -10,7 +10,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.errors import HeadraceError
-from headrace.compiler.runtime.dryrun.threads import LimitedThreads
+from headrace.compiler.runtime.limitedthreads import LimitedThreads
 from headrace.compiler.runtime.monitoring.liveevents import Change, Changed
 from headrace.web.auth.access import Authenticator, OpenAccess, caller_of
 from headrace.web.auth.consolesettings import ConsoleSettings

@@ -23,7 +23,7 @@ from headrace.compiler.errors import (
 )
 from headrace.compiler.runtime.connectionregistry import ConnectionExists, ConnectionInUse, NotFiled
 from headrace.compiler.runtime.connectiontest import TooManyTests
-from headrace.compiler.runtime.dryrun.threads import TookTooLong, TooMany
+from headrace.compiler.runtime.limitedthreads import TookTooLong, TooMany
 from headrace.compiler.runtime.revert.reverting import NotReverted, RevertedInPart
 from headrace.compiler.runtime.sampling import TooManySamples
 from headrace.web.apierror import api_error

@@ -7,8 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from headrace.authoring.playing.scenario import ComponentAt
 from headrace.compiler.delivery import Batch, JsonValue
-from headrace.compiler.text.diagnostics import Path
+from headrace.compiler.text.diagnostics import Fault, Path
 
 TakenBranch = tuple[str, str, Path, str]
 """A pipeline, the place of a component in it, a path in that, and which branch was taken there."""
@@ -53,5 +54,7 @@ class Played:
     taken: Counter[TakenBranch] = field(default_factory=Counter)
     """How often which branch was taken. Those that are decided for each message tell only if the chain is
     a counting one."""
+    objections: list[tuple[ComponentAt, Fault]] = field(default_factory=list)
+    """Which components could not be built, and why: then nothing was played."""
     refused: Counter[str] = field(default_factory=Counter)
     """By pipeline, posts that were not taken because its queue was full."""

@@ -1,11 +1,12 @@
-"""What pipelines run in while they are played: scripted ends, no servers, no secrets, no chance, no log."""
+"""What pipelines run in while they are played: scripted ends, no chance, no log."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path as FilePath
 from random import Random
-from typing import ClassVar
 
 from reactivex import operators
 
@@ -16,7 +17,7 @@ from headrace.authoring.playing.scenario import ComponentAt, Scenario
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.branches import FAILED, WRITTEN
 from headrace.compiler.component.buildcontext import Context, Operator
-from headrace.compiler.component.families import Input, Output, Stage
+from headrace.compiler.component.families import Connection, Input, Output, Stage
 from headrace.compiler.component.pipelineconfig import LIST_OF
 from headrace.compiler.delivery import Batch, Delivery
 from headrace.compiler.edges import Sink, Source
@@ -25,7 +26,7 @@ from headrace.compiler.lowering.chain import PlacedTransform, RefusedTransforms
 from headrace.compiler.runtime.environment import Environment
 from headrace.compiler.schema.redaction import Hidden
 from headrace.compiler.schema.secrets import Secret, Secrets
-from headrace.compiler.text.diagnostics import Path
+from headrace.compiler.text.diagnostics import Fault, Path
 
 Lowering = Callable[[Sequence[PlacedTransform], RefusedTransforms], list[Operator]]
 """Returns the operators of a chain, as `lowering.chain.lower` does."""
@@ -50,10 +51,21 @@ class NoSecrets(Secrets):
         return secret.template
 
 
+@dataclass(frozen=True)
+class Surroundings:
+    """What a play may look at of a server, and does not change."""
+
+    connections: Mapping[str, Connection] = field(default_factory=dict)
+    secrets: Secrets = field(default_factory=Secrets)
+    base: FilePath | None = None
+    """The directory that configs name files from."""
+
+
 class PlayedEnvironment(Environment):
     """Scripted ends around what runs in production."""
 
-    is_real: ClassVar[bool] = False
+    is_real = False
+    is_told = False
 
     def __init__(
         self,
@@ -128,6 +140,10 @@ class PlayedEnvironment(Environment):
                 operators += [*self._lowering(run, refusals), self._tap(self.played.made[at])]
                 run = []
         return [*operators, *self._lowering(run, refusals)]
+
+    def refused(self, pipeline: str, stage: Stage, component: int, fault: Fault) -> None:
+        """Record it."""
+        self.played.objections.append(((pipeline, stage, component), fault))
 
     def warned(self, pipeline: str, place: str, text: str) -> None:
         """Record it."""

@@ -11,9 +11,10 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from heapq import merge
+from itertools import takewhile
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,6 +26,7 @@ from headrace.authoring.playing.playedenvironment import (
     Lowering,
     NoSecrets,
     PlayedEnvironment,
+    Surroundings,
 )
 from headrace.authoring.playing.scenario import (
     Arriving,
@@ -39,6 +41,7 @@ from headrace.compiler.config.program import Program
 from headrace.compiler.jsontext import encode
 from headrace.compiler.lowering.chain import lower
 from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.runtime.limitedthreads import TimeLimit
 from headrace.compiler.runtime.wayin import NoRoom
 
 _T = TypeVar("_T")
@@ -49,36 +52,47 @@ def play(
     scenario: Scenario,
     *,
     base: Path | None = None,
+    surroundings: Surroundings | None = None,
     tapped: Collection[tuple[str, int]] = (),
     lowering: Lowering = lower,
     coming: Iterable[GivenArrival] = (),
     taking: Mapping[str, BatchTaker] | None = None,
+    limit: TimeLimit | None = None,
+    played: Played | None = None,
 ) -> Played:
     """Play a scenario; ``base`` is the directory that the config names files from.
 
+    Where there are real ``surroundings``, names of connections and secrets are looked up in them.
     ``tapped`` are transforms, by pipeline and index, of which all is recorded that leaves them.
     ``lowering`` makes the operators of chains, as `lowering.chain.lower` does. What is ``coming`` arrives
     besides, in the order of time; each is asked for when all before it is through. ``taking`` are those
-    who take what pipelines hand on, by pipeline, in the place of its being recorded.
+    who take what pipelines hand on, by pipeline, in the place of its being recorded. ``limit`` may end
+    it early; what came until then is in ``played``.
 
     Raises:
         Refused: a pipeline cannot be built, with every reason.
+        CancelledError, Interrupted: its time was over.
     """
+    record = Played() if played is None else played
+    around = surroundings or Surroundings(secrets=NoSecrets(), base=base)
 
     async def perform(loop: VirtualLoop) -> Played:
-        played = Played()
+        if limit is not None:
+            limit.hold()
         clock = Clock(loop)
-        environment = PlayedEnvironment(scenario, clock, played, tapped, lowering, taking or {})
+        environment = PlayedEnvironment(scenario, clock, record, tapped, lowering, taking or {})
+        environment.is_real = surroundings is not None
         engine = Engine(
             clock,
-            secrets=NoSecrets(),
-            base=base,
+            connections=around.connections,
+            secrets=around.secrets,
+            base=around.base,
             retention_seconds=0,
             environment=environment,
         )
         return await _Play(program, scenario, engine, environment, loop).perform(coming)
 
-    with _quiet():
+    with nullcontext() if surroundings else _quiet():  # a server has something to log
         return _on_a_loop(perform, scenario)
 
 
@@ -105,7 +119,12 @@ class _Play:
                 outlet = self._engine.graph.outlets[config.id]
                 outlet.subscribe(self._environment.handed_on(config.id))
         await self._engine.load(self._program)
-        await self._loop.play(merge(self._steps(), self._coming(coming), key=itemgetter(0)))
+        steps = merge(self._steps(), self._coming(coming), key=itemgetter(0))
+        try:
+            await self._loop.play(takewhile(lambda _: not self._has_ended, steps))
+        except asyncio.CancelledError:
+            await self._engine.close()
+            raise
         self._environment.is_over = True
         await self._engine.close()
         for look in self._looks():
@@ -125,6 +144,10 @@ class _Play:
         steps.append((self._scenario.until, lambda: None))
         return sorted(steps, key=itemgetter(0))
 
+    @property
+    def _has_ended(self) -> bool:
+        return self._scenario.ends_on_failure and bool(self._played.failures)
+
     def _coming(self, coming: Iterable[GivenArrival]) -> Iterator[ScriptedStep]:
         for each in coming:
             yield each.at, partial(self._do, each)
@@ -139,6 +162,8 @@ class _Play:
                 yield each.begins, partial(self._lose, (pipeline, index), AWAY)
 
     def _do(self, step: GivenArrival | GivenState) -> None:
+        if self._has_ended:  # while time moved on to this
+            return
         if isinstance(step, GivenState):
             bucket = self._engine.state.get(step.bucket)
             assert bucket is not None  # as who made the scenario has seen
@@ -193,7 +218,7 @@ def _on_a_loop(perform: Callable[[VirtualLoop], Coroutine[Any, Any, _T]], scenar
     """Run on a virtual loop of its own; where this thread has a loop that runs, in another thread."""
 
     def run() -> _T:
-        loop = VirtualLoop(started_at=scenario.started_at)
+        loop = VirtualLoop(started_at=scenario.started_at, patience=scenario.patience)
         with asyncio.Runner(loop_factory=lambda: loop) as runner:
             return runner.run(perform(loop))
 

@@ -100,3 +100,7 @@ class Scenario:
     """Whether `http` transforms ask their servers, and not ``replies``."""
     seed: str = ""
     """What made-up messages are made of."""
+    ends_on_failure: bool = False
+    """Whether nothing happens any more once something has failed."""
+    patience: float = 5.0
+    """How long the time stands still for a server that is asked. Units: seconds of real time."""

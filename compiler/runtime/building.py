@@ -22,7 +22,7 @@ from headrace.compiler.runtime.componentcontext import ComponentContext, World
 from headrace.compiler.runtime.monitoring.failures import Failures
 from headrace.compiler.runtime.outputs import Writer, writer
 from headrace.compiler.runtime.pump import Enclose, Pump, Unpacking
-from headrace.compiler.text.diagnostics import Diagnostic
+from headrace.compiler.text.diagnostics import Diagnostic, Fault
 
 _C = TypeVar("_C", bound=Component)
 _T = TypeVar("_T")
@@ -68,7 +68,8 @@ class Builder:
         made = []
         for index, component in enumerate(components):
             faults = self._world.missing(component)
-            self._refused += [self._config.diagnose(fault, (family, index)) for fault in faults]
+            for fault in faults:
+                self._object(family, index, fault)
             if not faults:
                 try:
                     made.append(make(component, index))
@@ -78,7 +79,11 @@ class Builder:
 
     def refuse(self, family: str, index: int, cause: BuildRefused) -> None:
         """Take why a component cannot be built."""
-        self._refused.append(self._config.diagnose(cause.fault, (family, index)))
+        self._object(family, index, cause.fault)
+
+    def _object(self, family: str, index: int, fault: Fault) -> None:
+        self._refused.append(self._config.diagnose(fault, (family, index)))
+        self._world.environment.refused(self._parts.pipeline, FAMILY_OF[family], index, fault)
 
     def lower(
         self, stages: Sequence[PlacedTransform], refusals: RefusedTransforms

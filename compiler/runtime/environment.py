@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from random import Random
-from typing import ClassVar
 
 from headrace.compiler.component.buildcontext import Context, Operator
 from headrace.compiler.component.families import Input, Output, Stage
@@ -16,7 +15,7 @@ from headrace.compiler.edges import Sink, Source
 from headrace.compiler.httpexchange import ExchangeWith
 from headrace.compiler.lowering.chain import PlacedTransform, RefusedTransforms, lower
 from headrace.compiler.runtime.backoff import CHANCE
-from headrace.compiler.text.diagnostics import Path
+from headrace.compiler.text.diagnostics import Fault, Path
 
 log = logging.getLogger("headrace.pipeline")
 state_log = logging.getLogger("headrace.state")
@@ -25,8 +24,11 @@ state_log = logging.getLogger("headrace.state")
 class Environment:
     """The real one: components meet servers, chains are fused, the log is told."""
 
-    is_real: ClassVar[bool] = True
+    is_real: bool = True
     """Whether connections and secrets are looked up, and drivers imported."""
+
+    is_told: bool = True
+    """Whether the log is told of failures."""
 
     random: Random = CHANCE
     """Chance: of pauses between tries, of made-up messages."""
@@ -56,6 +58,9 @@ class Environment:
     ) -> list[Operator]:
         """Return the operators of a chain, as `lowering.chain.lower` does."""
         return lower(stages, refusals)
+
+    def refused(self, pipeline: str, stage: Stage, component: int, fault: Fault) -> None:
+        """Take why a component cannot be built, beside its being told to whoever builds."""
 
     def warned(self, pipeline: str, place: str, text: str) -> None:
         """Take what a component warns of."""

@@ -69,7 +69,7 @@ class Pipeline:
         self._recorded: Life | None = None
         self._watch = Watch(id, feed, self.counters)
         self.failures = Failures(
-            id, world.clock, self._failed, history.signatures(), is_logged=world.environment.is_real
+            id, world.clock, self._failed, history.signatures(), is_logged=world.environment.is_told
         )
         self._lifecycle = Lifecycle()
         self._opening = Opening(self.parts, world.clock, world.environment.random)

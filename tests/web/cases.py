@@ -12,8 +12,8 @@ from headrace.compiler.buckets import Bounds
 from headrace.compiler.clock import Clock
 from headrace.compiler.runtime.connectionregistry import Connections
 from headrace.compiler.runtime.connectiontest import TooManyTests
-from headrace.compiler.runtime.dryrun.threads import LimitedThreads, TooMany
 from headrace.compiler.runtime.engine import Engine
+from headrace.compiler.runtime.limitedthreads import LimitedThreads, TooMany
 from headrace.compiler.runtime.sampling import TooManySamples
 from headrace.web.app import Application
 from headrace.web.auth import passwords

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from headrace.authoring.configfiles import catalogue
+from headrace.authoring.dryrun import run
+from headrace.authoring.dryrun.run import DryRunLimits
+from headrace.authoring.playing.playedenvironment import Surroundings
 from headrace.compiler.jsontext import encode
-from headrace.compiler.runtime.dryrun import run, threads
-from headrace.compiler.runtime.dryrun.run import Surroundings
-from headrace.compiler.runtime.dryrun.stage import DryRunLimits
-from headrace.compiler.runtime.dryrun.threads import TimeLimit
+from headrace.compiler.runtime import limitedthreads
+from headrace.compiler.runtime.limitedthreads import TimeLimit
 from headrace.web.docs.markdown import RegionTexts, fenced, table
 from headrace.web.resources import dryruns
 from headrace.web.resources.dryruns import Answered, DryRun, of_chain, of_script
@@ -40,10 +41,10 @@ LIMITS = (
     ("transforms of a chain", str(dryrequests.MOST_TRANSFORMS)),
     (
         "time, from the reading of a request to the writing of its answer",
-        f"{threads.MOST_SECONDS:g} s",
+        f"{limitedthreads.MOST_SECONDS:g} s",
     ),
-    ("dry runs at once; others wait for their turn", str(threads.AT_ONCE)),
-    ("dry runs that wait; who comes then is answered 503", str(threads.MOST_WAITING)),
+    ("dry runs at once; others wait for their turn", str(limitedthreads.AT_ONCE)),
+    ("dry runs that wait; who comes then is answered 503", str(limitedthreads.MOST_WAITING)),
     ("keys of the bucket", f"{DryRunLimits.keys:,}"),
     ("keys that are copied of a bucket that runs, the latest", f"{dryruns.MOST_COPIED:,}"),
     ("bytes of them, about", f"{dryruns.MOST_COPIED_BYTES // 2**20} MiB"),

@@ -9,11 +9,11 @@ import falcon.asgi
 import msgspec
 from msgspec import Meta
 
+from headrace.authoring.dryrun import run
 from headrace.compiler.annotated import Count, Millis
 from headrace.compiler.component import pipelineconfig
 from headrace.compiler.jsontext import encode
-from headrace.compiler.runtime import connectiontest, sampling
-from headrace.compiler.runtime.dryrun import run, threads
+from headrace.compiler.runtime import connectiontest, limitedthreads, sampling
 from headrace.compiler.runtime.monitoring import liveevents, signatures
 from headrace.compiler.text import composing
 from headrace.web import bodies
@@ -40,7 +40,7 @@ class ServerLimits(msgspec.Struct):
     transforms: Count = pipelineconfig.TRANSFORMS
     inputs: Count = pipelineconfig.ENDS
     outputs: Count = pipelineconfig.ENDS
-    dry_runs_at_once: Count = threads.AT_ONCE
+    dry_runs_at_once: Count = limitedthreads.AT_ONCE
     dry_run_messages: Count = run.MOST_MESSAGES
     samples_at_once: Count = sampling.AT_ONCE
     sample_messages: Count = samples.MOST_MESSAGES

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from headrace.authoring.playing.played import Played
+from headrace.authoring.playing.playedenvironment import Surroundings
 from headrace.authoring.playing.player import play
 from headrace.authoring.playing.scenario import Scenario
 from headrace.compiler.errors import Refused
@@ -50,6 +52,36 @@ def test_a_program_that_cannot_be_built_is_refused_with_its_reasons(tmp_path: Pa
 
     with pytest.raises(Refused, match="there is no script file 'it"):
         play(checked, Scenario(), base=tmp_path)
+
+
+def test_a_play_may_end_at_the_first_failure():
+    config = """
+- id: p
+  inputs: [{type: http}]
+  transforms:
+    - {type: buffer, seconds: 2, max_messages: 9}
+    - {type: map, mappings: [{type: cast, from: n, to: integer}]}
+"""
+    steps = [at(moment, "p", {"n": "x"}) for moment in (1, 2, 4, 9)]
+
+    whole = played(config, *steps, until=20)
+    ended = played(config, *steps, until=20, ends_on_failure=True)
+
+    assert [each.at for each in whole.failures] == [3, 6, 11]
+    assert [each.at for each in ended.failures] == [3]
+
+
+def test_names_are_looked_up_in_surroundings_that_are_real():
+    config = COUNTED + "  outputs: [{type: redis, connection: c, channel: t}]\n"
+    came = Played()
+
+    with pytest.raises(Refused, match="there is no mqtt connection 'c'"):
+        play(program(config), Scenario(), surroundings=Surroundings(), played=came)
+
+    assert [(*where, fault.code) for where, fault in came.objections] == [
+        ("p", "input", 0, "unknown-connection"),
+        ("p", "output", 0, "unknown-connection"),
+    ]
 
 
 async def test_a_play_runs_where_a_loop_runs_already():

@@ -11,20 +11,20 @@ from datetime import datetime
 import falcon.asgi
 from msgspec import UNSET
 
-from headrace.compiler.buckets import Values
-from headrace.compiler.component.catalogue import Catalogue
-from headrace.compiler.component.states import PipelineState, undeclared_bucket
-from headrace.compiler.errors import Refused
-from headrace.compiler.jsontext import decode, encode
-from headrace.compiler.runtime.dryrun.run import (
+from headrace.authoring.dryrun.run import (
     MOST_MESSAGES,
     NAME,
     ChainDryRun,
     Failure,
     GivenBatch,
-    Surroundings,
 )
-from headrace.compiler.runtime.dryrun.threads import MOST_SECONDS, TimeLimit, TookTooLong
+from headrace.authoring.playing.playedenvironment import Surroundings
+from headrace.compiler.buckets import Values
+from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.component.states import PipelineState, undeclared_bucket
+from headrace.compiler.errors import Refused
+from headrace.compiler.jsontext import decode, encode
+from headrace.compiler.runtime.limitedthreads import MOST_SECONDS, TimeLimit, TookTooLong
 from headrace.compiler.runtime.monitoring.bucketfigures import BucketContents, BucketPage
 from headrace.compiler.text.diagnostics import Diagnostic
 from headrace.operators.script.compiling import ScriptFailed
@@ -136,6 +136,7 @@ def of_chain(dry_run: DryRun, limit: TimeLimit) -> PipelineDryRunRan | PipelineD
     run = ChainDryRun(
         chain.transforms,
         dry_run.surroundings,
+        limit,
         state=chain.asked.state,
         seeds=seeds,
         is_traced=chain.asked.attribution,
@@ -143,11 +144,9 @@ def of_chain(dry_run: DryRun, limit: TimeLimit) -> PipelineDryRunRan | PipelineD
     if (messages := chain.asked.count) > MOST_MESSAGES:
         log.warning("dry run: the first %d of %d messages are used", MOST_MESSAGES, messages)
     run.perform(
-        [],
-        limit,
+        [*_first(chain.asked.batches)],
         started_at=dry_run.started_at,
         advance_seconds=chain.asked.advance_seconds,
-        later=[*_first(chain.asked.batches)],
     )
     if run.refusals:
         return _not_built(
@@ -218,11 +217,11 @@ def _performed(
     is_traced, failure = chain.asked.attribution, run.failure
     is_timed = chain.asked.given_ is not None
     stages = [excerpt.stage(stage, is_traced, is_timed) for stage in run.completed]
-    logged = [f"{stage.place}: {text}" for stage in run.stages for text in stage.warnings]
+    logged = [f"{stage.place}: {text}" for stage in run.stages for text in run.warnings(stage)]
     warnings = [*_remarks(chain), *logged]
     told: PipelineDryRunRan | PipelineDryRunFailed
     if failure is None:
-        entries = excerpt.entries(run.bucket)
+        entries = excerpt.entries(chain.asked.state, run.remembered)
         told = PipelineDryRunRan(stages, entries, warnings, excerpt.notes)
     else:
         kind = chain.parts[failure.at].component.kind
@@ -258,10 +257,9 @@ def of_script(dry_run: DryRun, limit: TimeLimit) -> DryRunEmitted | DryRunFailed
     """
     asked, site = read_script(dry_run.body)
     _in_time(limit)
-    run = ChainDryRun(
-        [asked.script], dry_run.surroundings, state=PipelineState(bucket=NAME), seeds=asked.state
-    )
-    run.perform([*asked.messages], limit, started_at=dry_run.started_at)
+    state = PipelineState(bucket=NAME)
+    run = ChainDryRun([asked.script], dry_run.surroundings, limit, state=state, seeds=asked.state)
+    run.perform([(0.0, [*asked.messages])], started_at=dry_run.started_at)
     for _, fault in run.refusals:
         if fault.code != NOT_COMPILED:
             raise unread([site.diagnose(fault)])
@@ -274,8 +272,8 @@ def of_script(dry_run: DryRun, limit: TimeLimit) -> DryRunEmitted | DryRunFailed
     heading = f"{asked.source.name}: "  # with which the log would tell whose they are
     return DryRunEmitted(
         excerpt.batches(stage),
-        sorted({text.removeprefix(heading) for text in stage.warnings}),
-        excerpt.entries(run.bucket),
+        sorted({text.removeprefix(heading) for text in run.warnings(stage)}),
+        excerpt.entries(state, run.remembered),
         excerpt.notes,
     )
 

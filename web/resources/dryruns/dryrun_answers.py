@@ -15,12 +15,13 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from headrace.authoring.dryrun.run import ChainDryRun, DryRunPhase
+from headrace.authoring.dryrun.stage import ProbedStage
+from headrace.authoring.dryrun.steps import Indices, TracedBatch
 from headrace.compiler.annotated import Count
-from headrace.compiler.buckets import Bucket
+from headrace.compiler.buckets import Values
+from headrace.compiler.component.states import PipelineState
 from headrace.compiler.delivery import Batch, JsonValue
-from headrace.compiler.runtime.dryrun.run import ChainDryRun, DryRunPhase
-from headrace.compiler.runtime.dryrun.stage import ProbedStage
-from headrace.compiler.runtime.dryrun.steprun import Indices, TracedBatch
 from headrace.web.apierror import Diagnostic
 from headrace.web.shapes import JsonObject
 
@@ -170,17 +171,17 @@ class Excerpt:
         """Return what one stage handed on."""
         return [batch for _, batch, _ in self._shown(stage)]
 
-    def entries(self, bucket: Bucket | None) -> dict[str, Mapping[str, JsonValue]]:
-        """Return what a bucket holds, the latest first."""
-        if bucket is None:
-            return {}
-        shown: dict[str, Mapping[str, JsonValue]] = {
+    def entries(
+        self, state: PipelineState | None, held: Mapping[str, Values]
+    ) -> dict[str, Mapping[str, JsonValue]]:
+        """Return what the bucket of a pipeline holds, the latest first."""
+        shown = {
             key: values
-            for key, values, _ in bucket.newest(MOST_ENTRIES)
+            for key, values in islice(held.items(), MOST_ENTRIES)
             if self._has_room((key, values))
         }
-        if (rest := len(bucket) - len(shown)) > 0:
-            self.notes.append(f"bucket '{bucket.name}': {rest:,} more keys are not shown")
+        if state is not None and (rest := len(held) - len(shown)) > 0:
+            self.notes.append(f"bucket '{state.bucket}': {rest:,} more keys are not shown")
         return shown
 
     def left(self, run: ChainDryRun, is_timed: bool = False) -> list[LeftMessage]:

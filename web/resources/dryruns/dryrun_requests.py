@@ -13,6 +13,8 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import Any, Literal
 
+from headrace.authoring.dryrun.run import MOST_MESSAGES
+from headrace.authoring.playing.playedenvironment import Surroundings
 from headrace.compiler.buckets import Values
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.checkcontext import CheckContext
@@ -22,7 +24,6 @@ from headrace.compiler.component.states import PipelineState, undeclared
 from headrace.compiler.config.connectionsfile import misnamed
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.jsontext import decode
-from headrace.compiler.runtime.dryrun.run import MOST_MESSAGES, Surroundings
 from headrace.compiler.schema.fields import AnyJson, Boolean, Number, Text
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import (
@@ -259,9 +260,10 @@ def _surrounded(
     buckets = [] if asked.state is None else [asked.state.bucket]
     ground = CheckContext(surroundings.base, has_state=asked.state is not None)
     for index, part in enumerate(parts):
+        named = [*part.settings()]
         faults = [
-            *misnamed(part.settings(), surroundings.connections),
-            *(replace(fault, expected=_ONE) for fault in undeclared(part.settings(), buckets)),
+            *misnamed(named, surroundings.connections),
+            *(replace(fault, expected=_ONE) for fault in undeclared(named, buckets)),
             *(part.built.examine(ground) if part.built is not None else ()),
         ]
         yield from ((index, part.site.diagnose(fault)) for fault in faults)

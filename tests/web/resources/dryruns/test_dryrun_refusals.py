@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from headrace.compiler.runtime.dryrun.run import Surroundings
-from headrace.compiler.runtime.dryrun.threads import TimeLimit, TookTooLong
+from headrace.authoring.playing.playedenvironment import Surroundings
+from headrace.compiler.runtime.limitedthreads import TimeLimit, TookTooLong
 from headrace.web.resources.dryruns import Answered, DryRun, of_chain, of_script
 from headrace.web.resources.dryruns.dryrun_requests import MOST_TRANSFORMS
 from headrace.web.service import Service

@@ -1,19 +1,22 @@
 """Dry runs of chains: what each stage hands on, what it lets go of later, where it ends."""
 
 import asyncio
+import logging
 from datetime import timedelta
+from itertools import cycle, islice
 
 import pytest
+from reactivex import Observable
 from reactivex import operators as ops
 
+from headrace.authoring.playing.playedenvironment import Surroundings
 from headrace.compiler.component.families import Transform
 from headrace.compiler.runtime.componentcontext import MOST_SAID
-from headrace.compiler.runtime.dryrun.run import Surroundings
 from headrace.compiler.schema.fields import ConnectionName, SecretText
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.secrets import Secret
-from tests.compiler.runtime.dryrun.building import builds
-from tests.compiler.runtime.dryrunning import NEW_YEAR, handed_on, tried
+from tests.authoring.dryrun.building import builds
+from tests.authoring.dryrun.dryrunning import NEW_YEAR, handed_on, tried
 from tests.peer import peer, replies
 from tests.stand_ins import does
 
@@ -161,7 +164,7 @@ def test_the_bucket_is_its_own_and_begins_with_what_it_is_given():
     )
 
     assert handed_on(trial)[1] == [[{"m": "a", "mode": "auto"}]]
-    assert dict(trial.bucket.get("a")) == {"mode": "auto", "n": 1}
+    assert trial.remembered["a"] == {"mode": "auto", "n": 1}
 
 
 def test_a_failing_stage_ends_it_and_those_before_it_are_shown():
@@ -196,6 +199,29 @@ def test_after_a_failure_no_time_passes():
     assert trial.stages[2].handed_on == []
 
 
+def test_after_a_failure_nothing_more_is_handed_in_and_no_time_passes():
+    failing = script("if msg == 1 { throw `no`; } emit(msg)")
+
+    trial = tried(
+        [window(5), {"type": "buffer", "seconds": 2, "max_messages": 9}, failing], [1], (9, [2])
+    )
+    assert trial.failure.at == 2
+    assert handed_on(trial, flushed=True) == [[[1]], [[1]]]
+
+    trial = tried([window(5), script("throw 1")], [1], (2, [2]), (6, [3]), (20, [4]))
+    assert handed_on(trial) == [[]]
+    assert handed_on(trial, flushed=True) == [[[1, 2]]]
+
+
+def test_a_batch_comes_when_the_one_before_is_through_and_later_by_a_moment():
+    remember = {"type": "remember", "remember": [{"field": "n", "as": "n"}]}
+    state = {"bucket": "b", "key": "id"}
+
+    trial = tried([remember], [{"id": "a", "n": 1}], (0, [{"id": "b", "n": 2}]), state=state)
+
+    assert [*trial.remembered] == ["b", "a"]
+
+
 def test_every_transform_that_cannot_be_built_is_told():
     gated = {"type": "buffer", "max_messages": 9, "until": {**AUTO, "bucket": "other"}}
 
@@ -205,23 +231,50 @@ def test_every_transform_that_cannot_be_built_is_told():
         (0, "unknown-bucket"),
         (2, "no-state"),
     ]
-    assert [stage.handed_on for stage in trial.stages] == [[], [], []]
+    assert [stage.handed_on for stage in trial.stages if stage.handed_on] == []
 
 
 def test_what_a_transform_warns_of_comes_back():
     trial = tried([HOT, script("warn(`odd`); emit(msg);")], [{}, {"n": 2}, {"n": 3}])
 
-    assert [stage.warnings for stage in trial.stages] == [
+    assert [trial.warnings(stage) for stage in trial.stages] == [
         ["dropped a message whose 'n' is not a number"],
         ["script: odd"],
     ]
 
 
-@pytest.mark.parametrize("stage", [{"type": "buffer", "size": 1}, HOT, script("emit(msg)")])
-def test_a_chain_may_be_as_long_as_a_request_allows(stage):
-    trial = tried([stage] * 100, [{"n": 2}])
+DEEP = [
+    {"type": "buffer", "size": 1},
+    {"type": "buffer", "max_messages": 9, "until": AUTO},
+    {"type": "remember", "remember": [{"field": "mode", "as": "mode"}]},
+    {"type": "recall", "recall": ["mode"]},
+    {
+        "type": "reducer",
+        "group_by": ["n", "mode"],
+        "aggregations": [{"function": "count", "as": "c"}],
+    },
+    {"type": "splitter", "out_size": 1},
+    HOT,
+    script("emit(msg)"),
+    script("emit(batch)", "batch"),
+]
 
-    assert handed_on(trial)[99] == [[{"n": 2}]]
+
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("stages", [*([each] for each in DEEP), DEEP])
+def test_a_chain_may_be_as_long_as_a_request_allows(stages, traced):
+    chain = [*islice(cycle(stages), 100)]
+
+    trial = tried(
+        chain,
+        [{"n": 2, "mode": "auto"}],
+        state=STATE,
+        seeds={"": {"mode": "auto"}},
+        traced=traced,
+    )
+
+    assert trial.failure is None
+    assert [message["n"] for message in handed_on(trial)[99][0]] == [2]
 
 
 def test_a_stage_may_not_hand_on_without_end():
@@ -237,7 +290,7 @@ def test_a_bucket_that_is_full_does_not_show_in_the_log(caplog):
 
     trial = tried([remember], messages, state={"bucket": "machines", "key": "id"}, keys=1)
 
-    assert (trial.bucket.get("a"), trial.bucket.get("b")) == (None, {"n": 2})
+    assert trial.remembered == {"b": {"n": 2}}
     assert caplog.messages == []
 
 
@@ -278,15 +331,42 @@ def test_of_many_warnings_the_first_are_kept():
 
     trial = tried([builds(warning)], [1])
 
-    assert trial.stages[0].warnings == [str(number) for number in range(MOST_SAID)]
+    assert trial.warnings(trial.stages[0]) == [str(number) for number in range(MOST_SAID)]
 
 
-def test_a_fault_of_ours_is_no_outcome():
-    def broken(_):
-        return lambda source: source.pipe(ops.map(lambda delivery: delivery.nothing))
+def ends(source):
+    return source.pipe(ops.map(lambda delivery: delivery.nothing))
 
-    with pytest.raises(AttributeError, match="nothing"):
-        tried([builds(broken)], [1])
+
+def raises(source):
+    def subscribe(observer, scheduler=None):
+        return source.subscribe(lambda delivery: delivery.nothing, scheduler=scheduler)
+
+    return Observable(subscribe)
+
+
+@pytest.mark.parametrize("operator", [ends, raises])
+def test_a_fault_of_ours_is_no_outcome(operator):
+    with pytest.raises(RuntimeError, match="has no attribute 'nothing'"):
+        tried([builds(lambda _: operator)], [1])
+
+
+def test_nothing_of_a_dry_run_is_logged(caplog):
+    with caplog.at_level(logging.INFO):
+        trial = tried([script("warn(`odd`); throw `no`;")], [1])
+
+    assert (trial.failure.at, trial.warnings(trial.stages[0])) == (0, ["script: odd"])
+    assert caplog.messages == []
+
+
+def test_others_go_on_to_log_meanwhile(caplog):
+    def logs(ctx):
+        logging.getLogger("headrace.pipeline").warning("said by another")
+        return ctx.lift(lambda batch: [batch])
+
+    tried([builds(logs)], [1])
+
+    assert caplog.messages == ["said by another"]
 
 
 def test_a_client_is_closed_when_all_is_over():

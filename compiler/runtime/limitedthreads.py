@@ -66,13 +66,16 @@ class TimeLimit:
         """Hold the thread that calls this."""
         self._thread = threading.get_ident()
 
-    def hold(self, task: asyncio.Task[Any]) -> None:
-        """Hold a task of the thread's loop: it is what is cancelled.
+    def hold(self) -> None:
+        """Hold the task that calls this: it is what is cancelled.
 
         Raises:
             Interrupted: it is too late to begin.
         """
-        cancel = partial(task.get_loop().call_soon_threadsafe, task.cancel)
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        assert task is not None
+        loop.set_exception_handler(_unless_interrupted)
+        cancel = partial(loop.call_soon_threadsafe, task.cancel)
         with self._lock:
             self._cancel = cancel
         if self.is_over:
@@ -104,6 +107,12 @@ class TimeLimit:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(
                     ctypes.c_ulong(self._thread), ctypes.py_object(Interrupted)
                 )
+
+
+def _unless_interrupted(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Pass over what was interrupted: that it ended so is no news."""
+    if not isinstance(context.get("exception"), Interrupted):
+        loop.default_exception_handler(context)
 
 
 class LimitedThreads:

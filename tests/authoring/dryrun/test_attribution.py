@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.compiler.runtime.dryrun.staged import (
+from tests.authoring.dryrun.dryrunning import tried
+from tests.authoring.dryrun.staged import (
     as_filter,
     buffers,
     conditions,
@@ -18,7 +19,6 @@ from tests.compiler.runtime.dryrun.staged import (
     states,
     values,
 )
-from tests.compiler.runtime.dryrunning import tried
 from tests.examples import examples
 from tests.stand_ins import does
 

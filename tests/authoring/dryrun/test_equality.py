@@ -10,8 +10,8 @@ from headrace.compiler.clock import Clock, run_virtual
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import PipelineState
 from headrace.compiler.runtime.engine import Engine
-from tests.compiler.runtime.dryrun.staged import chains, messages, seeds, states
-from tests.compiler.runtime.dryrunning import NEW_YEAR, transform, tried
+from tests.authoring.dryrun.dryrunning import NEW_YEAR, transform, tried
+from tests.authoring.dryrun.staged import chains, messages, seeds, states
 from tests.examples import examples
 from tests.stand_ins import Kept, Told, batches, reads, running, takes
 
@@ -60,4 +60,4 @@ def test_a_dry_run_hands_on_what_a_running_pipeline_writes(documents, batch, sta
             assert (trial.failure.at, trial.failure.message) in failed
         if trial.failure is None or not advance:
             assert shown == written
-            assert {key: values for key, values, _ in trial.bucket.newest(100)} == left
+            assert trial.remembered == left

@@ -8,17 +8,18 @@ import threading
 
 import pytest
 
+from headrace.authoring.dryrun.run import ChainDryRun
+from headrace.authoring.playing.playedenvironment import Surroundings
 from headrace.compiler.clock import Clock
-from headrace.compiler.runtime.dryrun.run import ChainDryRun, Surroundings
-from headrace.compiler.runtime.dryrun.threads import (
+from headrace.compiler.runtime.limitedthreads import (
     AT_ONCE,
     LimitedThreads,
     TookTooLong,
     TooMany,
 )
 from headrace.compiler.runtime.switching import SWITCH_SECONDS
-from tests.compiler.runtime.dryrun.building import builds
-from tests.compiler.runtime.dryrunning import NEW_YEAR, transform
+from tests.authoring.dryrun.building import builds
+from tests.authoring.dryrun.dryrunning import NEW_YEAR, transform
 from tests.peer import peer
 from tests.stand_ins import does
 
@@ -36,8 +37,8 @@ def dry_run(*transforms, messages=(1,)):
     """Return the work of a dry run, which returns the run."""
 
     def work(limit):
-        trial = ChainDryRun([transform(each) for each in transforms], Surroundings())
-        trial.perform([*messages], limit, started_at=NEW_YEAR)
+        trial = ChainDryRun([transform(each) for each in transforms], Surroundings(), limit)
+        trial.perform([(0.0, [*messages])], started_at=NEW_YEAR)
         return trial
 
     return work

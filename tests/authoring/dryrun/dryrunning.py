@@ -8,12 +8,12 @@ from functools import cache
 from typing import Any
 
 from headrace.authoring.configfiles import catalogue
+from headrace.authoring.dryrun.run import ChainDryRun, DryRunLimits
+from headrace.authoring.playing.playedenvironment import Surroundings
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.component.families import Transform
 from headrace.compiler.component.states import PipelineState
-from headrace.compiler.runtime.dryrun.run import ChainDryRun, Surroundings
-from headrace.compiler.runtime.dryrun.stage import DryRunLimits
-from headrace.compiler.runtime.dryrun.threads import TimeLimit
+from headrace.compiler.runtime.limitedthreads import TimeLimit
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -36,7 +36,7 @@ def transform(document: dict[str, Any] | Transform) -> Transform:
 def tried(
     transforms: Sequence[dict[str, Any] | Transform],
     messages: list[Any],
-    *,
+    *later: tuple[float, list[Any]],
     state: dict[str, str] | None = None,
     seeds: dict[str, dict[str, Any]] | None = None,
     advance: float = 0,
@@ -44,16 +44,17 @@ def tried(
     surroundings: Surroundings | None = None,
     **limits: int,
 ) -> ChainDryRun:
-    """Return a dry run that is over."""
+    """Return a dry run that is over; messages go in at once, others at their times."""
     trial = ChainDryRun(
         [transform(each) for each in transforms],
         surroundings or Surroundings(),
+        TimeLimit(),
         state=None if state is None else PipelineState.load(state),
         seeds=seeds,
         is_traced=traced,
         limits=DryRunLimits(**limits),
     )
-    trial.perform(messages, TimeLimit(), started_at=NEW_YEAR, advance_seconds=advance)
+    trial.perform([(0.0, messages), *later], started_at=NEW_YEAR, advance_seconds=advance)
     return trial
 
 
