@@ -49,6 +49,29 @@ def test_what_does_not_come_is_drawn_with_why(tmp_path: Path):
     )
 
 
+def test_why_is_told_of_every_kind_of_transform(tmp_path: Path):
+    config = """\
+- id: line
+  inputs: [{type: http}]
+  transforms:
+    - {type: script, source: {type: inline, code: "if msg.n > 1 { emit(msg); }"}}
+    - {type: splitter, out_size: 2}
+"""
+    file = written(
+        tmp_path,
+        "tests: {it: {given: {line: {1s: [{n: 1}, {n: 2}]}}, expect: {line: {1s: [{n: 1}, {n: 2}]}}}}",
+        config,
+    )
+
+    [outcome] = outcomes(file)
+
+    assert [line.strip() for line in outcome.lines if "why" in line] == [
+        "why  1s  line.transforms[1] (splitter, config.yaml:5:7):"
+        " left over behind the last whole batch of 2 ('out_size')",
+        "why  1s  line.transforms[0] (script, config.yaml:4:7): the script did not call 'emit' for it",
+    ]
+
+
 def test_why_can_be_left_out(tmp_path: Path):
     outcome = only(
         tmp_path,
