@@ -3,7 +3,7 @@
 `cutting.py` looks through the text and says where it may be cut, `longnumbers.py` what is left of numbers
 that are longer than a slice, `growing.py` decodes the slices and puts the value together, `letting_go.py`
 drops it again, a slice at a time as well. `encoding.py` is the way back, from the messages of a large batch
-to their text.
+to their text, and `pieces.py` that of one large value.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from headrace.compiler.largejson.encoding import (
 from headrace.compiler.largejson.growing import Growing
 from headrace.compiler.largejson.letting_go import DecodedBatch, LargeList
 from headrace.compiler.largejson.longnumbers import JsonBytes
+from headrace.compiler.largejson.pieces import pieces
 
 LARGE = 256 * 1024
 """Bytes of a text from which on it is decoded in slices: what is shorter takes some milliseconds."""
@@ -66,4 +67,5 @@ __all__ = [
     "encode_large",
     "encode_large_lines",
     "in_slices",
+    "pieces",
 ]

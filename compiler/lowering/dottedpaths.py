@@ -7,7 +7,7 @@ that generated code (`lowering/code.py`) is compared with: written to be read, n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
@@ -76,6 +76,16 @@ class DottedPath:
         """Return the message without it, parents kept even if empty; itself if nothing is there."""
         return _removed(message, self._way(message))
 
+    def changed(
+        self, value: JsonValue, change: Callable[[JsonValue], JsonValue | Missing]
+    ) -> JsonValue:
+        """Return a value with all that the path may lead to changed; what becomes `MISSING` is removed.
+
+        Other than where messages are read, no way is left out: it leads through lists as well, and each
+        key may be several of its segments. What is not on the way is shared.
+        """
+        return _changed(value, self.segments, change)
+
     def _way(self, message: JsonValue) -> Sequence[str]:
         is_literal = isinstance(message, dict) and self.text in message
         return (self.text,) if is_literal else self.segments
@@ -100,3 +110,25 @@ def _removed(parent: JsonValue, segments: Sequence[str]) -> JsonValue:
         return {name: value for name, value in parent.items() if name != head}
     child = _removed(parent[head], rest)
     return parent if child is parent[head] else {**parent, head: child}
+
+
+def _changed(
+    value: JsonValue,
+    segments: Sequence[str],
+    change: Callable[[JsonValue], JsonValue | Missing],
+) -> JsonValue:
+    if isinstance(value, list):
+        return [_changed(each, segments, change) for each in value]
+    if not isinstance(value, dict):
+        return value
+    made = value
+    for size in range(1, len(segments) + 1):
+        key, rest = ".".join(segments[:size]), segments[size:]
+        if key not in value:
+            continue
+        became = _changed(value[key], rest, change) if rest else change(value[key])
+        if became is MISSING:
+            made = {name: each for name, each in made.items() if name != key}
+        else:
+            made = {**made, key: became}
+    return made

@@ -18,6 +18,7 @@ from headrace.compiler.lowering.chain import PlacedTransform, RefusedTransforms,
 from headrace.compiler.lowering.chainends import PassWatch
 from headrace.compiler.lowering.holding import Holding, holding
 from headrace.compiler.runtime.built import BuiltComponents
+from headrace.compiler.runtime.capturing.recorder import InputRecorder
 from headrace.compiler.runtime.componentcontext import ComponentContext, World
 from headrace.compiler.runtime.monitoring.failures import Failures
 from headrace.compiler.runtime.outputs import Writer, writer
@@ -98,14 +99,16 @@ class Builder:
     def arriving(self, component: Input, index: int) -> Observable[Delivery]:
         """Return what an input delivers, through its own buffer."""
         place = self.place("inputs", index)
+        source = self._world.environment.source(component, place)
         pump = pump_over(
-            self._world.environment.source(component, place),
+            source,
             component,
             place,
             self._parts,
             self._world,
             self._broke,
             acknowledges=component.acknowledges,
+            recorder=_recorder(source, component, place, self._world),
         )
         buffers = [] if component.buffer is None else [input_buffer(component.buffer, place)]
         self._parts.pumps.append(pump)
@@ -126,6 +129,7 @@ def pump_over(
     broke: Callable[[Exception], None],
     *,
     acknowledges: bool,
+    recorder: InputRecorder | None = None,
 ) -> Pump:
     """Return what reads ``source`` as an input is to be read, its envelope included.
 
@@ -158,6 +162,22 @@ def pump_over(
         broke,
         acknowledges=acknowledges,
         on_delivery=component.ack == "on_delivery",
+        recorder=recorder,
+    )
+
+
+def _recorder(
+    source: Source, component: Input, place: ComponentContext, world: World
+) -> InputRecorder | None:
+    """Return what hands to captures what comes from outside; what else comes, a replay has by itself."""
+    if component.fed_by not in ("server", "posts"):
+        return None
+    return InputRecorder(
+        world.captures,
+        place.pipeline,
+        place.place,
+        source,
+        tells=component.envelope is not None,
     )
 
 

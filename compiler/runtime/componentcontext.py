@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -34,9 +35,12 @@ from headrace.compiler.config.connectionsfile import filed_secret_faults, misnam
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused, HeadraceError
+from headrace.compiler.httpexchange import ServerExchange
 from headrace.compiler.lowering.lifting import awaiting, divided, pausing, per_batch
 from headrace.compiler.lowering.lines import Pacing, SliceShare
 from headrace.compiler.runtime.built import Hold
+from headrace.compiler.runtime.capturing.captures import Captures
+from headrace.compiler.runtime.capturing.recorder import recorded
 from headrace.compiler.runtime.dependencies import Readings, read_now
 from headrace.compiler.runtime.environment import REAL, Environment
 from headrace.compiler.runtime.monitoring.failures import Failures, cut
@@ -126,6 +130,7 @@ class World:
         self.turns = Turns(clock)
         self.slices = SliceShare()
         self.claims = Claims()
+        self.captures = Captures(clock)
         self.large_posts = LargePosts()
         self.connections = connections
         self.secrets = secrets
@@ -196,6 +201,9 @@ class ComponentContext:
         self.clock = world.clock
         self.random = world.environment.random
         self.exchange = world.environment.exchange(self.pipeline, self.place)
+        if stage == "transform" and world.environment.is_real:
+            inner = self.exchange or partial(ServerExchange, world.clock)
+            self.exchange = recorded(world.captures, self.pipeline, self.place, inner)
         self.data_dir = world.data_dir
         self.base = world.base
         self.state = parts.state

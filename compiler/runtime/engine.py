@@ -31,6 +31,7 @@ from headrace.compiler.errors import (
 from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import TURN_SECONDS
 from headrace.compiler.lint.rings import rings
+from headrace.compiler.runtime.capturing.captures import Capture, CaptureRequest
 from headrace.compiler.runtime.componentcontext import World
 from headrace.compiler.runtime.connectionregistry import Connections
 from headrace.compiler.runtime.connectiontest import ConnectionTests, Tried
@@ -408,15 +409,29 @@ class Engine:
         """Tell those who want to know what somebody has changed."""
         self._feed.publish_change(Event(encode(change), "changed"))
 
+    def capture(self, request: CaptureRequest) -> Capture:
+        """Begin a capture, of which its reader is told line by line.
+
+        Raises:
+            UnknownPipeline: nobody runs under one of the ids.
+            TooManyCaptures: too many are under way.
+        """
+        for id in request.pipelines:
+            if id not in self._pipelines:
+                raise UnknownPipeline(id)
+        return self._world.captures.begin(request)
+
     def hush(self) -> None:
-        """End every event stream, and every sample."""
+        """End every event stream, every capture, and every sample."""
         self._feed.close()
+        self._world.captures.end()
         self.samples.end()
 
     async def close(self) -> None:
         """End everything, upstream first so that inboxes drain, within one grace for all."""
         ends = self.clock.monotonic() + ENDING_SECONDS
         self._is_closed = True
+        self._world.captures.end()
         await self.samples.close()
         if self._reverting is not None:
             self._reverting.is_cancelled = True

@@ -43,6 +43,7 @@ from headrace.compiler.jsontext import UNSEEN, Decoding, NotJson
 from headrace.compiler.largejson import DecodedBatch, LargeList
 from headrace.compiler.lowering.chainends import Counters
 from headrace.compiler.runtime.backoff import Backoff
+from headrace.compiler.runtime.capturing.recorder import InputRecorder
 from headrace.compiler.runtime.monitoring.links import UP, LinkState
 
 if TYPE_CHECKING:
@@ -95,6 +96,11 @@ class Turn:
         """Begin one after a wait: whoever waited has let others work."""
         self._began = self._turns.monotonic()
         self.ends = self._began + TURN_SECONDS
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is time to give way."""
+        return self._turns.monotonic() > self.ends
 
     async def give_way(self) -> None:
         """Give everybody else a turn, and begin one that is as long as theirs."""
@@ -208,11 +214,12 @@ class Pump:
         *,
         acknowledges: bool,
         on_delivery: bool,
+        recorder: InputRecorder | None = None,
     ) -> None:
         """Take what makes batches of what is read, and who is told when the chain behind is broken.
 
         ``acknowledges``: the source is told of what arrived, with ``on_delivery`` when it has left the
-        outputs.
+        outputs. ``recorder`` is handed all that arrives, while anybody captures.
         """
         self.window = Window(most_under_way(is_raw=source.is_raw, max_batch=source.max_batch))
         self.report = place.report
@@ -223,6 +230,7 @@ class Pump:
         self._broke = broke
         self._acknowledges = acknowledges
         self._on_delivery = on_delivery
+        self._recorder = recorder
         self._reader: AsyncGenerator[Sequence[Arrival], None] | None = None
         self._backoff = Backoff(place.random)
         self._is_connected = self._is_down = False
@@ -386,11 +394,21 @@ class Pump:
                     self._since = monotonic()
                 if monotonic() - asked > SUSPENDED_SECONDS:
                     self._turn.begin()
+                if self._recorder is not None and self._recorder.is_on:
+                    await self._record(arrivals, self._recorder)
                 await self._deliver(arrivals, emit)
                 del arrivals  # the next ones may be long in coming, and these are through
         finally:
             if not (self._is_connected and self._stopping):
                 await reader.aclose()
+
+    async def _record(self, arrivals: Sequence[Arrival], recorder: InputRecorder) -> None:
+        """Hand to those who capture what is about to be delivered."""
+        try:
+            await recorder.take(arrivals, self._turn)
+        except asyncio.CancelledError:
+            self._unsent = 0 if self._on_delivery else len(arrivals)
+            raise
 
     async def _deliver(self, arrivals: Sequence[Arrival], emit: Callable[[Delivery], None]) -> None:
         """Send batch after batch down the chain, each as soon as the window has room."""

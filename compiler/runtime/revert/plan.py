@@ -232,8 +232,8 @@ def plan_of(
                 if id not in comparison.wanted
             ),
         ),
-        _connections_plan(*filed),
-        _buckets_plan(*buckets),
+        connections_plan(*filed),
+        buckets_plan(*buckets),
     )
 
 
@@ -242,9 +242,10 @@ def _costs(pipeline: Pipeline) -> tuple[str, int, int]:
     return pipeline.id, pipeline.parts.held, pipeline.in_flight
 
 
-def _connections_plan(
+def connections_plan(
     before: Mapping[str, Connection], after: Mapping[str, Connection]
 ) -> ConnectionsPlan:
+    """Return what becomes of connections."""
     both = sorted(after.keys() & before.keys())
     return ConnectionsPlan(
         added=tuple(sorted(after.keys() - before.keys())),
@@ -257,7 +258,8 @@ def _connections_plan(
     )
 
 
-def _buckets_plan(before: Buckets, after: Buckets) -> BucketsPlan:
+def buckets_plan(before: Buckets, after: Buckets) -> BucketsPlan:
+    """Return what becomes of buckets."""
     kept = [bucket.name for bucket in before if after.get(bucket.name) is bucket]
     lost = [EmptiedBucket(bucket.name, len(bucket)) for bucket in before if bucket.name not in kept]
     return BucketsPlan(

@@ -117,3 +117,30 @@ def test_a_path_without_a_dot_is_plain():
 def test_missing_is_not_null_and_says_its_name():
     assert MISSING is not None
     assert repr(MISSING) == "MISSING"
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "changed"),
+    [
+        ({"a": 1, "b": 2}, "a", {"a": "x", "b": 2}),
+        ({"a": {"b": 1, "c": 2}}, "a.b", {"a": {"b": "x", "c": 2}}),
+        ({"a": [{"b": 1}, {"b": 2}, 3]}, "a.b", {"a": [{"b": "x"}, {"b": "x"}, 3]}),
+        ([{"a": 1}], "a", [{"a": "x"}]),
+        ({"a.b": 1, "a": {"b": 2}}, "a.b", {"a.b": "x", "a": {"b": "x"}}),
+        ({"a": {"b.c": 1}, "a.b": {"c": 2}}, "a.b.c", {"a": {"b.c": "x"}, "a.b": {"c": "x"}}),
+        ({"a": None}, "a.b", {"a": None}),
+        ({"a": {"b": [1, 2]}}, "a.b", {"a": {"b": "x"}}),
+        ("a", "a", "a"),
+    ],
+)
+def test_all_that_a_path_may_lead_to_can_be_changed(value, path, changed):
+    before = repr(value)
+
+    assert DottedPath(path).changed(value, lambda _: "x") == changed
+    assert repr(value) == before
+
+
+def test_what_becomes_nothing_is_removed():
+    message = {"a": [{"b": 1, "c": 2}], "b": 3}
+
+    assert DottedPath("a.b").changed(message, lambda _: MISSING) == {"a": [{"c": 2}], "b": 3}

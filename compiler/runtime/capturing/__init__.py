@@ -1,0 +1,1 @@
+"""Captures: what arrives at inputs, and what servers answer `http` transforms, as lines for who asks."""
