@@ -23,6 +23,8 @@ WORDS = ("$message", "$batch", "$raw", "$meta")
 def arriving(moment: Moment, component: Input) -> tuple[Arriving | None, list[Fault]]:
     """Return what arrives at an input, and what is wrong with it; nothing where that is too much."""
     what = moment.what
+    if isinstance(what, Arriving):
+        return _captured(what, moment, component)
     words = [key for key in what if is_word(key)] if isinstance(what, dict) else []
     if not words:
         return Arriving(_batch(what)), []
@@ -45,6 +47,31 @@ def plain(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
         return {key[1:] if key[:2] == "$$" else key: plain(each) for key, each in value.items()}
     return [plain(each) for each in value] if isinstance(value, list) else value
+
+
+def taken(arriving: Arriving, component: Input) -> Arriving | None:
+    """Return what was captured as an input may be given it; None where it takes no bytes.
+
+    What another kind of input told of it, this one does not.
+    """
+    if isinstance(arriving.payload, bytes) and not component.is_raw:
+        return None
+    known = component.attaches
+    meta = {key: value for key, value in arriving.meta.items() if key in known}
+    if component.fed_by == "posts" and [*_wrong_post(meta)]:
+        meta = {}
+    return Arriving(arriving.payload, meta)
+
+
+def _captured(
+    what: Arriving, moment: Moment, component: Input
+) -> tuple[Arriving | None, list[Fault]]:
+    if (given := taken(what, component)) is not None:
+        return given, []
+    said = (
+        f"what arrives at an input of type '{component.kind}' is JSON, and in the capture it is not"
+    )
+    return None, [Fault("conflict", said, "not JSON", "a capture of this input", path=moment.path)]
 
 
 def _batch(what: JsonValue) -> list[JsonValue]:

@@ -21,7 +21,7 @@ from headrace.authoring.language.marbles import name_fault
 from headrace.authoring.language.matchers import faults as faults_of_matchers
 from headrace.authoring.language.replies import replies
 from headrace.authoring.language.said import ExpectedWords, words
-from headrace.authoring.language.testtargets import Targets, UnknownTarget
+from headrace.authoring.language.testtargets import Targets, UnknownTarget, name_of
 from headrace.authoring.language.timelines import Moment, Timeline, TimelineReader, type_fault
 from headrace.authoring.playing.scenario import (
     START,
@@ -274,9 +274,9 @@ class _Reading:
         """What there is to be named."""
         return self._targets
 
-    def timeline(self, value: JsonValue, path: Path, frame: float) -> Timeline:
-        """Read a timeline."""
-        return self._timelines.read(value, path, frame)
+    def timeline(self, value: JsonValue, path: Path, frame: float, to: str | None) -> Timeline:
+        """Read a timeline; ``to`` is the input that is given it."""
+        return self._timelines.read(value, path, frame, to)
 
     def refuse(self, fault: Fault, path: Path = ()) -> None:
         """Take what is wrong; what several moments have in common is told once."""
@@ -340,7 +340,7 @@ class _CaseReading:
         except UnknownTarget as cause:
             self._reading.refuse(replace(cause.fault, on_key=True), path)
             return
-        line = self._line(value, path)
+        line = self._line(value, path, None if to is None else name_of(*to))
         for moment in line.moments:
             if moment.at == END:
                 said = "nothing can be given at the end"
@@ -473,8 +473,8 @@ class _CaseReading:
         said = f"'{key}' is not known yet: it comes with durability"
         self._reading.refuse(Fault("not-known-yet", said, key, on_key=True), path)
 
-    def _line(self, value: JsonValue, path: Path) -> Timeline:
-        line = self._reading.timeline(value, path, self._frame)
+    def _line(self, value: JsonValue, path: Path, to: str | None = None) -> Timeline:
+        line = self._reading.timeline(value, path, self._frame, to)
         self._lines.append(line)
         return line
 

@@ -35,6 +35,11 @@ _WHY_NOT = {
 }
 
 
+def name_of(pipeline: str, index: int) -> str:
+    """Return what an input is called."""
+    return f"{pipeline}.{LIST_OF['input']}[{index}]"
+
+
 class UnknownTarget(Exception):
     """A key names nothing that is there."""
 

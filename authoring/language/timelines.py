@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
 
+from headrace.authoring.language.capturefile import NotACapture, capture_of, is_capture
 from headrace.authoring.language.durations import (
     A_MOMENT,
     END,
@@ -21,12 +22,19 @@ from headrace.compiler.delivery import JsonValue
 from headrace.compiler.jsontext import NotJson, decode
 from headrace.compiler.schema.records import json_type, of_another_type, unknown_key
 from headrace.compiler.text.composing import FAULTS
-from headrace.compiler.text.diagnostics import Fault, Path, Spot, shown
+from headrace.compiler.text.diagnostics import Codes, Fault, Path, Spot, shown
 from headrace.compiler.text.positions import LineIndex
+from headrace.compiler.text.suggest import one_of
+
+CODES: Codes = {
+    "not-captured": "A capture that a test names has nothing for what is given there.",
+}
 
 FILE_KEYS = ("$file", "$every", "$from")
 MOST_BYTES = 64 * 1024 * 1024
 """Size of a file of messages."""
+MOST_SHOWN = 200
+"""Characters of a line of a capture."""
 
 A_TIMELINE = "a map of moments, a list of such maps, or a line of marbles"
 
@@ -79,17 +87,19 @@ class TimelineReader:
         self._names, self._folder = names, folder
         self._room = MOST_MOMENTS
 
-    def read(self, value: JsonValue, path: Path, frame: float) -> Timeline:
-        """Read one; of what is wrong with it, the rest is read."""
-        found = sorted(self._moments(value, path, frame), key=lambda each: each.at)
+    def read(self, value: JsonValue, path: Path, frame: float, to: str | None = None) -> Timeline:
+        """Read one; of what is wrong with it, the rest is read. ``to`` is the input that is given it."""
+        found = sorted(self._moments(value, path, frame, to), key=lambda each: each.at)
         self._room -= len(found)
         return Timeline(tuple(found), path, value if isinstance(value, str) else None)
 
-    def _moments(self, value: JsonValue, path: Path, frame: float) -> Iterator[Moment]:
+    def _moments(
+        self, value: JsonValue, path: Path, frame: float, to: str | None
+    ) -> Iterator[Moment]:
         if isinstance(value, str):
             yield from self._marbles(value, path, frame)
         elif isinstance(value, dict) and any(key[:1] == "$" for key in value):
-            yield from self._filed(value, path)
+            yield from self._filed(value, path, to)
         elif isinstance(value, dict):
             yield from self._timed(((key, what, (*path, key)) for key, what in value.items()))
         elif isinstance(value, list):
@@ -136,8 +146,8 @@ class TimelineReader:
                 what = self._names[each.name]
                 yield Moment(each.at, what, ("messages", each.name), offset=each.offset)
 
-    def _filed(self, value: dict[str, JsonValue], path: Path) -> Iterator[Moment]:
-        """Yield the messages of a file, one a line, at equal distances."""
+    def _filed(self, value: dict[str, JsonValue], path: Path, to: str | None) -> Iterator[Moment]:
+        """Yield the messages of a file, one a line, at equal distances; of a capture, at their moments."""
         for key in value:
             if key not in FILE_KEYS:
                 self._refuse(unknown_key(key, FILE_KEYS, value), (*path, key))
@@ -147,10 +157,14 @@ class TimelineReader:
                 missing = f"expected {expected}"
                 self._refuse(Fault("missing-key", missing, expected=expected), (*path, "$file"))
             return
-        every = self._micros(value, "$every", path, 0)
+        text = self._text(value["$file"], (*path, "$file"))
         at = self._micros(value, "$from", path, 0)
+        if is_capture(text):
+            yield from self._captured(text, value, path, to, at)
+            return
+        every = self._micros(value, "$every", path, 0)
         room = self._room
-        for number, line in enumerate(self._lines(value["$file"], (*path, "$file"))):
+        for number, line in enumerate(text.splitlines()):
             if not line.strip():
                 continue
             if not room:
@@ -166,6 +180,40 @@ class TimelineReader:
                 return
             at += every
 
+    def _captured(
+        self, text: bytes, value: dict[str, JsonValue], path: Path, to: str | None, since: int
+    ) -> Iterator[Moment]:
+        """Yield what arrived at an input in a capture."""
+        name = str(value["$file"])
+        at_file = (*path, "$file")
+        if "$every" in value:
+            said = "a capture tells itself when each message came"
+            fault = Fault("conflict", said, "$every", "'$from' alone", on_key=True)
+            self._refuse(fault, (*path, "$every"))
+        lines = text.splitlines(keepends=True)
+        try:
+            capture = capture_of(lines, name)
+        except NotACapture as cause:
+            line = lines[cause.line - 1][:MOST_SHOWN].decode("utf-8", "replace").rstrip()
+            spot = Spot(cause.line, 1, name, line)
+            self._refuse(Fault("wrong-type", cause.why, spot=spot), at_file)
+            return
+        found = [each for each in capture.arrivals if each.to == to]
+        if to is None:
+            said = "a capture tells what arrives at inputs, and nothing else"
+            self._refuse(Fault("not-captured", said, shown(name), "a timeline"), at_file)
+        elif not found:
+            there = one_of(capture.inputs()) if capture.arrivals else "another one: it is empty"
+            said = f"{shown(name)} has nothing for '{to}'"
+            self._refuse(Fault("not-captured", said, to, there), at_file)
+        elif len(found) > self._room:
+            said = f"the timelines of a file have at most {MOST_MOMENTS:,} moments"
+            self._refuse(Fault("too-large", said), at_file)
+        else:
+            for each in found:
+                micros = since + round(each.at * SECOND)
+                yield Moment(micros / SECOND, each.arriving, path)
+
     def _micros(self, value: Mapping[str, JsonValue], key: str, path: Path, default: int) -> int:
         if key not in value:
             return default
@@ -175,10 +223,11 @@ class TimelineReader:
             self._refuse(not_a_time(value[key]), (*path, key))
             return default
 
-    def _lines(self, name: JsonValue, path: Path) -> list[bytes]:
+    def _text(self, name: JsonValue, path: Path) -> bytes:
+        """Return what is in a file; of one that cannot be read, nothing."""
         if not isinstance(name, str) or not name:
             self._refuse(of_another_type(name, "the name of a file"), path)
-            return []
+            return b""
         try:
             with open((self._folder or FilePath()) / name, "rb", opener=_opened) as file:
                 text = file.read(MOST_BYTES + 1)
@@ -186,16 +235,16 @@ class TimelineReader:
             self._refuse(
                 Fault("missing-file", f"there is no file {shown(name)}", shown(name)), path
             )
-            return []
+            return b""
         except (OSError, ValueError) as cause:
             reason = getattr(cause, "strerror", None) or str(cause)
             self._refuse(Fault("unreadable-file", f"{shown(name)} cannot be read: {reason}"), path)
-            return []
+            return b""
         if len(text) > MOST_BYTES:
             told = f"{shown(name)} has more than {MOST_BYTES >> 20} MiB"
             self._refuse(Fault("too-large", told), path)
-            return []
-        return text.splitlines()
+            return b""
+        return text
 
     def _refuse(self, fault: Fault, path: Path) -> None:
         if len(self.faults) < FAULTS:

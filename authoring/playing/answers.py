@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 
-from headrace.authoring.playing.scenario import Replies
+from headrace.authoring.playing.scenario import Replies, ScriptedReply
 from headrace.compiler.clock import Clock
 from headrace.compiler.httpexchange import HttpReply, HttpTarget, NoReply, TooLate
 from headrace.compiler.jsontext import decode, encode
@@ -33,10 +33,16 @@ class WrittenExchange:
             raise TooLate(seconds)
         if answer.is_down:
             raise NoReply("connection refused")
-        yield PlayedReply(answer.status, b"" if answer.body is None else encode(answer.body))
+        yield PlayedReply(answer.status, _body_of(answer))
 
     async def close(self) -> None:
         """Nothing is open."""
+
+
+def _body_of(answer: ScriptedReply) -> bytes:
+    if answer.raw is not None:
+        return answer.raw
+    return b"" if answer.body is None else encode(answer.body)
 
 
 class PlayedReply:

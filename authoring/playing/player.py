@@ -92,8 +92,8 @@ def play(
         )
         return await _Play(program, scenario, engine, environment, loop).perform(coming)
 
-    with nullcontext() if surroundings else _quiet():  # a server has something to log
-        return _on_a_loop(perform, scenario)
+    with nullcontext() if surroundings else quiet():  # a server has something to log
+        return on_a_loop(perform, scenario)
 
 
 class _Play:
@@ -214,7 +214,7 @@ def _origin(arriving: Arriving) -> Origin:
     return meta.get("method", "POST"), meta.get("remote_addr"), named
 
 
-def _on_a_loop(perform: Callable[[VirtualLoop], Coroutine[Any, Any, _T]], scenario: Scenario) -> _T:
+def on_a_loop(perform: Callable[[VirtualLoop], Coroutine[Any, Any, _T]], scenario: Scenario) -> _T:
     """Run on a virtual loop of its own; where this thread has a loop that runs, in another thread."""
 
     def run() -> _T:
@@ -231,7 +231,7 @@ def _on_a_loop(perform: Callable[[VirtualLoop], Coroutine[Any, Any, _T]], scenar
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Have nothing logged: what pipelines say is recorded."""
     log = logging.getLogger("headrace")
     was, log.disabled = log.disabled, True

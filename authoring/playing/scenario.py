@@ -77,6 +77,8 @@ class ScriptedReply:
     body: JsonValue = None
     is_down: bool = False
     after: float = 0.0
+    raw: bytes | None = None
+    """The body where it is no JSON."""
 
 
 Replies = Callable[[Batch], ScriptedReply | str]

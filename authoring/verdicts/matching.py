@@ -25,15 +25,15 @@ _SHOWN = 70
 _WRITER = json.JSONEncoder(ensure_ascii=False)
 
 
-class _Words(str):
-    """What is told in the place of a value."""
+class Words(str):
+    """What is told in the place of a value. It equals no text, whatever that says."""
 
     __slots__ = ()
 
 
-_MISSING = _Words("(missing)")
-_NO_FIELD = _Words("(no such field)")
-_NO_ITEM = _Words("(no such item)")
+_MISSING = Words("(missing)")
+_NO_FIELD = Words("(no such field)")
+_NO_ITEM = Words("(no such item)")
 _Unequal = tuple[Path, JsonValue, JsonValue]
 
 
@@ -148,7 +148,7 @@ class Matching:
             noun = "item" if path else "message"
             return _counted(argument, noun), _counted(len(found), noun)
         if word == "$at" and (wall := wall_at(self._start, argument)) is not None:
-            return _Words(f"{value_text(expected)}, which is {wall.isoformat()}"), found
+            return Words(f"{value_text(expected)}, which is {wall.isoformat()}"), found
         return expected, found
 
 
@@ -171,7 +171,7 @@ def equal(one: JsonValue, other: JsonValue) -> bool:
 
 def value_text(value: JsonValue) -> str:
     """Return a value on one line, as JSON, cut after 70 characters."""
-    if isinstance(value, _Words):
+    if isinstance(value, Words):
         return str(value)
     if isinstance(value, Written):
         text = value.text
@@ -198,5 +198,5 @@ def _unexpected(
             yield (*path, name), _NO_FIELD, there
 
 
-def _counted(count: int, noun: str) -> _Words:
-    return _Words(f"{count:,} {noun}{'' if count == 1 else 's'}")
+def _counted(count: int, noun: str) -> Words:
+    return Words(f"{count:,} {noun}{'' if count == 1 else 's'}")

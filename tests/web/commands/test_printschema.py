@@ -54,6 +54,7 @@ UNSEEN = {
     "not-a-matcher",
     "not-a-time",
     "not-an-input",
+    "not-captured",
     "not-known-yet",
     "not-marbles",
     "past-the-end",
