@@ -63,6 +63,8 @@ class Endpoint:
     ahead: Callable[[Service], Asgi] | None = None
     is_versioned: bool = False
     """Whether it answers an `ETag` and, where it takes a body, looks at `If-Match` (`preconditions.py`)."""
+    is_stream: bool = False
+    """Whether it answers a stream that goes on until the client leaves, or for long."""
     takes_anybody: bool = False
     """Whether it also answers who is not signed in: ``access`` then says whom it is meant for."""
 

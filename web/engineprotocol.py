@@ -21,6 +21,8 @@ from headrace.compiler.component.families import Connection, Input
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import BucketDeclaration
 from headrace.compiler.config.program import Program
+from headrace.compiler.runtime.capturing.capturerecords import EndOfCapture
+from headrace.compiler.runtime.capturing.captures import CaptureRequest
 from headrace.compiler.runtime.connectionregistry import Connections
 from headrace.compiler.runtime.connectiontest import Tried
 from headrace.compiler.runtime.monitoring.bucketfigures import (
@@ -43,6 +45,19 @@ class Listener(Protocol):
 
     def __aiter__(self) -> AsyncIterator[Run | Lagged]:
         """Yield events until it is closed, here or by the engine."""
+
+    def close(self) -> None:
+        """Leave."""
+
+
+class CaptureReader(Protocol):
+    """Who reads one capture."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        """Yield its text, in parts, until it has ended."""
+
+    def end(self, why: EndOfCapture) -> None:
+        """Have it end, with what waits."""
 
     def close(self) -> None:
         """Leave."""
@@ -155,11 +170,14 @@ class Engine(Protocol):
     def observe(self, interest: Interest = ALL, *, pulse: bool = False) -> Listener:
         """Return a new reader of the live events that somebody has an interest in, and of the pulse."""
 
+    def capture(self, request: CaptureRequest) -> CaptureReader:
+        """Begin a capture, or raise `UnknownPipeline` or `TooManyCaptures`."""
+
     def tell(self, change: Change) -> None:
         """Tell those who want to know what somebody has changed."""
 
     def hush(self) -> None:
-        """End every event stream, and every sample."""
+        """End every event stream, every capture, and every sample."""
 
     async def close(self) -> None:
         """End everything, upstream first, within one grace for all."""

@@ -21,6 +21,7 @@ from headrace.compiler.errors import (
     Refused,
     UnknownPipeline,
 )
+from headrace.compiler.runtime.capturing.captures import TooManyCaptures
 from headrace.compiler.runtime.connectionregistry import ConnectionExists, ConnectionInUse, NotFiled
 from headrace.compiler.runtime.connectiontest import TooManyTests
 from headrace.compiler.runtime.limitedthreads import TookTooLong, TooMany
@@ -68,6 +69,7 @@ STATUS: Mapping[type[Exception], int] = MappingProxyType(
         RevertedInPart: 500,
         Crowded: 503,
         TooMany: 503,
+        TooManyCaptures: 503,
         TooManyTests: 503,
         TooManyBodies: 503,
         TooManySamples: 503,

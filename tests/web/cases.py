@@ -10,6 +10,7 @@ from typing import Any
 
 from headrace.compiler.buckets import Bounds
 from headrace.compiler.clock import Clock
+from headrace.compiler.runtime.capturing.captures import TooManyCaptures
 from headrace.compiler.runtime.connectionregistry import Connections
 from headrace.compiler.runtime.connectiontest import TooManyTests
 from headrace.compiler.runtime.engine import Engine
@@ -21,6 +22,7 @@ from headrace.web.auth.access import Access, Caller
 from headrace.web.auth.accountauth import Authentication
 from headrace.web.auth.credentials import Verified
 from headrace.web.files.reading import Files
+from headrace.web.resources import STREAMS
 from headrace.web.service import Service, ThreadQueue, TooManyBodies
 from tests.web.auth.people import PASSWORDS, Issued, guarded
 from tests.web.declaring import declare
@@ -61,7 +63,7 @@ class Case:
             headers=[(name.lower().encode(), text.encode()) for name, text in self.headers.items()],
             query=self.query.encode(),
             body=[self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()],
-            leaves=self.operation == "streamEvents",
+            leaves=self.path in STREAMS,
         )
 
 
@@ -106,6 +108,13 @@ class Full(Engine):
 
     async def sample(self, *_: Any) -> Any:
         raise TooManySamples
+
+
+class Captured(Engine):
+    """An engine of which no more captures can be taken."""
+
+    def capture(self, *_: Any) -> Any:
+        raise TooManyCaptures
 
 
 class Trying(Engine):

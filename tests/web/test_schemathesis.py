@@ -25,6 +25,7 @@ from headrace.web.app import Application
 from headrace.web.asgi import AsgiMessage, Receive, Send
 from headrace.web.files.reading import Files
 from headrace.web.resources import ENDPOINTS
+from headrace.web.resources.capture import CAPTURE_PATH
 from headrace.web.resources.events import EVENTS_PATH
 from headrace.web.service import Service
 from tests.web.auth.people import ADMIN, basic, guarded
@@ -92,7 +93,11 @@ def posts_somewhere(case: Any) -> bool:
 
 
 def hasten(case: Any) -> None:
-    """Have a sample wait for no longer than anybody does here."""
+    """Have a sample, or a capture, wait for no longer than anybody does here."""
+    if case.path == CAPTURE_PATH:
+        asked = (case.query or {}).get("seconds")
+        if asked is None or (str(asked).isdecimal() and int(asked) > 0):
+            case.query = {**(case.query or {}), "seconds": 1}
     if case.path == "/api/inputs/sample" and isinstance(case.body, dict):
         asked = case.body.get("timeout_ms")
         if asked is None or type(asked) in (int, float):

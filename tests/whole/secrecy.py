@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
-from headrace.web.resources import ENDPOINTS
+from headrace.web.resources import ENDPOINTS, STREAMS
 from headrace.web.resources.events import EVENTS_PATH
 from tests.clients import HOST, Answer
 from tests.server import Server
@@ -70,7 +70,7 @@ class Told:
     def ask_everything(self, **captured: str) -> None:
         """Read all that can be read."""
         for row in ENDPOINTS:
-            if row.method == "GET" and row.path != EVENTS_PATH:
+            if row.method == "GET" and row.path not in STREAMS:
                 self.ask("GET", row.path.format_map(NAMED | captured))
 
     def history(self) -> list[tuple[str, str]]:

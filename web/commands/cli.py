@@ -44,6 +44,45 @@ class HostPort(click.ParamType[tuple[str, int]]):
         return host.removeprefix("[").removesuffix("]"), int(port)
 
 
+class Length(click.ParamType[int]):
+    """A duration as tests write it, in whole seconds: ``90s``, ``10m``."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the seconds."""
+        from headrace.authoring.language.durations import A_DURATION, NotADuration, seconds
+
+        if isinstance(value, int):
+            return value
+        try:
+            found = int(seconds(value))
+        except NotADuration:
+            found = 0
+        if not 1 <= found <= 86_400:
+            self.fail(f"{value!r} is not {A_DURATION}, from 1s to 1d", param, ctx)
+        return found
+
+
+class Size(click.ParamType[int]):
+    """A number of bytes: ``512KiB``, ``64MiB``, ``1GiB``."""
+
+    name = "size"
+    units = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the bytes."""
+        if isinstance(value, int):
+            return value
+        digits = value.rstrip("BGKMi")
+        size = 0
+        if digits.isascii() and digits.isdigit() and len(digits) <= 10:
+            size = int(digits) * self.units.get(value[len(digits) :], 0)
+        if not 1 <= size <= 2**30:
+            self.fail(f"{value!r} is not a size such as 64MiB, up to 1GiB", param, ctx)
+        return size
+
+
 class Commands(click.Group):
     """A group whose command, when none is named, is `serve`: the established form."""
 
@@ -354,6 +393,95 @@ def explain(
         raise  # click ends without a word
     except OSError as cause:
         raise click.ClickException(f"cannot be printed: {cause.strerror}") from cause
+
+
+@commands.command()
+@click.option(
+    "--url",
+    default=f"http://{_ADDRESS}",
+    show_default=True,
+    envvar="HEADRACE_URL",
+    show_envvar=True,
+    help="The server.",
+)
+@click.option(
+    "--pipeline",
+    "pipelines",
+    multiple=True,
+    metavar="ID",
+    help="Only what arrives at this pipeline; any of several.",
+)
+@click.option(
+    "--for", "length", type=Length(), default="10m", show_default=True, help="How long at most."
+)
+@click.option(
+    "--max", "size", type=Size(), default="64MiB", show_default=True, help="How many bytes at most."
+)
+@click.option(
+    "--redact",
+    multiple=True,
+    metavar="PATH",
+    help="A path in messages, such as patient.name, or of metadata ($meta.topic), whose values are "
+    "replaced by digits that are the same for equal ones. With any, replies of servers are left out.",
+)
+def capture(
+    url: str, pipelines: Sequence[str], length: int, size: int, redact: Sequence[str]
+) -> None:
+    """Write what arrives at a server's inputs, to play it again: with `headrace diff`, or in a test.
+
+    It goes to standard output, a line for each thing that happens. Pipelines wait for nobody: what
+    this does not take in time is dropped, and counted in the capture. Ctrl-C ends it in order.
+
+    Only an admin may: HEADRACE_TOKEN has the token, or HEADRACE_USER and HEADRACE_PASSWORD name and
+    password.
+
+    Exit codes: 0 fine, 1 no server that answers, or it refuses, 2 usage, 5 nothing has arrived.
+    """
+    from headrace.web.commands.capturing import Wanted
+    from headrace.web.commands.capturing import capture as run
+
+    wanted = Wanted(url, pipelines, length, size, redact)
+    try:
+        sys.exit(run(wanted, sys.stdout.buffer, sys.stderr))
+    except BrokenPipeError:
+        raise  # click ends without a word
+    except OSError as cause:
+        raise click.ClickException(f"cannot be written: {cause.strerror}") from cause
+
+
+@commands.command()
+@click.argument("old", type=_FILE)
+@click.argument("new", type=_FILE)
+@click.option("--capture", type=_FILE, help="Play what `headrace capture` has written with both.")
+@click.option(
+    "--ignore",
+    "ignored",
+    multiple=True,
+    metavar="PATH",
+    help="A path in messages that makes no difference, such as meta.host.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Text for people, or one JSON object.",
+)
+def diff(old: Path, new: Path, capture: Path | None, ignored: Sequence[str], form: str) -> None:
+    """Compare two configs, offline: what a revert from OLD to NEW keeps, restarts, adds and removes.
+
+    With --capture, both are played on what arrived, in virtual time, and what comes of it is compared. A
+    timestamp that is its batch's own moment counts as equal to the other's. Outputs write nothing;
+    servers of `http` transforms answer as they did in the capture.
+
+    Exit codes: 0 the same, 1 different or refused, 2 usage, 5 nothing there to compare.
+    """
+    from headrace.web.commands.diff import diff as run
+
+    if ignored and capture is None:
+        raise click.UsageError("--ignore goes with --capture.")
+    sys.exit(run(old, new, capture, ignored, is_json=form == "json"))
 
 
 @commands.command()

@@ -11,6 +11,7 @@ from headrace.authoring.configfiles import catalogue
 from headrace.compiler.jsontext import encode
 from headrace.web.docs import (
     api,
+    comparingpage,
     components,
     deliverypage,
     diagnosticspage,
@@ -69,6 +70,7 @@ def generated(docs: Path) -> dict[str, RegionTexts]:
         **testingpage.pages(docs),
         **explainingpage.pages(docs),
         **deliverypage.pages(docs, catalogue()),
+        **comparingpage.pages(docs),
         **api.pages(),
         **dryruns.pages(docs),
     }

@@ -9,6 +9,7 @@ from headrace.compiler import edges, jsontext
 from headrace.compiler.component import pipelineconfig
 from headrace.compiler.config.retention import DEFAULT_RETENTION, MOST_RETENTION
 from headrace.compiler.runtime import engine, outputs, pipeline
+from headrace.compiler.runtime.capturing import captures
 from headrace.compiler.runtime.monitoring import (
     channel,
     failures,
@@ -65,6 +66,11 @@ LIMITS = (
     ("events of one failure", f"one per {watch.FAILURE_PAUSES[-1] * 1000:g} ms"),
     ("different failures of one component that are told apart meanwhile", str(failures.MOST_TEXTS)),
     ("events waiting for one listener", str(channel.MOST_WAITING)),
+    ("captures at a time", str(captures.AT_ONCE)),
+    (
+        "what waits for the reader of one, beside one record that is larger",
+        f"{captures.MOST_WAITING_BYTES // 2**20} MiB",
+    ),
     ("pulses", f"every {pulses.PULSE_SECONDS:g} s"),
     (
         "nothing is taken of what an output sent before it is `waiting`",

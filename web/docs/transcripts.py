@@ -13,6 +13,7 @@ from headrace.authoring.testing.runs import RunOptions
 from headrace.compiler.text.diagnostics import Diagnostic
 from headrace.compiler.text.render import render
 from headrace.web.commands.check import check
+from headrace.web.commands.diff import diff
 from headrace.web.commands.explaining import ExplainForm, explain
 from headrace.web.commands.testing import run_tests
 from headrace.web.docs.markdown import RegionTexts, fenced
@@ -59,6 +60,15 @@ def transcript_of_tests(file: Path, *, updates: bool = False, counts: bool = Fal
         )
     said = _TOOK.sub(_as_ever, terminal.getvalue())
     return _transcript(f"headrace test {file}{' --update' * updates}{' --coverage' * counts}", said)
+
+
+def transcript_of_diff(old: Path, new: Path, capture: Path | None = None) -> str:
+    """Return `headrace diff` of two configs, and what a terminal shows."""
+    terminal = _Terminal()
+    with redirect_stdout(terminal), redirect_stderr(terminal):
+        diff(old, new, capture, (), is_json=False)
+    option = "" if capture is None else f" --capture {capture}"
+    return _transcript(f"headrace diff {old} {new}{option}", terminal.getvalue())
 
 
 def _as_ever(line: re.Match[str]) -> str:

@@ -18,6 +18,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.text.diagnostics import shown
 from headrace.web.apierror import api_error
 from headrace.web.process.connectionlimit import LEAVING, ConnectionLimit, LimitedConnection
+from headrace.web.resources import STREAMS
 from headrace.web.resources.events import EVENTS_PATH
 
 LOOKS = 5
@@ -266,9 +267,9 @@ class Protocol(HttpToolsProtocol):
         return self._is_refused or cycle is None or cycle.response_complete or cycle.more_body
 
     def is_streaming(self) -> bool:
-        """Whether it is answering with an event stream."""
+        """Whether it is answering with a stream."""
         cycle = self._answering
-        return cycle is not None and cycle.scope["path"] == EVENTS_PATH
+        return cycle is not None and cycle.scope["path"] in STREAMS
 
     def is_stuck(self) -> bool:
         """Look again; whether it is as it was, so many looks ago.
@@ -277,7 +278,9 @@ class Protocol(HttpToolsProtocol):
         """
         cycle = self.cycle
         waits: tuple[int, int] | None = None
-        if (unread := self.transport.get_write_buffer_size()) and not self.is_streaming():
+        # Who does not read events on loses events, and takes nobody's place.
+        is_listening = cycle is not None and cycle.scope["path"] == EVENTS_PATH
+        if (unread := self.transport.get_write_buffer_size()) and not is_listening:
             waits = (id(self._answering), -unread)
         elif cycle is None or cycle.scope is not self.scope:
             waits = (id(self.scope), 0)

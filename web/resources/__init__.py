@@ -8,6 +8,7 @@ from __future__ import annotations
 from headrace.web.endpoint import Endpoint
 from headrace.web.resources import (
     about,
+    capture,
     config,
     configcheck,
     configtext,
@@ -41,6 +42,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *connections.ROWS,
     *state.ROWS,
     *events.ROWS,
+    *capture.ROWS,
     *config.ROWS,
     *configcheck.ROWS,
     *configtext.ROWS,
@@ -53,3 +55,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *health.ROWS,
     *metrics.ROWS,
 )
+
+STREAMS = frozenset(each.path for each in ENDPOINTS if each.is_stream)
+"""The paths of what goes on until the client leaves, or for long."""

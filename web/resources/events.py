@@ -237,5 +237,6 @@ ROWS: tuple[Endpoint, ...] = (
             **MALFORMED,
         },
         ahead=EventStream,
+        is_stream=True,
     ),
 )

@@ -74,7 +74,11 @@ async def test_unions_without_a_word_are_those_of_which_a_key_tells_the_variant(
     schemas = document["components"]["schemas"]
     wordless = [each for each in inner(document) if "oneOf" in each and "discriminator" not in each]
 
-    assert wordless == [schemas["FilterTransform"], schemas["UiEvent"]["properties"]["payload"]]
+    assert wordless == [
+        schemas["FilterTransform"],
+        schemas["UiEvent"]["properties"]["payload"],
+        schemas["CaptureLine"],
+    ]
 
 
 async def test_every_row_of_the_table_is_described(document) -> None:

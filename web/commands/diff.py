@@ -1,0 +1,110 @@
+"""`headrace diff`: what differs in two configs, and in what comes of the same capture."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from headrace.authoring.configfiles import ConfigFiles, LoadedConfig, catalogue, load_config
+from headrace.authoring.language.capturefile import CaptureFile, NotACapture, read_capture
+from headrace.authoring.replaying.configdiff import config_difference
+from headrace.authoring.replaying.replay import ReplayDifference, replay_difference
+from headrace.authoring.replaying.report import as_json, config_lines, is_same, replay_lines
+from headrace.compiler.errors import Refused
+from headrace.compiler.lowering.dottedpaths import DottedPath
+from headrace.compiler.text.diagnostics import Severity
+from headrace.compiler.text.render import render, style_for
+from headrace.web.commands.exitcodes import FINE, NOTHING, REFUSED
+
+
+def diff(
+    old: Path, new: Path, capture: Path | None, ignored: Sequence[str], *, is_json: bool
+) -> int:
+    """Print what differs, and return the exit code.
+
+    With a capture, configs that differ are the same if they have the same pipelines and the same comes of
+    it.
+    """
+    known = catalogue()
+    loaded = [load_config(ConfigFiles(each), known) for each in (old, new)]
+    fine = [_is_fine(each) for each in loaded]  # what is wrong with either is told at once
+    if not all(fine):
+        return REFUSED
+    before, after = loaded
+    try:
+        captured = None if capture is None else _read(capture)
+        replay: ReplayDifference | None = None
+        configs = config_difference(before, after)
+        if captured is not None:
+            replay = replay_difference(before, after, captured, [*map(DottedPath, ignored)])
+    except _Unreadable as cause:
+        print(cause, file=sys.stderr)
+        return REFUSED
+    except Refused as cause:
+        sources = {**before.sources, **after.sources}
+        said = render(cause.diagnostics, style=style_for(sys.stderr), sources=sources)
+        print(said, file=sys.stderr)
+        return REFUSED
+    if captured is not None and replay is not None:
+        if why := _nothing(captured, replay):
+            print(why, file=sys.stderr)
+            return NOTHING
+        _tell_gaps(captured, replay)
+    if is_json:
+        print(json.dumps(as_json(configs, replay), indent=2, ensure_ascii=False))
+    else:
+        print(*config_lines(configs), sep="\n")
+        if replay is not None and captured is not None:
+            print(f"\n{captured.name} is played with both: {old} is expected, {new} came")
+            lines = [*replay_lines(replay, captured.name)]
+            print(*(lines or [f"the same came of {_records(captured)}"]), sep="\n")
+    return FINE if is_same(configs, replay) else REFUSED
+
+
+class _Unreadable(Exception):
+    """A capture cannot be read; the text says why."""
+
+
+def _read(file: Path) -> CaptureFile:
+    try:
+        return read_capture(file)
+    except NotACapture as cause:
+        raise _Unreadable(cause) from cause
+    except OSError as cause:
+        raise _Unreadable(f"{file} cannot be read: {cause.strerror}") from cause
+
+
+def _is_fine(loaded: LoadedConfig[ConfigFiles]) -> bool:
+    wrong = [one for one in loaded.diagnostics if one.severity is Severity.ERROR]
+    if wrong:
+        print(render(wrong, style=style_for(sys.stderr), sources=loaded.sources), file=sys.stderr)
+    return loaded.program is not None and not wrong
+
+
+def _nothing(captured: CaptureFile, replay: ReplayDifference) -> str | None:
+    """Return why there is nothing to compare, None where there is something."""
+    if not replay.compared:
+        return "the configs have no pipeline of the same id: nothing can be compared"
+    counts = captured.inputs()
+    if counts.keys() <= {name for name, _ in replay.unplayed}:
+        found = ", ".join(counts) or "nothing"
+        return f"{captured.name} has nothing for an input of either config: it has {found}"
+    return None
+
+
+def _tell_gaps(captured: CaptureFile, replay: ReplayDifference) -> None:
+    """Tell on standard error what the capture has not."""
+    if captured.dropped:
+        said = "were dropped as it was taken, and are missing"
+        print(f"{captured.name}: {captured.dropped:,} records {said}", file=sys.stderr)
+    if not captured.is_whole:
+        print(f"{captured.name} has no last line: it may have been cut off", file=sys.stderr)
+    if captured.is_redacted and replay.unanswered:
+        print(f"{captured.name} is redacted, and so has no replies of servers", file=sys.stderr)
+
+
+def _records(captured: CaptureFile) -> str:
+    count = len(captured.arrivals)
+    return f"{count:,} record{'' if count == 1 else 's'}"

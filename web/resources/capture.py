@@ -1,0 +1,161 @@
+"""`GET /api/capture`: what arrives at inputs, line by line, and what servers answer `http` transforms.
+
+    {"headrace":"capture","version":1,"started_at":"2026-03-02T06:00:00.000000+00:00","pipelines":[],"redacted":[]}
+    {"at":12.5,"to":"press-7.inputs[0]","batch":[{"temp":60}]}
+    {"at":600.0,"end":"seconds","records":1,"dropped":0}
+
+It goes on until the client leaves or a bound is met, and nothing is left of it then. A client that reads
+too slowly loses records, which the capture counts; nothing else waits for it. A blank line comes every
+15 seconds in which there is nothing else, so that proxies go on waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+
+from headrace.compiler.lowering.dottedpaths import DottedPath
+from headrace.compiler.runtime.capturing.capturerecords import CaptureLine
+from headrace.compiler.runtime.capturing.captures import CaptureRequest
+from headrace.web.asgi import AsgiMessage, Receive, Send, gone
+from headrace.web.auth.access import Access, caller_of
+from headrace.web.endpoint import MALFORMED, Answer, Endpoint, Query, refusals
+from headrace.web.engineprotocol import CaptureReader
+from headrace.web.ignoring import fields
+from headrace.web.parameters import WholeNumber, WrongParameter, once
+from headrace.web.service import Service
+
+CAPTURE_PATH = "/api/capture"
+MEDIA_TYPE = "application/x-ndjson"
+SECONDS = WholeNumber(
+    "seconds", "How long it goes on at most.", default=600, least=1, most=24 * 60 * 60
+)
+BYTES = WholeNumber(
+    "bytes", "How many bytes it has at most.", default=64 * 2**20, least=1, most=2**30
+)
+MOST_PATHS = 100
+
+log = logging.getLogger("headrace.web")
+
+_START = {
+    "type": "http.response.start",
+    "status": 200,
+    "headers": [
+        (b"content-type", MEDIA_TYPE.encode()),
+        (b"cache-control", b"no-store"),
+        (b"x-content-type-options", b"nosniff"),
+        # nginx would hold lines back to fill its buffer.
+        (b"x-accel-buffering", b"no"),
+    ],
+}
+
+
+class CaptureStream:
+    """Answers each request with a capture of its own.
+
+    It ends with the session, or the token, that its client was let in by.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._engine = service.engine
+
+    async def __call__(self, scope: AsgiMessage, receive: Receive, send: Send) -> None:
+        """Stream until the client leaves, is signed out, or the capture ends.
+
+        Raises:
+            WrongParameter, UnknownPipeline, TooManyCaptures: nothing was sent.
+        """
+        capture = self._engine.capture(asked_for(scope["query_string"]))
+        try:
+            await send(_START)
+            copying = asyncio.ensure_future(_copy(capture, send))
+            leaving = asyncio.ensure_future(gone(receive))
+            waits = [copying, leaving]
+            if (ended := caller_of(scope).ended) is not None:
+                waits.append(asyncio.ensure_future(_signed_out(ended, capture)))
+            try:
+                await asyncio.wait((copying, leaving), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for each in waits:
+                    each.cancel()
+                ends = await asyncio.gather(*waits, return_exceptions=True)
+        finally:
+            capture.close()
+        for cause in ends:
+            if isinstance(cause, Exception):
+                log.error("a capture broke", exc_info=cause)
+        await send({"type": "http.response.body"})
+
+
+async def _signed_out(ended: Callable[[], Awaitable[object]], capture: CaptureReader) -> None:
+    await ended()
+    capture.end("signed out")
+
+
+async def _copy(capture: CaptureReader, send: Send) -> None:
+    async for part in capture:
+        await send({"type": "http.response.body", "body": part, "more_body": True})
+
+
+def asked_for(query: bytes) -> CaptureRequest:
+    """Return what a query asks for.
+
+    Raises:
+        WrongParameter: a value is none that the parameter takes.
+    """
+    given = defaultdict[str, list[str]](list)
+    for name, value in fields(query):
+        given[name].append(value)
+    if "" in given["pipeline"]:
+        raise WrongParameter("pipeline", "", "the id of a pipeline")
+    for path in given["redact"]:
+        if "" in DottedPath(path).segments:
+            raise WrongParameter("redact", path, "a path such as patient.name or $meta.topic")
+    if len(given["redact"]) > MOST_PATHS:
+        raise WrongParameter("redact", given["redact"][-1], f"at most {MOST_PATHS} paths")
+    return CaptureRequest(
+        tuple(dict.fromkeys(given["pipeline"])),
+        SECONDS.number(once(SECONDS.name, given[SECONDS.name])),
+        BYTES.number(once(BYTES.name, given[BYTES.name])),
+        tuple(dict.fromkeys(given["redact"])),
+    )
+
+
+ROWS: tuple[Endpoint, ...] = (
+    Endpoint(
+        method="GET",
+        path=CAPTURE_PATH,
+        operation="captureMessages",
+        tag="events",
+        access=Access.ADMIN,
+        summary="Follow all that arrives at inputs, to play it again.",
+        query=(
+            Query(
+                "pipeline",
+                "Only what arrives at this pipeline. May be given more than once.",
+                list[str],
+            ),
+            SECONDS.query,
+            BYTES.query,
+            Query(
+                "redact",
+                "A path in messages, such as `patient.name`, or of metadata, such as `$meta.topic`, whose"
+                " values are replaced by digits that are the same for equal ones. May be given more than"
+                " once. With any, no replies of servers are captured.",
+                list[str],
+            ),
+        ),
+        responses={
+            200: Answer("Lines of JSON.", CaptureLine, media_type=MEDIA_TYPE),
+            **MALFORMED,
+            **refusals(
+                _404="No pipeline under one of the ids.",
+                _503="Too many captures are being taken; try again later.",
+            ),
+        },
+        ahead=CaptureStream,
+        is_stream=True,
+    ),
+)
