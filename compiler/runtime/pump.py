@@ -375,7 +375,7 @@ class Pump:
 
     async def _read(self, emit: Callable[[Delivery], None]) -> None:
         """Read one life. Whatever ends it but a stop closes the reader."""
-        monotonic = self._clock.monotonic
+        monotonic, recorder = self._clock.monotonic, self._recorder
         reader = self._reader = self._reader or self._source.read()
         try:
             while not self._stopping or self._drains:
@@ -394,8 +394,8 @@ class Pump:
                     self._since = monotonic()
                 if monotonic() - asked > SUSPENDED_SECONDS:
                     self._turn.begin()
-                if self._recorder is not None and self._recorder.is_on:
-                    await self._record(arrivals, self._recorder)
+                if recorder is not None and recorder.captures.under_way:
+                    await self._record(arrivals, recorder)
                 await self._deliver(arrivals, emit)
                 del arrivals  # the next ones may be long in coming, and these are through
         finally:

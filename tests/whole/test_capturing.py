@@ -6,9 +6,11 @@ import json
 import re
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -145,6 +147,56 @@ def test_what_was_posted_and_published_differs_exactly_where_another_config_does
     assert different.returncode == 1
     assert re.findall(r"never came: (.*)", different.stdout) == ['{"temp": 60}']
     assert "nobody expected" not in different.stdout
+
+
+class Enriching(BaseHTTPRequestHandler):
+    """Answers each message with its site; refuses what is too hot, and repeats the credential then."""
+
+    def do_POST(self) -> None:
+        messages = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        is_fine = all(each["temp"] < 100 for each in messages)
+        self.send_response(200 if is_fine else 422)
+        self.end_headers()
+        answer = [{**each, "site": "north"} for each in messages]
+        said = f"you sent {self.headers['Authorization']}"
+        self.wfile.write(json.dumps(answer).encode() if is_fine else said.encode())
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+def test_servers_of_transforms_answer_from_the_capture_when_they_are_gone(tmp_path: Path) -> None:
+    options = linked(tmp_path, {})
+    with HTTPServer((HOST, 0), Enriching) as enriching:
+        thread = threading.Thread(target=enriching.serve_forever)
+        thread.start()
+        url = f"http://ann:open-sesame@{HOST}:{enriching.server_port}/enrich"
+        asks = {"type": "http", "url": url, "verb": "POST"}
+        config = [{**POSTED, "transforms": [HOT, asks]}]
+        try:
+            with (
+                serving(tmp_path, config, *options) as server,
+                capturing(tmp_path, server) as capture,
+            ):
+                for temp in (40, 60, 70, 120):
+                    server.post("posted", {"temp": temp})
+                capture.until(lambda text: text.count(b'"reply":') == 3)
+                capture.interrupt()
+        finally:
+            enriching.shutdown()
+            thread.join()
+
+    assert b"sesame" not in capture.file.read_bytes()
+    assert b"you sent" not in capture.file.read_bytes()
+    same = diff(tmp_path, config)
+    assert (same.returncode, same.stderr) == (0, "")
+    hotter = json.loads(json.dumps(config).replace("50", "65"))
+    different = diff(tmp_path, hotter)
+    assert re.findall(r"never came: (.*)", different.stdout) == ['{"temp": 60, "site": "north"}']
+    colder = json.loads(json.dumps(config).replace("50", "30"))
+    unknown = diff(tmp_path, colder)
+    assert unknown.returncode == 1
+    assert "posted.transforms[1]: the capture has none to 1 requests" in unknown.stdout
 
 
 def test_a_batch_of_16_mib_is_captured_whole_and_others_are_answered_meanwhile(

@@ -159,6 +159,8 @@ class Capture:
             self._drop(1)
             return
         written = asyncio.ensure_future(self._writer.batch(self.now, to, batch, meta))
+        # It may be let go of before anybody looks at what came of it.
+        written.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._large = written
         self._take(LargeLine(written))
 

@@ -37,24 +37,21 @@ class WorkTurn(Protocol):
 class InputRecorder:
     """Hands what arrives at one input to those who capture it."""
 
-    __slots__ = ("_captures", "_pipeline", "_source", "_tells", "_to")
+    __slots__ = ("_pipeline", "_source", "_tells", "_to", "captures")
 
     def __init__(
         self, captures: Captures, pipeline: str, place: str, source: Source, *, tells: bool
     ) -> None:
         """Take where it is; ``tells``: it has an envelope, so what is told of a message may be seen."""
-        self._captures, self._pipeline, self._source = captures, pipeline, source
+        self.captures = captures
+        """Those it hands to; while none is under way, nobody calls it."""
+        self._pipeline, self._source = pipeline, source
         self._to = f"{pipeline}.{place}"
         self._tells = tells
 
-    @property
-    def is_on(self) -> bool:
-        """Whether anybody captures anything."""
-        return bool(self._captures.under_way)
-
     async def take(self, arrivals: Sequence[Arrival], turn: WorkTurn) -> None:
         """Hand on what has arrived; others have their turns meanwhile, but nobody waits for a reader."""
-        if not self._captures.of(self._pipeline):
+        if not self.captures.of(self._pipeline):
             return
         if self._source.is_raw:
             self._take_payloads(arrivals)
@@ -62,7 +59,7 @@ class InputRecorder:
         for batch, origin in arrivals:
             meta = self._meta(origin)
             large = is_large(batch) or not are_small(batch)
-            for capture in self._captures.of(self._pipeline):
+            for capture in self.captures.of(self._pipeline):
                 if large:
                     capture.large_batch(self._to, batch, meta)
                 elif capture.redactor is None:
@@ -89,7 +86,7 @@ class InputRecorder:
             self._hand_on(together, told)
 
     def _hand_on(self, payloads: Sequence[bytes], meta: Mapping[str, Any] | None) -> None:
-        for capture in self._captures.of(self._pipeline):
+        for capture in self.captures.of(self._pipeline):
             capture.payloads(self._to, payloads, meta)
 
     def _meta(self, origin: Any) -> Mapping[str, Any] | None:

@@ -11,6 +11,7 @@ import pytest
 from headrace.compiler.component.envelopes import Merge
 from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import UnknownPipeline
+from headrace.compiler.runtime import pump
 from headrace.compiler.runtime.capturing.captures import (
     AT_ONCE,
     MOST_WAITING_BYTES,
@@ -20,7 +21,18 @@ from headrace.compiler.runtime.capturing.captures import (
 )
 from headrace.compiler.runtime.engine import Engine
 from tests.compiler.runtime.capturing.capturing import lines_of, said_by, text_of
-from tests.stand_ins import Kept, RawTold, Told, batches, engine, pipeline, reads, run, takes
+from tests.stand_ins import (
+    Kept,
+    RawTold,
+    Told,
+    batches,
+    engine,
+    pipeline,
+    reads,
+    run,
+    running,
+    takes,
+)
 from tests.virtual import virtual
 
 LATER = 1.0
@@ -299,4 +311,30 @@ async def test_one_that_nobody_reads_any_more_takes_nothing() -> None:
     await it.clock.sleep(5)
 
     assert [part async for part in capture][1:-1] == []
+    await it.close()
+
+
+@virtual
+async def test_what_is_cut_off_while_it_is_recorded_is_counted_as_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("TURN_SECONDS", "LONGEST_SECONDS", "SHORTEST_SECONDS"):
+        monkeypatch.setattr(pump, name, -1.0)  # over before it began: each batch waits
+    it = engine()
+    await it.clock.sleep(1)  # the turn of a pump that has not had one is over as well
+    kept = Kept()
+    source = Told(it.clock, [batches(*[[number] for number in range(50)])])
+    capture = it.capture(CaptureRequest())
+    await it.compile(pipeline("p", [reads(source)], [], [takes(kept)]))
+    ended = running(it, "p")
+    await it.clock.sleep(0)  # some are recorded
+
+    await ended.stop(0)
+
+    assert kept.batches == []
+    assert {each.message: each.count for each in ended.failures.table.latest()} == {
+        "stopped before everything that was accepted went through": 50
+    }
+    capture.end("stopped")
+    assert 0 < len(await lines_of(capture)) < 50
     await it.close()
