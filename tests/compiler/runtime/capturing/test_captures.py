@@ -11,6 +11,7 @@ import pytest
 from headrace.compiler.component.envelopes import Merge
 from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import UnknownPipeline
+from headrace.compiler.largejson import LARGE
 from headrace.compiler.runtime import pump
 from headrace.compiler.runtime.capturing.captures import (
     AT_ONCE,
@@ -20,6 +21,7 @@ from headrace.compiler.runtime.capturing.captures import (
     TooManyCaptures,
 )
 from headrace.compiler.runtime.engine import Engine
+from tests.authoring.playing.playing import program
 from tests.compiler.runtime.capturing.capturing import lines_of, said_by, text_of
 from tests.stand_ins import (
     Kept,
@@ -337,4 +339,26 @@ async def test_what_is_cut_off_while_it_is_recorded_is_counted_as_lost(
     }
     capture.end("stopped")
     assert 0 < len(await lines_of(capture)) < 50
+    await it.close()
+
+
+@virtual
+async def test_a_large_post_that_nobody_reads_on_takes_no_room_from_the_next() -> None:
+    it = engine()
+    await it.load(program("- {id: p, inputs: [{type: http, max_queued_bytes: 500000}]}"))
+    capture = it.capture(CaptureRequest())
+    reading = aiter(capture)
+    await anext(reading)  # and nothing more
+    body = json.dumps([{"n": number} for number in range(30_000)]).encode()
+    assert LARGE < len(body) < 500_000 < 2 * len(body)
+    way_in = it.way_in("p")
+    assert way_in is not None
+
+    for _ in range(3):
+        taken = way_in.take(body, None)
+        assert not isinstance(taken, int)
+        assert await taken == 30_000  # or there would be no room
+        await it.clock.sleep(1)
+
+    capture.close()
     await it.close()
