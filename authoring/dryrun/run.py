@@ -13,8 +13,8 @@ from datetime import datetime
 from operator import itemgetter
 from typing import ClassVar, Literal
 
-from headrace.authoring.dryrun.chain import ProbedChain
 from headrace.authoring.dryrun.stage import Course, DroppedMessage, ProbedStage
+from headrace.authoring.dryrun.watchedchain import ProbedChain
 from headrace.authoring.playing.played import END, Played, SaidAt
 from headrace.authoring.playing.playedenvironment import Surroundings
 from headrace.authoring.playing.player import play

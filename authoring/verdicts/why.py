@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from headrace.authoring.dryrun.chain import ProbedChain
 from headrace.authoring.dryrun.stage import Course, DroppedMessage
+from headrace.authoring.dryrun.watchedchain import ProbedChain
 from headrace.compiler.component.buildcontext import Operator
 from headrace.compiler.lowering.chain import PlacedTransform, RefusedTransforms
 

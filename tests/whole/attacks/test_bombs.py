@@ -14,6 +14,8 @@ from tests.server import COMMAND, end_with_parent, environment
 from tests.whole.attacks.bombs import CONFIGS, JSON, MIB, YAML, Bombs
 from tests.whole.figures import Figure
 
+pytestmark = pytest.mark.long
+
 MOST_BYTES = 768 * MIB
 MOST_CPU_SECONDS = 60
 MOST_SAID = 64 * MIB
@@ -22,7 +24,6 @@ MOST_SAID = 64 * MIB
 LIMITED = f"""
 import json, resource, subprocess, sys
 
-pytestmark = pytest.mark.long
 resource.setrlimit(resource.RLIMIT_AS, ({2048 * MIB}, {2048 * MIB}))
 resource.setrlimit(resource.RLIMIT_CPU, ({MOST_CPU_SECONDS}, {MOST_CPU_SECONDS}))
 resource.setrlimit(resource.RLIMIT_FSIZE, ({MOST_SAID}, {MOST_SAID}))
