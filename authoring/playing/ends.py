@@ -38,9 +38,12 @@ class ScriptedSource(Source):
     ) -> None:
         self._acknowledged = acknowledged
         self._numbers = count()
+        self._finished = set[int]()
+        self._first_owed = 0
         self.max_batch = getattr(component, "max_batch", 1)
         self._is_kept = component.is_kept()
-        self._known = {key: getattr(component, key, None) for key in component.attaches}
+        usual = component.usual
+        self._known = {key: getattr(component, key, usual.get(key)) for key in component.attaches}
         self._outages, self._ctx = outages, ctx
         self._waiting: deque[Arrival] = deque()
         self._lost = ""
@@ -96,9 +99,12 @@ class ScriptedSource(Source):
         return {**self._known, **meta}
 
     def acknowledge(self, origins: Sequence[Any]) -> None:
-        """Tell which arrivals need not come again."""
-        for number, _ in origins:
-            self._acknowledged(number)
+        """Tell which arrivals need not come again: each when none before it need, as brokers are told."""
+        self._finished.update(number for number, _ in origins)
+        while self._first_owed in self._finished:
+            self._finished.remove(self._first_owed)
+            self._acknowledged(self._first_owed)
+            self._first_owed += 1
 
     def stop(self) -> bool:
         """Have `read` yield once more."""

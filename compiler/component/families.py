@@ -135,6 +135,8 @@ class Input(Component, family="input"):
     """Whether what arrives is bytes, one message each, as `Source.is_raw` has it."""
     attaches: ClassVar[Mapping[str, str]] = {}
     """Metadata of this kind under an envelope: key to one sentence."""
+    usual: ClassVar[Mapping[str, Any]] = {}
+    """Of that metadata, what it is where nothing is special and no option says it: null, if not here."""
     unsampled: ClassVar[str] = ""
     """Why no sample can be taken of it, as a clause: ``nothing is there to read``. Most: one can."""
     promises: ClassVar[tuple[InputPromises, ...]] = ()

@@ -262,6 +262,7 @@ class MqttInput(Input, kind="mqtt", listed=6):
         "qos": "Quality of service it came with: " + ", ".join(QOS) + ".",
         "retain": "Whether the broker had kept it and sent it because we subscribed.",
     }
+    usual: ClassVar = {"retain": False}
 
     connection: str = option(ConnectionName("mqtt"), "Connection to read from.")
     topic: str = option(

@@ -255,6 +255,7 @@ class NatsInput(Input, kind="nats", listed=4):
         "reply": "Subject that the publisher wants an answer to, or null.",
         "headers": "Its headers: each name with the list of its values.",
     }
+    usual: ClassVar = {"headers": {}}
 
     connection: str = option(ConnectionName("nats"), "Connection to read from.")
     subject: str = option(

@@ -54,7 +54,7 @@ def test_an_envelope_tells_what_is_given_and_what_the_input_knows():
             "connection": "c",
             "topic": "a/b",
             "qos": "at_most_once",
-            "retain": None,
+            "retain": False,
             "received_at": "2026-01-01T00:00:01.000000+00:00",
         },
     }
@@ -205,6 +205,30 @@ def test_an_arrival_is_acknowledged_when_its_kind_does(ack: str, acknowledged: l
     )
 
     assert came.acknowledged["p", 0] == acknowledged
+
+
+def test_arrivals_are_acknowledged_in_their_order():
+    config = reading(KAFKA, "ack: on_delivery, buffer: {type: static, size: 2}")
+
+    skipped = GivenArrival(2, ("p", 0), Arriving(b"not json"))
+    came = played(config, at(1, "p", 1), skipped, at(3, "p", 2), until=9)
+
+    assert came.acknowledged["p", 0] == [(3, 0), (3, 1), (3, 2)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "usual"),
+    [
+        (MQTT, "retain", False),
+        (MQTT.replace("mqtt, connection: c, topic", "nats, connection: c, subject"), "headers", {}),
+        (KAFKA, "key", None),
+    ],
+)
+def test_metadata_that_nobody_gave_is_the_usual(kind: str, key: str, usual: object):
+    came = played(reading(kind, "envelope: {type: merge}"), at(1, "p", {}), until=2)
+
+    [(_, [message])] = came.handed_on["p"]
+    assert message["_meta"][key] == usual
 
 
 def test_every_input_can_be_fed_whatever_feeds_it_in_production():

@@ -1,0 +1,198 @@
+"""What is played is what the installed command does, a process of its own, on a real loop, in real time.
+
+The graphs of an example run side by side on one server, as it is real seconds that pass. A broker's word
+counts for what was acknowledged: when the server was killed, what it still has is what was not.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from queue import SimpleQueue
+from typing import Any
+
+import paho.mqtt.client as mqtt
+import pytest
+from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import strategies as st
+
+from tests.authoring.playing.drawngraphs import (
+    DrawnArrival,
+    DrawnGraph,
+    accepted,
+    graphs,
+    posts,
+    published,
+)
+from tests.authoring.playing.reality import CameOf, Round, simulated
+from tests.clients import PATIENCE, Client
+from tests.examples import examples
+from tests.server import Server
+from tests.services.mosquitto import Mosquitto
+
+pytestmark = pytest.mark.long
+
+AT_ONCE = 50
+"""Graphs of an example."""
+LATE = 0.2
+"""Seconds: what is so much later than it was meant to be may come on the other side of an edge."""
+TRIES = 4
+HTTP = {"type": "http"}
+MQTT = {
+    "type": "mqtt",
+    "connection": "bus",
+    "topic": "of/{id}",
+    "qos": "at_least_once",
+    "ack": "on_delivery",
+}
+# To look for a smaller example would take minutes: what is told is the one graph that differs.
+PHASES = [Phase.explicit, Phase.reuse, Phase.generate]
+
+
+class Graphs(tuple[DrawnGraph, ...]):
+    """Some graphs. Those that differ are noted; all of them together nobody would read."""
+
+    def __repr__(self) -> str:
+        return f"{len(self)} graphs"
+
+
+def many(fed: Any, what: st.SearchStrategy[Any]) -> st.SearchStrategy[Graphs]:
+    """Return graphs of which each has a name."""
+    each = graphs(fed, what)
+    return st.tuples(*(accepted(f"g{index}", each) for index in range(AT_ONCE))).map(Graphs)
+
+
+def rounds(count: int) -> settings:
+    """Return settings of a test that is to try so many examples, besides the smallest there is."""
+    return settings(
+        examples(count + 1),
+        phases=PHASES,
+        suppress_health_check=[*HealthCheck],
+    )
+
+
+def compare(
+    some: Sequence[DrawnGraph],
+    played: Sequence[CameOf],
+    run: Callable[[], tuple[Sequence[CameOf], float]],
+) -> None:
+    """Have graphs run, and see that what comes is what came of playing them.
+
+    Where the machine was so busy that things came late it says nothing, and they run again.
+    """
+    for _ in range(TRIES):
+        real, late = run()
+        differing = [*_differing(some, played, real)]
+        if not differing or late < LATE:
+            break
+    for each in differing:
+        note(each)
+    assert not differing
+
+
+def _differing(
+    some: Sequence[DrawnGraph], played: Sequence[CameOf], real: Sequence[CameOf]
+) -> Iterator[str]:
+    for graph, one, other in zip(some, played, real, strict=True):
+        ours, theirs = one.content(), other.content()
+        for what in ours:
+            if ours[what] != theirs[what]:
+                yield "\n".join(
+                    [
+                        json.dumps(graph.pipelines),
+                        *map(str, graph.arrivals),
+                        f"{what} when played: {ours[what]}",
+                        f"{what} in reality:  {theirs[what]}",
+                    ]
+                )
+
+
+def stop(server: Server) -> None:
+    """End it in order."""
+    assert server.stop() == 0
+
+
+def kill(server: Server) -> None:
+    """End it there and then."""
+    server.signal(signal.SIGKILL)
+    server.ended()
+
+
+@rounds(4)
+@given(some=many(HTTP, posts))
+def test_what_is_posted_comes_to_the_same(
+    tmp_path_factory: pytest.TempPathFactory, some: Graphs
+) -> None:
+    def run() -> tuple[Sequence[CameOf], float]:
+        clients: dict[int, Client] = {}
+
+        def post(server: Server, arrival: DrawnArrival) -> None:
+            if server.port not in clients:
+                clients[server.port] = server.client()
+            assert clients[server.port].post(arrival.to, arrival.payload).status == 202
+
+        it = Round(tmp_path_factory.mktemp("posted") / "server", some)
+        return it.came({}, post, stop), it.late
+
+    compare(some, [*map(simulated, some)], run)
+
+
+@rounds(2)
+@given(some=many(MQTT, published))
+def test_what_is_acknowledged_is_the_same(
+    tmp_path_factory: pytest.TempPathFactory, some: Graphs
+) -> None:
+    def run() -> tuple[Sequence[CameOf], float]:
+        folder = tmp_path_factory.mktemp("published")
+        with Mosquitto(folder / "broker") as broker:
+            with connected(broker, "publisher") as (publisher, _):
+
+                def publish(_: Server, arrival: DrawnArrival) -> None:
+                    sent = publisher.publish(f"of/{arrival.to}", arrival.payload, qos=1)
+                    sent.wait_for_publish(PATIENCE)
+
+                bus = {"type": "mqtt", "host": broker.host, "port": broker.port}
+                it = Round(folder / "server", some)
+                came = it.came({"bus": bus}, publish, kill, is_ended=False)
+            for graph, each in zip(some, came, strict=True):
+                for id in {pipeline["id"] for pipeline in graph.pipelines if reads(pipeline)}:
+                    each.owed[id] = left(broker, id)
+        return came, it.late
+
+    compare(some, [*map(partial(simulated, is_ended=False), some)], run)
+
+
+def reads(pipeline: Any) -> bool:
+    """Return whether a pipeline reads from the broker."""
+    return any(each["type"] == "mqtt" for each in pipeline["inputs"])
+
+
+@contextmanager
+def connected(
+    broker: Mosquitto, name: str, topic: str | None = None
+) -> Iterator[tuple[mqtt.Client, SimpleQueue[bytes]]]:
+    """Give a plain client with what it is sent; the broker has kept its session."""
+    came: SimpleQueue[bytes] = SimpleQueue()
+    is_there: SimpleQueue[None] = SimpleQueue()
+    client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, name, clean_session=False)
+    client.on_message = lambda _client, _data, message: came.put(message.payload)
+    client.on_connect = lambda *_: is_there.put(None)
+    client.connect(broker.host, broker.port)
+    client.loop_start()
+    try:
+        is_there.get(timeout=PATIENCE)
+        yield client, came
+    finally:
+        client.disconnect()
+        client.loop_stop()
+
+
+def left(broker: Mosquitto, id: str) -> list[bytes]:
+    """Return what a broker sends again to who has the session of a pipeline, in its order."""
+    end = b"nothing is behind this"
+    with connected(broker, f"headrace-{id}-of/{id}") as (client, came):
+        client.publish(f"of/{id}", end, qos=1)
+        return [*iter(partial(came.get, timeout=PATIENCE), end)]
