@@ -114,7 +114,7 @@ def test_what_is_told_of_promises_fails_the_check(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     docs.symlink_to(REPOSITORY / "docs")  # without the tests beside it
 
-    told = CliRunner().invoke(main, ["--check", "--docs", str(docs)])
+    told = CliRunner().invoke(main, ["--check", "--no-consoles", "--docs", str(docs)])
 
     assert told.exit_code == 1
     assert "no test holds the promise 'kafka.on_delivery.kill'" in told.stdout

@@ -14,12 +14,10 @@ import pytest
 
 from specs.weather.readings import source
 from tests.clients import HOST, PATIENCE
-from tests.forked import serving
 from tests.server import environment
 
 REPOSITORY = Path(__file__).parents[2]
 PAGES = sorted(REPOSITORY.glob("specs/*/README.md"))
-ADDRESS = "127.0.0.1:6767"
 INSTALLED = ".venv/bin/"
 PROGRAMS = {"make", "curl", "sed", "export", "redis-cli"}
 """What a reader has, or is told to install."""
@@ -37,14 +35,15 @@ def fenced(page: Path) -> list[tuple[str, str]]:
 
 
 def transcripts(page: Path) -> list[tuple[str, str]]:
-    """Return the commands of a page, each with what it prints."""
-    console = "".join(text for language, text in fenced(page) if language == "console")
-    each = [one.partition("\n") for one in f"\n{console}".split("\n$ ")[1:]]
-    return [(command, said) for command, _, said in each]
-
-
-def timeless(text: str) -> str:
-    return re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+", "...", text).strip()
+    """Return the commands of a page, each with what it prints, if that is shown."""
+    found: list[tuple[str, str]] = []
+    for language, text in fenced(page):
+        if language == "sh":
+            found += [(command, "") for command in text.splitlines()]
+        elif language == "console":
+            each = [one.partition("\n") for one in f"\n{text}".split("\n$ ")[1:]]
+            found += [(command, said) for command, _, said in each]
+    return found
 
 
 def run(commands: Sequence[str], folder: Path) -> str:
@@ -93,7 +92,7 @@ def test_every_command_names_what_is_there(page: Path) -> None:
 def test_a_command_is_told_from_what_is_printed_by_its_prompt(page: Path) -> None:
     """So that the tests here find all of them."""
     text = page.read_text()
-    others = [text for language, text in fenced(page) if language != "console"]
+    others = [text for language, text in fenced(page) if language not in ("console", "sh")]
     program = "|".join(map(re.escape, (*sorted(PROGRAMS), "headrace", INSTALLED)))
 
     assert not re.search(rf"^ {{4,}}(?:\$ )?(?:{program})\b", text, re.MULTILINE)
@@ -122,34 +121,6 @@ def test_what_is_checked_without_a_server_is_told_as_it_is_shown(
     assert {command: printed.strip() for command, (printed, _) in said.items()} == {
         command: shown.strip() for command, (_, shown) in said.items()
     }
-
-
-def test_readings_of_a_press_go_as_they_are_shown(checkout: Path) -> None:
-    if shutil.which("curl") is None:
-        pytest.skip("curl is not installed")
-    page = REPOSITORY / "specs" / "machines" / "README.md"
-    _, *commands = transcripts(page)
-    first, second = (text.splitlines() for language, text in fenced(page) if not language)
-    with serving(checkout, Path("specs/machines/config.yaml"), "--data-dir", "data") as server:
-        here = f"{HOST}:{server.port}"
-        said = [run([command.replace(ADDRESS, here)], checkout) for command, _ in commands]
-        printed, warned = server.out.wait(2), server.err.wait(4)[3]
-
-    assert [timeless(one) for one in said] == [timeless(one) for _, one in commands]
-    assert [*map(timeless, [*printed, warned])] == [*map(timeless, [*first, *second])]
-
-
-def test_the_year_comes_with_one_command(checkout: Path) -> None:
-    if source() is None:
-        pytest.skip("vega-datasets is not installed")
-    _, (post, posted) = transcripts(REPOSITORY / "specs" / "weather" / "README.md")
-    with serving(checkout, Path("specs/weather/config.yaml"), "--data-dir", "data") as server:
-        # A test has nothing installed: the last line of what make would do is what posts.
-        dry = f"{post} SERVER=http://{HOST}:{server.port} --dry-run --no-print-directory"
-        *_, last = run([dry], REPOSITORY).splitlines()
-        said = run([last.replace(INSTALLED, f"{Path(sys.executable).parent}/")], REPOSITORY)
-
-    assert (post, said.strip()) == ("make year", posted.strip())
 
 
 def test_who_posts_the_year_to_nobody_is_told_what_to_start() -> None:

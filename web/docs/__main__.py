@@ -13,6 +13,7 @@ from headrace.web.docs import (
     api,
     comparingpage,
     components,
+    consoleruns,
     deliverypage,
     diagnosticspage,
     dryruns,
@@ -34,12 +35,23 @@ from headrace.web.resources import ENDPOINTS
     show_default=True,
     help="The folder of the pages.",
 )
+@click.option(
+    "--consoles/--no-consoles",
+    default=True,
+    show_default=True,
+    help="Run what pages have somebody type, and compare what it prints; of the whole checkout.",
+)
 @click.option("--openapi", is_flag=True, help="Print the description of the API, and do no more.")
-def main(check: bool, docs: Path, openapi: bool) -> None:
+def main(check: bool, docs: Path, consoles: bool, openapi: bool) -> None:
     """Write the generated parts of the pages again. A promise without a test is an error either way."""
     if openapi:
         return click.echo(encode(described(catalogue(), ENDPOINTS)))
     stale = dict(out_of_date(docs))
+    if consoles:
+        try:
+            stale |= dict(consoleruns.out_of_date(docs.absolute().parent, stale))
+        except consoleruns.NotAsShown as cause:
+            raise click.ClickException(str(cause)) from cause
     for page, text in stale.items():
         click.echo(f"{page}: {'out of date' if check else 'written'}")
         if not check:
