@@ -20,7 +20,7 @@ from headrace.authoring.language.givens import arriving, plain
 from headrace.authoring.language.marbles import name_fault
 from headrace.authoring.language.matchers import faults as faults_of_matchers
 from headrace.authoring.language.replies import replies
-from headrace.authoring.language.said import ExpectedWords, words
+from headrace.authoring.language.said import ExpectedWords, SaidShape, words
 from headrace.authoring.language.testtargets import Targets, UnknownTarget, name_of
 from headrace.authoring.language.timelines import Moment, Timeline, TimelineReader, type_fault
 from headrace.authoring.playing.scenario import (
@@ -34,7 +34,7 @@ from headrace.authoring.playing.scenario import (
 from headrace.compiler.component.drafts import loaded
 from headrace.compiler.config.program import Program
 from headrace.compiler.delivery import JsonValue
-from headrace.compiler.schema.fields import AnyJson, Name, Text
+from headrace.compiler.schema.fields import AnyJson, Integer, Name, Text
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import AnyObject, ListOf, ObjectOf, RecordOf
 from headrace.compiler.text.composing import FAULTS
@@ -66,6 +66,25 @@ class AnyName(ObjectOf):
     names: ClassVar[Text] = Name()
 
 
+class Expected(AnyName):
+    """What is expected, by where it comes; and what is said, and refused."""
+
+    words: ClassVar = {
+        "failures": (
+            ListOf(RecordOf(SaidShape), noun="failure"),
+            "Failures, all of them: one that is not expected fails the test.",
+        ),
+        "warnings": (
+            ListOf(RecordOf(SaidShape), noun="warning"),
+            "Warnings, all of them, if any are named here; `[]`: none.",
+        ),
+        "refused": (
+            AnyName(Integer(min=0), noun="count"),
+            "Posts that were answered with 503, by pipeline.",
+        ),
+    }
+
+
 class TestShape(Record):
     """What is given when, what is expected then, and what goes wrong meanwhile."""
 
@@ -79,7 +98,7 @@ class TestShape(Record):
         elsewhere="inputs input when",
     )
     expect: Mapping[str, Any] | None = option(
-        AnyName(AnyJson(), noun="timeline"),
+        Expected(AnyJson(), noun="timeline"),
         "Timelines of what comes: by `PIPELINE` (what leaves its last transform), "
         "`PIPELINE.transforms[N]`, `PIPELINE.outputs[N]` (what is written), or `state.BUCKET` (what it "
         "holds then). Lists `failures` and `warnings` of `{at, says, times}`; `refused` has posts that "

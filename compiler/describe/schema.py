@@ -179,7 +179,13 @@ class Rendering(OpenAPIConverter):
                     word: said for word, said in self.takes(field.names).items() if word != "type"
                 }
                 values = self.takes(field.inner)
-                return {"type": "object", "propertyNames": names, "additionalProperties": values}
+                words = {
+                    word: {"description": doc, **self.takes(inner)}
+                    for word, (inner, doc) in field.words.items()
+                }
+                told = {"properties": words} if words else {}
+                shape = {"type": "object", "propertyNames": names, **told}
+                return {**shape, "additionalProperties": values}
             case structures.WordOr():
                 word = {"type": "string", "const": field.word}
                 return {"anyOf": [self.takes(field.inner), word]}

@@ -92,6 +92,8 @@ class ObjectOf(Strict):
     type_name = "object"
     of = dict
     names: ClassVar[Text] = Identifier()
+    words: ClassVar[Mapping[str, tuple[Strict, str]]] = {}
+    """Names with a meaning of their own, each with what the value is and a sentence: for editors alone."""
 
     def __init__(self, inner: Strict, *, noun: str, null_is_absent: bool = False) -> None:
         self.inner = inner

@@ -23,6 +23,14 @@ def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[YamlEditor]:
         yield editor
 
 
+@pytest.fixture(scope="module")
+def editor_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[YamlEditor]:
+    schema = tmp_path_factory.mktemp("editor") / "headrace-tests.schema.json"
+    schema.write_text(printed("tests"))
+    with editing(schema) as editor:
+        yield editor
+
+
 @pytest.mark.long
 def test_every_kind_is_offered_with_what_it_is(editor: YamlEditor) -> None:
     offered = editor.offered(f"{START}type: |\n")
@@ -64,3 +72,54 @@ def test_what_loads_has_no_mistakes(editor: YamlEditor) -> None:
 
     for file in sorted(specs.glob("*/config.yaml")):
         assert editor.faults(file.read_text()) == []
+
+
+TEST = "tests:\n  it works:\n    "
+
+
+def test_the_keys_of_a_file_of_tests_and_of_a_test_are_offered(editor_of_tests: YamlEditor) -> None:
+    of_file = editor_of_tests.offered("|\n")
+    of_test = editor_of_tests.offered(f"{TEST}|\n")
+
+    assert {"config", "messages", "start", "tests"} <= {*of_file}
+    assert of_file["messages"] == "Names for marbles."
+    assert {"given", "expect", "replies", "faults", "until", "frame", "tags", "skip"} <= {*of_test}
+    assert of_test["until"].startswith("When everything is ended, as at the stop of a server.")
+
+
+def test_what_a_test_expects_to_be_said_is_offered(editor_of_tests: YamlEditor) -> None:
+    of_expect = editor_of_tests.offered(f"{TEST}expect:\n      |\n")
+    of_failure = editor_of_tests.offered(f"{TEST}expect:\n      failures:\n        - |\n")
+
+    assert {"failures", "warnings", "refused"} <= {*of_expect}
+    assert of_expect["failures"].startswith("Failures, all of them")
+    assert {"at", "says", "times"} <= {*of_failure}
+    assert of_failure["says"] == "A part of its text."
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        (f"{TEST}given: {{}}\n    untill: 5s\n", 4, "untill is not allowed"),
+        (f"{TEST}given: 5\n", 3, "Incorrect type"),
+        (f"{TEST}expect: {{ failures: [{{ at: p, saying: x }}] }}\n", 3, "saying is not allowed"),
+        (f"{TEST}expect: {{ refused: {{ p: many }} }}\n", 3, 'Expected "integer"'),
+        ("test: {}\ntests: {}\n", 1, "test is not allowed"),
+    ],
+)
+def test_a_mistake_in_a_file_of_tests_is_told_where_it_is(
+    editor_of_tests: YamlEditor, text: str, line: int, said: str
+) -> None:
+    faults = editor_of_tests.faults(text)
+
+    assert [at for at, message in faults if said in message] == [line], faults
+
+
+def test_the_tests_of_the_specs_have_no_mistakes(editor_of_tests: YamlEditor) -> None:
+    root = Path(__file__).parents[3]
+
+    for file in [
+        *sorted(root.glob("specs/*/config.tests.yaml")),
+        *root.glob("docs/testing/*.tests.yaml"),
+    ]:
+        assert editor_of_tests.faults(file.read_text()) == []
