@@ -11,9 +11,10 @@ It runs in virtual time, in the build that runs in production; nothing else of t
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from errno import ENOENT
 from functools import cache
 from os import PathLike
 from pathlib import Path
@@ -39,6 +40,7 @@ from headrace.compiler.config.program import Program
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import HeadraceError, Refused
 from headrace.compiler.text.diagnostics import Severity
+from headrace.compiler.text.suggest import one_of
 
 if TYPE_CHECKING:
     import pandas
@@ -118,6 +120,7 @@ class Pipeline:
         Raises:
             Refused: the config is refused, with every reason.
             NoSuchPipeline: nothing in it is called so.
+            FileNotFoundError: there is no such file.
         """
         return cls._loaded(ConfigFiles(Path(path)), id)
 
@@ -128,6 +131,8 @@ class Pipeline:
 
     @classmethod
     def _loaded(cls, files: ConfigFiles, id: str | None) -> Pipeline:
+        if files.config is not None and not files.config.exists():
+            raise FileNotFoundError(ENOENT, "no such config", str(files.config))
         loaded = load_config(files, _known())
         # Nothing is connected to: what a connection says, or whether it is there, makes no difference.
         wrong = [
@@ -140,9 +145,10 @@ class Pipeline:
         pipelines = loaded.program.pipelines
         found = [each for each in pipelines if id in (None, each.id)]
         if len(found) != 1:
-            names = ", ".join(f"'{each.id}'" for each in pipelines)
-            asked = "which one?" if id is None else f"there is no pipeline '{id}'"
-            raise NoSuchPipeline(f"{asked} There are {names}")
+            names = [each.id for each in pipelines if each.id is not None]
+            there = one_of(names) if names else "none has an id"
+            asked = "which pipeline is it" if id is None else f"there is no pipeline '{id}'"
+            raise NoSuchPipeline(f"{asked}: {there}")
         return cls(found[0], loaded.program, loaded.base)
 
     @property
@@ -195,7 +201,11 @@ class Pipeline:
     def _replied(
         self, written: Mapping[int, JsonValue]
     ) -> Iterator[tuple[tuple[str, int], Replies]]:
+        transforms = self._config.transforms
+        asking = [index for index, each in enumerate(transforms) if each.asks]
         for index, value in written.items():
+            if index not in asking:
+                raise WrongReply(f"replies[{index!r}]: {_asked(asking)}")
             answer, faults = replies_of(value)
             if faults:
                 raise WrongReply(f"replies[{index}]: {faults[0].message}")
@@ -218,6 +228,12 @@ class Pipeline:
         groups = [[each.kind for each in components] for components in listed]
         inputs, transforms, outputs = groups
         return [" + ".join(inputs), *transforms, *([" + ".join(outputs)] if outputs else [])]
+
+
+def _asked(asking: Sequence[int]) -> str:
+    """Return which transforms get replies."""
+    indices = " or ".join(map(str, asking))
+    return f"a server is asked by transform {indices}" if asking else "no transform asks a server"
 
 
 def _timed(given: Given, every: float) -> Iterator[tuple[float, JsonValue]]:

@@ -70,9 +70,10 @@ def microseconds(text: str) -> int:
     Raises:
         NotADuration: it is written in another way, or longer than `LONGEST_DAYS`.
     """
-    found = _FORM.fullmatch(text)
+    # Python callers may hand in a number: of what, nobody knows.
+    found = _FORM.fullmatch(text) if isinstance(text, str) else None
     if found is None:
-        raise NotADuration(f"{shown(text)} is no duration")
+        raise NotADuration(f"{shown(text)} is no duration such as 90s, 1m30s or 250ms")
     parts = (Decimal(count) * _UNITS[unit] for unit, count in found.groupdict().items() if count)
     whole = round(sum(parts, Decimal()))
     if whole > LONGEST:

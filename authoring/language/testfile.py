@@ -51,7 +51,7 @@ from headrace.compiler.timestamps import rfc3339
 
 CODES: Codes = {
     "checks-nothing": "A test expects nothing, so that only a failure could fail it.",
-    "never-used": "A name of 'messages' is in no line of marbles.",
+    "never-used": "A name of 'messages' is in no line of marbles, or nobody can be answered with a reply.",
     "past-the-end": "A moment of a test is after its end.",
 }
 
@@ -317,6 +317,7 @@ class _CaseReading:
         self._words: dict[str, tuple[ExpectedWords, ...]] = {}
         self._refused: Mapping[str, int] | None = None
         self._lines: list[Timeline] = []
+        self._fed = set[str]()
 
     def read(self) -> TestCase:
         """Read it."""
@@ -359,6 +360,8 @@ class _CaseReading:
         except UnknownTarget as cause:
             self._reading.refuse(replace(cause.fault, on_key=True), path)
             return
+        if to is not None:
+            self._fed.add(to[0])
         line = self._line(value, path, None if to is None else name_of(*to))
         for moment in line.moments:
             if moment.at == END:
@@ -456,6 +459,7 @@ class _CaseReading:
         self._refused = value
 
     def _replied(self) -> Iterator[tuple[tuple[str, int], JsonValue]]:
+        reached = self._reading.targets.reached(self._fed)
         for key, value in (self._shape.replies or {}).items():
             path = (*self._path, "replies", key)
             try:
@@ -463,7 +467,12 @@ class _CaseReading:
             except UnknownTarget as cause:
                 self._reading.refuse(replace(cause.fault, on_key=True), path)
                 continue
-            for fault in replies(value)[1]:
+            wrong = replies(value)[1]
+            for fault in wrong:
+                self._reading.refuse(fault, path)
+            if at[0] not in reached and not wrong:
+                said = f"nothing comes to '{at[0]}' in this test, so nobody is answered"
+                fault = Fault("never-used", said, on_key=True, severity=Severity.WARNING)
                 self._reading.refuse(fault, path)
             yield at, value
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -103,7 +103,7 @@ class Targets:
         there = len(getattr(config, name))
         if index >= there:
             expected = f"{name}[0] to {name}[{there - 1}]" if there else f"a pipeline with {name}"
-            said = f"'{config.id}' has {there} {name}"
+            said = f"'{config.id}' has {there} {name if there != 1 else name.removesuffix('s')}"
             raise UnknownTarget(Fault("unknown-pipeline", said, key, expected))
         return found[1], FAMILY_OF[name], index
 
@@ -127,7 +127,8 @@ class Targets:
         if not given:
             self._may_be_given(config.inputs[0], key)
         names = " or ".join(f"{key}.inputs[{index}]" for index in given)
-        raise UnknownTarget(Fault("ambiguous", f"'{key}' has {len(given)} inputs", key, names))
+        said = f"'{key}' has {len(given)} inputs: name {names}"
+        raise UnknownTarget(Fault("ambiguous", said, key, names))
 
     def saying(self, key: str) -> None:
         """Check that failures and warnings can come from what a key names.
@@ -170,6 +171,21 @@ class Targets:
                 )
             )
         return component[0], component[2]
+
+    def reached(self, given: Iterable[str]) -> set[str]:
+        """Return the pipelines that something comes to if it does to some of them."""
+        there = {
+            id
+            for id, config in self.pipelines.items()
+            if id in given or any(each.fed_by == "clock" for each in config.inputs)
+        }
+        while more := {
+            id
+            for id, config in self.pipelines.items()
+            if id not in there and not there.isdisjoint(config.upstreams)
+        }:
+            there |= more
+        return there
 
     def all_asking(self) -> list[str]:
         """Return the names of the transforms that ask servers."""

@@ -115,14 +115,18 @@ async def test_it_runs_where_a_loop_runs_already(file: Path):
 
 
 def test_what_is_wrong_is_raised_with_its_reasons(file: Path):
-    with pytest.raises(NoSuchPipeline, match=r"there is no pipeline 'x'.*'minutes', 'alarms'"):
+    with pytest.raises(NoSuchPipeline, match=r"no pipeline 'x': one of minutes, alarms"):
         Pipeline.from_yaml(file, "x")
-    with pytest.raises(NoSuchPipeline, match="which one"):
+    with pytest.raises(NoSuchPipeline, match="which pipeline is it: one of minutes, alarms"):
         Pipeline.from_yaml(file)
+    with pytest.raises(FileNotFoundError, match=r"no such config: .*none\.yaml"):
+        Pipeline.from_yaml(file.with_name("none.yaml"))
     with pytest.raises(Refused, match="unknown type"):
         Pipeline.from_text("- {id: a, inputs: [{type: htp}]}")
-    with pytest.raises(NotADuration):
+    with pytest.raises(NotADuration, match='"soon" is no duration such as 90s'):
         Pipeline.from_yaml(file, "alarms").run([], every="soon")
+    with pytest.raises(NotADuration, match="5 is no duration such as 90s"):
+        Pipeline.from_yaml(file, "alarms").run([], until=5)  # type: ignore[arg-type]
 
 
 def test_a_notebook_shows_both(file: Path):
@@ -154,3 +158,13 @@ def test_data_frames_are_made_by_their_library(library: str, monkeypatch: pytest
     came = Pipeline.from_text("- {id: a, inputs: [{type: http}]}").run([{"n": 1}])
 
     assert getattr(came, f"to_{library}")() == ({"n": 1},)
+
+
+def test_a_reply_is_for_a_transform_that_asks(file: Path):
+    asked = "{type: http, url: 'http://127.0.0.1:9/', verb: POST}"
+    asking = Pipeline.from_text(f"- {{id: a, inputs: [{{type: http}}], transforms: [{asked}]}}")
+
+    with pytest.raises(WrongReply, match=r"replies\[1\]: a server is asked by transform 0"):
+        asking.run([1], replies={1: 200})
+    with pytest.raises(WrongReply, match=r"replies\[0\]: no transform asks a server"):
+        Pipeline.from_yaml(file, "alarms").run([1], replies={0: 200})

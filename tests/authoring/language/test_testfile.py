@@ -226,7 +226,7 @@ WRONG = [
         "not-an-input",
         "'two.inputs[0]' has no connection to lose",
     ),
-    ("given: {'w.inputs[3]': {0s: 1}}", "3:13", "unknown-pipeline", "'w' has 1 inputs"),
+    ("given: {'w.inputs[3]': {0s: 1}}", "3:13", "unknown-pipeline", "'w' has 1 input"),
     ("given: {state.lost: {0s: {}}}", "3:13", "unknown-bucket", "there is no bucket 'lost'"),
     ("given: {state.last: {0s: 1}}", "3:30", "wrong-type", "expected an object of keys"),
     ("given: {w: {$file: no.ndjson}}", "3:24", "missing-file", 'there is no file "no.ndjson"'),
@@ -374,3 +374,25 @@ def test_editors_get_a_schema():
 
     assert [*schema["properties"]] == ["config", "start", "messages", "tests"]
     assert "Timelines of what arrives" in str(schema)
+
+
+def test_a_reply_for_what_nothing_comes_to_is_odd():
+    text = """
+tests:
+  it:
+    given: { "PIPELINE.inputs[0]": { 0s: 1 } }
+    replies: { "w.transforms[0]": 200 }
+    expect: { r: {} }
+"""
+
+    _, odd = loaded(text.replace("PIPELINE", "two"))
+    _, fine = loaded(text.replace("PIPELINE", "w"))
+
+    assert [(each.code, each.path, each.message) for each in odd] == [
+        (
+            "never-used",
+            'tests.it.replies["w.transforms[0]"]',
+            "nothing comes to 'w' in this test, so nobody is answered",
+        )
+    ]
+    assert fine == []

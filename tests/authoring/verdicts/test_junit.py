@@ -1,8 +1,12 @@
 """Results as JUnit has them."""
 
+import re
+from typing import get_args
 from xml.etree.ElementTree import fromstring
 
-from headrace.authoring.verdicts.junit import CaseResult, junit
+import pytest
+
+from headrace.authoring.verdicts.junit import CaseResult, Outcome, junit
 
 
 def test_each_file_is_a_suite_and_each_test_a_case():
@@ -55,3 +59,48 @@ def test_what_xml_cannot_hold_is_replaced():
 
     assert case is not None
     assert case.get("name") == "\ufffd<b>"
+
+
+SUMS = {"name", "tests", "failures", "errors", "skipped", "time"}
+SCHEMA: dict[str, tuple[set[str], set[str], set[str]]] = {
+    "testsuites": (SUMS, SUMS | {"assertions", "timestamp"}, {"testsuite"}),
+    "testsuite": (
+        SUMS,
+        SUMS | {"assertions", "timestamp", "file"},
+        {"testcase", "properties", "system-out", "system-err"},
+    ),
+    "testcase": (
+        {"name", "classname", "time"},
+        {"name", "classname", "time", "assertions", "file", "line"},
+        {"failure", "error", "skipped", "properties", "system-out", "system-err"},
+    ),
+    "failure": ({"message"}, {"message", "type"}, set()),
+    "error": ({"message"}, {"message", "type"}, set()),
+    "skipped": ({"message"}, {"message"}, set()),
+}
+"""By element: the attributes that readers ask for, those there may be, and the elements inside.
+
+Source: https://github.com/testmoapp/junitxml
+"""
+DECIMAL = re.compile(r"\d+\.\d{3}")
+
+
+@pytest.mark.parametrize("line", [None, 7])
+@pytest.mark.parametrize("outcome", get_args(Outcome))
+def test_what_is_written_satisfies_the_schema(outcome: Outcome, line: int | None):
+    result = CaseResult(
+        file="a/b.tests.yaml", line=line, name="n & m", outcome=outcome, seconds=1e-9, text="<why>"
+    )
+
+    root = fromstring(junit([result, result]))
+
+    assert root.tag == "testsuites"
+    for element in root.iter():
+        required, known, inside = SCHEMA[element.tag]
+        assert required <= {*element.attrib} <= known
+        assert {each.tag for each in element} <= inside
+        for name in {"tests", "failures", "errors", "skipped", "line"} & {*element.attrib}:
+            assert element.attrib[name].isdecimal()
+        assert DECIMAL.fullmatch(element.get("time", "0.000"))
+        if element.tag == "testcase":
+            assert len(element) == (outcome != "passed")
