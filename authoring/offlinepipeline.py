@@ -18,10 +18,12 @@ from errno import ENOENT
 from functools import cache
 from os import PathLike
 from pathlib import Path
+from string import ascii_letters
 from typing import TYPE_CHECKING
 
 from headrace.authoring.configfiles import ConfigFiles, catalogue, load_config
 from headrace.authoring.language.durations import seconds, told
+from headrace.authoring.language.marbles import render
 from headrace.authoring.language.replies import replies as replies_of
 from headrace.authoring.playing.played import Played, SaidAt
 from headrace.authoring.playing.player import play
@@ -99,12 +101,18 @@ class Came:
         return polars.DataFrame(self.messages)
 
     def _repr_html_(self) -> str:
-        rows = [(told(at), repr(batch)) for at, batch in self.batches[:MOST_SHOWN]]
-        rows += [(told(each.at), f"{each.place} failed: {each.text}") for each in self.failures]
+        """Return a line of marbles, as a test could expect it, and what each of them is."""
+        shown = [*zip(self.batches, ascii_letters[:MOST_SHOWN], strict=False)]
+        line = render((at, letter) for (at, _), letter in shown)
+        rows = [(letter, told(at), repr(batch)) for (at, batch), letter in shown]
+        rows += [("", told(each.at), f"{each.place} failed: {each.text}") for each in self.failures]
         more = len(self.batches) - MOST_SHOWN
-        rows += [("", f"and {more:,} batches more")] if more > 0 else []
-        cells = (f"<tr><td>{_text(at)}</td><td>{_text(what)}</td></tr>" for at, what in rows)
-        return f"<table><tr><th>at</th><th>what came</th></tr>{''.join(cells)}</table>"
+        rows += [("", "", f"and {more:,} batches more")] if more > 0 else []
+        cells = "".join(
+            f"<tr>{''.join(f'<td>{_text(each)}</td>' for each in row)}</tr>" for row in rows
+        )
+        head = "<tr><th></th><th>at</th><th>what came</th></tr>"
+        return f"<pre>{_text(line)}</pre><table>{head}{cells}</table>"
 
 
 class Pipeline:

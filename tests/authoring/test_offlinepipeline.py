@@ -135,7 +135,8 @@ def test_a_notebook_shows_both(file: Path):
     assert asking._repr_html_() == "<p><b>&lt;b&gt;</b> <code>http</code> → <code>stdout</code></p>"
     assert repr(asking) == "<Pipeline '<b>': http → stdout>"
     shown = asking.run(["<i>"] * 60)._repr_html_()
-    assert "<td>0s</td><td>[&#x27;&lt;i&gt;&#x27;]</td>" in shown
+    assert shown.startswith("<pre>a b c d ")
+    assert "<td>a</td><td>0s</td><td>[&#x27;&lt;i&gt;&#x27;]</td>" in shown
     assert "and 10 batches more" in shown
 
 
