@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from headrace.authoring.configfiles import catalogue
 from headrace.compiler.config.program import Program, load_program
 from headrace.compiler.text.documents import read
+from tests.authoring.playing.answering import ANSWERS, CLOSED, NOWHERE
 from tests.compiler.lowering import drawn
 
 UNIT = 2
@@ -59,6 +60,12 @@ class DrawnGraph:
         """Return the same graph under a name."""
         pipelines = json.loads(json.dumps(self.pipelines).replace(HERE, name))
         return DrawnGraph(pipelines, [each.named(name) for each in self.arrivals])
+
+    def asking(self, address: str) -> DrawnGraph:
+        """Return the same graph, whose transforms ask a server at an address."""
+        return DrawnGraph(
+            json.loads(json.dumps(self.pipelines).replace(NOWHERE, address)), self.arrivals
+        )
 
     @property
     def buckets(self) -> Mapping[str, Any]:
@@ -118,12 +125,20 @@ loops = drawn.weighted(
 ).map(lambda made: made.dump())
 keepers = drawn.weighted(drawn.remembers, drawn.recalls).map(lambda made: made.dump())
 splitters = kind("splitter", out_size=st.integers(1, 3))
+asking = kind(
+    "http",
+    verb=st.just("POST"),
+    url=drawn.weighted(
+        *(st.just(f"http://{NOWHERE}/{path}") for path in ("echo", "echo", "echo", *ANSWERS)),
+        st.just(CLOSED),
+    ),
+)
 stages = drawn.weighted(
-    *(buffers, buffers, loops, loops, keepers, splitters),
+    *(buffers, buffers, loops, loops, keepers, splitters, asking),
     *([scripts] if find_spec("rhai") else []),
 )
 chains = st.lists(stages, max_size=4)
-without_bucket = st.lists(drawn.weighted(windows, loops, splitters), max_size=3)
+without_bucket = st.lists(drawn.weighted(windows, loops, splitters, asking), max_size=3)
 """Nobody promises in which order two pipelines are at a bucket."""
 
 input_buffers = st.one_of(

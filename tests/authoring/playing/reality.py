@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,6 +23,7 @@ from headrace.authoring.playing.player import play
 from headrace.authoring.playing.scenario import Arriving, BucketLook, GivenArrival, Scenario
 from headrace.compiler.component.pipelineconfig import LIST_OF
 from headrace.compiler.jsontext import encode
+from tests.authoring.playing.answering import replies_of
 from tests.authoring.playing.drawngraphs import UNTIL, DrawnArrival, DrawnGraph
 from tests.clients import Gone
 from tests.server import Server, serving
@@ -30,6 +31,8 @@ from tests.stopwatch import Stopwatch
 
 VOLATILE = {"received_at": "then", "remote_addr": "somewhere"}
 """What no two runs have in common, in an envelope."""
+NEAR = 0.6
+"""Seconds by which a batch may come later, on a machine that is busy: less than any window lasts."""
 Batches = list[tuple[float, str]]
 """What a pipeline wrote: moments, and batches as text."""
 
@@ -54,6 +57,16 @@ class CameOf:
         owed = {id: each for id, each in self.owed.items() if each}
         return {**vars(self), "batches": texts, "owed": owed}
 
+    def late(self, played: CameOf) -> Iterator[tuple[str, float, float]]:
+        """Yield what came at another moment than when the same was played: pipeline, moment, and that one.
+
+        What is let go at the end has no moment in a play.
+        """
+        for id, batches in self.batches.items():
+            for (at, _), (meant, _) in zip(batches, played.batches[id], strict=True):
+                if abs(at - meant) > NEAR and not (meant == END and at > UNTIL - NEAR):
+                    yield id, at, meant
+
 
 def simulated(graph: DrawnGraph, *, is_ended: bool = True) -> CameOf:
     """Return what comes of a graph that is played; unless it ``is_ended``, up to its end."""
@@ -61,7 +74,7 @@ def simulated(graph: DrawnGraph, *, is_ended: bool = True) -> CameOf:
     assert program is not None
     given = [GivenArrival(each.at, (each.to, 0), _arriving(each)) for each in graph.arrivals]
     looks = [BucketLook(UNTIL, bucket) for bucket in graph.buckets]
-    played = play(program, Scenario([*given, *looks], UNTIL))
+    played = play(program, Scenario([*given, *looks], UNTIL, replies=replies_of(program)))
     last = END if is_ended else UNTIL
     came = CameOf()
     for pipeline in graph.pipelines:
