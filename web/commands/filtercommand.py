@@ -45,8 +45,12 @@ def run(
         try:
             out.writelines(encode(message) + b"\n" for message in batch)
             out.flush()
-        except BrokenPipeError:
-            os._exit(REFUSED)  # nobody reads any more; from here, or the chain would be blamed
+        except OSError as cause:
+            if not isinstance(
+                cause, BrokenPipeError
+            ):  # else nobody reads any more, which is no news
+                print(f"Error: cannot be written: {cause.strerror}", file=sys.stderr, flush=True)
+            os._exit(REFUSED)  # from here, or the chain would be blamed
 
     try:
         found = filter_of(loaded.program, pipeline)

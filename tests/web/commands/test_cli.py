@@ -9,7 +9,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from headrace.web.commands.cli import HostPort, commands
+from headrace.web.commands.arguments import HostPort
+from headrace.web.commands.cli import commands
 
 
 def asked(*arguments: str) -> tuple[str, dict[str, Any]]:

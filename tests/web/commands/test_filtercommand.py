@@ -124,3 +124,26 @@ def test_whoever_has_read_enough_ends_it(tmp_path: Path):
 
     assert process.returncode == 1
     assert said == b""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("command", ["run", "diff"])
+def test_what_cannot_be_written_is_told_and_blamed_on_no_transform(tmp_path: Path, command: str):
+    config = tmp_path / "config.yaml"
+    config.write_text("- {id: a, inputs: [{type: http}]}\n")
+    (other := tmp_path / "other.yaml").write_text("- {id: b, inputs: [{type: http}]}\n")
+    arguments = {"run": [config], "diff": [config, other]}[command]
+
+    with Path("/dev/full").open("wb") as full:
+        told = subprocess.run(
+            [Path(sys.executable).with_name("headrace"), command, *arguments],
+            input=b"1\n",
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
+
+    assert told.returncode == 1
+    how = {"run": b"written", "diff": b"printed"}[command]
+    assert told.stderr == b"Error: cannot be " + how + b": No space left on device\n"
