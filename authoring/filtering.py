@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from headrace.authoring.language.durations import LONGEST_DAYS, as_start
 from headrace.authoring.playing.played import Played
 from headrace.authoring.playing.player import play
 from headrace.authoring.playing.scenario import Arriving, GivenArrival, Replies, Scenario
@@ -154,7 +155,11 @@ class _Lines:
             if self._time is not None:
                 moment = self._moment(what, self._time, number)
                 self.started_at = self.started_at or moment
-                at = max(at, round((moment - self.started_at).total_seconds(), 6))
+                later = moment - self.started_at
+                if later.days >= LONGEST_DAYS:
+                    said = f"its time, {moment.isoformat()}, is {later.days:,} days after the first"
+                    raise NotALine(f"line {number}: {said}: expected fewer than {LONGEST_DAYS:,}")
+                at = max(at, round(later.total_seconds(), 6))
             yield GivenArrival(at, self._to, Arriving(what if isinstance(what, list) else [what]))
 
     def _moment(self, what: JsonValue, field: DottedPath, number: int) -> datetime:
@@ -163,9 +168,9 @@ class _Lines:
         told = field.read(message)
         try:
             if isinstance(told, str):
-                return datetime.fromisoformat(rfc3339(told))
+                return as_start(datetime.fromisoformat(rfc3339(told)))
             if isinstance(told, int | float) and not isinstance(told, bool):
-                return datetime.fromtimestamp(told, EPOCH.tzinfo)
+                return as_start(datetime.fromtimestamp(told, EPOCH.tzinfo))
         except (ValueError, OverflowError, OSError):
             pass
         found = "nothing" if told is MISSING else repr(told)[:60]

@@ -15,17 +15,18 @@ from typing import Any, BinaryIO
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from headrace.authoring.language.durations import LONGEST_DAYS
+from headrace.authoring.language.durations import LONGEST_DAYS, as_start
 from headrace.authoring.playing.scenario import Arriving, ScriptedReply
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.errors import HeadraceError
-from headrace.compiler.jsontext import NotJson, decode_exact
+from headrace.compiler.jsontext import decode_exact
 from headrace.compiler.runtime.capturing.capturerecords import VERSION
 from headrace.compiler.text.diagnostics import shown
 from headrace.compiler.timestamps import rfc3339
 
 MOST_BYTES = 1024 * 1024 * 1024
 """Size of a capture on file."""
+_MOST_HEADER_BYTES = 1024 * 1024
 _LONGEST_SECONDS = LONGEST_DAYS * 86_400
 _MARK = b'{"headrace":"capture"'
 
@@ -156,7 +157,7 @@ def _begun(line: bytes, name: str) -> CaptureFile:
         raise NotACapture(name, 1, "this is no capture: it does not begin with the header of one")
     try:
         header = _HEADER.decode(line)
-        started_at = datetime.fromisoformat(rfc3339(header.started_at))
+        started_at = as_start(datetime.fromisoformat(rfc3339(header.started_at)))
     except (ValueError, RecursionError) as cause:
         raise NotACapture(name, 1, _broken(line, cause)) from cause
     if header.version != VERSION:
@@ -166,6 +167,9 @@ def _begun(line: bytes, name: str) -> CaptureFile:
 
 
 def _take(line: bytes, number: int, capture: CaptureFile) -> None:
+    if is_capture(line):
+        said = "another capture begins here: each has a file of its own"
+        raise NotACapture(capture.name, number, said)
     try:
         told = _LINE.decode(line)
         if not 0 <= told.at <= _LONGEST_SECONDS:
@@ -216,19 +220,24 @@ def _replied(told: _Reply) -> RecordedReply:
 def _broken(line: bytes, cause: Exception) -> str:
     if not line.endswith(b"\n"):
         return "the capture is cut off in the middle of this line: remove the line to use what is before it"
-    why = str(cause) if isinstance(cause, NotJson | ValueError) else type(cause).__name__
+    why = str(cause) if isinstance(cause, ValueError) else "it is nested too deep"
     return (
         f"this is no line of a capture: {why} (found {shown(line[:60].decode('utf-8', 'replace'))})"
     )
 
 
 def _lines(stream: BinaryIO, name: str) -> Iterator[bytes]:
-    read = 0
-    for number, line in enumerate(stream, 1):
+    # What is no capture may have no end of a line at all.
+    line = stream.readline(_MOST_HEADER_BYTES)
+    read = len(line)
+    number = 1
+    while line:
+        yield line
+        number += 1
+        line = stream.readline(MOST_BYTES - read + 1)
         read += len(line)
         if read > MOST_BYTES:
             raise NotACapture(name, number, f"a capture has at most {MOST_BYTES >> 20} MiB")
-        yield line
 
 
 def _opened(path: str, flags: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -36,6 +37,22 @@ _UNITS = {
 }
 LONGEST = LONGEST_DAYS * _UNITS["d"]
 """The same in microseconds."""
+
+
+def as_start(moment: datetime) -> datetime:
+    """Return a moment that a play may start at: so far from the ends of the calendar that each has a wall.
+
+    Raises:
+        ValueError: it is not, or has no offset.
+    """
+    if moment.tzinfo is None:
+        raise ValueError(f"{moment.isoformat()} has no offset from UTC")
+    try:
+        moment.astimezone(UTC) + timedelta(days=LONGEST_DAYS)
+    except OverflowError as cause:
+        raise ValueError(f"{moment.isoformat()} is too near to an end of the calendar") from cause
+    return moment
+
 
 _FORM = re.compile(
     "(?=[0-9])"

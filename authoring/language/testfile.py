@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path as FilePath
 from typing import Any, ClassVar
 
 from headrace.authoring.language.durations import (
     END,
-    LONGEST_DAYS,
     Duration,
+    as_start,
     not_a_time,
     seconds,
 )
@@ -278,13 +278,11 @@ class _Reading:
         try:
             if len(text) == len("2026-03-02"):
                 raise ValueError("a date alone")
-            started = datetime.fromisoformat(rfc3339(text))
-            started + timedelta(days=LONGEST_DAYS)  # so that each moment has a wall time
-        except (ValueError, OverflowError):
+            return as_start(datetime.fromisoformat(rfc3339(text)))
+        except ValueError:
             expected = "a timestamp such as 2026-03-02T06:00:00Z"
             self.refuse(replace(not_a_time(text, expected), suggestion=None), ("start",))
             return START
-        return started
 
     # What each test is read with.
 

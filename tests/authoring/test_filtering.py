@@ -147,3 +147,16 @@ def test_a_line_that_is_no_message_ends_it_with_its_number(line: str, said: str)
 
 def test_nothing_in_is_nothing_out():
     assert came(DAYS) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ("0001-01-01T00:00:00+14:00", "2026-01-01T00:00:00Z", "line 1 tells no time"),
+        ("9999-12-31T23:59:59Z", "2026-01-01T00:00:00Z", "line 1 tells no time"),
+        ("1970-01-01T00:00:00Z", "9800-01-01T00:00:00Z", "days after the first"),
+    ],
+)
+def test_times_are_so_that_each_moment_has_a_wall(first: str, second: str, said: str):
+    with pytest.raises(NotALine, match=said):
+        came(DAYS, f'{{"t": "{first}"}}', f'{{"t": "{second}"}}', time="t")

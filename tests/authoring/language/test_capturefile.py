@@ -112,6 +112,16 @@ def test_messages_are_as_deep_as_messages_may_be(tmp_path: Path) -> None:
         (written(header={**HEADER, "version": 2}), "1: a capture of version 2: version 1 is read"),
         (written(header={**HEADER, "started_at": "today"}), "1: this is no line of a capture"),
         (written({"at": 1, "gap": 1}, b'{"at":1}'), "3: this is no line of a capture: it tells"),
+        (
+            written(header={**HEADER, "started_at": "0001-01-01T00:00:00+14:00"}),
+            "an end of the cal",
+        ),
+        (
+            written(header={**HEADER, "started_at": "9999-12-31T23:59:59Z"}),
+            "an end of the calendar",
+        ),
+        (written(HEADER), "2: another capture begins here"),
+        (written(b'{"at":1,"to":"p","batch":[%b]}' % (b"[" * 90_000 + b"]" * 90_000)), "too deep"),
         (written(b"[]"), "2: this is no line of a capture"),
         (written({"at": -1, "gap": 1}), "2: this is no line of a capture: 'at' is -1.0"),
         (written({"at": 1e300, "gap": 1}), "2: this is no line of a capture: 'at' is 1e+300"),
@@ -171,3 +181,8 @@ def test_json_of_others_reads_the_same(tmp_path: Path) -> None:
     [found] = read(tmp_path, written(json.dumps(line).encode())).arrivals
 
     assert found.arriving.payload == ["\u2028é"]
+
+
+def test_what_has_no_end_of_a_line_fills_no_memory() -> None:
+    with pytest.raises(NotACapture, match="this is no capture"):
+        read_capture(Path("/dev/zero"))

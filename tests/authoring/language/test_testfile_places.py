@@ -124,7 +124,15 @@ def test_a_field_with_a_dollar_is_written_to_a_bucket():
     assert found.given == (GivenState(0, "last", {"k": {"$x": 7}}),)
 
 
-@pytest.mark.parametrize("start", ["2026-03-02", "9999-12-31T23:59:59Z", "2026-03-02T06:00:00"])
+@pytest.mark.parametrize(
+    "start",
+    [
+        "2026-03-02",
+        "9999-12-31T23:59:59Z",
+        "2026-03-02T06:00:00",
+        "0001-01-01T00:00:00+14:00",
+    ],
+)
 def test_the_wall_starts_at_a_time_that_all_moments_can_follow(start: str):
     _, said = loaded(f"start: {start}\ntests: {{t: {{expect: {{w: {{}}}}}}}}")
 
