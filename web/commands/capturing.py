@@ -11,10 +11,12 @@ import os
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, InvalidURL
 from signal import SIGINT, signal
 from typing import BinaryIO, TextIO
 from urllib.parse import quote, urlencode, urlsplit
+
+import msgspec
 
 from headrace.authoring.language.capturefile import is_capture
 from headrace.compiler.clock import stopwatch
@@ -28,6 +30,18 @@ PATIENCE_SECONDS = 60.0
 """How long nothing comes, not even a blank line, from a server that is gone."""
 PROGRESS_SECONDS = 1.0
 MOST_ERROR_BYTES = 64 * 1024
+MOST_ERROR_CHARACTERS = 1000
+
+
+class _Told(msgspec.Struct):
+    """A line that tells of the capture itself: a gap, or its end."""
+
+    gap: int = 0
+    end: str | None = None
+    dropped: int = 0
+
+
+_TOLD = msgspec.json.Decoder(_Told)
 
 
 class NoCapture(Exception):
@@ -54,7 +68,8 @@ def capture(wanted: Wanted, out: BinaryIO, err: TextIO) -> int:
     progress = Progress(err)
     try:
         with _asked(wanted) as response:
-            return _copied(response, out, progress)
+            # No line is larger than all of them, but for the first, which counts for nothing.
+            return _copied(response, wanted.bytes + MOST_ERROR_BYTES, out, progress)
     except NoCapture as cause:
         progress.end()
         print(printable(str(cause)), file=err)
@@ -103,8 +118,8 @@ class Interrupts:
         if self.is_waiting:
             raise KeyboardInterrupt
 
-    def awaited(self, response: HTTPResponse) -> bytes:
-        """Return the next line, with its end if it is whole.
+    def awaited(self, response: HTTPResponse, most: int) -> bytes:
+        """Return the next line, with its end if it is whole and has no more than ``most`` bytes.
 
         Raises:
             KeyboardInterrupt: it is not waited for any more.
@@ -113,17 +128,17 @@ class Interrupts:
         try:
             if self.has_come:
                 raise KeyboardInterrupt
-            return response.readline()
+            return response.readline(most)
         finally:
             self.is_waiting = False
 
 
-def _copied(response: HTTPResponse, out: BinaryIO, progress: Progress) -> int:
+def _copied(response: HTTPResponse, most: int, out: BinaryIO, progress: Progress) -> int:
     ended: str | None = None
     interrupts = Interrupts()
     before = signal(SIGINT, interrupts.come)
     try:
-        for line in _lines(response, interrupts):
+        for line in _lines(response, most, interrupts):
             out.write(line)
             out.flush()
             progress.bytes += len(line)
@@ -151,25 +166,32 @@ def _counted(line: bytes, progress: Progress) -> str | None:
         if rest.startswith((b'"to":', b'"reply":')):
             progress.records += 1
         else:
-            told = json.loads(line)
-            progress.dropped = told.get("dropped", progress.dropped + told.get("gap", 0))
-            end: str | None = told.get("end")
-            return end
+            try:
+                told = _TOLD.decode(line)
+            except (ValueError, RecursionError):
+                return None  # whoever reads the capture is told what is wrong with it
+            progress.dropped = progress.dropped + told.gap if told.end is None else told.dropped
+            return None if told.end is None else printable(told.end)
     return None
 
 
-def _lines(response: HTTPResponse, interrupts: Interrupts) -> Iterator[bytes]:
+def _lines(response: HTTPResponse, most: int, interrupts: Interrupts) -> Iterator[bytes]:
     """Yield whole lines, but for blank ones."""
-    first = interrupts.awaited(response)
+    try:
+        first = interrupts.awaited(response, most)
+    except (OSError, HTTPException):
+        first = b""
     if not is_capture(first):
         raise NoCapture("this is no headrace server: its answer is no capture")
     yield first
     while True:
         try:
-            line = interrupts.awaited(response)
+            line = interrupts.awaited(response, most)
         except (OSError, HTTPException):
             return  # it broke off: who asks sees that no last line has come
         if not line.endswith(b"\n"):
+            if len(line) == most:
+                raise NoCapture("the server sends a line that is larger than all of the capture")
             return
         if line != b"\n":
             yield line
@@ -181,15 +203,15 @@ def _asked(wanted: Wanted) -> HTTPResponse:
     Raises:
         NoCapture: there is none.
     """
-    connection, prefix = _connection(wanted.url)
     query = [
         *(("pipeline", each) for each in wanted.pipelines),
         ("seconds", str(wanted.seconds)),
         ("bytes", str(wanted.bytes)),
         *(("redact", each) for each in wanted.redact),
     ]
-    path = f"{prefix}/api/capture?{urlencode(query, quote_via=quote)}"
     try:
+        connection, prefix = _connection(wanted.url)
+        path = f"{prefix}/api/capture?{urlencode(query, quote_via=quote)}"
         connection.request("GET", path, headers=_credential(wanted.environment))
         response = connection.getresponse()
     except TimeoutError:
@@ -199,6 +221,10 @@ def _asked(wanted: Wanted) -> HTTPResponse:
     except OSError as cause:
         why = (cause.strerror or str(cause)).lower()
         raise NoCapture(f"no server answers at {wanted.url}: {why}") from None
+    except InvalidURL as cause:
+        raise NoCapture(f"--url is no url: {cause}") from None
+    except UnicodeError:
+        raise NoCapture(f"--url is '{wanted.url}', which no server can be called") from None
     except HTTPException:
         raise NoCapture(f"what answers at {wanted.url} does not speak HTTP") from None
     if response.status != 200:
@@ -242,11 +268,19 @@ def _refusal(response: HTTPResponse, wanted: Wanted) -> str:
     try:
         told = json.loads(response.read(MOST_ERROR_BYTES))["error"]
         assert isinstance(told, str)
-    except (OSError, HTTPException, ValueError, KeyError, TypeError, AssertionError):
+    except (
+        OSError,
+        HTTPException,
+        ValueError,
+        KeyError,
+        TypeError,
+        AssertionError,
+        RecursionError,
+    ):
         return (
             f"what answers at {wanted.url} is no headrace server, or one without captures: it answers"
             f" {response.status} {response.reason}"
         )
     if response.status == 401:
         return f"{told}: put a token into {TOKEN}, or name and password into {USER} and {PASSWORD}"
-    return told
+    return told[:MOST_ERROR_CHARACTERS]

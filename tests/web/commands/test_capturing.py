@@ -141,3 +141,46 @@ def test_options_are_asked_for(options: list[str], query: str) -> None:
 )
 def test_what_no_option_takes_is_a_mistake_of_usage(options: list[str], tmp_path: Path) -> None:
     assert CliRunner().invoke(commands, ["capture", *options]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"at":garbage',
+        b'{"at":1,"gap":"x"}',
+        b'{"at":1,"gap":1e400}',
+        b'{"at":1,"dropped":[1]}',
+        b'{"at":' + b"[" * 200_000,
+    ],
+)
+def test_a_line_that_makes_no_sense_is_written_as_it_is(line: bytes) -> None:
+    code, out, err, _ = captured(200, FIRST + LINE + line + b"\n" + END)
+
+    assert (code, out) == (0, FIRST + LINE + line + b"\n" + END)
+    assert err.startswith("ended (seconds)")
+
+
+def test_a_line_that_does_not_end_fills_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    out, err = io.BytesIO(), io.StringIO()
+    with answering(200, FIRST + b"x" * 200_000) as (url, _):
+        code = capture(Wanted(url, bytes=100_000, environment={}), out, err)
+
+    assert (code, out.getvalue()) == (1, FIRST)
+    assert err.getvalue() == "the server sends a line that is larger than all of the capture\n"
+
+
+def test_what_a_server_says_too_much_of_is_cut() -> None:
+    deep, long = b"[" * 60_000, b'{"error":"%b"}' % (b"x" * 60_000)
+
+    assert "is no headrace server" in captured(500, deep)[2]
+    assert len(captured(500, long)[2]) < 1100
+
+
+@pytest.mark.parametrize(
+    "url", ["http://\udcff", "http://a\x00b", f"http://{'a' * 70}", "http://a/é"]
+)
+def test_an_address_that_cannot_be_is_told(url: str) -> None:
+    err = io.StringIO()
+
+    assert capture(Wanted(url, environment={}), io.BytesIO(), err) == 1
+    assert err.getvalue().startswith("--url is ")
