@@ -13,6 +13,7 @@ from headrace.authoring.playing.played import TakenBranch
 from headrace.authoring.testing.running import CaseVerdict, lines_of
 from headrace.authoring.testing.suites import Suite
 from headrace.authoring.verdicts.junit import CaseResult, Outcome
+from headrace.compiler.text.diagnostics import printable
 from headrace.compiler.text.render import Style, render
 
 _SIGNS: dict[Outcome, str] = {"passed": "ok", "failed": "FAIL", "skipped": "skip", "error": "ERROR"}
@@ -42,12 +43,14 @@ class CaseOutcome:
 
     def text(self) -> list[str]:
         """Return the lines that tell it."""
-        head = f"{_SIGNS[self.outcome]:<5} {self.name}"
+        head = f"{_SIGNS[self.outcome]:<5} {printable(self.name)}"
         if self.outcome in ("passed", "failed"):
             took = f"{self.lasts} in {self.seconds * 1000:.0f} ms"
             head = aligned(head, took)
         elif self.outcome == "skipped":
-            return [f"{head}: {self.lines[0]}"]
+            return [f"{head}: {printable(self.lines[0])}"]
+        if self.outcome == "failed":  # messages of failures may have anything in them
+            return [head, *map(printable, self.lines)]
         return [head, *self.lines]
 
     def as_json(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from headrace.authoring.replaying.replay import ReplayDifference, replay_differe
 from headrace.authoring.replaying.report import as_json, config_lines, is_same, replay_lines
 from headrace.compiler.errors import Refused
 from headrace.compiler.lowering.dottedpaths import DottedPath
-from headrace.compiler.text.diagnostics import Severity
+from headrace.compiler.text.diagnostics import Severity, printable
 from headrace.compiler.text.render import render, style_for
 from headrace.web.commands.exitcodes import FINE, NOTHING, REFUSED
 
@@ -40,7 +40,7 @@ def diff(
         if captured is not None:
             replay = replay_difference(before, after, captured, [*map(DottedPath, ignored)])
     except _Unreadable as cause:
-        print(cause, file=sys.stderr)
+        print(printable(str(cause)), file=sys.stderr)
         return REFUSED
     except Refused as cause:
         sources = {**before.sources, **after.sources}
@@ -49,7 +49,7 @@ def diff(
         return REFUSED
     if captured is not None and replay is not None:
         if why := _nothing(captured, replay):
-            print(why, file=sys.stderr)
+            print(printable(why), file=sys.stderr)
             return NOTHING
         _tell_gaps(captured, replay)
     if is_json:
@@ -57,7 +57,8 @@ def diff(
     else:
         print(*config_lines(configs), sep="\n")
         if replay is not None and captured is not None:
-            print(f"\n{captured.name} is played with both: {old} is expected, {new} came")
+            said = f"{captured.name} is played with both: {old} is expected, {new} came"
+            print(f"\n{printable(said)}")
             lines = [*replay_lines(replay, captured.name)]
             print(*(lines or [f"the same came of {_records(captured)}"]), sep="\n")
     return FINE if is_same(configs, replay) else REFUSED

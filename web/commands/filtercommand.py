@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -18,16 +18,19 @@ from headrace.compiler.component.pipelineconfig import LIST_OF
 from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import Refused
 from headrace.compiler.jsontext import encode
-from headrace.compiler.text.diagnostics import Severity
+from headrace.compiler.text.diagnostics import Severity, printable
 from headrace.compiler.text.documents import Unreadable, read_file
 from headrace.compiler.text.render import render, style_for
 from headrace.web.commands.exitcodes import FINE, NOTHING, REFUSED
+
+MOST_LINE_BYTES = 64 * 1024 * 1024
+"""Of a line that comes in."""
 
 
 def run(
     config: Path,
     pipeline: str | None,
-    lines: Iterable[bytes],
+    lines: BinaryIO,
     out: BinaryIO,
     *,
     time: str | None,
@@ -55,23 +58,37 @@ def run(
     try:
         found = filter_of(loaded.program, pipeline)
     except NotAFilter as cause:
-        print(cause, file=sys.stderr)
+        print(printable(str(cause)), file=sys.stderr)
         return NOTHING
     try:
         answers = _answers(found, replies, asks=asks)
         came = run_filter(
-            found, lines, emit, base=loaded.base, time=time, replies=answers, asks=asks
+            found, _bounded(lines), emit, base=loaded.base, time=time, replies=answers, asks=asks
         )
     except Refused as cause:
         said = render(cause.diagnostics, style=style_for(sys.stderr), sources=loaded.sources)
         print(said, file=sys.stderr)
         return REFUSED
     except (NotALine, NoAnswers) as cause:
-        print(cause, file=sys.stderr)
+        print(printable(str(cause)), file=sys.stderr)
         return REFUSED
     _tell("warned", came.warnings)
     _tell("failed", came.failures)
     return REFUSED if came.failures or came.refused else FINE
+
+
+def _bounded(lines: BinaryIO) -> Iterator[bytes]:
+    """Yield lines, none of which fills the memory.
+
+    Raises:
+        NotALine: one is larger than a message may be.
+    """
+    number = 0
+    while line := lines.readline(MOST_LINE_BYTES + 1):
+        number += 1
+        if len(line) > MOST_LINE_BYTES:
+            raise NotALine(f"line {number} has more than {MOST_LINE_BYTES >> 20} MiB")
+        yield line
 
 
 class NoAnswers(Exception):
@@ -114,4 +131,5 @@ def _tell(did: str, said: Iterable[SaidAt]) -> None:
         counts.setdefault((each.place, each.text), []).append(each.at)
     for (place, text), moments in counts.items():
         often = "" if len(moments) == 1 else f" ({len(moments):,} times)"
-        print(f"{did}  {place} at {told(moments[0])}{often}: {text}", file=sys.stderr)
+        line = printable(f"{place} at {told(moments[0])}{often}: {text}")
+        print(f"{did}  {line}", file=sys.stderr)

@@ -22,6 +22,7 @@ from headrace.authoring.testing.watching import polls, watch
 from headrace.authoring.updating.updates import updated
 from headrace.authoring.verdicts.junit import junit
 from headrace.compiler.clock import stopwatch
+from headrace.compiler.text.diagnostics import printable
 from headrace.compiler.text.render import render, style_for
 from headrace.web.commands.exitcodes import FINE, NOTHING, REFUSED
 
@@ -44,7 +45,7 @@ def run_tests(
     try:
         files = found(paths)
     except NothingThere as cause:
-        print(cause, file=sys.stderr)
+        print(printable(str(cause)), file=sys.stderr)
         return NOTHING
     if updates:
         _update(files, options, sys.stderr if is_json else sys.stdout)
@@ -65,7 +66,12 @@ def run_tests(
         if covered is not None:
             print(*text_of(covered), sep="\n")
     if junit_file is not None:
-        junit_file.write_text(junit(each.result() for each in outcomes), encoding="utf-8")
+        try:
+            junit_file.write_text(junit(each.result() for each in outcomes), encoding="utf-8")
+        except OSError as cause:
+            said = f"{junit_file} cannot be written: {cause.strerror}"
+            print(printable(said), file=sys.stderr)
+            return REFUSED
     is_below = covered is not None and total(covered).is_below(fail_under)
     if is_below:
         print(f"covered less than {fail_under:g} %", file=sys.stderr)
@@ -76,7 +82,9 @@ def _print_json(outcomes: Sequence[CaseOutcome], covered: Sequence[ConfigCoverag
     """Print an array of tests; with coverage, an object that has it beside them."""
     tests = [each.as_json() for each in outcomes]
     told = tests if covered is None else {"tests": tests, "coverage": json_of(covered)}
-    print(json.dumps(told, indent=2, ensure_ascii=False))
+    text = json.dumps(told, indent=2, ensure_ascii=False)
+    # The name of a file may be bytes that are no text.
+    print(text.encode(errors="backslashreplace").decode())
 
 
 def watch_tests(
@@ -90,7 +98,7 @@ def watch_tests(
     for each in watch(paths, options, polls() if looks is None else looks):
         if each.changed:
             began = stopwatch()
-            print(f"\n{', '.join(map(_called, each.changed))} changed")
+            print(f"\n{printable(', '.join(map(_called, each.changed)))} changed")
         _warn(each.suites)
         outcomes = _told(each.outcomes, is_json=False, is_alone=len(each.suites) == 1)
         said = summary(outcomes, stopwatch() - began) if outcomes else "no test there that is meant"
@@ -117,7 +125,7 @@ def _told(outcomes: Iterable[CaseOutcome], *, is_json: bool, is_alone: bool) -> 
     for each in outcomes:
         if not is_json:
             if not is_alone and (not listed or listed[-1].file != each.file):
-                print(each.file)
+                print(printable(each.file))
             print(*each.text(), sep="\n", flush=True)
         listed.append(each)
     return listed

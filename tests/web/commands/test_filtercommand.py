@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from headrace.web.commands import filtercommand
 from headrace.web.commands.cli import commands
 
 CONFIG = """\
@@ -147,3 +148,19 @@ def test_what_cannot_be_written_is_told_and_blamed_on_no_transform(tmp_path: Pat
     assert told.returncode == 1
     how = {"run": b"written", "diff": b"printed"}[command]
     assert told.stderr == b"Error: cannot be " + how + b": No space left on device\n"
+
+
+def test_a_line_without_an_end_fills_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(filtercommand, "MOST_LINE_BYTES", 2**20)
+
+    told = run(tmp_path, '{"temp": 90}\n' + " " * (2**20 + 1))
+
+    assert told.stdout == '{"temp":90}\n'
+    assert (told.stderr, told.exit_code) == ("line 2 has more than 1 MiB\n", 1)
+
+
+def test_what_is_told_has_no_control_characters(tmp_path: Path):
+    told = run(tmp_path, "1\n", "a\x1b[31m\n")
+
+    assert told.stderr == "there is no pipeline 'a\\x1b[31m\\n'\n"
+    assert told.exit_code == 5

@@ -172,3 +172,31 @@ def test_json_with_coverage_is_an_object(tmp_path: Path):
         "tests": [],
         "coverage": {"taken": 0, "total": 0, "percent": 100.0, "configs": []},
     }
+
+
+def test_names_and_reasons_are_told_without_control_characters(tmp_path: Path):
+    file = written(
+        tmp_path,
+        'tests:\n  "a \\e[31m\\n \\u202e": {expect: {}}\n  b: {expect: {}, skip: "\\e[31m\\n"}\n',
+    )
+
+    told = test(file).stdout.splitlines()
+
+    assert told[0].startswith(r"ok    a \x1b[31m\n \u202e ")
+    assert told[1] == r"skip  b: \x1b[31m"
+
+
+def test_a_file_whose_name_is_no_text_is_told(tmp_path: Path):
+    file = written(tmp_path, TESTS)
+    other = file.rename(file.with_name("\udcff.tests.yaml"))
+    other.write_text("config: config.yaml\n" + TESTS)
+
+    assert test(tmp_path).exit_code == 1
+    assert json.loads(test(other, "--format", "json").stdout)[0]["file"] == str(other)
+
+
+def test_a_junit_file_that_cannot_be_written_is_named(tmp_path: Path):
+    told = test(written(tmp_path, TESTS), "-k", "hot", "--junit", tmp_path / "no" / "j.xml")
+
+    assert told.exit_code == 1
+    assert told.stderr == f"{tmp_path}/no/j.xml cannot be written: No such file or directory\n"
