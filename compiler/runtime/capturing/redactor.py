@@ -117,15 +117,20 @@ class Redactor:
         return hmac.digest(self._key, value, "sha256").hex()[:DIGITS]
 
 
+_Rests = frozenset[tuple[str, ...]]
+"""What is left of some paths, in segments."""
+
+
 class _Ways:
     """Where paths lead on from a place, of which these ``rests`` are left.
 
     No way is left out: each key may be several segments of a path. What is behind a key is looked up when
-    a message has it.
+    a message has it; what is left is often the same, however a message has led there.
     """
 
-    def __init__(self, rests: frozenset[tuple[str, ...]]) -> None:
-        self._rests = rests
+    def __init__(self, rests: _Rests, known: dict[_Rests, _Ways]) -> None:
+        self._rests, self._known = rests, known
+        known[rests] = self
         self.is_end = () in rests
         """Whether a path ends here, and all below is hidden."""
 
@@ -136,8 +141,11 @@ class _Ways:
         for rest in self._rests:
             for size in range(1, len(rest) + 1):
                 found[".".join(rest[:size])].add(rest[size:])
-        return {key: _Ways(frozenset(rests)) for key, rests in found.items()}
+        return {key: self._with(frozenset(rests)) for key, rests in found.items()}
+
+    def _with(self, rests: _Rests) -> _Ways:
+        return self._known.get(rests) or _Ways(rests, self._known)
 
 
 def _ways(paths: Iterable[str]) -> _Ways:
-    return _Ways(frozenset(tuple(each.split(".")) for each in paths))
+    return _Ways(frozenset(tuple(each.split(".")) for each in paths), {})

@@ -15,7 +15,7 @@ from headrace.web.app import Application
 from headrace.web.auth.access import Access, Caller
 from headrace.web.openapi import described
 from headrace.web.parameters import WrongParameter
-from headrace.web.resources.capture import MOST_PATHS, asked_for
+from headrace.web.resources.capture import MOST_PATHS, MOST_SEGMENTS, asked_for
 from headrace.web.service import Service
 from tests.clients import PATIENCE
 from tests.web.exchange import Exchange
@@ -76,6 +76,7 @@ def test_a_query_says_what_is_wanted(query: bytes, wanted: CaptureRequest) -> No
         b"bytes=64MiB",
         b"redact=",
         b"redact=a..b",
+        b"redact=" + b".".join([b"a"] * (MOST_SEGMENTS + 1)),
         b"&".join(b"redact=p%d" % number for number in range(MOST_PATHS + 1)),
     ],
 )

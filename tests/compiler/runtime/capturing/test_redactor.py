@@ -127,3 +127,13 @@ def test_a_path_of_very_many_segments_is_looked_up_as_messages_need_it() -> None
 
     assert shown({"a": {"a.a": "kept"}}, paths=[path]) == [{"a": {"a.a": "kept"}}]
     assert shown({path: "Ann"}, paths=[path])[0][path] != "Ann"
+
+
+def test_a_path_whose_names_are_the_same_is_found_whichever_way_a_message_goes() -> None:
+    message: Any = "Ann"
+    for key in ("a.a", "a", "a.a.a", "a.a"):
+        message = {key: message}
+
+    [found] = shown(message, paths=[".".join("a" * 8)])
+
+    assert "Ann" not in json.dumps(found)
