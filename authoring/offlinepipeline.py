@@ -22,7 +22,7 @@ from string import ascii_letters
 from typing import TYPE_CHECKING
 
 from headrace.authoring.configfiles import ConfigFiles, catalogue, load_config
-from headrace.authoring.language.durations import seconds, told
+from headrace.authoring.language.durations import as_start, seconds, told
 from headrace.authoring.language.marbles import render
 from headrace.authoring.language.replies import replies as replies_of
 from headrace.authoring.playing.played import Played, SaidAt
@@ -135,7 +135,7 @@ class Pipeline:
     @classmethod
     def from_text(cls, text: str, id: str | None = None) -> Pipeline:
         """Return a pipeline of a config that is text. Raises as `from_yaml` does."""
-        return cls._loaded(ConfigFiles(piped=text.encode()), id)
+        return cls._loaded(ConfigFiles(piped=text.encode(errors="surrogatepass")), id)
 
     @classmethod
     def _loaded(cls, files: ConfigFiles, id: str | None) -> Pipeline:
@@ -183,6 +183,7 @@ class Pipeline:
         Raises:
             NotADuration: a moment is not written as one (``90s``, ``1m30s``).
             WrongReply: a reply is not written as one.
+            ValueError: ``start`` has no offset, or is too near to an end of the calendar.
             Refused: it cannot be built, with every reason.
         """
         arrivals = [
@@ -197,7 +198,7 @@ class Pipeline:
         scenario = Scenario(
             steps=[*begun, *sorted(arrivals, key=lambda each: each.at), *looks],
             until=end,
-            started_at=start,
+            started_at=as_start(start),
             replies=dict(self._replied(replies or {})),
             seed=self.id,
             feeds_all=True,

@@ -16,6 +16,7 @@ import headrace
 from headrace import Pipeline
 from headrace.authoring.language.durations import NotADuration
 from headrace.authoring.offlinepipeline import NoSuchPipeline, WrongReply
+from headrace.authoring.playing.scenario import START
 from headrace.compiler.errors import Refused
 
 CONFIG = """
@@ -169,3 +170,14 @@ def test_a_reply_is_for_a_transform_that_asks(file: Path):
         asking.run([1], replies={1: 200})
     with pytest.raises(WrongReply, match=r"replies\[0\]: no transform asks a server"):
         Pipeline.from_yaml(file, "alarms").run([1], replies={0: 200})
+
+
+@pytest.mark.parametrize("start", [START.replace(tzinfo=None), datetime(9999, 12, 31, tzinfo=UTC)])
+def test_a_start_whose_moments_have_no_wall_is_told(start: datetime):
+    with pytest.raises(ValueError, match=r"no offset|end of the calendar"):
+        Pipeline.from_text("- {id: p, inputs: [{type: http}]}").run([1], start=start)
+
+
+def test_a_text_that_cannot_be_written_is_refused():
+    with pytest.raises(Refused):
+        Pipeline.from_text("\ud800")
