@@ -65,6 +65,7 @@ def run(suites: Sequence[Suite], options: RunOptions) -> Iterator[CaseOutcome]:
     chosen = [(suite, [*suite.cases(options.words)]) for suite in suites]
     count = sum(len(cases) for _, cases in chosen)
     jobs = options.jobs or (1 if count < MANY else os.cpu_count() or 1)
+    jobs = min(jobs, max(count, 1))  # a pool starts all of its processes, however few have work
     outcomes = _in_one(chosen, options) if jobs == 1 else _in_several(chosen, options, jobs)
     for outcome in outcomes:
         yield outcome

@@ -272,6 +272,8 @@ def diff(old: Path, new: Path, capture: Path | None, ignored: Sequence[str], for
 
     if ignored and capture is None:
         raise click.UsageError("--ignore goes with --capture.")
+    if not all(ignored):
+        raise click.UsageError("--ignore takes a path in messages, such as meta.host.")
     with told_of_failing("printed"):
         sys.exit(run(old, new, capture, ignored, is_json=form == "json"))
 

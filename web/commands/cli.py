@@ -7,6 +7,7 @@ server.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -223,5 +224,8 @@ def _open_standard_streams() -> None:
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(number)
+    sys.stdin = sys.stdin or os.fdopen(0)
     sys.stdout = sys.stdout or os.fdopen(1, "w")
     sys.stderr = sys.stderr or os.fdopen(2, "w")
+    if isinstance(sys.stdout, io.TextIOWrapper):  # ids are in any script, and not every terminal is
+        sys.stdout.reconfigure(errors="backslashreplace")
