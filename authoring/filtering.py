@@ -22,7 +22,7 @@ from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import NotJson, decode
 from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath
-from headrace.compiler.text.suggest import nearest, one_of
+from headrace.compiler.text.suggest import meant_or_there, one_of
 from headrace.compiler.timestamps import rfc3339
 
 
@@ -63,14 +63,11 @@ def filter_of(program: Program, id: str | None = None) -> ConfigFilter:
         read = {name for each in program.pipelines for name in each.upstreams}
         ends = [name for name in named if name not in read]
         if len(ends) != 1:
-            raise NotAFilter(
-                f"which pipeline is it whose messages come out? There is {one_of(ends)}"
-            )
+            there = one_of(ends) if ends else "none with an id"
+            raise NotAFilter(f"which pipeline is it whose messages come out? There is {there}")
         [id] = ends
     if id not in named:
-        meant = nearest(id, named)
-        hint = "" if meant is None else f" (did you mean '{meant}'?)"
-        raise NotAFilter(f"there is no pipeline '{id}'{hint}")
+        raise NotAFilter(f"there is no pipeline '{id}' ({meant_or_there(id, named)})")
     needed = _with_upstreams(id, named)
     fed = [
         (str(each.id), index)

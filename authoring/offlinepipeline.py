@@ -42,7 +42,7 @@ from headrace.compiler.config.program import Program
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import HeadraceError, Refused
 from headrace.compiler.text.diagnostics import Severity
-from headrace.compiler.text.suggest import one_of
+from headrace.compiler.text.suggest import meant_or_there, one_of
 
 if TYPE_CHECKING:
     import pandas
@@ -154,9 +154,10 @@ class Pipeline:
         found = [each for each in pipelines if id in (None, each.id)]
         if len(found) != 1:
             names = [each.id for each in pipelines if each.id is not None]
-            there = one_of(names) if names else "none has an id"
-            asked = "which pipeline is it" if id is None else f"there is no pipeline '{id}'"
-            raise NoSuchPipeline(f"{asked}: {there}")
+            if id is None:
+                there = one_of(names) if names else "none has an id"
+                raise NoSuchPipeline(f"which pipeline is it: {there}")
+            raise NoSuchPipeline(f"there is no pipeline '{id}' ({meant_or_there(id, names)})")
         return cls(found[0], loaded.program, loaded.base)
 
     @property

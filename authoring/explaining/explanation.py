@@ -31,7 +31,7 @@ from headrace.compiler.schema.structures import Setting, settings_of, upstreams
 from headrace.compiler.schema.variants import Tagged
 from headrace.compiler.text.diagnostics import path_text
 from headrace.compiler.text.documents import Site
-from headrace.compiler.text.suggest import nearest, one_of
+from headrace.compiler.text.suggest import meant_or_there
 
 Readers = list[tuple[str, Input]]
 """The inputs that read a pipeline, each with what its own is called."""
@@ -73,9 +73,7 @@ def _look_for(ids: Iterable[str], program: Program) -> None:
     known = [each.id for each in program.pipelines if each.id is not None]
     for id in ids:
         if id not in known:
-            meant = nearest(id, known)
-            hint = f"did you mean '{meant}'?" if meant else f"there is {one_of(known) or 'none'}"
-            raise PipelineNotThere(f"there is no pipeline '{id}' ({hint})")
+            raise PipelineNotThere(f"there is no pipeline '{id}' ({meant_or_there(id, known)})")
 
 
 def _called(program: Program) -> list[str]:

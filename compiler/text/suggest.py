@@ -73,5 +73,10 @@ def did_you_mean(word: str, allowed: Iterable[str], elsewhere: Others = NO_OTHER
     return None if meant is None else f"did you mean '{meant}'?"
 
 
+def meant_or_there(word: str, there: Collection[str]) -> str:
+    """Return what to say beside a name that nothing has: which may be meant, or which there are."""
+    return did_you_mean(word, there) or f"there is {one_of(there) if there else 'none'}"
+
+
 def _plain(word: str) -> str:
     return word.strip().casefold().replace("-", "_").replace(" ", "_")

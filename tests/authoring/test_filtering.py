@@ -103,6 +103,13 @@ def test_a_pipeline_that_is_named_runs_with_what_it_reads_and_nothing_else():
     [
         (TWO, None, "which pipeline is it whose messages come out? There is one of many, aside"),
         (TWO, "day", "there is no pipeline 'day' (did you mean 'days'?)"),
+        (TWO, "hot", "there is no pipeline 'hot' (there is one of days, many, aside)"),
+        (
+            "- {inputs: [{type: http}]}",
+            None,
+            "which pipeline is it whose messages come out? There is none with an id",
+        ),
+        ("- {inputs: [{type: http}]}", "hot", "there is no pipeline 'hot' (there is none)"),
         (
             "- {id: a, inputs: [{type: dummy, duration: 1}]}",
             "a",

@@ -116,7 +116,7 @@ async def test_it_runs_where_a_loop_runs_already(file: Path):
 
 
 def test_what_is_wrong_is_raised_with_its_reasons(file: Path):
-    with pytest.raises(NoSuchPipeline, match=r"no pipeline 'x': one of minutes, alarms"):
+    with pytest.raises(NoSuchPipeline, match=r"no pipeline 'x' .there is one of minutes, alarms"):
         Pipeline.from_yaml(file, "x")
     with pytest.raises(NoSuchPipeline, match="which pipeline is it: one of minutes, alarms"):
         Pipeline.from_yaml(file)
