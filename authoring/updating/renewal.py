@@ -85,7 +85,13 @@ class Renewal:
         }
 
     def _items(self, expected: list[JsonValue], found: list[JsonValue]) -> Iterator[JsonValue]:
-        """Yield the items of a list; one that was put before others leaves theirs to them."""
+        """Yield the items of a list; one that was put before others leaves theirs to them.
+
+        Of lists of one length each item has its counterpart at its place, as where differences are told.
+        """
+        if len(expected) == len(found):
+            yield from map(self.value, expected, found)
+            return
         place = 0
         for index, item in enumerate(found):
             left = len(expected) - place, len(found) - index
