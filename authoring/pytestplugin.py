@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from headrace.authoring.language.testfile import TestCase
+    from headrace.authoring.language.testcase import TestCase
     from headrace.authoring.testing.suites import Suite
 
 ENDS = (".tests.yaml", ".tests.yml", ".tests.json")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.authoring.language.durations import told
-from headrace.authoring.language.testfile import TestCase
+from headrace.authoring.language.testcase import TestCase
 from headrace.authoring.playing.played import TakenBranch
 from headrace.authoring.testing.running import CaseVerdict, lines_of
 from headrace.authoring.testing.suites import Suite

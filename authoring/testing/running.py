@@ -9,7 +9,8 @@ from typing import Any
 
 from headrace.authoring.configfiles import place
 from headrace.authoring.language.durations import told
-from headrace.authoring.language.testfile import TestCase, TestFile
+from headrace.authoring.language.testcase import TestCase
+from headrace.authoring.language.testfile import TestFile
 from headrace.authoring.playing.countingchain import counting
 from headrace.authoring.playing.played import Played, TakenBranch
 from headrace.authoring.playing.playedenvironment import Lowering

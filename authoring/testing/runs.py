@@ -10,7 +10,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from headrace.authoring.configfiles import catalogue
-from headrace.authoring.language.testfile import TestCase
+from headrace.authoring.language.testcase import TestCase
 from headrace.authoring.testing.outcomes import (
     CaseOutcome,
     has_failed,

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from headrace.authoring.configfiles import ConfigFiles, LoadedConfig, load_config
-from headrace.authoring.language.testfile import TestCase, TestFile, load_tests
+from headrace.authoring.language.testcase import TestCase
+from headrace.authoring.language.testfile import TestFile, load_tests
 from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.text.diagnostics import Diagnostic, Severity
 from headrace.compiler.text.documents import Document, Unreadable, read_file, understood

@@ -9,7 +9,8 @@ from pathlib import Path as FilePath
 
 from headrace.authoring.language.durations import seconds, told
 from headrace.authoring.language.marbles import render
-from headrace.authoring.language.testfile import TestCase, TestFile
+from headrace.authoring.language.testcase import TestCase
+from headrace.authoring.language.testfile import TestFile
 from headrace.authoring.language.timelines import Moment
 from headrace.authoring.testing.running import TimelineVerdict, run_case
 from headrace.authoring.testing.suites import Suite

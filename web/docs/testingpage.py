@@ -11,7 +11,8 @@ from tempfile import TemporaryDirectory
 from headrace.authoring.configfiles import catalogue
 from headrace.authoring.language.givens import WORDS
 from headrace.authoring.language.matchers import MATCHERS
-from headrace.authoring.language.testfile import TestFileShape, TestShape
+from headrace.authoring.language.testfile import TestFileShape
+from headrace.authoring.language.testshape import TestShape
 from headrace.compiler.component.families import Component, Input, Output
 from headrace.compiler.describe.reference import listed_options
 from headrace.compiler.schema.records import Record

@@ -350,6 +350,12 @@ def test_whatever_is_there_is_refused_with_a_place(text: str):
     assert all(each.line for each in said)
 
 
+def test_what_is_no_test_at_all_is_told_once():
+    _, said = loaded("tests: {a: 5}")
+
+    assert [each.code for each in said] == ["wrong-type"]
+
+
 def test_a_line_that_is_not_json_is_told_with_its_number(tmp_path: Path):
     (tmp_path / "a.ndjson").write_text('{"n": 1}\n{"n":\n')
 
