@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from queue import SimpleQueue
+from secrets import randbits
 from typing import Any
 
 import paho.mqtt.client as mqtt
 import pytest
-from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import HealthCheck, Phase, given, seed
 from hypothesis import strategies as st
 
 from tests.authoring.playing.answering import answering
@@ -37,7 +38,7 @@ from tests.services.mosquitto import Mosquitto
 pytestmark = pytest.mark.long
 
 AT_ONCE = 50
-"""Graphs of an example."""
+"""Graphs on one server."""
 LATE = 0.2
 """Seconds: what is so much later than it was meant to be may come on the other side of an edge."""
 TRIES = 4
@@ -49,30 +50,31 @@ MQTT = {
     "qos": "at_least_once",
     "ack": "on_delivery",
 }
-# To look for a smaller example would take minutes: what is told is the one graph that differs.
-PHASES = [Phase.explicit, Phase.reuse, Phase.generate]
+SEED: int | None = None
+"""What graphs are drawn with; None: another one each time, which is printed, to be put here."""
 
 
-class Graphs(tuple[DrawnGraph, ...]):
-    """Some graphs. Those that differ are noted; all of them together nobody would read."""
+def rounds(count: int, fed: Any, what: st.SearchStrategy[Any]) -> Iterator[list[DrawnGraph]]:
+    """Yield graphs of which each has a name, as many as run at once; ``count`` of them in all.
 
-    def __repr__(self) -> str:
-        return f"{len(self)} graphs"
+    Each is an example of its own: of many graphs together Hypothesis draws none but the smallest, as they
+    take more choices than one example may have.
+    """
+    found: list[DrawnGraph] = []
+    drawn_with = randbits(32) if SEED is None else SEED
+    print(f"the seed of these graphs is {drawn_with}")
 
+    @seed(drawn_with)
+    @examples(count, phases=[Phase.generate], database=None, suppress_health_check=[*HealthCheck])
+    @given(graph=accepted(graphs(fed, what)))
+    def draw(graph: DrawnGraph) -> None:
+        found.append(graph)
 
-def many(fed: Any, what: st.SearchStrategy[Any]) -> st.SearchStrategy[Graphs]:
-    """Return graphs of which each has a name."""
-    each = graphs(fed, what)
-    return st.tuples(*(accepted(f"g{index}", each) for index in range(AT_ONCE))).map(Graphs)
-
-
-def rounds(count: int) -> settings:
-    """Return settings of a test that is to try so many examples, besides the smallest there is."""
-    return settings(
-        examples(count + 1),
-        phases=PHASES,
-        suppress_health_check=[*HealthCheck],
-    )
+    draw()
+    assert len({*map(str, found)}) >= examples(count).max_examples * 0.9
+    named = [graph.named(f"g{index}") for index, graph in enumerate(found)]
+    for start in range(0, len(named), AT_ONCE):
+        yield named[start : start + AT_ONCE]
 
 
 def compare(
@@ -91,7 +93,7 @@ def compare(
         if not moved and (not differing or late < LATE):
             break
     for each in [*differing, *moved]:
-        note(each)
+        print(each)
     assert not differing
     assert not moved
 
@@ -132,52 +134,55 @@ def kill(server: Server) -> None:
     server.ended()
 
 
-@rounds(4)
-@given(some=many(HTTP, posts))
-def test_what_is_posted_comes_to_the_same(
-    tmp_path_factory: pytest.TempPathFactory, some: Graphs
-) -> None:
-    def run() -> tuple[Sequence[CameOf], float]:
-        clients: dict[int, Client] = {}
-
-        def post(server: Server, arrival: DrawnArrival) -> None:
-            if server.port not in clients:
-                clients[server.port] = server.client()
-            assert clients[server.port].post(arrival.to, arrival.payload).status == 202
-
-        it = Round(tmp_path_factory.mktemp("posted") / "server", here)
-        return it.came({}, post, stop), it.late
-
+def test_what_is_posted_comes_to_the_same(tmp_path_factory: pytest.TempPathFactory) -> None:
     with answering() as address:
-        here = [each.asking(address) for each in some]
-        compare(here, [*map(simulated, here)], run)
+        for some in rounds(200, HTTP, posts):
+            here = [each.asking(address) for each in some]
+            compare(here, [*map(simulated, here)], partial(posted, tmp_path_factory, here))
 
 
-@rounds(2)
-@given(some=many(MQTT, published))
-def test_what_is_acknowledged_is_the_same(
-    tmp_path_factory: pytest.TempPathFactory, some: Graphs
-) -> None:
-    def run() -> tuple[Sequence[CameOf], float]:
-        folder = tmp_path_factory.mktemp("published")
-        with Mosquitto(folder / "broker") as broker:
-            with connected(broker, "publisher") as (publisher, _):
+def posted(
+    folders: pytest.TempPathFactory, here: Sequence[DrawnGraph]
+) -> tuple[Sequence[CameOf], float]:
+    """Return what comes of graphs that are posted to, and how late something was."""
+    clients: dict[int, Client] = {}
 
-                def publish(_: Server, arrival: DrawnArrival) -> None:
-                    sent = publisher.publish(f"of/{arrival.to}", arrival.payload, qos=1)
-                    sent.wait_for_publish(PATIENCE)
+    def post(server: Server, arrival: DrawnArrival) -> None:
+        if server.port not in clients:
+            clients[server.port] = server.client()
+        assert clients[server.port].post(arrival.to, arrival.payload).status == 202
 
-                bus = {"type": "mqtt", "host": broker.host, "port": broker.port}
-                it = Round(folder / "server", here)
-                came = it.came({"bus": bus}, publish, kill, is_ended=False)
-            for graph, each in zip(some, came, strict=True):
-                for id in {pipeline["id"] for pipeline in graph.pipelines if reads(pipeline)}:
-                    each.owed[id] = left(broker, id)
-        return came, it.late
+    it = Round(folders.mktemp("posted") / "server", here)
+    return it.came({}, post, stop), it.late
 
+
+def test_what_is_acknowledged_is_the_same(tmp_path_factory: pytest.TempPathFactory) -> None:
     with answering() as address:
-        here = [each.asking(address) for each in some]
-        compare(here, [*map(partial(simulated, is_ended=False), here)], run)
+        for some in rounds(100, MQTT, published):
+            here = [each.asking(address) for each in some]
+            played = [*map(partial(simulated, is_ended=False), here)]
+            compare(here, played, partial(delivered, tmp_path_factory, here))
+
+
+def delivered(
+    folders: pytest.TempPathFactory, here: Sequence[DrawnGraph]
+) -> tuple[Sequence[CameOf], float]:
+    """Return what comes of graphs that a broker feeds, what it still has, and how late something was."""
+    folder = folders.mktemp("published")
+    with Mosquitto(folder / "broker") as broker:
+        with connected(broker, "publisher") as (publisher, _):
+
+            def publish(_: Server, arrival: DrawnArrival) -> None:
+                sent = publisher.publish(f"of/{arrival.to}", arrival.payload, qos=1)
+                sent.wait_for_publish(PATIENCE)
+
+            bus = {"type": "mqtt", "host": broker.host, "port": broker.port}
+            it = Round(folder / "server", here)
+            came = it.came({"bus": bus}, publish, kill, is_ended=False)
+        for graph, each in zip(here, came, strict=True):
+            for id in {pipeline["id"] for pipeline in graph.pipelines if reads(pipeline)}:
+                each.owed[id] = left(broker, id)
+    return came, it.late
 
 
 def reads(pipeline: Any) -> bool:
