@@ -27,7 +27,8 @@ from headrace.web.parameters import WholeNumber, WrongParameter, once
 from headrace.web.service import Service
 
 CAPTURE_PATH = "/api/capture"
-MEDIA_TYPE = "application/x-ndjson"
+MEDIA_TYPE = "text/x-ndjson"
+"""As `application/x-ndjson`, of which generators of clients make nothing: as text they read it."""
 SECONDS = WholeNumber(
     "seconds", "How long it goes on at most.", default=600, least=1, most=24 * 60 * 60
 )

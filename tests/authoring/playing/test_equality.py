@@ -39,8 +39,6 @@ pytestmark = pytest.mark.long
 
 AT_ONCE = 50
 """Graphs on one server."""
-LATE = 0.2
-"""Seconds: what is so much later than it was meant to be may come on the other side of an edge."""
 TRIES = 4
 HTTP = {"type": "http"}
 MQTT = {
@@ -79,48 +77,50 @@ def rounds(count: int, fed: Any, what: st.SearchStrategy[Any]) -> Iterator[list[
 
 def compare(
     some: Sequence[DrawnGraph],
-    played: Sequence[CameOf],
-    run: Callable[[], tuple[Sequence[CameOf], float]],
+    is_ended: bool,
+    run: Callable[[Sequence[DrawnGraph]], tuple[Sequence[CameOf], float]],
 ) -> None:
     """Have graphs run, and see that what comes is what came of playing them.
 
-    Where the machine was so busy that things came late it says nothing, and they run again.
+    Those of which something else comes run again, without the others: on a busy machine a second lasts
+    longer here and there, and what was meant for one side of an edge comes on the other. What differs
+    each time is a difference.
     """
     for _ in range(TRIES):
-        real, late = run()
-        differing = [*_differing(some, played, real)]
-        moved = [] if differing else [*_moved(some, played, real)]
-        if not moved and (not differing or late < LATE):
-            break
-    for each in [*differing, *moved]:
-        print(each)
-    assert not differing
-    assert not moved
+        real, late = run(some)
+        played = [simulated(graph, is_ended=is_ended) for graph in some]
+        wrong = {
+            index: [*_differing(*sides), *_moved(*sides)]
+            for index, sides in enumerate(zip(some, played, real, strict=True))
+        }
+        wrong = {index: told for index, told in wrong.items() if told}
+        for told in wrong.values():
+            print(f"differs, where arrivals were {late:.2f} s late at most:", *told, sep="\n")
+        some = [some[index] for index in wrong]
+        if not some:
+            return
+    assert wrong == {}
 
 
-def _moved(
-    some: Sequence[DrawnGraph], played: Sequence[CameOf], real: Sequence[CameOf]
-) -> Iterator[str]:
-    for graph, one, other in zip(some, played, real, strict=True):
-        for id, at, meant in other.late(one):
-            yield f"{json.dumps(graph.pipelines)}\n{id} wrote at {at}, and at {meant} when played"
+def _moved(graph: DrawnGraph, played: CameOf, real: CameOf) -> Iterator[str]:
+    if [*_differing(graph, played, real)]:
+        return  # what differs stands at no moment of the other
+    for id, at, meant in real.late(played):
+        yield f"{json.dumps(graph.pipelines)}\n{id} wrote at {at}, and at {meant} when played"
 
 
-def _differing(
-    some: Sequence[DrawnGraph], played: Sequence[CameOf], real: Sequence[CameOf]
-) -> Iterator[str]:
-    for graph, one, other in zip(some, played, real, strict=True):
-        ours, theirs = one.content(), other.content()
-        for what in ours:
-            if ours[what] != theirs[what]:
-                yield "\n".join(
-                    [
-                        json.dumps(graph.pipelines),
-                        *map(str, graph.arrivals),
-                        f"{what} when played: {ours[what]}",
-                        f"{what} in reality:  {theirs[what]}",
-                    ]
-                )
+def _differing(graph: DrawnGraph, played: CameOf, real: CameOf) -> Iterator[str]:
+    ours, theirs = played.content(), real.content()
+    for what in ours:
+        if ours[what] != theirs[what]:
+            yield "\n".join(
+                [
+                    json.dumps(graph.pipelines),
+                    *map(str, graph.arrivals),
+                    f"{what} when played: {ours[what]}",
+                    f"{what} in reality:  {theirs[what]}",
+                ]
+            )
 
 
 def stop(server: Server) -> None:
@@ -138,7 +138,7 @@ def test_what_is_posted_comes_to_the_same(tmp_path_factory: pytest.TempPathFacto
     with answering() as address:
         for some in rounds(200, HTTP, posts):
             here = [each.asking(address) for each in some]
-            compare(here, [*map(simulated, here)], partial(posted, tmp_path_factory, here))
+            compare(here, True, partial(posted, tmp_path_factory))
 
 
 def posted(
@@ -160,8 +160,7 @@ def test_what_is_acknowledged_is_the_same(tmp_path_factory: pytest.TempPathFacto
     with answering() as address:
         for some in rounds(100, MQTT, published):
             here = [each.asking(address) for each in some]
-            played = [*map(partial(simulated, is_ended=False), here)]
-            compare(here, played, partial(delivered, tmp_path_factory, here))
+            compare(here, False, partial(delivered, tmp_path_factory))
 
 
 def delivered(

@@ -105,7 +105,7 @@ async def test_what_is_posted_is_captured_and_no_credential_with_it(
     await stream.leave()
 
     assert post.status == 202
-    assert stream.exchange.headers["content-type"] == "application/x-ndjson"
+    assert stream.exchange.headers["content-type"] == "text/x-ndjson"
     assert stream.exchange.headers["cache-control"] == "no-store"
     assert (line["to"], line["batch"]) == ("p.inputs[0]", [{"n": 1}])
     assert line["meta"]["headers"]["x-request-id"] == "press-7"
@@ -113,7 +113,7 @@ async def test_what_is_posted_is_captured_and_no_credential_with_it(
     assert not any(each in told for each in (b"sesame", b"another-one", b"third-one"))
     description = described(components)
     answers = description["paths"]["/api/capture"]["get"]["responses"]["200"]["content"]
-    schema = answers["application/x-ndjson"]["schema"]
+    schema = answers["text/x-ndjson"]["schema"]
     for each in (header, line, {"at": 1.0, "end": "seconds", "records": 1, "dropped": 0}):
         Draft202012Validator({**schema, **description}).validate(each)
 
