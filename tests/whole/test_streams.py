@@ -168,22 +168,6 @@ def test_without_a_standard_input_there_are_no_lines_to_run(tmp_path: Path) -> N
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
 
 
-@pytest.mark.long
-def test_what_a_terminal_has_no_letter_for_is_escaped(tmp_path: Path) -> None:
-    file = written(tmp_path, [{"id": "p\u00e9\u4e2d", "inputs": [{"type": "http"}]}])
-
-    ended = subprocess.run(
-        [str(COMMAND), "explain", str(file)],
-        capture_output=True,
-        env={**environment(), "PYTHONIOENCODING": "latin-1"},
-        check=False,
-        timeout=PATIENCE,
-    )
-
-    assert (ended.returncode, ended.stderr) == (0, b"")
-    assert ended.stdout.startswith(b"pipeline 'p\xe9\\u4e2d' ")
-
-
 def test_a_refusal_without_a_standard_error_is_not_printed_for_the_pipelines(
     tmp_path: Path,
 ) -> None:

@@ -7,7 +7,6 @@ server.
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import sys
@@ -227,5 +226,3 @@ def _open_standard_streams() -> None:
     sys.stdin = sys.stdin or os.fdopen(0)
     sys.stdout = sys.stdout or os.fdopen(1, "w")
     sys.stderr = sys.stderr or os.fdopen(2, "w")
-    if isinstance(sys.stdout, io.TextIOWrapper):  # ids are in any script, and not every terminal is
-        sys.stdout.reconfigure(errors="backslashreplace")

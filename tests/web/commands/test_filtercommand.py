@@ -162,5 +162,5 @@ def test_a_line_without_an_end_fills_no_memory(tmp_path: Path, monkeypatch: pyte
 def test_what_is_told_has_no_control_characters(tmp_path: Path):
     told = run(tmp_path, "1\n", "a\x1b[31m\n")
 
-    assert told.stderr == "there is no pipeline 'a\\x1b[31m\\n'\n"
+    assert told.stderr == "there is no pipeline 'a\\x1b[31m\\n' (there is one of hot)\n"
     assert told.exit_code == 5
