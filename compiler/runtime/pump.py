@@ -52,15 +52,6 @@ if TYPE_CHECKING:
 MESSAGES_UNDER_WAY = 256
 """What may be on its way of payloads that are coalesced to small batches: what confirms them takes about
 as long for all of them as for one. Never fewer than the batches of a `Window`."""
-
-
-def most_under_way(*, is_raw: bool, max_batch: int) -> int:
-    """Return how many batches of an input may be on their way at once."""
-    if not is_raw:
-        return BATCHES_UNDER_WAY
-    return max(BATCHES_UNDER_WAY, MESSAGES_UNDER_WAY // max(max_batch, 1))
-
-
 SUSPENDED_SECONDS = 0.00005
 """A read that took longer than this has let others run; one that did not took a microsecond."""
 
@@ -70,6 +61,13 @@ LONGEST_SECONDS = 0.01
 """What they may at most, however long the others took: nobody waits for longer."""
 SHORTEST_SECONDS = 0.0001
 """What each may at least, however many they are: giving way costs some microseconds."""
+
+
+def most_under_way(*, is_raw: bool, max_batch: int) -> int:
+    """Return how many batches of an input may be on their way at once."""
+    if not is_raw:
+        return BATCHES_UNDER_WAY
+    return max(BATCHES_UNDER_WAY, MESSAGES_UNDER_WAY // max(max_batch, 1))
 
 
 class Turns:

@@ -21,9 +21,10 @@ import msgspec
 from headrace.authoring.language.capturefile import is_capture
 from headrace.compiler.clock import stopwatch
 from headrace.compiler.text.diagnostics import printable
+from headrace.web.commands.arguments import ADDRESS
 from headrace.web.commands.exitcodes import FINE, NOTHING, REFUSED
 
-DEFAULT_URL = "http://127.0.0.1:6767"
+DEFAULT_URL = f"http://{ADDRESS}"
 TOKEN, USER, PASSWORD = "HEADRACE_TOKEN", "HEADRACE_USER", "HEADRACE_PASSWORD"
 """Where the credential is: a token, or a name and its password. None is ever on a command line."""
 PATIENCE_SECONDS = 60.0
@@ -41,7 +42,14 @@ class _Told(msgspec.Struct):
     dropped: int = 0
 
 
+class _Refusal(msgspec.Struct):
+    """What headrace answers where it refuses."""
+
+    error: str
+
+
 _TOLD = msgspec.json.Decoder(_Told)
+_REFUSAL = msgspec.json.Decoder(_Refusal)
 
 
 class NoCapture(Exception):
@@ -266,17 +274,8 @@ def _header(value: str, name: str) -> str:
 def _refusal(response: HTTPResponse, wanted: Wanted) -> str:
     """Return why there is no capture, in the server's words where it is one of headrace."""
     try:
-        told = json.loads(response.read(MOST_ERROR_BYTES))["error"]
-        assert isinstance(told, str)
-    except (
-        OSError,
-        HTTPException,
-        ValueError,
-        KeyError,
-        TypeError,
-        AssertionError,
-        RecursionError,
-    ):
+        told = _REFUSAL.decode(response.read(MOST_ERROR_BYTES)).error
+    except (OSError, HTTPException, ValueError, RecursionError):
         return (
             f"what answers at {wanted.url} is no headrace server, or one without captures: it answers"
             f" {response.status} {response.reason}"

@@ -7,15 +7,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from headrace.authoring.configfiles import ConfigFiles, LoadedConfig, catalogue, load_config
+from headrace.authoring.configfiles import catalogue
 from headrace.authoring.language.capturefile import CaptureFile, NotACapture, read_capture
 from headrace.authoring.replaying.configdiff import config_difference
 from headrace.authoring.replaying.replay import ReplayDifference, replay_difference
 from headrace.authoring.replaying.report import as_json, config_lines, is_same, replay_lines
 from headrace.compiler.errors import Refused
 from headrace.compiler.lowering.dottedpaths import DottedPath
-from headrace.compiler.text.diagnostics import Severity, printable
-from headrace.compiler.text.render import render, style_for
+from headrace.compiler.text.diagnostics import printable
+from headrace.web.commands.configs import load_or_tell, tell_refusal
 from headrace.web.commands.exitcodes import FINE, NOTHING, REFUSED
 
 
@@ -28,11 +28,10 @@ def diff(
     it.
     """
     known = catalogue()
-    loaded = [load_config(ConfigFiles(each), known) for each in (old, new)]
-    fine = [_is_fine(each) for each in loaded]  # what is wrong with either is told at once
-    if not all(fine):
+    # What is wrong with either is told at once.
+    before, after = (load_or_tell(each, known) for each in (old, new))
+    if before is None or after is None:
         return REFUSED
-    before, after = loaded
     try:
         captured = None if capture is None else _read(capture)
         replay: ReplayDifference | None = None
@@ -43,9 +42,7 @@ def diff(
         print(printable(str(cause)), file=sys.stderr)
         return REFUSED
     except Refused as cause:
-        sources = {**before.sources, **after.sources}
-        said = render(cause.diagnostics, style=style_for(sys.stderr), sources=sources)
-        print(said, file=sys.stderr)
+        tell_refusal(cause.diagnostics, {**before.sources, **after.sources})
         return REFUSED
     if captured is not None and replay is not None:
         if why := _nothing(captured, replay):
@@ -75,13 +72,6 @@ def _read(file: Path) -> CaptureFile:
         raise _Unreadable(cause) from cause
     except OSError as cause:
         raise _Unreadable(f"{file} cannot be read: {cause.strerror}") from cause
-
-
-def _is_fine(loaded: LoadedConfig[ConfigFiles]) -> bool:
-    wrong = [one for one in loaded.diagnostics if one.severity is Severity.ERROR]
-    if wrong:
-        print(render(wrong, style=style_for(sys.stderr), sources=loaded.sources), file=sys.stderr)
-    return loaded.program is not None and not wrong
 
 
 def _nothing(captured: CaptureFile, replay: ReplayDifference) -> str | None:

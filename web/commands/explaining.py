@@ -9,13 +9,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
-from headrace.authoring.configfiles import ConfigFiles, catalogue, load_config
+from headrace.authoring.configfiles import catalogue
 from headrace.authoring.explaining.explanation import PipelineNotThere, explained
 from headrace.authoring.explaining.graphs import dot_of, mermaid_of
 from headrace.authoring.explaining.texts import text_of
 from headrace.compiler.errors import Refused
-from headrace.compiler.text.diagnostics import Severity, printable
-from headrace.compiler.text.render import render, style_for
+from headrace.compiler.text.diagnostics import printable
+from headrace.web.commands.configs import load_or_tell, tell_refusal
 from headrace.web.commands.exitcodes import FINE, NOTHING, REFUSED
 
 ExplainForm = Literal["text", "json", "mermaid", "dot"]
@@ -25,15 +25,12 @@ def explain(
     config: Path, pipelines: Sequence[str], form: ExplainForm, *, with_code: bool = False
 ) -> int:
     """Print what pipelines of a config are built to, and return the exit code."""
-    loaded = load_config(ConfigFiles(config), catalogue())
-    wrong = [one for one in loaded.diagnostics if one.severity is Severity.ERROR]
+    if (loaded := load_or_tell(config, catalogue())) is None:
+        return REFUSED
     try:
-        if loaded.program is None or wrong:
-            raise Refused(wrong)
         told = explained(loaded, pipelines)
     except Refused as cause:
-        said = render(cause.diagnostics, style=style_for(sys.stderr), sources=loaded.sources)
-        print(said, file=sys.stderr)
+        tell_refusal(cause.diagnostics, loaded.sources)
         return REFUSED
     except PipelineNotThere as cause:
         print(printable(str(cause)), file=sys.stderr)

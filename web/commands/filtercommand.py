@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from headrace.authoring.configfiles import ConfigFiles, catalogue, load_config
+from headrace.authoring.configfiles import catalogue
 from headrace.authoring.filtering import ConfigFilter, NotAFilter, NotALine, filter_of, run_filter
 from headrace.authoring.language.durations import told
 from headrace.authoring.language.replies import replies as replies_of
@@ -18,9 +18,10 @@ from headrace.compiler.component.pipelineconfig import LIST_OF
 from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import Refused
 from headrace.compiler.jsontext import encode
-from headrace.compiler.text.diagnostics import Severity, printable
+from headrace.compiler.text.diagnostics import printable
 from headrace.compiler.text.documents import Unreadable, read_file
-from headrace.compiler.text.render import render, style_for
+from headrace.compiler.text.render import render
+from headrace.web.commands.configs import load_or_tell, tell_refusal
 from headrace.web.commands.exitcodes import FINE, NOTHING, REFUSED
 
 MOST_LINE_BYTES = 64 * 1024 * 1024
@@ -38,22 +39,19 @@ def run(
     asks: bool,
 ) -> int:
     """Run lines through a config, and return the exit code."""
-    loaded = load_config(ConfigFiles(config), catalogue())
-    wrong = [one for one in loaded.diagnostics if one.severity is Severity.ERROR]
-    if loaded.program is None or wrong:
-        print(render(wrong, style=style_for(sys.stderr), sources=loaded.sources), file=sys.stderr)
+    loaded = load_or_tell(config, catalogue())
+    if loaded is None or loaded.program is None:
         return REFUSED
 
     def emit(at: float, batch: Batch) -> None:
         try:
             out.writelines(encode(message) + b"\n" for message in batch)
             out.flush()
+        except BrokenPipeError:
+            os._exit(REFUSED)  # nobody reads any more; from here, or the chain would be blamed
         except OSError as cause:
-            if not isinstance(
-                cause, BrokenPipeError
-            ):  # else nobody reads any more, which is no news
-                print(f"Error: cannot be written: {cause.strerror}", file=sys.stderr, flush=True)
-            os._exit(REFUSED)  # from here, or the chain would be blamed
+            print(f"Error: cannot be written: {cause.strerror}", file=sys.stderr, flush=True)
+            os._exit(REFUSED)
 
     try:
         found = filter_of(loaded.program, pipeline)
@@ -66,8 +64,7 @@ def run(
             found, _bounded(lines), emit, base=loaded.base, time=time, replies=answers, asks=asks
         )
     except Refused as cause:
-        said = render(cause.diagnostics, style=style_for(sys.stderr), sources=loaded.sources)
-        print(said, file=sys.stderr)
+        tell_refusal(cause.diagnostics, loaded.sources)
         return REFUSED
     except (NotALine, NoAnswers) as cause:
         print(printable(str(cause)), file=sys.stderr)

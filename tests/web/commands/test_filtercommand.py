@@ -96,6 +96,7 @@ def test_a_transform_that_asks_a_server_has_to_be_let_or_answered(tmp_path: Path
     [
         ("{}", "there is no reply for 'asking.transforms[0]'"),
         ("asking.transforms[0]: up", "expected a status"),
+        ("{", "replies.yaml:1:"),
     ],
 )
 def test_a_reply_that_is_missing_or_wrong_is_told(tmp_path: Path, written: str, said: str):
