@@ -124,11 +124,10 @@ class Driver(Client):
 class NatsClient:
     """A connection that tells when it is over, and whose confirmations can be relied on."""
 
-    def __init__(
-        self, server: NatsServer, ctx: Context, limits: Limits, news: Callable[[NatsClient], None]
-    ) -> None:
-        """Take whom to tell that it `is_over`, or that something was `denied`."""
+    def __init__(self, server: NatsServer, ctx: Context, limits: Limits) -> None:
         self.server = server
+        self.news: Callable[[NatsClient], None] = lambda _: None
+        """Whom to tell that it `is_over`, or that something was `denied`."""
         self.is_over = False
         """Whether the server has hung up, or does not answer any more."""
         self.denied = ""
@@ -137,7 +136,7 @@ class NatsClient:
         """What it said before it hung up; empty if it just did."""
         self.driver = Driver(server)
         self._failures: list[Exception] = []
-        self._ctx, self._limits, self._news = ctx, limits, news
+        self._ctx, self._limits = ctx, limits
         self._waiting: asyncio.Timeout | None = None
 
     def words(self, cause: object) -> str:
@@ -248,7 +247,7 @@ class NatsClient:
         self._failures.append(cause)
         if _DENIED in str(cause):
             self.denied = self.words(cause)
-            self._news(self)
+            self.news(self)
         elif not self.driver.is_connecting:
             await self._lost()
 
@@ -261,7 +260,7 @@ class NatsClient:
         # The client leaves whoever waits for a dead server waiting.
         if self._waiting is not None and not self._waiting.expired():
             self._waiting.reschedule(0)
-        self._news(self)
+        self.news(self)
 
     async def _warned(self) -> None:
         self._ctx.warn(f"{self.server.where} is about to shut down and will hang up")
@@ -283,7 +282,7 @@ class NatsServers:
         self._seconds = limits.connect_seconds / len(servers)
 
     async def connect(self, news: Callable[[NatsClient], None] = lambda _: None) -> NatsClient:
-        """Connect to the first server that takes us.
+        """Connect to the first server that takes us; of that one alone ``news`` is told.
 
         Raises:
             BuildRefused: none takes us, and one of them says no.
@@ -291,7 +290,7 @@ class NatsServers:
         """
         refusals, silences = list[BuildRefused](), list[Unreachable]()
         for server in self._servers:
-            client = NatsClient(server, self._ctx, self.limits, news)
+            client = NatsClient(server, self._ctx, self.limits)
             try:
                 async with self._ctx.clock.within(self._seconds):
                     await client.open(self._tls, self._seconds)
@@ -305,6 +304,7 @@ class NatsServers:
                     case _:
                         raise
             else:
+                client.news = news
                 return client
         raise refusals[0] if refusals else Unreachable("; ".join(map(str, silences)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 import pytest
@@ -12,7 +13,7 @@ from headrace.connectors.nats import NatsConnection, NatsServer, servers_in
 from headrace.connectors.nats.connection import Limits
 from tests.connected import subscribed
 from tests.doubles import StubContext, refusals
-from tests.nats_sides import context, listening, sink, source
+from tests.nats_sides import context, listening, peer, sink, source
 from tests.services.authority import Authority
 from tests.services.nats import Nats
 from tests.stopwatch import Stopwatch
@@ -384,6 +385,19 @@ async def test_nonsense_at_the_port_is_told_in_our_words(said):
 
 async def test_of_several_servers_the_next_one_is_used(nats_server, guarded):
     assert await works(f"127.0.0.1:1,{guarded.address},{nats_server.address}")
+
+
+async def test_that_a_server_was_passed_over_does_not_end_the_subscription_at_the_next(
+    nats_server, guarded
+):
+    urls = f"127.0.0.1:1,{guarded.address},{nats_server.address}"
+    async with subscribed(source(context(urls), "next.one")) as reader, peer(nats_server) as other:
+        for number in range(2):
+            reading = asyncio.ensure_future(anext(reader))
+            await other.settle()  # it waits, with nothing there
+            other.publish("next.one", number)
+            [(payload, _)] = await reading
+            assert payload == b"%d" % number
 
 
 async def test_a_refusal_by_one_of_several_outweighs_the_silence_of_the_others(guarded):
