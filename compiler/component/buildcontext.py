@@ -117,8 +117,6 @@ class Context(Protocol):
     clock: Clock
     random: Random
     """Chance, of what is made up."""
-    exchange: ExchangeWith | None
-    """What stands for the servers that it asks over HTTP; None: they are asked."""
     data_dir: DataDir | None
     """Root of everything that is written to files; None: the server writes none."""
     base: Path | None
@@ -127,6 +125,10 @@ class Context(Protocol):
     """The bucket that the pipeline uses, and what its messages are filed under."""
     decoding: Decoding
     """How JSON that comes in is decoded: ask it anew for each batch."""
+
+    @property
+    def exchange(self) -> ExchangeWith | None:
+        """What stands for the servers that it asks over HTTP; None: they are asked."""
 
     def bucket(self, name: str | None = None) -> Bucket:
         """Return a bucket that the component names, or that of the pipeline.

@@ -35,7 +35,7 @@ from headrace.compiler.config.connectionsfile import filed_secret_faults, misnam
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused, HeadraceError
-from headrace.compiler.httpexchange import ServerExchange
+from headrace.compiler.httpexchange import ExchangeWith, ServerExchange
 from headrace.compiler.lowering.lifting import awaiting, divided, pausing, per_batch
 from headrace.compiler.lowering.lines import Pacing, SliceShare
 from headrace.compiler.runtime.built import Hold
@@ -200,10 +200,6 @@ class ComponentContext:
         self.place = f"{LIST_OF[stage]}[{index}]"
         self.clock = world.clock
         self.random = world.environment.random
-        self.exchange = world.environment.exchange(self.pipeline, self.place)
-        if stage == "transform" and world.environment.is_real:
-            inner = self.exchange or partial(ServerExchange, world.clock)
-            self.exchange = recorded(world.captures, self.pipeline, self.place, inner)
         self.data_dir = world.data_dir
         self.base = world.base
         self.state = parts.state
@@ -211,6 +207,16 @@ class ComponentContext:
         self.pacing = Pacing(world.clock, parts.slices)
         self.link = Link()
         """Whether the other side is there, of an input or an output."""
+
+    @property
+    def exchange(self) -> ExchangeWith | None:
+        # Made for who asks: most components ask no server, and a thousand idle ones have none of it.
+        world = self._world
+        exchange = world.environment.exchange(self.pipeline, self.place)
+        if not world.environment.is_real:
+            return exchange
+        inner = exchange or partial(ServerExchange, world.clock)
+        return recorded(world.captures, self.pipeline, self.place, inner)
 
     def bucket(self, name: str | None = None) -> Bucket:
         if name is None:
