@@ -42,15 +42,6 @@ class ConfigFilter:
     fed: tuple[str, int]
     shown: str
 
-    def asking(self) -> list[tuple[str, int]]:
-        """Return the transforms that ask servers, by pipeline and index."""
-        return [
-            (str(config.id), index)
-            for config in self.program.pipelines
-            for index, each in enumerate(config.transforms)
-            if each.asks
-        ]
-
 
 def filter_of(program: Program, id: str | None = None) -> ConfigFilter:
     """Return a pipeline as a filter, with all that it reads; without an id, the one that nobody reads.
@@ -58,7 +49,7 @@ def filter_of(program: Program, id: str | None = None) -> ConfigFilter:
     Raises:
         NotAFilter: there is no such pipeline, or several, or none of the inputs is the way in.
     """
-    named = {each.id: each for each in program.pipelines if each.id is not None}
+    named = program.named
     if id is None:
         read = {name for each in program.pipelines for name in each.upstreams}
         ends = [name for name in named if name not in read]

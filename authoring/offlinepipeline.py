@@ -153,7 +153,7 @@ class Pipeline:
         pipelines = loaded.program.pipelines
         found = [each for each in pipelines if id in (None, each.id)]
         if len(found) != 1:
-            names = [each.id for each in pipelines if each.id is not None]
+            names = loaded.program.named
             if id is None:
                 there = one_of(names) if names else "none has an id"
                 raise NoSuchPipeline(f"which pipeline is it: {there}")
@@ -211,8 +211,7 @@ class Pipeline:
     def _replied(
         self, written: Mapping[int, JsonValue]
     ) -> Iterator[tuple[tuple[str, int], Replies]]:
-        transforms = self._config.transforms
-        asking = [index for index, each in enumerate(transforms) if each.asks]
+        asking = [*self._config.asking()]
         for index, value in written.items():
             if index not in asking:
                 raise WrongReply(f"replies[{index!r}]: {_asked(asking)}")

@@ -70,10 +70,10 @@ def explained(
 
 
 def _look_for(ids: Iterable[str], program: Program) -> None:
-    known = [each.id for each in program.pipelines if each.id is not None]
     for id in ids:
-        if id not in known:
-            raise PipelineNotThere(f"there is no pipeline '{id}' ({meant_or_there(id, known)})")
+        if id not in program.named:
+            there = meant_or_there(id, program.named)
+            raise PipelineNotThere(f"there is no pipeline '{id}' ({there})")
 
 
 def _called(program: Program) -> list[str]:

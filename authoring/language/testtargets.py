@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 from headrace.authoring.playing.scenario import ComponentAt
-from headrace.compiler.component.families import Input, Transform
+from headrace.compiler.component.families import Input
 from headrace.compiler.component.pipelineconfig import FAMILY_OF, LIST_OF, PipelineConfig
 from headrace.compiler.component.states import undeclared_bucket
 from headrace.compiler.config.program import Program
@@ -55,10 +53,10 @@ class Targets:
     program: Program
     connections: Collection[str]
 
-    @cached_property
+    @property
     def pipelines(self) -> Mapping[str, PipelineConfig]:
         """The pipelines that have an id."""
-        return {each.id: each for each in self.program.pipelines if each.id is not None}
+        return self.program.named
 
     def bucket(self, key: str) -> str | None:
         """Return the bucket that a key names, None if it names something else.
@@ -189,12 +187,7 @@ class Targets:
 
     def all_asking(self) -> list[str]:
         """Return the names of the transforms that ask servers."""
-        return [
-            f"{id}.{LIST_OF['transform']}[{index}]"
-            for id, config in self.pipelines.items()
-            for index, each in enumerate(config.transforms)
-            if each.asks
-        ]
+        return [f"{id}.{LIST_OF['transform']}[{index}]" for id, index in self.program.asking()]
 
     def reaching(self, key: str) -> list[ComponentAt]:
         """Return the inputs and outputs that reach a server: the named one, or those of a connection.
@@ -242,8 +235,7 @@ class Targets:
 
     def _asks(self, component: ComponentAt) -> bool:
         id, stage, index = component
-        there: Any = self.pipelines[id].transforms[index] if stage == "transform" else None
-        return isinstance(there, Transform) and there.asks
+        return stage == "transform" and self.pipelines[id].transforms[index].asks
 
     def _may_be_given(self, source: Input, key: str) -> None:
         if (why := _WHY_NOT.get(source.fed_by)) is not None:

@@ -114,10 +114,8 @@ class _Play:
 
     async def perform(self, coming: Iterable[GivenArrival]) -> Played:
         """Take all the steps, end everything, and return what came of it."""
-        for config in self._program.pipelines:
-            if config.id is not None:
-                outlet = self._engine.graph.outlets[config.id]
-                outlet.subscribe(self._environment.handed_on(config.id))
+        for id in self._program.named:
+            self._engine.graph.outlets[id].subscribe(self._environment.handed_on(id))
         await self._engine.load(self._program)
         steps = merge(self._steps(), self._coming(coming), key=itemgetter(0))
         try:

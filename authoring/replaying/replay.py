@@ -25,7 +25,7 @@ from headrace.authoring.verdicts.timelinediff import (
     compare_values,
 )
 from headrace.compiler.component.families import Input
-from headrace.compiler.component.pipelineconfig import LIST_OF, PipelineConfig
+from headrace.compiler.component.pipelineconfig import LIST_OF
 from headrace.compiler.config.program import Program
 from headrace.compiler.lowering.dottedpaths import DottedPath
 
@@ -93,7 +93,7 @@ def replay_difference(
     assert new.program is not None
     before = _side(old.program, old.base, capture)
     after = _side(new.program, new.base, capture)
-    both = [id for id in _named(old.program) if id in _named(new.program)]
+    both = [id for id in old.program.named if id in new.program.named]
     counts = capture.inputs()
     unanswered = {each.of: each for side in (after, before) for each in side.replies.unanswered()}
     return ReplayDifference(
@@ -119,9 +119,7 @@ def _side(program: Program, base: Path | None, capture: CaptureFile) -> _Side:
     steps = [*_steps(capture.arrivals, inputs)]
     asking = {
         (id, index): partial(replies.to, f"{id}.{LIST_OF['transform']}[{index}]")
-        for id, config in _named(program).items()
-        for index, each in enumerate(config.transforms)
-        if each.asks
+        for id, index in program.asking()
     }
     scenario = Scenario(
         steps=[*steps, *(BucketLook(END, name) for name in program.buckets)],
@@ -131,10 +129,6 @@ def _side(program: Program, base: Path | None, capture: CaptureFile) -> _Side:
         seed=capture.name,
     )
     return _Side(play(program, scenario, base=base), replies, frozenset(inputs))
-
-
-def _named(program: Program) -> dict[str, PipelineConfig]:
-    return {each.id: each for each in program.pipelines if each.id is not None}
 
 
 def _input(targets: Targets, name: str) -> tuple[tuple[str, int], Input] | None:

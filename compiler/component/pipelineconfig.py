@@ -96,6 +96,10 @@ class PipelineConfig(Record):
             if isinstance(known, ConnectionName):
                 yield path, known.connection_kind, value
 
+    def asking(self) -> Iterator[int]:
+        """Yield the indices of its transforms that ask servers."""
+        return (index for index, each in enumerate(self.transforms) if each.asks)
+
     def components(self) -> Iterator[Component]:
         """Yield its components, in the order of a config."""
         for name in FAMILY_OF:

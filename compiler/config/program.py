@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path as FilePath
 from typing import Any
@@ -53,6 +54,15 @@ class Program:
 
     pipelines: tuple[PipelineConfig, ...]
     buckets: Mapping[str, BucketDeclaration] = field(default_factory=dict)
+
+    @cached_property
+    def named(self) -> Mapping[str, PipelineConfig]:
+        """The pipelines that have an id, by it."""
+        return {each.id: each for each in self.pipelines if each.id is not None}
+
+    def asking(self) -> Iterator[tuple[str, int]]:
+        """Yield the transforms that ask servers, by the id of their pipeline and by index."""
+        return ((id, index) for id, each in self.named.items() for index in each.asking())
 
 
 def load_program(

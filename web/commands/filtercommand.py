@@ -100,7 +100,9 @@ def _answers(
     Raises:
         NoAnswers: nothing says so, or what says so is wrong.
     """
-    names = {f"{id}.{LIST_OF['transform']}[{index}]": (id, index) for id, index in found.asking()}
+    names = {
+        f"{id}.{LIST_OF['transform']}[{index}]": (id, index) for id, index in found.program.asking()
+    }
     if not names or asks:
         return None
     if file is None:

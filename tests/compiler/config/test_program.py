@@ -4,7 +4,9 @@ import time
 
 import pytest
 
-from headrace.compiler.config.program import load_program
+from headrace.compiler.component.families import Transform
+from headrace.compiler.component.pipelineconfig import PipelineConfig
+from headrace.compiler.config.program import Program, load_program
 from headrace.compiler.schema.secrets import Secrets
 from tests.compiler.catalogued import (
     CATALOGUE,
@@ -48,6 +50,24 @@ def test_both_spellings_say_the_same():
     assert [each.dump() for each in listed.pipelines] == [
         each.dump() for each in spelled_out.pipelines
     ]
+
+
+def test_a_transform_that_asks_servers_says_so_itself():
+    transforms = (Sieve(field="f"), Asking(), Asking())
+    nameless = PipelineConfig(inputs=(Spring(),), transforms=transforms)
+    named = PipelineConfig(id="a", inputs=(Spring(),), transforms=transforms)
+
+    both = Program((nameless, named))
+
+    assert [*nameless.asking()] == [1, 2]
+    assert both.named == {"a": named}
+    assert [*both.asking()] == [("a", 1), ("a", 2)]
+
+
+class Asking(Transform):
+    """Asks a server."""
+
+    asks = True
 
 
 @pytest.mark.parametrize("text", ["[]", "pipelines: []"])
