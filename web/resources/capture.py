@@ -12,18 +12,17 @@ too slowly loses records, which the capture counts; nothing else waits for it. A
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
 
 from headrace.compiler.runtime.capturing.capturerecords import CaptureLine
 from headrace.compiler.runtime.capturing.captures import CaptureRequest
 from headrace.web.asgi import AsgiMessage, Receive, Send, gone
-from headrace.web.auth.access import Access, caller_of
+from headrace.web.auth.access import Access
 from headrace.web.endpoint import MALFORMED, Answer, Endpoint, Query, refusals
 from headrace.web.engineprotocol import CaptureReader
 from headrace.web.ignoring import fields
 from headrace.web.parameters import WholeNumber, WrongParameter, once
+from headrace.web.resources.streaming import ENDING, beginning, part, signed_out, until_one_ends
 from headrace.web.service import Service
 
 CAPTURE_PATH = "/api/capture"
@@ -38,20 +37,6 @@ BYTES = WholeNumber(
 MOST_PATHS = 100
 MOST_SEGMENTS = 32
 """Of a path to redact: each of its beginnings may be one key, so all of them are looked up."""
-
-log = logging.getLogger("headrace.web")
-
-_START = {
-    "type": "http.response.start",
-    "status": 200,
-    "headers": [
-        (b"content-type", MEDIA_TYPE.encode()),
-        (b"cache-control", b"no-store"),
-        (b"x-content-type-options", b"nosniff"),
-        # nginx would hold lines back to fill its buffer.
-        (b"x-accel-buffering", b"no"),
-    ],
-}
 
 
 class CaptureStream:
@@ -71,34 +56,27 @@ class CaptureStream:
         """
         capture = self._engine.capture(asked_for(scope["query_string"]))
         try:
-            await send(_START)
-            copying = asyncio.ensure_future(_copy(capture, send))
-            leaving = asyncio.ensure_future(gone(receive))
-            waits = [copying, leaving]
-            if (ended := caller_of(scope).ended) is not None:
-                waits.append(asyncio.ensure_future(_signed_out(ended, capture)))
-            try:
-                await asyncio.wait((copying, leaving), return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                for each in waits:
-                    each.cancel()
-                ends = await asyncio.gather(*waits, return_exceptions=True)
+            await send(beginning(MEDIA_TYPE))
+            await until_one_ends(
+                "a capture",
+                _copy(capture, send),
+                gone(receive),
+                _end_once_signed_out(scope, capture),
+            )
         finally:
             capture.close()
-        for cause in ends:
-            if isinstance(cause, Exception):
-                log.error("a capture broke", exc_info=cause)
-        await send({"type": "http.response.body"})
+        await send(ENDING)
 
 
-async def _signed_out(ended: Callable[[], Awaitable[object]], capture: CaptureReader) -> None:
-    await ended()
+async def _end_once_signed_out(scope: AsgiMessage, capture: CaptureReader) -> None:
+    await signed_out(scope)
     capture.end("signed out")
+    await asyncio.Future()  # whoever copies is to send what waits, and ends with it
 
 
 async def _copy(capture: CaptureReader, send: Send) -> None:
-    async for part in capture:
-        await send({"type": "http.response.body", "body": part, "more_body": True})
+    async for lines in capture:
+        await send(part(lines))
 
 
 def asked_for(query: bytes) -> CaptureRequest:

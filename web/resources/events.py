@@ -34,8 +34,6 @@ Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections import defaultdict
 from collections.abc import MutableMapping
 from typing import Annotated, Literal, get_args
@@ -55,18 +53,18 @@ from headrace.compiler.runtime.monitoring.liveevents import (
 )
 from headrace.compiler.runtime.monitoring.pulses import Pulse
 from headrace.web.asgi import AsgiMessage, Receive, Send, gone
-from headrace.web.auth.access import Access, caller_of
+from headrace.web.auth.access import Access
 from headrace.web.endpoint import MALFORMED, Answer, Endpoint, Query
 from headrace.web.engineprotocol import Listener
 from headrace.web.ignoring import fields, words
 from headrace.web.parameters import WholeNumber, WrongParameter, once
 from headrace.web.resources.eventshapes import FaultEvent, LaggedEvent, PingEvent, UiEvent
+from headrace.web.resources.streaming import ENDING, beginning, part, signed_out, until_one_ends
 from headrace.web.service import Service
 
 EVENTS_PATH = "/events"
+MEDIA_TYPE = "text/event-stream"
 KEEP_ALIVE_SECONDS = 15.0
-
-log = logging.getLogger("headrace.web")
 
 Named = Literal["ping", "pulse", "changed"]
 """The events that come only to who asks for them by name."""
@@ -82,17 +80,6 @@ LIMIT = WholeNumber(
     most=MESSAGES_PER_BATCH,
 )
 
-_START = {
-    "type": "http.response.start",
-    "status": 200,
-    "headers": [
-        (b"content-type", b"text/event-stream"),
-        (b"cache-control", b"no-store"),
-        (b"x-content-type-options", b"nosniff"),
-        # nginx would hold events back to fill its buffer.
-        (b"x-accel-buffering", b"no"),
-    ],
-}
 _COMMENT = b":\n\n"
 _PING = b"event: ping\ndata: %b\n\n" % encode(PingEvent())
 
@@ -116,36 +103,29 @@ class EventStream:
             WrongParameter: nothing was sent.
         """
         named, interest = asked_for(scope["query_string"])
-        await send(_START)
+        await send(beginning(MEDIA_TYPE))
         listener = self._engine.observe(interest, pulse="pulse" in named)
-        ended = caller_of(scope).ended
         sign_of_life = _COMMENT + _PING if "ping" in named else _COMMENT
-        running = [
-            self._copy(listener, send),
-            _keep_alive(self._clock, send, sign_of_life),
-            gone(receive),
-        ]
-        parts = [asyncio.ensure_future(part) for part in (*running, *([ended()] if ended else []))]
         try:
-            await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
+            await until_one_ends(
+                "an event stream",
+                self._copy(listener, send),
+                _keep_alive(self._clock, send, sign_of_life),
+                gone(receive),
+                signed_out(scope),
+            )
         finally:
             listener.close()
-            for part in parts:
-                part.cancel()
-            ends = await asyncio.gather(*parts, return_exceptions=True)
-        for cause in ends:
-            if isinstance(cause, Exception):
-                log.error("an event stream broke", exc_info=cause)
-        await send({"type": "http.response.body"})
+        await send(ENDING)
 
     async def _copy(self, listener: Listener, send: Send) -> None:
         async for told in listener:
             if isinstance(told, Lagged):
-                chunk = _chunk(lag(told))
+                chunk = part(lag(told))
             elif (known := self._chunks.get(told)) is not None:
                 chunk = known
             else:
-                self._chunks[told] = chunk = _chunk(b"".join(map(frame, told.events)))
+                self._chunks[told] = chunk = part(b"".join(map(frame, told.events)))
             await send(chunk)
 
 
@@ -186,12 +166,8 @@ def frame(event: Event) -> bytes:
 
 async def _keep_alive(clock: Clock, send: Send, sign_of_life: bytes) -> None:
     while True:
-        await send(_chunk(sign_of_life))
+        await send(part(sign_of_life))
         await clock.sleep(KEEP_ALIVE_SECONDS)
-
-
-def _chunk(body: bytes) -> AsgiMessage:
-    return {"type": "http.response.body", "body": body, "more_body": True}
 
 
 ROWS: tuple[Endpoint, ...] = (
@@ -225,7 +201,7 @@ ROWS: tuple[Endpoint, ...] = (
                 "Server-sent events. The data of those without a name is a UiEvent. `lagged`: so many"
                 " were missed. `fault`: why one could not be made. The others: to who asks for them.",
                 UiEvent,
-                media_type="text/event-stream",
+                media_type=MEDIA_TYPE,
                 named={
                     "lagged": LaggedEvent,
                     "fault": FaultEvent,
