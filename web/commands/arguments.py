@@ -1,17 +1,19 @@
-"""What command lines are made of: types of arguments, and what is said when nothing can be written."""
+"""What command lines are made of: arguments, options, and what is said when nothing can be written."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 ADDRESS = "127.0.0.1:6767"
 """Where a server listens, and is looked for, unless something else is said."""
 FILE = click.Path(path_type=Path)
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 class HostPort(click.ParamType[tuple[str, int]]):
@@ -72,6 +74,18 @@ class Size(click.ParamType[int]):
         if not 1 <= size <= 2**30:
             self.fail(f"{value!r} is not a size such as 64MiB, up to 1GiB", param, ctx)
         return size
+
+
+def format_option(help: str, *graphs: str) -> Callable[[_Command], _Command]:
+    """Return the option `--format`: the ``form`` that a command prints, of text, JSON, and ``graphs``."""
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(["text", "json", *graphs]),
+        default="text",
+        show_default=True,
+        help=help,
+    )
 
 
 @contextmanager

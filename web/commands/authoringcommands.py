@@ -14,7 +14,14 @@ from typing import Literal
 
 import click
 
-from headrace.web.commands.arguments import ADDRESS, FILE, Length, Size, told_of_failing
+from headrace.web.commands.arguments import (
+    ADDRESS,
+    FILE,
+    Length,
+    Size,
+    format_option,
+    told_of_failing,
+)
 
 
 @click.command("test")
@@ -59,14 +66,7 @@ from headrace.web.commands.arguments import ADDRESS, FILE, Length, Size, told_of
 )
 @click.option("--no-why", is_flag=True, help="Do not tell why what never came was dropped.")
 @click.option("--junit", type=FILE, help="Write the results to a file, as JUnit has them.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Text for people, or one JSON array; with --coverage an object that has it.",
-)
+@format_option("Text for people, or one JSON array; with --coverage an object that has it.")
 def test(
     paths: Sequence[Path],
     words: Sequence[str],
@@ -160,14 +160,7 @@ def run_as_filter(
 @click.argument("config", type=FILE)
 @click.argument("pipelines", nargs=-1, metavar="[PIPELINE]...")
 @click.option("--code", "with_code", is_flag=True, help="Print each generated loop as well.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "mermaid", "dot"]),
-    default="text",
-    show_default=True,
-    help="Text for people, one JSON array, or a graph.",
-)
+@format_option("Text for people, one JSON array, or a graph.", "mermaid", "dot")
 def explain(
     config: Path,
     pipelines: Sequence[str],
@@ -251,14 +244,7 @@ def capture(
     metavar="PATH",
     help="A path in messages that makes no difference, such as meta.host.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Text for people, or one JSON object.",
-)
+@format_option("Text for people, or one JSON object.")
 def diff(old: Path, new: Path, capture: Path | None, ignored: Sequence[str], form: str) -> None:
     """Compare two configs, offline: what a revert from OLD to NEW keeps, restarts, adds and removes.
 

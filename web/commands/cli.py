@@ -17,7 +17,7 @@ from typing import Literal
 import click
 
 from headrace.web.commands import authoringcommands
-from headrace.web.commands.arguments import ADDRESS, FILE, HostPort, told_of_failing
+from headrace.web.commands.arguments import ADDRESS, FILE, HostPort, format_option, told_of_failing
 
 FILES = ("config", "connections", "settings", "tests")
 """The files that are written by hand, and have a schema."""
@@ -107,14 +107,7 @@ def serve(
 @click.option("--data-dir", type=FILE, help="Root of all files that a server would write.")
 @click.option("--server-config", type=FILE, help="A file of server settings to look at as well.")
 @click.option("--strict", is_flag=True, help="Fail on warnings, too.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Text for people, or one JSON array.",
-)
+@format_option("Text for people, or one JSON array.")
 def check(
     files: Sequence[Path],
     connections: Path | None,
