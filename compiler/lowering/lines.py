@@ -39,7 +39,7 @@ PassOn = Callable[[Delivery, Emit], None]
 SLICE_SECONDS = TURN_SECONDS
 """What one of the steps that take long may work before the others have their turn.
 
-Twice what the pumps have (`runtime/pump.py`): one turn of everybody stays far below the 20 ms that a
+Twice what the pumps have (`runtime/turns.py`): one turn of everybody stays far below the 20 ms that a
 request may wait, and the loop's own share of it, some 20 µs, does not show.
 """
 SHORTEST_SECONDS = 0.0001

@@ -22,7 +22,8 @@ from headrace.compiler.runtime.capturing.recorder import InputRecorder
 from headrace.compiler.runtime.componentcontext import ComponentContext, World
 from headrace.compiler.runtime.monitoring.failures import Failures
 from headrace.compiler.runtime.outputs import Writer, writer
-from headrace.compiler.runtime.pump import Enclose, Pump, Unpacking
+from headrace.compiler.runtime.pump import Pump
+from headrace.compiler.runtime.unpacking import Enclose, Unpacking
 from headrace.compiler.text.diagnostics import Diagnostic, Fault
 
 _C = TypeVar("_C", bound=Component)

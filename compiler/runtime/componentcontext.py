@@ -45,7 +45,7 @@ from headrace.compiler.runtime.dependencies import Readings, read_now
 from headrace.compiler.runtime.environment import REAL, Environment
 from headrace.compiler.runtime.monitoring.failures import Failures, cut
 from headrace.compiler.runtime.monitoring.links import Link
-from headrace.compiler.runtime.pump import Turns
+from headrace.compiler.runtime.turns import Turns
 from headrace.compiler.runtime.wayin import LargePosts, WayIn
 from headrace.compiler.schema.records import Record
 from headrace.compiler.schema.redaction import Redaction

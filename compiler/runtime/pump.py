@@ -6,26 +6,18 @@ batches, the pump stops reading.
 
 A source that connects is read up to there while the pipeline is built, and lets go of its broker only
 when all that it handed out has left the outputs: until then there is something to acknowledge.
-
-A pass through a chain is synchronous, so a busy pump could work on while nobody else on the loop gets
-anything done: requests, timers, other pumps. It works for a turn and then gives way. All pumps
-together work for about a millisecond, or as long as everybody else did when it was theirs: among many
-clients that post, a millisecond would fill the queue of an input that could well keep up.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from reactivex import Observable
 from reactivex.abc import DisposableBase, ObserverBase, SchedulerBase
 from reactivex.disposable import Disposable
 
-from headrace.compiler.clock import Clock
-from headrace.compiler.component.envelopes import PutOn
 from headrace.compiler.delivery import (
     BATCHES_UNDER_WAY,
     Acknowledgement,
@@ -35,16 +27,15 @@ from headrace.compiler.delivery import (
     Several,
     Window,
     is_large,
-    parts,
 )
 from headrace.compiler.edges import Arrival, QueueFill, Source
 from headrace.compiler.errors import BatchFailed, BuildRefused, Ended
-from headrace.compiler.jsontext import UNSEEN, Decoding, NotJson
-from headrace.compiler.largejson import DecodedBatch, LargeList
-from headrace.compiler.lowering.chainends import Counters
+from headrace.compiler.largejson import DecodedBatch
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.capturing.recorder import InputRecorder
 from headrace.compiler.runtime.monitoring.links import UP, LinkState
+from headrace.compiler.runtime.turns import Turn, Turns
+from headrace.compiler.runtime.unpacking import Unpacking
 
 if TYPE_CHECKING:
     from headrace.compiler.runtime.componentcontext import ComponentContext
@@ -55,148 +46,12 @@ as long for all of them as for one. Never fewer than the batches of a `Window`."
 SUSPENDED_SECONDS = 0.00005
 """A read that took longer than this has let others run; one that did not took a microsecond."""
 
-TURN_SECONDS = 0.001
-"""What the pumps may work, together, before the others have their turn."""
-LONGEST_SECONDS = 0.01
-"""What they may at most, however long the others took: nobody waits for longer."""
-SHORTEST_SECONDS = 0.0001
-"""What each may at least, however many they are: giving way costs some microseconds."""
-
 
 def most_under_way(*, is_raw: bool, max_batch: int) -> int:
     """Return how many batches of an input may be on their way at once."""
     if not is_raw:
         return BATCHES_UNDER_WAY
     return max(BATCHES_UNDER_WAY, MESSAGES_UNDER_WAY // max(max_batch, 1))
-
-
-class Turns:
-    """What the pumps of one loop have worked, so that each knows what the others were."""
-
-    __slots__ = ("given", "monotonic", "worked")
-
-    def __init__(self, clock: Clock) -> None:
-        self.monotonic = clock.monotonic
-        self.worked = 0.0
-        self.given = 0
-
-
-class Turn:
-    """One pump's turn. Over when the clock has passed ``ends``."""
-
-    __slots__ = ("_began", "_turns", "ends")
-
-    def __init__(self, turns: Turns) -> None:
-        self._turns = turns
-        self._began = self.ends = 0.0
-
-    def begin(self) -> None:
-        """Begin one after a wait: whoever waited has let others work."""
-        self._began = self._turns.monotonic()
-        self.ends = self._began + TURN_SECONDS
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it is time to give way."""
-        return self._turns.monotonic() > self.ends
-
-    async def give_way(self) -> None:
-        """Give everybody else a turn, and begin one that is as long as theirs."""
-        turns = self._turns
-        left = turns.monotonic()
-        turns.worked += left - self._began
-        turns.given += 1
-        worked, given = turns.worked, turns.given
-        await asyncio.sleep(0)
-        self._began = turns.monotonic()
-        pumps = turns.given - given + 1
-        others = self._began - left - (turns.worked - worked)
-        share = min(max(others, TURN_SECONDS), LONGEST_SECONDS) / pumps
-        self.ends = self._began + max(share, SHORTEST_SECONDS)
-
-
-class Enclose(NamedTuple):
-    """How messages that share one origin get their metadata."""
-
-    metadata: Callable[[Any], dict[str, Any]]
-    """Return what is told of an origin, now."""
-    put_on: PutOn
-
-
-@dataclass(frozen=True, slots=True)
-class Unpacking:
-    """What one input makes of arrivals, before anything is handed on: batches with their envelopes.
-
-    Payloads that are bytes are decoded and coalesced up to `max_batch` of the source; one that is not
-    JSON is skipped with a warning. Batches stay as they are.
-    """
-
-    source: Source
-    decoding: Decoding
-    enclose: Enclose | None
-    counters: Counters
-    clock: Clock
-    warn_once: Callable[[str], None]
-    with_origins: bool
-    """Whether somebody asks where a batch came from."""
-
-    def batches(self, arrivals: Sequence[Arrival]) -> Iterable[tuple[Batch, Any]]:
-        """Return batches, and the origins of what each was made of; None where nobody asks for them."""
-        if not self.source.is_raw:
-            return self._enclosed(arrivals) if self.with_origins or self.enclose else arrivals
-        most = max(self.source.max_batch, 1)
-        coalesced = (arrivals[start : start + most] for start in range(0, len(arrivals), most))
-        return ((self._messages(some), [origin for _, origin in some]) for some in coalesced)
-
-    async def enclosed_in_slices(self, batch: Batch, origin: Any, turn: Turn) -> Batch:
-        """Put the envelope on a large batch; others have their turns meanwhile."""
-        assert self.enclose is not None
-        about = self.enclose.metadata(origin)
-        enclosed: Batch = LargeList()
-        for part in parts(batch):
-            enclosed += self.enclose.put_on(part, about)
-            if self.clock.monotonic() > turn.ends:
-                await self.clock.sleep(0)
-                turn.begin()
-        self.counters.skipped += len(batch) - len(enclosed)
-        return enclosed
-
-    def _enclosed(self, arrivals: Sequence[Arrival]) -> Iterator[tuple[Batch, Sequence[Any]]]:
-        for batch, origin in arrivals:
-            # A large one has its envelope put on in slices.
-            yield batch if is_large(batch) else self._put_on(batch, origin), (origin,)
-
-    def _messages(self, arrivals: Sequence[Arrival]) -> Batch:
-        """Return the messages of some payloads; one that is not JSON is skipped with a warning."""
-        if self.enclose is None:
-            decode_usual, decode = self.decoding.decode_usual, self.decoding.decode
-            try:
-                return [
-                    decode_usual(payload) if len(payload) <= UNSEEN else decode(payload)
-                    for payload, _ in arrivals
-                ]
-            except ValueError:
-                pass  # one of them is unusual; told below, if it has to be
-        return [message for payload, origin in arrivals for message in self._one(payload, origin)]
-
-    def _one(self, payload: bytes, origin: Any) -> Batch:
-        try:
-            message = self.decoding.decode(payload)
-        except NotJson as cause:
-            # Without the place of the fault: one warning for each kind, however many there are.
-            kind, _, _ = str(cause).partition(" (byte ")
-            self.warn_once(f"skipped a payload that is not JSON: {kind}")
-            self.counters.skipped += 1
-            return []
-        return self._put_on([message], origin)
-
-    def _put_on(self, batch: Batch, origin: Any) -> Batch:
-        """Put the envelope on, and count what it does not fit."""
-        if self.enclose is None:
-            return batch
-        enclosed = self.enclose.put_on(batch, self.enclose.metadata(origin))
-        self.counters.skipped += len(batch) - len(enclosed)
-        return enclosed
 
 
 class Pump:

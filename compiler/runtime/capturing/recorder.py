@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Protocol
+from typing import Any
 
 from headrace.compiler.delivery import is_large
 from headrace.compiler.edges import Arrival, Source
@@ -16,22 +16,12 @@ from headrace.compiler.httpexchange import Exchange, ExchangeWith, HttpReply, No
 from headrace.compiler.largejson import are_small
 from headrace.compiler.runtime.capturing.capturerecords import Exchanged
 from headrace.compiler.runtime.capturing.captures import OVERHEAD, Captures
+from headrace.compiler.runtime.turns import Turn
 
 MOST_TOGETHER = 512
 """Payloads of one record."""
 MOST_BYTES_TOGETHER = 256 * 1024
 """Bytes of the payloads of one record, unless the first has more."""
-
-
-class WorkTurn(Protocol):
-    """Whose turn it is to work on the loop."""
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it is time to let others run."""
-
-    async def give_way(self) -> None:
-        """Let them run."""
 
 
 class InputRecorder:
@@ -49,7 +39,7 @@ class InputRecorder:
         self._to = f"{pipeline}.{place}"
         self._tells = tells
 
-    async def take(self, arrivals: Sequence[Arrival], turn: WorkTurn) -> None:
+    async def take(self, arrivals: Sequence[Arrival], turn: Turn) -> None:
         """Hand on what has arrived; others have their turns meanwhile, but nobody waits for a reader."""
         if not self.captures.of(self._pipeline):
             return

@@ -11,7 +11,7 @@ from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import (
     Ended,
 )
-from headrace.compiler.runtime import pump
+from headrace.compiler.runtime import turns
 from headrace.connectors.http import HttpInput
 from headrace.operators.buffer import Buffer
 from tests.stand_ins import (
@@ -235,7 +235,7 @@ def test_what_transforms_have_not_worked_through_in_time_is_counted_and_not_ackn
 
 
 def test_what_waits_in_the_middle_of_an_envelope_when_the_grace_is_over_is_counted(monkeypatch):
-    monkeypatch.setattr(pump, "TURN_SECONDS", -1.0)  # over before it began: each part waits
+    monkeypatch.setattr(turns, "TURN_SECONDS", -1.0)  # over before it began: each part waits
 
     async def main():
         it = engine()

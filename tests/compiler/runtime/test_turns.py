@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from headrace.compiler.runtime.pump import (
+from headrace.compiler.runtime.turns import (
     LONGEST_SECONDS,
     SHORTEST_SECONDS,
     TURN_SECONDS,

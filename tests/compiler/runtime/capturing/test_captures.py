@@ -12,7 +12,7 @@ from headrace.compiler.component.envelopes import Merge
 from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import UnknownPipeline
 from headrace.compiler.largejson import LARGE
-from headrace.compiler.runtime import pump
+from headrace.compiler.runtime import turns
 from headrace.compiler.runtime.capturing.captures import (
     AT_ONCE,
     MOST_WAITING_BYTES,
@@ -321,7 +321,7 @@ async def test_what_is_cut_off_while_it_is_recorded_is_counted_as_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in ("TURN_SECONDS", "LONGEST_SECONDS", "SHORTEST_SECONDS"):
-        monkeypatch.setattr(pump, name, -1.0)  # over before it began: each batch waits
+        monkeypatch.setattr(turns, name, -1.0)  # over before it began: each batch waits
     it = engine()
     await it.clock.sleep(1)  # the turn of a pump that has not had one is over as well
     kept = Kept()
