@@ -88,10 +88,12 @@ class Engine(Protocol):
 
     connections: Connections
     """The filed connections, by name."""
-    declarations: Mapping[str, BucketDeclaration]
-    """The declarations of the buckets, as the config has them."""
     secrets: Secrets
     """What answers references."""
+
+    @property
+    def declarations(self) -> Mapping[str, BucketDeclaration]:
+        """The declarations of the buckets, as the config has them."""
 
     @property
     def base(self) -> Path | None:

@@ -13,7 +13,7 @@ def declare(engine: JsonEngine, declared: Mapping[str, Bounds]) -> Buckets:
     """Have exactly these buckets, and return them."""
     inner = engine.inner
     inner.state.declare(declared)
-    inner.declarations = {
+    inner.changes.declarations = {
         name: BucketDeclaration(max_keys=bounds.max_keys, idle_timeout_secs=bounds.idle_seconds)
         for name, bounds in declared.items()
     }

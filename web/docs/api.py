@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from headrace.compiler import edges, jsontext
 from headrace.compiler.component import pipelineconfig
 from headrace.compiler.config.retention import DEFAULT_RETENTION, MOST_RETENTION
-from headrace.compiler.runtime import engine, outputs, pipeline
+from headrace.compiler.runtime import graphchanges, outputs, pipeline
 from headrace.compiler.runtime.capturing import captures
 from headrace.compiler.runtime.monitoring import (
     channel,
@@ -44,8 +44,8 @@ LIMITS = (
     ("transforms of a pipeline", str(pipelineconfig.TRANSFORMS)),
     ("inputs of a pipeline, and outputs", f"{pipelineconfig.ENDS:,} each"),
     ("batches in the inbox of a `pipeline` input", str(edges.INBOX_BATCHES)),
-    ("outputs coming up before a create answers `starting`", f"{engine.OPENING_SECONDS:g} s"),
-    ("a pipeline ending", f"{engine.ENDING_SECONDS + pipeline.LAST_SECONDS:g} s"),
+    ("outputs coming up before a create answers `starting`", f"{graphchanges.OPENING_SECONDS:g} s"),
+    ("a pipeline ending", f"{graphchanges.ENDING_SECONDS + pipeline.LAST_SECONDS:g} s"),
     ("requests finishing at shutdown", f"{server.REQUEST_SECONDS} s"),
     ("an idle connection", f"{server.IDLE_SECONDS} s"),
     ("entries on one page of a bucket", str(state.MOST_ENTRIES)),

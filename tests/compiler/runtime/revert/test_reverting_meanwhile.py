@@ -130,7 +130,7 @@ async def test_a_server_that_ends_in_the_middle_ends_old_and_new_within_its_grac
     )
     stage.sinks["hangs"] = Slow(stage.it.clock, 1e9)
 
-    while stage.it._reverting is None:
+    while stage.it.changes._reverting is None:
         await stage.it.clock.sleep(0)
     begun = stage.it.clock.monotonic()
     await stage.it.close()
