@@ -23,6 +23,7 @@ from headrace.compiler.runtime.componentcontext import ComponentContext, World
 from headrace.compiler.runtime.monitoring.failures import Failures
 from headrace.compiler.runtime.outputs import Writer, writer
 from headrace.compiler.runtime.pump import Pump
+from headrace.compiler.runtime.registrations import Registrations
 from headrace.compiler.runtime.unpacking import Enclose, Unpacking
 from headrace.compiler.text.diagnostics import Diagnostic, Fault
 
@@ -125,7 +126,7 @@ def pump_over(
     source: Source,
     component: Input,
     place: ComponentContext,
-    parts: BuiltComponents,
+    parts: Registrations,
     world: World,
     broke: Callable[[Exception], None],
     *,

@@ -2,64 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from reactivex import Observable
 
-from headrace.compiler.component.buildcontext import Release
-from headrace.compiler.component.families import Stage
-from headrace.compiler.component.states import PipelineState
 from headrace.compiler.delivery import Delivery
-from headrace.compiler.jsontext import Decoding
-from headrace.compiler.lowering.chainends import Counters
-from headrace.compiler.lowering.lines import SliceShare
-from headrace.compiler.runtime.dependencies import Dependencies
 from headrace.compiler.runtime.outputs import Writer
 from headrace.compiler.runtime.pump import Pump
-from headrace.compiler.runtime.wayin import WayIn
-from headrace.compiler.schema.redaction import Hidden
-
-
-@dataclass(frozen=True, slots=True)
-class Hold:
-    """One place where messages are held on purpose."""
-
-    count: Callable[[], int]
-    release: Release | None
-    stage: Stage
-    component: int
-    most: int | None
-    """Messages that may be held, if anything but time bounds them."""
+from headrace.compiler.runtime.registrations import Registrations
 
 
 @dataclass(slots=True)
-class BuiltComponents:
+class BuiltComponents(Registrations):
     """The built components of one pipeline: cold, and owing nothing to anybody yet."""
 
-    pipeline: str
-    state: PipelineState | None = None
-    counters: Counters = field(default_factory=Counters)
-    decoding: Decoding = field(default_factory=Decoding)
-    dependencies: Dependencies = field(default_factory=Dependencies)
     pumps: list[Pump] = field(default_factory=list)
     chain: Observable[Delivery] | None = None
-    awaits: bool = False
-    """Whether a transform waits for somebody: then batches leave after their pass."""
-    slices: SliceShare = field(default_factory=SliceShare)
-    """Its transforms that go on after a pause."""
     writers: list[Writer] = field(default_factory=list)
-    way_in: WayIn | None = None
-    hidden: Hidden = field(default_factory=Hidden)
-    """The credentials that its components were given, hidden wherever nobody knows whose they are."""
-    holding: list[Hold] = field(default_factory=list)
-    closing: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
-
-    @property
-    def held(self) -> int:
-        """Messages held on purpose by buffers."""
-        return sum(each.count() for each in self.holding)
-
-    def lasts(self) -> bool:
-        """Return whether what enters now leaves after its pass."""
-        return self.awaits or self.slices.paused > 0

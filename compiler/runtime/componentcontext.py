@@ -14,7 +14,7 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from headrace.compiler.buckets import Bucket, Buckets
 from headrace.compiler.clock import Clock
@@ -38,13 +38,13 @@ from headrace.compiler.errors import BuildRefused, HeadraceError
 from headrace.compiler.httpexchange import ExchangeWith, ServerExchange
 from headrace.compiler.lowering.lifting import awaiting, divided, pausing, per_batch
 from headrace.compiler.lowering.lines import Pacing, SliceShare
-from headrace.compiler.runtime.built import Hold
 from headrace.compiler.runtime.capturing.captures import Captures
 from headrace.compiler.runtime.capturing.recorder import recorded
 from headrace.compiler.runtime.dependencies import Readings, read_now
 from headrace.compiler.runtime.environment import REAL, Environment
 from headrace.compiler.runtime.monitoring.failures import Failures, cut
 from headrace.compiler.runtime.monitoring.links import Link
+from headrace.compiler.runtime.registrations import Hold, Registrations
 from headrace.compiler.runtime.turns import Turns
 from headrace.compiler.runtime.wayin import LargePosts, WayIn
 from headrace.compiler.schema.records import Record
@@ -52,9 +52,6 @@ from headrace.compiler.schema.redaction import Redaction
 from headrace.compiler.schema.secrets import Secret, Secrets
 from headrace.compiler.schema.structures import settings_of
 from headrace.compiler.text.diagnostics import Diagnostic, Fault
-
-if TYPE_CHECKING:
-    from headrace.compiler.runtime.built import BuiltComponents
 
 log = logging.getLogger("headrace.pipeline")
 
@@ -186,7 +183,7 @@ class ComponentContext:
     """Where one component stands: a `Context`, and the taker of what it raises."""
 
     def __init__(
-        self, world: World, parts: BuiltComponents, failures: Failures, stage: Stage, index: int
+        self, world: World, parts: Registrations, failures: Failures, stage: Stage, index: int
     ) -> None:
         self._world = world
         self._parts = parts

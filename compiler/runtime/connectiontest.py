@@ -14,11 +14,11 @@ from headrace.compiler.component.families import Connection
 from headrace.compiler.component.pipelineconfig import generated_id
 from headrace.compiler.config.connectionsfile import secret_faults
 from headrace.compiler.errors import BuildRefused, HeadraceError
-from headrace.compiler.runtime.built import BuiltComponents
 from headrace.compiler.runtime.componentcontext import ComponentContext, World
 from headrace.compiler.runtime.dependencies import Readings, read_now
 from headrace.compiler.runtime.monitoring.failures import Failures, cut
 from headrace.compiler.runtime.monitoring.signatures import Signatures
+from headrace.compiler.runtime.registrations import Registrations
 from headrace.compiler.schema.redaction import Hidden
 from headrace.compiler.schema.structures import settings_of
 
@@ -79,7 +79,7 @@ class ConnectionTests:
         world = self._world
         if faults := [*secret_faults(settings_of(connection), world.secrets)]:
             return "; ".join(fault.message for fault in faults)
-        parts = BuiltComponents(f"test-{generated_id()}", hidden=Hidden(world.secrets.redact))
+        parts = Registrations(f"test-{generated_id()}", hidden=Hidden(world.secrets.redact))
         place = ConnectionPlace(await self._prepared(connection), parts)
         try:
             async with world.clock.timeout(LIMIT_SECONDS):
@@ -114,7 +114,7 @@ class ConnectionTests:
 class ConnectionPlace(ComponentContext):
     """The context of a connection that is tried: it is in no pipeline."""
 
-    def __init__(self, world: World, parts: BuiltComponents) -> None:
+    def __init__(self, world: World, parts: Registrations) -> None:
         table = Signatures(world.clock, 0)
         failures = Failures(parts.pipeline, world.clock, lambda *_: None, table)
         super().__init__(world, parts, failures, "input", 0)

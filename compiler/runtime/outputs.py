@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING
 
 from headrace.compiler.delivery import Delivery
 from headrace.compiler.edges import AwaitingSink, InlineSink, Rest, Sink
 from headrace.compiler.errors import BatchFailed, BuildRefused, NotWritable, Unreachable
 from headrace.compiler.runtime.backoff import Backoff
+from headrace.compiler.runtime.componentcontext import ComponentContext
 from headrace.compiler.runtime.monitoring.links import UP, LinkState
-
-if TYPE_CHECKING:
-    from headrace.compiler.runtime.componentcontext import ComponentContext
 
 WAITING_SECONDS = 2.0
 """How long nothing that was sent is taken until that is told of the output."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reactivex import Observable
 from reactivex.abc import DisposableBase, ObserverBase, SchedulerBase
@@ -33,12 +33,10 @@ from headrace.compiler.errors import BatchFailed, BuildRefused, Ended
 from headrace.compiler.largejson import DecodedBatch
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.capturing.recorder import InputRecorder
+from headrace.compiler.runtime.componentcontext import ComponentContext
 from headrace.compiler.runtime.monitoring.links import UP, LinkState
 from headrace.compiler.runtime.turns import Turn, Turns
 from headrace.compiler.runtime.unpacking import Unpacking
-
-if TYPE_CHECKING:
-    from headrace.compiler.runtime.componentcontext import ComponentContext
 
 MESSAGES_UNDER_WAY = 256
 """What may be on its way of payloads that are coalesced to small batches: what confirms them takes about

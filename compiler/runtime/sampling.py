@@ -23,12 +23,12 @@ from headrace.compiler.errors import BuildRefused, HeadraceError
 from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import are_small
 from headrace.compiler.runtime.building import pump_over
-from headrace.compiler.runtime.built import BuiltComponents
 from headrace.compiler.runtime.componentcontext import ComponentContext, World
 from headrace.compiler.runtime.dependencies import prepare
 from headrace.compiler.runtime.monitoring.failures import Failures, cut
 from headrace.compiler.runtime.monitoring.signatures import Signatures
 from headrace.compiler.runtime.pump import Pump
+from headrace.compiler.runtime.registrations import Registrations
 from headrace.compiler.schema.redaction import Hidden
 from headrace.compiler.text.diagnostics import Fault
 
@@ -139,7 +139,7 @@ class Taking:
         self.name = f"sample-{generated_id()}"
         self._component = component
         self._world = world
-        self._parts = BuiltComponents(self.name, hidden=Hidden(world.secrets.redact))
+        self._parts = Registrations(self.name, hidden=Hidden(world.secrets.redact))
         self._place = SamplePlace(self._parts, world, attach, self._broke_off)
         self._notes: list[str] = [] if component.buffer is None else [UNBUFFERED]
         self._left = most
@@ -303,7 +303,7 @@ class SamplePlace(ComponentContext):
 
     def __init__(
         self,
-        parts: BuiltComponents,
+        parts: Registrations,
         world: World,
         attach: Callable[[str], Source],
         broke_off: Callable[[BaseException], None],
