@@ -110,13 +110,13 @@ def variant_named(value: Any, variants: Mapping[str, type[_R]]) -> type[_R]:
     Raises:
         ValidationError: it is no object, or the tag is missing or unknown.
     """
-    words = ", ".join(variants)
     if not isinstance(value, dict):
         fault = of_another_type(value, _tagged(variants))
         raise ValidationError([replace(fault, suggestion=_tag_alone(value, variants))])
     if "type" not in value:
         hint = _around(value, variants) or _renamed(value, variants) or _best_fit(value, variants)
-        raise refused("missing-key", "'type' is required", expected=f"one of {words}", hint=hint)
+        words = f"one of {', '.join(variants)}"
+        raise refused("missing-key", "'type' is required", expected=words, hint=hint)
     kind = value["type"]
     if kind is None and "null" in variants:
         kind = "null"  # unquoted in YAML
@@ -126,7 +126,7 @@ def variant_named(value: Any, variants: Mapping[str, type[_R]]) -> type[_R]:
         "unknown-kind",
         f"unknown type {shown(kind)}",
         shown(kind),
-        f"one of {words}",
+        f"one of {', '.join(variants)}",
         path=("type",),
     )
     meant = nearest(kind, variants, other_kinds(variants)) if type(kind) is str else None

@@ -112,6 +112,7 @@ def serve(
         if loaded.program is None or loaded.is_refused:
             raise Refused(loaded.diagnostics)
         log_odd(loaded)
+        known.complete()  # no request waits, with all the others, until a component is imported
         listener = _bound(host, port)
         root = _made(data_dir)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

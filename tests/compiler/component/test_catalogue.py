@@ -3,6 +3,8 @@
 import subprocess
 import sys
 import textwrap
+from importlib import import_module, invalidate_caches
+from pathlib import Path
 
 import pytest
 
@@ -87,6 +89,63 @@ def test_a_scan_finds_what_is_defined_in_the_modules_of_a_room(room):
         "output": [],
         "connection": [],
     }
+
+
+def test_a_component_that_is_looked_up_is_imported_without_the_others(room):
+    transforms = scan(room).family("transform")
+
+    assert "third" not in transforms
+    assert imported(room) == set()
+    assert transforms["first"].kind == "first"
+    assert imported(room) == {"first"}
+
+
+def test_whoever_goes_through_a_family_gets_all_of_it(room):
+    transforms = scan(room).family("transform")
+
+    assert transforms["first"].kind == "first"
+    assert [*transforms] == ["second", "first"]
+    assert imported(room) == {"first", "second"}
+
+
+def test_where_another_file_has_the_name_the_family_is_behind_it(room):
+    define(room, "riverinput", "Input", "river")
+
+    catalogue = scan(room)
+
+    assert catalogue.family("input")["river"].__module__ == f"{room}.riverinput"
+    assert "river" not in catalogue.family("transform")
+
+
+@pytest.mark.parametrize("name", ["inputriver", "rivers", "riveroutput", "stream"])
+def test_a_module_that_is_not_called_after_its_kind_is_no_catalogue(room, name):
+    define(room, name, "Input", "river")
+
+    with pytest.raises(ValueError, match=f"{name}' is not called after input 'river'"):
+        list(scan(room))
+
+
+def test_two_modules_with_one_kind_are_no_catalogue(room):
+    define(room, "river", "Input", "river")
+    define(room, "riverinput", "Input", "river")
+
+    with pytest.raises(ValueError, match="two input components named 'river'"):
+        scan(room).family("input")["river"]
+
+
+def define(room, name, family, kind):
+    """Write one more module with a component."""
+    folder = Path(import_module(room).__path__[0])
+    (folder / f"{name}.py").write_text(
+        f"from headrace.compiler.component.families import {family}\n"
+        f"class Found({family}, kind='{kind}'):\n"
+        "    'One more.'\n"
+    )
+    invalidate_caches()
+
+
+def imported(room):
+    return {name.rpartition(".")[2] for name in sys.modules if name.startswith(f"{room}.")}
 
 
 def test_scanning_the_rooms_loads_no_driver_and_nothing_that_serves():

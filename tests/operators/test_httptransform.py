@@ -10,7 +10,7 @@ from reactivex.subject import Subject
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.delivery import Delivery, Window
 from headrace.compiler.jsontext import Decoding, encode
-from headrace.operators.httppost import HttpTransform
+from headrace.operators.httptransform import HttpTransform
 from tests.covered import Covered
 from tests.doubles import StubContext, refusals
 from tests.peer import Peer, peer, replies

@@ -1,0 +1,96 @@
+"""What a command imports: the language, and what the config names."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headrace.authoring.configfiles import catalogue
+
+CONFIG = """
+- id: days
+  inputs: [{type: http}]
+  transforms:
+    - {type: buffer, seconds: 86400, max_messages: 1000}
+    - {type: reducer, group_by: [site], aggregations: [{function: count, as: n}]}
+  outputs: [{type: stdout}]
+"""
+NAMED = {
+    "headrace.connectors.http",
+    "headrace.connectors.stdout",
+    "headrace.operators.buffer",
+    "headrace.operators.reducer",
+}
+COMPONENTS = {each.__module__ for each in catalogue()}
+DRIVERS = {name for each in catalogue() for name in each.drivers}
+SERVING = {"falcon", "headrace.web.app", "headrace.web.service", "uvicorn", "uvloop"}
+TOLD = """
+import sys
+from headrace.web.commands.cli import main
+try:
+    main()
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    file = tmp_path / "config.yaml"
+    file.write_text(CONFIG)
+    return file
+
+
+def imported(*arguments: str | Path, given: str = "", code: int = 0) -> set[str]:
+    """Return the modules that a command has imported at its end; its exit code is looked at, too."""
+    done = subprocess.run(
+        [sys.executable, "-c", TOLD, *arguments], input=given, capture_output=True, text=True
+    )
+    assert done.returncode == code, done.stderr
+    return {*done.stderr.splitlines()[-1].split()}
+
+
+def test_there_is_something_that_could_be_imported() -> None:
+    assert NAMED < COMPONENTS
+    assert {"aiokafka", "asyncpg"} < DRIVERS
+
+
+def test_a_check_imports_the_components_that_the_config_names(config: Path) -> None:
+    found = imported("check", config)
+
+    assert found & COMPONENTS == NAMED
+    assert not found & (DRIVERS | SERVING | {"reactivex", "headrace.compiler.runtime.engine"})
+
+
+def test_a_run_imports_no_more_components_than_that_and_nothing_that_serves(config: Path) -> None:
+    found = imported("run", config, given='{"site": "north"}\n')
+
+    assert found & COMPONENTS == NAMED
+    assert not found & (DRIVERS | SERVING)
+
+
+def test_all_kinds_are_imported_to_tell_what_an_unknown_one_may_have_been(config: Path) -> None:
+    config.write_text(CONFIG.replace("reducer", "reduce"))
+
+    assert imported("check", config, code=1) >= COMPONENTS
+
+
+def test_a_server_has_imported_all_kinds_when_it_is_ready() -> None:
+    serving = [sys.executable, "-c", TOLD, "serve", "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(serving, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        while not server.stderr.readline().startswith("headrace runs"):
+            assert server.poll() is None
+        server.terminate()
+        told = server.stderr.read()
+
+    assert {*told.splitlines()[-1].split()} >= COMPONENTS
+
+
+def test_telling_the_version_imports_the_command_line_alone() -> None:
+    rooms = ("headrace.authoring", "headrace.compiler", "headrace.connectors", "headrace.operators")
+
+    assert not [name for name in imported("--version") if name.startswith(rooms)]
