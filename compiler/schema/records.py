@@ -27,6 +27,7 @@ import marshmallow
 from marshmallow import ValidationError
 
 from headrace.compiler.decimals import Written
+from headrace.compiler.schema.frozen import Frozen, fields_of
 from headrace.compiler.text.composing import FAULTS
 from headrace.compiler.text.diagnostics import Codes, Fault, path_text
 from headrace.compiler.text.suggest import NO_OTHERS, Others, nearest, others
@@ -71,7 +72,7 @@ def option(
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option,))
-class Record:
+class Record(Frozen):
     """A frozen object of a config."""
 
     given: ClassVar[Any] = frozenset()
@@ -82,7 +83,6 @@ class Record:
     def __init_subclass__(cls, elsewhere: str = "", **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         cls.elsewhere = elsewhere
-        dataclasses.dataclass(frozen=True, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
         if faults := list(self.rules()):
@@ -97,7 +97,7 @@ class Record:
     def options(cls) -> Mapping[str, Option]:
         """Return the options by wire name, in the order they are declared: its own, then inherited ones."""
         found = {}
-        known = {entry.name: entry for entry in dataclasses.fields(cls)}  # type: ignore[arg-type]
+        known = {entry.name: entry for entry in fields_of(cls)}
         declared = (name for each in cls.__mro__ for name in inspect.get_annotations(each))
         for entry in (known[name] for name in dict.fromkeys(declared) if name in known):
             wire = entry.metadata["wire"] or entry.name.rstrip("_")
