@@ -35,6 +35,18 @@ try:
 finally:
     print(*sys.modules, file=sys.stderr)
 """
+COLLECTED = """
+import atexit, gc, sys
+from headrace.web.commands.cli import main
+looks, usual = [], gc.get_threshold()
+def tell():
+    left, looked = len(gc.get_objects()), len(looks)
+    more = [[] for _ in range(200_000)]
+    print(looked, left, gc.get_threshold() == usual, file=sys.stderr)
+gc.callbacks.append(lambda *_: looks.append(1))
+atexit.register(tell)  # and called after what is registered later
+main()
+"""
 
 
 @pytest.fixture
@@ -88,6 +100,17 @@ def test_a_server_has_imported_all_kinds_when_it_is_ready() -> None:
         told = server.stderr.read()
 
     assert {*told.splitlines()[-1].split()} >= COMPONENTS
+
+
+def test_nobody_looks_for_cycles_while_a_command_starts_or_ends(config: Path) -> None:
+    checking = [sys.executable, "-c", COLLECTED, "check", str(config)]
+
+    done = subprocess.run(checking, capture_output=True, text=True)
+
+    looked, left, is_as_usual = done.stderr.split()[-3:]
+    assert looked == "0"
+    assert int(left) < 1000  # of tens of thousands
+    assert is_as_usual == "True"  # once more objects were made than a start makes
 
 
 def test_telling_the_version_imports_the_command_line_alone() -> None:
