@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bench import (
     brokers,
+    commands,
     console,
     field,
     ingest,
@@ -90,9 +91,11 @@ SCENARIOS: dict[str, list[Scenario]] = {
     "playhour": [offline.playhour],
     "coverage": [offline.coverage],
     "playsmall": [offline.playsmall],
-    "testcommand": [offline.testcommand],
     "watchfile": [offline.watchfile],
-    "runyear": [offline.runyear],
+    "testcommand": [commands.testcommand],
+    "runyear": [commands.runyear],
+    "checkten": [commands.checkten],
+    "serveready": [commands.serveready],
     "consoleopens": [console.consoleopens],
     "console100": [console.console100],
     "console1000": [console.console1000],

@@ -1,4 +1,4 @@
-"""What authors wait for: plays of an hour and of a small test, and the commands, start included.
+"""What authors wait for: plays of an hour and of a small test, and what `--watch` does at a change.
 
 The bars are CPU seconds. Beside one stands the same work by hand: the messages encoded,
 decoded, grouped and averaged minute by minute.
@@ -6,14 +6,9 @@ decoded, grouped and averaged minute by minute.
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from statistics import median
@@ -34,9 +29,7 @@ from headrace.compiler.text.documents import read
 
 MESSAGES = 20_000
 HOUR = 3600.0
-HOURS_OF_A_YEAR = 8760
 ROOT = Path(__file__).parents[1]
-HEADRACE = Path(sys.executable).with_name("headrace")
 
 MINUTES = """
 - id: minutes
@@ -72,13 +65,6 @@ DECIDING = """
     - {type: filter, Numeric: {field: mean, operator: greater_than, value: 30}}
 """
 """The same with what decides for each message: what a chain that counts is slowest at."""
-DAYS = """
-- id: days
-  inputs: [{type: http}]
-  transforms:
-    - {type: buffer, seconds: 86400, max_messages: 1000}
-    - {type: reducer, group_by: [site], aggregations: [{function: avg, field: temp, as: mean}]}
-"""
 
 
 def playhour(effort: Effort) -> list[Row]:
@@ -137,12 +123,6 @@ def playsmall(effort: Effort) -> list[Row]:
     return [_row("playsmall", _seconds(lambda: [*run([suite], words)], effort), 0.01)]
 
 
-def testcommand(effort: Effort) -> list[Row]:
-    """`headrace test` of six tests, its start included."""
-    file = ROOT / "specs" / "machines" / "config.tests.yaml"
-    return [_row("testcommand", _command(["test", str(file)], b"", effort), 1.0)]
-
-
 def watchfile(effort: Effort) -> list[Row]:
     """A config changes that 20 tests depend on: it is noticed, read again, and they are run."""
     tests = [
@@ -172,21 +152,6 @@ def _changes(config: Path) -> Iterator[None]:
         yield
 
 
-def runyear(effort: Effort) -> list[Row]:
-    """`headrace run` of a year of hourly readings through windows of a day, its start included."""
-    began = datetime(2025, 1, 1, tzinfo=UTC)
-    lines = [
-        {"site": "n", "temp": 10 + n % 24, "time": (began + timedelta(hours=n)).isoformat()}
-        for n in range(HOURS_OF_A_YEAR)
-    ]
-    year = "".join(json.dumps(line) + "\n" for line in lines).encode()
-    with tempfile.TemporaryDirectory() as folder:
-        config = Path(folder, "config.yaml")
-        config.write_text(DAYS)
-        seconds = _command(["run", str(config), "--time", "time"], year, effort)
-    return [_row("runyear", seconds, 0.5)]
-
-
 def _row(
     scenario: str, seconds: list[float], most: float, by_hand: list[float] | None = None
 ) -> Row:
@@ -213,22 +178,6 @@ def _once(work: Callable[[], object]) -> float:
     began = process_time()
     work()
     return process_time() - began
-
-
-def _command(arguments: list[str], given: bytes, effort: Effort) -> list[float]:
-    """Return the CPU seconds of a command, each time it is run; the first does not count."""
-    found = []
-    for _ in range(min(effort.pairs, 7) + 1):
-        before = os.times()
-        subprocess.run([HEADRACE, *arguments], input=given, stdout=subprocess.DEVNULL, check=True)
-        after = os.times()
-        found.append(
-            after.children_user
-            + after.children_system
-            - before.children_user
-            - before.children_system
-        )
-    return found[1:]
 
 
 def _by_hand(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
