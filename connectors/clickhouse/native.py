@@ -19,7 +19,7 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
-from functools import partial
+from functools import cache, partial
 from struct import error, pack
 from types import MappingProxyType
 from typing import Any
@@ -53,16 +53,19 @@ def varint(number: int) -> bytes:
     return bytes(made)
 
 
-_LENGTHS = tuple(varint(length) for length in range(0x4000))
-"""The lengths that strings have as a rule."""
+@cache
+def _lengths() -> Sequence[bytes]:
+    """Return the lengths that strings have as a rule, made when somebody writes: it takes 4 ms."""
+    return tuple(varint(length) for length in range(0x4000))
 
 
 def _texts(values: list[bytes]) -> bytes:
     """Return each behind its length."""
     pieces = [b""] * (2 * len(values))
     pieces[1::2] = values
+    lengths = _lengths()
     try:
-        pieces[::2] = [_LENGTHS[len(value)] for value in values]
+        pieces[::2] = [lengths[len(value)] for value in values]
     except IndexError:
         pieces[::2] = [varint(len(value)) for value in values]
     return b"".join(pieces)
