@@ -1,7 +1,6 @@
 """Frozen objects whose methods are written once: what `dataclass` would generate, anew for each class.
 
-Generating takes it half a millisecond a class, and there are more than a hundred kinds of records: a
-third of the time in which `headrace check` would be done.
+Source: `docs/decisions/starting.md`.
 """
 
 from __future__ import annotations
