@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from headrace.authoring.language.durations import LONGEST_DAYS, as_start
+from headrace.authoring.playing.moments import MOST_MOMENTS
 from headrace.authoring.playing.played import Played
 from headrace.authoring.playing.player import play
 from headrace.authoring.playing.scenario import Arriving, GivenArrival, Replies, Scenario
@@ -92,16 +93,18 @@ def run_filter(
     time: str | None = None,
     replies: Mapping[tuple[str, int], Replies] | None = None,
     asks: bool = False,
+    max_moments: int = MOST_MOMENTS,
 ) -> Played:
     """Feed lines as they are read, and hand on each batch that comes out; return what else came of it.
 
     ``time`` is the field that tells when a message comes: RFC 3339, or seconds since 1970. A message
     that is older than the one before it comes together with that one. ``asks``: `http` transforms ask
-    their servers; else they get ``replies``.
+    their servers; else they get ``replies``. ``max_moments`` bounds it as `Scenario` says.
 
     Raises:
         NotALine: a line is no JSON, or does not tell its time; what came before it has come out.
         Refused: a pipeline cannot be built, with every reason.
+        PlayTooLong: it has taken as many moments as it may; what came before that has come out.
     """
     reading = _Lines(lines, filter.fed, None if time is None else DottedPath(time))
     arrivals = iter(reading)
@@ -111,6 +114,7 @@ def run_filter(
         replies=replies or {},
         seed=filter.shown,
         asks=asks,
+        max_moments=max_moments,
     )
     coming = () if first is None else _chain(first, arrivals)
     return play(filter.program, scenario, base=base, coming=coming, taking={filter.shown: emit})

@@ -25,6 +25,7 @@ from headrace.authoring.configfiles import ConfigFiles, catalogue, load_config
 from headrace.authoring.language.durations import as_start, seconds, told
 from headrace.authoring.language.marbles import render
 from headrace.authoring.language.replies import replies as replies_of
+from headrace.authoring.playing.moments import MOST_MOMENTS
 from headrace.authoring.playing.played import Played, SaidAt
 from headrace.authoring.playing.player import play
 from headrace.authoring.playing.scenario import (
@@ -174,18 +175,22 @@ class Pipeline:
         start: datetime = START,
         replies: Mapping[int, JsonValue] | None = None,
         state: Mapping[str, Mapping[str, JsonValue]] | None = None,
+        max_moments: int = MOST_MOMENTS,
     ) -> Came:
         """Run it: messages come one after the other from 0s on, or at their moments.
 
         ``every`` is the time between two of them, ``until`` when it is ended (left out: at the last of
         them), ``start`` what the wall shows at 0s. ``replies`` are what the server of an `http` transform
         answers, by its index, as a test file writes it. ``state`` is what its bucket holds at first.
+        ``max_moments`` is how many moments may pass at which timers are due, beside 100 for each of the
+        messages.
 
         Raises:
             NotADuration: a moment is not written as one (``90s``, ``1m30s``).
             WrongReply: a reply is not written as one.
             ValueError: ``start`` has no offset, or is too near to an end of the calendar.
             Refused: it cannot be built, with every reason.
+            PlayTooLong: it has taken as many moments as it may.
         """
         arrivals = [
             GivenArrival(at, (self.id, 0), Arriving(what if isinstance(what, list) else [what]))
@@ -203,6 +208,7 @@ class Pipeline:
             replies=dict(self._replied(replies or {})),
             seed=self.id,
             feeds_all=True,
+            max_moments=max_moments,
         )
         config = replace(self._config, id=self.id, outputs=()).standing(self._config.site)
         played = play(Program((config,), self._program.buckets), scenario, base=self._base)

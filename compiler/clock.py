@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import Executor
@@ -175,6 +176,14 @@ class Stalled(HeadraceError):
         super().__init__(f"nothing is scheduled and nothing came in; waiting: {what}")
 
 
+class TooManyMoments(HeadraceError):
+    """Timers have moved on the time of a script as often as they may. Units: ``at`` in seconds."""
+
+    def __init__(self, count: int, at: float) -> None:
+        super().__init__(f"timers have moved the time on {count:,} times, up to {at:g} s")
+        self.count, self.at = count, at
+
+
 class VirtualLoop(asyncio.SelectorEventLoop):
     """An event loop that moves its time to the next timer instead of waiting for it.
 
@@ -207,8 +216,13 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Return the virtual wall time."""
         return self._started_at + timedelta(seconds=self.time())
 
-    async def play(self, steps: Iterable[ScriptedStep]) -> None:
+    async def play(
+        self, steps: Iterable[ScriptedStep], most: int | None = None, more: int = 0
+    ) -> None:
         """Take steps, given in the order of their times; return when all that the last one caused is over.
+
+        ``most`` is how many moments may pass at which timers are due, and ``more`` how many besides for
+        each step that is taken; None: any number.
 
         A step is taken when nothing else is left to happen: what is due at its time comes first, and each
         is through before the next. Meanwhile sockets are looked at only while something is awaited
@@ -216,11 +230,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
         Raises:
             RuntimeError: steps are being taken already.
+            TooManyMoments: more moments would pass than may.
             Exception: whatever a step raises; those behind it are not taken.
         """
         if self._skipping.script is not None:
             raise RuntimeError("a script is being played already")
-        script = self._skipping.script = _Script(steps, self.create_future())
+        script = self._skipping.script = _Script(steps, self.create_future(), most, more)
         try:
             await script.over
         finally:
@@ -277,9 +292,18 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 class _Script:
     """Steps that are taken one by one, and the future that is done when they are over."""
 
-    __slots__ = ("_next", "_steps", "over")
+    __slots__ = ("_moments", "_more", "_most", "_next", "_steps", "over")
 
-    def __init__(self, steps: Iterable[ScriptedStep], over: asyncio.Future[None]) -> None:
+    def __init__(
+        self,
+        steps: Iterable[ScriptedStep],
+        over: asyncio.Future[None],
+        most: int | None,
+        more: int,
+    ) -> None:
+        self._moments = 0
+        self._most = sys.maxsize if most is None else most
+        self._more = more
         self._steps = iter(steps)
         self._next: ScriptedStep | None = None
         self.over = over
@@ -299,9 +323,13 @@ class _Script:
                 return
             at, do = self._next
             if due is not None and due <= at:
+                if self._moments >= self._most:
+                    raise TooManyMoments(self._moments, clock.now)
+                self._moments += 1
                 clock.now = due
                 return
             self._next = None
+            self._most += self._more
             clock.now = max(clock.now, at)
             do()
         except Exception as cause:

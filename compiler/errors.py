@@ -11,6 +11,7 @@
     ├── Ended               a source is gone for good: its input ends
     ├── NotJson             a payload is not JSON and is skipped (jsontext.py)
     ├── Stalled             a virtual clock has nothing left to wait for (clock.py)
+    ├── TooManyMoments      a virtual clock has been moved on as often as it may (clock.py)
     └── BatchFailed         a batch is dropped and reported; later batches go on
         ├── NotWritable     what is written to takes nothing now; the next batch tries it
         └── Unreachable     the other side does not answer: worth waiting before the next try

@@ -196,6 +196,7 @@ class ChainDryRun:
             feeds_all=True,
             asks=True,
             ends_on_failure=True,
+            max_moments=None,
             patience=_PATIENCE,
         )
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from headrace.authoring.language.durations import Duration
 from headrace.authoring.language.said import SaidShape
+from headrace.authoring.playing.moments import MOMENTS_EACH, MOST_MOMENTS
 from headrace.compiler.schema.fields import AnyJson, Integer, Name, Text
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import AnyObject, ListOf, ObjectOf, RecordOf
@@ -77,6 +78,12 @@ class TestShape(Record):
         "written.",
         default=None,
         elsewhere="duration end",
+    )
+    max_moments: int = option(
+        Integer(min=1, max=10**12),
+        "How many moments may pass at which timers are due, beside "
+        f"{MOMENTS_EACH} for each thing that is given. Above, the test fails, however far it has come.",
+        default=MOST_MOMENTS,
     )
     frame: str = option(Duration(above_zero=True), "How long a column of marbles is.", default="1s")
     tags: tuple[str, ...] = option(

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from headrace.authoring.playing.ends import AWAY, LOST
+from headrace.authoring.playing.moments import MOMENTS_EACH, PlayTooLong, busiest
 from headrace.authoring.playing.played import END, Played
 from headrace.authoring.playing.playedenvironment import (
     BatchTaker,
@@ -35,7 +36,7 @@ from headrace.authoring.playing.scenario import (
     GivenState,
     Scenario,
 )
-from headrace.compiler.clock import Clock, ScriptedStep, VirtualLoop
+from headrace.compiler.clock import Clock, ScriptedStep, TooManyMoments, VirtualLoop
 from headrace.compiler.component.buildcontext import Origin
 from headrace.compiler.config.program import Program
 from headrace.compiler.jsontext import encode
@@ -71,6 +72,7 @@ def play(
 
     Raises:
         Refused: a pipeline cannot be built, with every reason.
+        PlayTooLong: it has taken as many moments as it may.
         CancelledError, Interrupted: its time was over.
     """
     record = Played() if played is None else played
@@ -119,7 +121,14 @@ class _Play:
         await self._engine.load(self._program)
         steps = merge(self._steps(), self._coming(coming), key=itemgetter(0))
         try:
-            await self._loop.play(takewhile(lambda _: not self._has_ended, steps))
+            await self._loop.play(
+                takewhile(lambda _: not self._has_ended, steps),
+                self._scenario.max_moments,
+                MOMENTS_EACH,
+            )
+        except TooManyMoments as cause:
+            done = busiest(self._engine.graph.pipelines.values())
+            raise PlayTooLong(cause.count, cause.at, done) from cause
         except asyncio.CancelledError:
             await self._engine.close()
             raise

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from headrace.authoring.playing.moments import MOST_MOMENTS
 from headrace.compiler.component.families import Stage
 from headrace.compiler.delivery import Batch, JsonValue
 
@@ -104,5 +105,8 @@ class Scenario:
     """What made-up messages are made of."""
     ends_on_failure: bool = False
     """Whether nothing happens any more once something has failed."""
+    max_moments: int | None = MOST_MOMENTS
+    """How many moments may pass at which timers are due, beside `MOMENTS_EACH` for each step that is taken;
+    None: something else bounds it."""
     patience: float = 5.0
     """How long the time stands still for a server that is asked. Units: seconds of real time."""

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from headrace.authoring.configfiles import ConfigFiles, LoadedConfig
 from headrace.authoring.language.capturefile import CapturedArrival, CaptureFile
 from headrace.authoring.language.givens import taken
 from headrace.authoring.language.matchers import literal
 from headrace.authoring.language.testtargets import Targets, UnknownTarget
+from headrace.authoring.playing.moments import MOST_MOMENTS, PlayTooLong
 from headrace.authoring.playing.played import END, Played, SaidAt
 from headrace.authoring.playing.player import play
 from headrace.authoring.playing.scenario import BucketLook, GivenArrival, Scenario
@@ -27,6 +27,7 @@ from headrace.authoring.verdicts.timelinediff import (
 from headrace.compiler.component.families import Input
 from headrace.compiler.component.pipelineconfig import LIST_OF
 from headrace.compiler.config.program import Program
+from headrace.compiler.errors import HeadraceError
 from headrace.compiler.lowering.dottedpaths import DottedPath
 
 
@@ -68,6 +69,10 @@ class ReplayDifference:
         return not (self.timelines or self.said or self.unanswered)
 
 
+class ReplayTooLong(HeadraceError):
+    """The play of one config has taken as many moments as it may; its text says which, and what to do."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Side:
     """One of the two plays."""
@@ -83,16 +88,19 @@ def replay_difference(
     new: LoadedConfig[ConfigFiles],
     capture: CaptureFile,
     ignored: Sequence[DottedPath] = (),
+    max_moments: int = MOST_MOMENTS,
 ) -> ReplayDifference:
     """Play a capture through both and compare; ``ignored`` are paths in messages that make no difference.
 
+    ``max_moments`` bounds each play as `Scenario` says.
+
     Raises:
         Refused: one of them cannot be built, with every reason.
+        ReplayTooLong: one has taken as many moments as it may.
     """
     assert old.program is not None
     assert new.program is not None
-    before = _side(old.program, old.base, capture)
-    after = _side(new.program, new.base, capture)
+    before, after = (_side(each, capture, max_moments) for each in (old, new))
     both = [id for id in old.program.named if id in new.program.named]
     counts = capture.inputs()
     unanswered = {each.of: each for side in (after, before) for each in side.replies.unanswered()}
@@ -112,7 +120,9 @@ def replay_difference(
     )
 
 
-def _side(program: Program, base: Path | None, capture: CaptureFile) -> _Side:
+def _side(config: LoadedConfig[ConfigFiles], capture: CaptureFile, max_moments: int) -> _Side:
+    program = config.program
+    assert program is not None
     replies = CapturedReplies(capture.replies)
     targets = Targets(program, ())
     inputs = {name: found for name in capture.inputs() if (found := _input(targets, name))}
@@ -127,8 +137,13 @@ def _side(program: Program, base: Path | None, capture: CaptureFile) -> _Side:
         started_at=capture.started_at,
         replies=asking,
         seed=capture.name,
+        max_moments=max_moments,
     )
-    return _Side(play(program, scenario, base=base), replies, frozenset(inputs))
+    try:
+        played = play(program, scenario, base=config.base)
+    except PlayTooLong as cause:
+        raise ReplayTooLong(f"{config.files.config}: {cause}") from cause
+    return _Side(played, replies, frozenset(inputs))
 
 
 def _input(targets: Targets, name: str) -> tuple[tuple[str, int], Input] | None:

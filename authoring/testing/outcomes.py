@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from headrace.authoring.language.durations import told
@@ -164,3 +164,11 @@ def _differences(verdict: CaseVerdict) -> Iterator[dict[str, Any]]:
     yield from (each.as_json() for each in verdict.said)
     for pipeline, expected, came in verdict.refused:
         yield {"kind": "refused", "of": pipeline, "expected": expected, "found": came}
+    if (stopped := verdict.too_long) is not None:
+        done = None if stopped.busiest is None else asdict(stopped.busiest)
+        yield {
+            "kind": "too long",
+            "at": told(round(stopped.at, 6)),
+            "moments": stopped.moments,
+            "busiest": done,
+        }

@@ -12,6 +12,7 @@ from headrace.authoring.language.durations import told
 from headrace.authoring.language.testcase import TestCase
 from headrace.authoring.language.testfile import TestFile
 from headrace.authoring.playing.countingchain import counting
+from headrace.authoring.playing.moments import PlayTooLong
 from headrace.authoring.playing.played import Played, TakenBranch
 from headrace.authoring.playing.playedenvironment import Lowering
 from headrace.authoring.playing.player import play
@@ -63,13 +64,16 @@ class CaseVerdict:
     """By pipeline, how many posts should have been refused, and how many were."""
     unbuilt: tuple[Diagnostic, ...] = ()
     """Why the config could not be built."""
+    too_long: PlayTooLong | None = None
+    """That it took more moments than it may: then nothing was compared."""
     taken: Mapping[TakenBranch, int] = field(default_factory=dict)
     """How often which branches of the config were taken, if that was counted."""
 
     @property
     def has_passed(self) -> bool:
         """Whether everything is as expected."""
-        return not (self.timelines or self.said or self.refused or self.unbuilt)
+        wrong = self.timelines or self.said or self.refused or self.unbuilt
+        return not wrong and self.too_long is None
 
 
 def scenario_of(file: TestFile, case: TestCase) -> Scenario:
@@ -86,6 +90,7 @@ def scenario_of(file: TestFile, case: TestCase) -> Scenario:
         outages=case.outages,
         replies=case.answers(),
         seed=case.name,
+        max_moments=case.shape.max_moments,
     )
 
 
@@ -108,14 +113,16 @@ def run_case(
     line = file.line(case.path)
     try:
         played = _played(file, case, program, base, lowering)
+        timelines = [*_timelines(file, case, played)]
+        if tells_why and any(_is_missing(each) for each in timelines):
+            reasons = Reasons()
+            _played(file, case, program, base, reasons.lowering)
+            timelines = [_with_reasons(each, case, program, reasons) for each in timelines]
+        taken = _played(file, case, program, base, counting).taken if counts else {}
     except Refused as cause:
         return CaseVerdict(case, line, stopwatch() - began, unbuilt=tuple(cause.diagnostics))
-    timelines = [*_timelines(file, case, played)]
-    if tells_why and any(_is_missing(each) for each in timelines):
-        reasons = Reasons()
-        _played(file, case, program, base, reasons.lowering)
-        timelines = [_with_reasons(each, case, program, reasons) for each in timelines]
-    taken = _played(file, case, program, base, counting).taken if counts else {}
+    except PlayTooLong as cause:
+        return CaseVerdict(case, line, stopwatch() - began, too_long=cause)
     return CaseVerdict(
         case,
         line,
@@ -218,6 +225,8 @@ def lines_of(verdict: CaseVerdict, file: TestFile, program: Program) -> list[str
         lines.append(f"  {each.line()}{at}")
     for pipeline, expected, came in verdict.refused:
         lines.append(f"  refused  {pipeline}: {came:,} posts with 503, expected {expected:,}")
+    if verdict.too_long is not None:
+        lines.append(f"  too long: {verdict.too_long}")
     return lines
 
 

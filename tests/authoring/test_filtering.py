@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from headrace.authoring.filtering import NotAFilter, NotALine, filter_of, run_filter
+from headrace.authoring.playing.moments import PlayTooLong
 from tests.authoring.playing.playing import program
 
 DAYS = """
@@ -167,3 +168,11 @@ def test_nothing_in_is_nothing_out():
 def test_times_are_so_that_each_moment_has_a_wall(first: str, second: str, said: str):
     with pytest.raises(NotALine, match=said):
         came(DAYS, f'{{"t": "{first}"}}', f'{{"t": "{second}"}}', time="t")
+
+
+def test_a_run_takes_as_many_moments_as_it_may():
+    config = "- {id: p, inputs: [{type: http}, {type: dummy, duration: 1}]}\n"
+    lines = [f'{{"at": {second}}}' for second in (0, 10**9)]
+
+    with pytest.raises(PlayTooLong, match=r"'p' \(301 messages in"):
+        came(config, *lines, time="at", max_moments=100)

@@ -16,6 +16,7 @@ import headrace
 from headrace import Pipeline
 from headrace.authoring.language.durations import NotADuration
 from headrace.authoring.offlinepipeline import NoSuchPipeline, WrongReply
+from headrace.authoring.playing.moments import PlayTooLong
 from headrace.authoring.playing.scenario import START
 from headrace.compiler.errors import Refused
 
@@ -181,3 +182,19 @@ def test_a_start_whose_moments_have_no_wall_is_told(start: datetime):
 def test_a_text_that_cannot_be_written_is_refused():
     with pytest.raises(Refused):
         Pipeline.from_text("\ud800")
+
+
+def test_a_run_takes_as_many_moments_as_it_may():
+    pipeline = Pipeline.from_text("""
+- id: p
+  inputs: [{type: http}]
+  transforms: [{type: splitter, out_size: 1}, {type: http, url: "http://127.0.0.1:9/x", verb: POST}]
+""")
+    slow = {1: {"$echo": {}, "$after": "1s"}}
+    batch = [[{"n": n} for n in range(150)]]
+
+    came = pipeline.run(batch, until="1h", replies=slow)
+
+    assert len(came.messages) == 150
+    with pytest.raises(PlayTooLong, match="timers were due at 101 moments"):
+        pipeline.run(batch, until="1h", replies=slow, max_moments=1)

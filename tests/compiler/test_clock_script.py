@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from headrace.compiler.clock import Clock
+from headrace.compiler.clock import Clock, TooManyMoments
 from tests.virtual import virtual
 
 
@@ -137,3 +137,30 @@ async def test_no_step_is_no_wait():
     await loop.play([])
 
     assert Clock(loop).monotonic() == 0
+
+
+@virtual
+async def test_so_many_moments_may_pass_and_more_for_each_step():
+    loop, due = asyncio.get_running_loop(), []
+
+    async def tick():
+        while True:
+            await asyncio.sleep(1)
+            due.append(loop.time())
+
+    ticking = asyncio.ensure_future(tick())
+    with pytest.raises(TooManyMoments) as stopped:
+        await loop.play([(0.5, lambda: None), (10, lambda: None)], most=3, more=2)
+    ticking.cancel()
+
+    assert due == [1, 2, 3, 4, 5]
+    assert (stopped.value.count, stopped.value.at) == (5, 5)
+
+
+@virtual
+async def test_moments_that_steps_are_taken_at_do_not_count():
+    loop = asyncio.get_running_loop()
+
+    await loop.play([(moment, lambda: None) for moment in range(1, 100)], most=0)
+
+    assert loop.time() == 99

@@ -23,6 +23,14 @@ from headrace.web.commands.arguments import (
     told_of_failing,
 )
 
+MAX_MOMENTS = click.option(
+    "--max-moments",
+    type=click.IntRange(min=1),
+    default=1_000_000,
+    show_default=True,
+    help="How many moments may pass at which timers are due, beside 100 for each line that comes in.",
+)
+
 
 @click.command("test")
 @click.argument("paths", nargs=-1, type=FILE)
@@ -131,8 +139,14 @@ def test(
 @click.option("--time", metavar="FIELD", help="The field that tells when a message comes.")
 @click.option("--replies", type=FILE, help="What the servers of `http` transforms answer.")
 @click.option("--allow-http", is_flag=True, help="Let `http` transforms ask their servers.")
+@MAX_MOMENTS
 def run_as_filter(
-    config: Path, pipeline: str | None, time: str | None, replies: Path | None, allow_http: bool
+    config: Path,
+    pipeline: str | None,
+    time: str | None,
+    replies: Path | None,
+    allow_http: bool,
+    max_moments: int,
 ) -> None:
     """Run a config as a filter: messages in on lines, what comes of them out on lines.
 
@@ -152,6 +166,7 @@ def run_as_filter(
         time=time,
         replies=replies,
         asks=allow_http,
+        max_moments=max_moments,
     )
     sys.exit(code)
 
@@ -245,7 +260,15 @@ def capture(
     help="A path in messages that makes no difference, such as meta.host.",
 )
 @format_option("Text for people, or one JSON object.")
-def diff(old: Path, new: Path, capture: Path | None, ignored: Sequence[str], form: str) -> None:
+@MAX_MOMENTS
+def diff(
+    old: Path,
+    new: Path,
+    capture: Path | None,
+    ignored: Sequence[str],
+    form: str,
+    max_moments: int,
+) -> None:
     """Compare two configs, offline: what a revert from OLD to NEW keeps, restarts, adds and removes.
 
     With --capture, both are played on what arrived, in virtual time, and what comes of it is compared. A
@@ -261,7 +284,8 @@ def diff(old: Path, new: Path, capture: Path | None, ignored: Sequence[str], for
     if not all(ignored):
         raise click.UsageError("--ignore takes a path in messages, such as meta.host.")
     with told_of_failing("printed"):
-        sys.exit(run(old, new, capture, ignored, is_json=form == "json"))
+        code = run(old, new, capture, ignored, is_json=form == "json", max_moments=max_moments)
+        sys.exit(code)
 
 
 ALL = (test, run_as_filter, explain, capture, diff)

@@ -9,8 +9,13 @@ from pathlib import Path
 
 from headrace.authoring.configfiles import catalogue
 from headrace.authoring.language.capturefile import CaptureFile, NotACapture, read_capture
+from headrace.authoring.playing.moments import MOST_MOMENTS
 from headrace.authoring.replaying.configdiff import config_difference
-from headrace.authoring.replaying.replay import ReplayDifference, replay_difference
+from headrace.authoring.replaying.replay import (
+    ReplayDifference,
+    ReplayTooLong,
+    replay_difference,
+)
 from headrace.authoring.replaying.report import as_json, config_lines, is_same, replay_lines
 from headrace.compiler.errors import Refused
 from headrace.compiler.lowering.dottedpaths import DottedPath
@@ -20,7 +25,13 @@ from headrace.web.commands.exitcodes import FINE, NOTHING, REFUSED
 
 
 def diff(
-    old: Path, new: Path, capture: Path | None, ignored: Sequence[str], *, is_json: bool
+    old: Path,
+    new: Path,
+    capture: Path | None,
+    ignored: Sequence[str],
+    *,
+    is_json: bool,
+    max_moments: int = MOST_MOMENTS,
 ) -> int:
     """Print what differs, and return the exit code.
 
@@ -37,8 +48,9 @@ def diff(
         replay: ReplayDifference | None = None
         configs = config_difference(before, after)
         if captured is not None:
-            replay = replay_difference(before, after, captured, [*map(DottedPath, ignored)])
-    except _Unreadable as cause:
+            paths = [*map(DottedPath, ignored)]
+            replay = replay_difference(before, after, captured, paths, max_moments)
+    except (_Unreadable, ReplayTooLong) as cause:
         print(printable(str(cause)), file=sys.stderr)
         return REFUSED
     except Refused as cause:

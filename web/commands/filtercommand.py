@@ -12,6 +12,7 @@ from headrace.authoring.configfiles import catalogue
 from headrace.authoring.filtering import ConfigFilter, NotAFilter, NotALine, filter_of, run_filter
 from headrace.authoring.language.durations import told
 from headrace.authoring.language.replies import replies as replies_of
+from headrace.authoring.playing.moments import PlayTooLong
 from headrace.authoring.playing.played import SaidAt
 from headrace.authoring.playing.scenario import Replies
 from headrace.compiler.component.pipelineconfig import LIST_OF
@@ -37,6 +38,7 @@ def run(
     time: str | None,
     replies: Path | None,
     asks: bool,
+    max_moments: int,
 ) -> int:
     """Run lines through a config, and return the exit code."""
     loaded = load_or_tell(config, catalogue())
@@ -61,12 +63,19 @@ def run(
     try:
         answers = _answers(found, replies, asks=asks)
         came = run_filter(
-            found, _bounded(lines), emit, base=loaded.base, time=time, replies=answers, asks=asks
+            found,
+            _bounded(lines),
+            emit,
+            base=loaded.base,
+            time=time,
+            replies=answers,
+            asks=asks,
+            max_moments=max_moments,
         )
     except Refused as cause:
         tell_refusal(cause.diagnostics, loaded.sources)
         return REFUSED
-    except (NotALine, NoAnswers) as cause:
+    except (NotALine, NoAnswers, PlayTooLong) as cause:
         print(printable(str(cause)), file=sys.stderr)
         return REFUSED
     _tell("warned", came.warnings)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from headrace.authoring.playing.moments import MOMENTS_EACH, PipelineWork, PlayTooLong
 from headrace.authoring.playing.played import Played
 from headrace.authoring.playing.playedenvironment import Surroundings
 from headrace.authoring.playing.player import play
@@ -108,3 +109,35 @@ def test_nothing_is_logged(caplog: pytest.LogCaptureFixture):
 
     assert came.failures or came.warnings
     assert not [record for record in caplog.records if record.name.startswith("headrace")]
+
+
+TICKING = "- {id: t, inputs: [{type: dummy, duration: 1}]}\n"
+
+
+def test_a_play_takes_as_many_moments_as_it_may():
+    with pytest.raises(PlayTooLong) as stopped:
+        played(TICKING, until=36_500 * 86_400, max_moments=500)
+
+    # The first step is the end of it: nothing was given.
+    assert (stopped.value.moments, stopped.value.at) == (500, 500)
+    assert stopped.value.busiest == PipelineWork("t", 500, 500, 0)
+    assert str(stopped.value) == (
+        "timers were due at 500 moments, and no more may pass: it is not over after 0:08:20, and"
+        " 't' (500 messages in, 500 out, 0 failures) has done the most; end it earlier, have timers be due"
+        " less often, or allow more with 'max_moments'"
+    )
+
+
+def test_what_is_given_lets_more_moments_pass():
+    day = [at(hour, "p", {}) for hour in range(24)]
+    config = TICKING + COUNTED.removeprefix("\n")
+
+    came = played(config, *day, until=MOMENTS_EACH * 24, max_moments=10)
+
+    assert len(came.handed_on["t"]) == MOMENTS_EACH * 24
+
+
+def test_a_play_that_is_bounded_by_something_else_takes_any_number():
+    came = played(TICKING, until=2_000, max_moments=None)
+
+    assert len(came.handed_on["t"]) == 2_000

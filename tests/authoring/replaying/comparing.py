@@ -58,10 +58,15 @@ def at(moment: float, to: str, *batch: Any, **meta: Any) -> dict[str, Any]:
 
 
 def replays_differ(
-    folder: Path, old: str, new: str, captured: CaptureFile, ignored: Sequence[str] = ()
+    folder: Path,
+    old: str,
+    new: str,
+    captured: CaptureFile,
+    ignored: Sequence[str] = (),
+    **options: Any,
 ) -> ReplayDifference:
     """Return what differs in what comes of a capture."""
     paths = [*map(DottedPath, ignored)]
     return replay_difference(
-        config(folder, "old", old), config(folder, "new", new), captured, paths
+        config(folder, "old", old), config(folder, "new", new), captured, paths, **options
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from headrace.authoring.replaying.replay import ReplayTooLong
 from headrace.authoring.replaying.report import replay_lines
 from tests.authoring.replaying.comparing import at, capture, replays_differ
 
@@ -247,3 +248,12 @@ def test_posts_that_are_not_taken_are_compared(tmp_path: Path) -> None:
     refused = [each for each in found.said if each.kind == "refused"]
     assert [(each.place, each.before) for each in refused] == [("p", 0)]
     assert refused[0].after > 0
+
+
+def test_the_config_whose_play_takes_too_many_moments_is_named(tmp_path: Path):
+    old = "- {id: p, inputs: [{type: http}]}\n"
+    new = "- {id: p, inputs: [{type: http}, {type: dummy, duration: 1}]}\n"
+    captured = capture(at(1, "p", {}), ends=10_000)
+
+    with pytest.raises(ReplayTooLong, match=r"new/config.yaml: timers were due at 108 moments"):
+        replays_differ(tmp_path, old, new, captured, max_moments=8)

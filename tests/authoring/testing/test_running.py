@@ -277,3 +277,28 @@ def test_a_config_without_tests_is_told(tmp_path: Path):
 
     with pytest.raises(NothingThere, match=r"has no tests: there is no a\.tests\.yaml beside it"):
         found([tmp_path / "a.yaml"])
+
+
+TICKING = "- {id: line, inputs: [{type: dummy, duration: 1}]}\n"
+
+
+def test_a_test_that_takes_too_many_moments_fails_and_may_be_allowed_more(tmp_path: Path):
+    tests = """\
+tests:
+  short: {until: 10m, max_moments: 60, expect: {line: {}}}
+  long enough: {until: 10m, max_moments: 600, expect: {failures: []}}
+"""
+
+    stopped, whole = outcomes(written(tmp_path, tests, TICKING), counts=True)
+
+    assert (stopped.outcome, whole.outcome) == ("failed", "passed")
+    [line] = stopped.lines
+    assert line.startswith("  too long: timers were due at 60 moments")
+    assert stopped.differences == (
+        {
+            "kind": "too long",
+            "at": "1m",
+            "moments": 60,
+            "busiest": {"pipeline": "line", "inbound": 60, "outbound": 60, "failures": 0},
+        },
+    )

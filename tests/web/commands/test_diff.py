@@ -149,3 +149,17 @@ def test_a_redacted_capture_tells_why_it_has_no_replies(tmp_path: Path) -> None:
     assert told.exit_code == 1
     assert "is redacted, and so has no replies of servers" in told.stderr
     assert "no reply   p.transforms[1]: the capture has none to 2 requests" in told.stdout
+
+
+def test_a_play_of_too_many_moments_is_refused(tmp_path: Path) -> None:
+    ticking = "- {id: p, inputs: [{type: http}, {type: dummy, duration: 1}]}\n"
+    end = {"at": 1000, "end": "seconds", "records": 2, "dropped": 0}
+    (tmp_path / "c.ndjson").write_bytes(written(*LINES[:2], end))
+    arguments = ("--capture", str(tmp_path / "c.ndjson"), "--max-moments")
+
+    refused = diff(tmp_path, *arguments, "5", new=ticking)
+    played = diff(tmp_path, *arguments, "1000", new=ticking)
+
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert refused.stderr.startswith(f"{tmp_path / 'new.yaml'}: timers were due at 205 moments")
+    assert "nobody expected" in played.stdout

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from headrace.authoring.playing.moments import MOMENTS_EACH, MOST_MOMENTS
 from headrace.web.commands import filtercommand
 from headrace.web.commands.cli import commands
 
@@ -165,3 +166,20 @@ def test_what_is_told_has_no_control_characters(tmp_path: Path):
 
     assert told.stderr == "there is no pipeline 'a\\x1b[31m\\n' (there is one of hot)\n"
     assert told.exit_code == 5
+
+
+def test_a_run_of_too_many_moments_is_refused(tmp_path: Path):
+    config = "- {id: p, inputs: [{type: http}, {type: dummy, duration: 1}]}\n"
+    lines = '{"at": 0}\n{"at": 1000}\n'
+
+    told = run(tmp_path, lines, "--time", "at", "--max-moments", "50", config=config)
+
+    assert (told.exit_code, len(told.stdout.splitlines())) == (1, 251)
+    assert told.stderr.startswith("timers were due at 250 moments, and no more may pass")
+
+
+def test_options_say_how_many_moments_may_pass():
+    for name in ("run", "diff"):
+        [option] = [each for each in commands.commands[name].params if each.name == "max_moments"]
+        assert option.default == MOST_MOMENTS
+        assert f"beside {MOMENTS_EACH} for each" in option.help
