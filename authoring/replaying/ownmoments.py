@@ -15,7 +15,7 @@ from headrace.authoring.playing.played import BatchTimeline
 from headrace.authoring.verdicts.matching import Words
 from headrace.compiler.clock import EPOCH
 from headrace.compiler.delivery import JsonValue
-from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath
+from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath, Missing
 from headrace.compiler.timestamps import rfc3339
 
 OWN_MOMENT = Words("(its own moment)")
@@ -26,8 +26,24 @@ _TICK = timedelta(milliseconds=1)
 """Some timestamps are cut after the milliseconds."""
 
 
+class IgnoredPath:
+    """A path in messages that makes no difference, and whether any message has had it."""
+
+    def __init__(self, path: DottedPath) -> None:
+        self.path = path
+        self.is_found = False
+
+    def removed(self, value: JsonValue) -> JsonValue:
+        """Return a value without it."""
+        return self.path.changed(value, self._found)
+
+    def _found(self, _: JsonValue) -> Missing:
+        self.is_found = True
+        return MISSING
+
+
 def comparable(
-    timeline: BatchTimeline, started_at: datetime, until: float, ignored: Sequence[DottedPath]
+    timeline: BatchTimeline, started_at: datetime, until: float, ignored: Sequence[IgnoredPath]
 ) -> list[tuple[float, JsonValue]]:
     """Return a timeline without ``ignored`` paths, and with `OWN_MOMENT` where a batch tells its moment.
 
@@ -51,9 +67,9 @@ class _Batch:
         self._wall = wall
         self._millis = (wall - EPOCH) // _TICK
 
-    def shown(self, value: JsonValue, ignored: Sequence[DottedPath]) -> JsonValue:
-        for path in ignored:
-            value = path.changed(value, lambda _: MISSING)
+    def shown(self, value: JsonValue, ignored: Sequence[IgnoredPath]) -> JsonValue:
+        for each in ignored:
+            value = each.removed(value)
         return self._shown(value)
 
     def _shown(self, value: JsonValue) -> Any:

@@ -17,7 +17,7 @@ from headrace.authoring.playing.played import END, Played, SaidAt
 from headrace.authoring.playing.player import play
 from headrace.authoring.playing.scenario import BucketLook, GivenArrival, Scenario
 from headrace.authoring.replaying.capturedreplies import CapturedReplies, Unanswered
-from headrace.authoring.replaying.ownmoments import comparable
+from headrace.authoring.replaying.ownmoments import IgnoredPath, comparable
 from headrace.authoring.verdicts.matching import Matching
 from headrace.authoring.verdicts.timelinediff import (
     TimelineDifference,
@@ -62,6 +62,8 @@ class ReplayDifference:
     """Requests of either that the capture has no reply to."""
     unplayed: tuple[tuple[str, int], ...]
     """Inputs that something arrived at and neither has, with how much that was."""
+    unfound: tuple[str, ...]
+    """Paths to be ignored that no message has which was compared."""
 
     @property
     def is_empty(self) -> bool:
@@ -103,11 +105,15 @@ def replay_difference(
     before, after = (_side(each, capture, max_moments) for each in (old, new))
     both = [id for id in old.program.named if id in new.program.named]
     counts = capture.inputs()
+    # The longest first: what a shorter one removes would have none of those below it.
+    longest_first = sorted(dict.fromkeys(ignored), key=lambda path: -len(path.segments))
+    paths = [*map(IgnoredPath, longest_first)]
+    timelines = [*_timelines(both, before.played, after.played, capture, paths)]
     unanswered = {each.of: each for side in (after, before) for each in side.replies.unanswered()}
     return ReplayDifference(
         compared=tuple(both),
         timelines=(
-            *_timelines(both, before.played, after.played, capture, ignored),
+            *timelines,
             *_states(old.program, new.program, before.played, after.played, capture),
         ),
         said=tuple(_said(both, before.played, after.played)),
@@ -117,6 +123,7 @@ def replay_difference(
             for name, count in counts.items()
             if name not in before.taken | after.taken
         ),
+        unfound=tuple(each.path.text for each in paths if not each.is_found),
     )
 
 
@@ -172,7 +179,7 @@ def _timelines(
     before: Played,
     after: Played,
     capture: CaptureFile,
-    ignored: Sequence[DottedPath],
+    ignored: Sequence[IgnoredPath],
 ) -> Iterator[TimelineChange]:
     matching = Matching(capture.started_at)
     for id in both:

@@ -100,5 +100,6 @@ def as_json(configs: ConfigDifference, replay: ReplayDifference | None) -> dict[
             "said": msgspec.to_builtins(replay.said),
             "unanswered": msgspec.to_builtins(replay.unanswered),
             "unplayed": [{"input": name, "records": count} for name, count in replay.unplayed],
+            "unfound": [*replay.unfound],
         }
     return told

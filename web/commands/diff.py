@@ -98,7 +98,10 @@ def _nothing(captured: CaptureFile, replay: ReplayDifference) -> str | None:
 
 
 def _tell_gaps(captured: CaptureFile, replay: ReplayDifference) -> None:
-    """Tell on standard error what the capture has not."""
+    """Tell on standard error what is missing: in the capture, and of what was to be ignored."""
+    for path in replay.unfound:
+        said = printable(f"--ignore {path}: no message that was compared has it")
+        print(said, file=sys.stderr)
     if captured.dropped:
         said = "were dropped as it was taken, and are missing"
         print(f"{captured.name}: {captured.dropped:,} records {said}", file=sys.stderr)

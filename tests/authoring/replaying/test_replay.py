@@ -257,3 +257,23 @@ def test_the_config_whose_play_takes_too_many_moments_is_named(tmp_path: Path):
 
     with pytest.raises(ReplayTooLong, match=r"new/config.yaml: timers were due at 108 moments"):
         replays_differ(tmp_path, old, new, captured, max_moments=8)
+
+
+def test_paths_to_ignore_that_no_message_has_are_told(tmp_path: Path) -> None:
+    config = FILTER % ("http", 10)
+    captured = capture(at(1, "p", {"temp": 12, "rows": [{"a": 1}]}, {"temp": 20}), ends=3)
+
+    ignored = ("rows", "rows.a", "rows.b", "temp", "temp", "Temp", "p.temp")
+    found = replays_differ(tmp_path, config, config, captured, ignored)
+
+    assert found.unfound == ("rows.b", "p.temp", "Temp")
+
+
+def test_a_path_that_only_one_of_the_configs_gives_is_found(tmp_path: Path) -> None:
+    old = FILTER % ("http", 10)
+    copied = "{type: map, keep: all, mappings: [{type: copy, from: temp, as: high}]}"
+    new = old.replace("}}]", f"}}}}, {copied}]")
+
+    found = replays_differ(tmp_path, old, new, capture(*readings(12), ends=3), ["high"])
+
+    assert (found.is_empty, found.unfound) == (True, ())

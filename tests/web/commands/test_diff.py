@@ -163,3 +163,17 @@ def test_a_play_of_too_many_moments_is_refused(tmp_path: Path) -> None:
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert refused.stderr.startswith(f"{tmp_path / 'new.yaml'}: timers were due at 205 moments")
     assert "nobody expected" in played.stdout
+
+
+def test_a_path_that_nothing_has_is_told_to_people_and_to_programs(
+    tmp_path: Path, capture: str
+) -> None:
+    arguments = ("--capture", capture, "--ignore", "temp", "--ignore", "tmep\x1b")
+
+    told = diff(tmp_path, *arguments, new=OLD)
+    as_json = diff(tmp_path, *arguments, "--format", "json", new=OLD)
+
+    assert (told.exit_code, as_json.exit_code) == (0, 0)
+    assert told.stderr == "--ignore tmep\\x1b: no message that was compared has it\n"
+    assert "the same came of 2 records" in told.stdout
+    assert json.loads(as_json.stdout)["replay"]["unfound"] == ["tmep\x1b"]
