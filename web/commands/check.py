@@ -21,6 +21,7 @@ from headrace.compiler.text.diagnostics import (
 )
 from headrace.compiler.text.render import Style, render, style_for
 from headrace.web.commands.exitcodes import FINE, NOTHING, REFUSED
+from headrace.web.commands.printing import print_json_text, print_text
 from headrace.web.files.reading import Files, Loaded, load
 
 STANDARD_INPUT = Path("-")
@@ -66,7 +67,7 @@ def check(
     diagnostics = in_file_order(told)
     style: Style = "json" if is_json else style_for(sys.stdout)
     if text := render(diagnostics, style=style, sources=sources):
-        print(text, flush=True)
+        print_json_text(text) if is_json else print_text(text)
     if not is_json:
         print(
             *(line for loaded in results for line in _uses(loaded)),

@@ -153,8 +153,10 @@ def check(
 @click.argument("file", type=click.Choice(FILES), default="config")
 def schema(file: str) -> None:
     """Print the JSON Schema of a file, for editors: of a config, if nothing else is named."""
+    from headrace.web.commands.printing import print_json_text
+
     with told_of_failing("printed"):
-        click.echo(printed(file))
+        print_json_text(printed(file))
 
 
 def printed(file: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from headrace.compiler.lowering.dottedpaths import DottedPath
 from headrace.compiler.text.diagnostics import printable
 from headrace.web.commands.configs import load_or_tell, tell_refusal
 from headrace.web.commands.exitcodes import FINE, NOTHING, REFUSED
+from headrace.web.commands.printing import print_json, print_text
 
 
 def diff(
@@ -62,14 +62,14 @@ def diff(
             return NOTHING
         _tell_gaps(captured, replay)
     if is_json:
-        print(json.dumps(as_json(configs, replay), indent=2, ensure_ascii=False))
+        print_json(as_json(configs, replay))
     else:
-        print(*config_lines(configs), sep="\n")
+        print_text(*config_lines(configs))
         if replay is not None and captured is not None:
             said = f"{captured.name} is played with both: {old} is expected, {new} came"
-            print(f"\n{printable(said)}")
             lines = [*replay_lines(replay, captured.name)]
-            print(*(lines or [f"the same came of {_records(captured)}"]), sep="\n")
+            same = f"the same came of {_records(captured)}"
+            print_text("", printable(said), *(lines or [same]))
     return FINE if is_same(configs, replay) else REFUSED
 
 

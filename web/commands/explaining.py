@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -17,6 +16,7 @@ from headrace.compiler.errors import Refused
 from headrace.compiler.text.diagnostics import printable
 from headrace.web.commands.configs import load_or_tell, tell_refusal
 from headrace.web.commands.exitcodes import FINE, NOTHING, REFUSED
+from headrace.web.commands.printing import print_json, print_text
 
 ExplainForm = Literal["text", "json", "mermaid", "dot"]
 
@@ -39,9 +39,9 @@ def explain(
         print("no pipeline there to explain", file=sys.stderr)
         return NOTHING
     if form == "json":
-        print(json.dumps([asdict(each) for each in told], ensure_ascii=True, indent=2))
+        print_json([asdict(each) for each in told])
     elif form == "text":
-        print(text_of(told, with_code=with_code))
+        print_text(text_of(told, with_code=with_code))
     else:
-        print(mermaid_of(told) if form == "mermaid" else dot_of(told))
+        print_text(mermaid_of(told) if form == "mermaid" else dot_of(told))
     return FINE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -25,6 +24,7 @@ from headrace.compiler.clock import stopwatch
 from headrace.compiler.text.diagnostics import printable
 from headrace.compiler.text.render import render, style_for
 from headrace.web.commands.exitcodes import FINE, NOTHING, REFUSED
+from headrace.web.commands.printing import print_json, print_text
 
 
 def run_tests(
@@ -62,9 +62,9 @@ def run_tests(
     if is_json:
         _print_json(outcomes, covered)
     else:
-        print(summary(outcomes, stopwatch() - began))
+        print_text(summary(outcomes, stopwatch() - began))
         if covered is not None:
-            print(*text_of(covered), sep="\n")
+            print_text(*text_of(covered))
     if junit_file is not None:
         try:
             junit_file.write_text(junit(each.result() for each in outcomes), encoding="utf-8")
@@ -81,10 +81,7 @@ def run_tests(
 def _print_json(outcomes: Sequence[CaseOutcome], covered: Sequence[ConfigCoverage] | None) -> None:
     """Print an array of tests; with coverage, an object that has it beside them."""
     tests = [each.as_json() for each in outcomes]
-    told = tests if covered is None else {"tests": tests, "coverage": json_of(covered)}
-    text = json.dumps(told, indent=2, ensure_ascii=False)
-    # The name of a file may be bytes that are no text.
-    print(text.encode(errors="backslashreplace").decode())
+    print_json(tests if covered is None else {"tests": tests, "coverage": json_of(covered)})
 
 
 def watch_tests(
@@ -98,11 +95,11 @@ def watch_tests(
     for each in watch(paths, options, polls() if looks is None else looks):
         if each.changed:
             began = stopwatch()
-            print(f"\n{printable(', '.join(map(_called, each.changed)))} changed")
+            print_text("", f"{printable(', '.join(map(_called, each.changed)))} changed")
         _warn(each.suites)
         outcomes = _told(each.outcomes, is_json=False, is_alone=len(each.suites) == 1)
         said = summary(outcomes, stopwatch() - began) if outcomes else "no test there that is meant"
-        print(said, flush=True)
+        print_text(said)
 
 
 def _called(file: Path) -> str:
@@ -114,7 +111,7 @@ def _called(file: Path) -> str:
 def _update(files: Sequence[Path], options: RunOptions, out: TextIO) -> None:
     for update in updated(files, options.words, lambda file: load_suite(file, known())):
         if difference := update.difference():
-            print(difference, file=out)
+            print_text(difference, out=out)
         for each in update.left:
             print(each, file=sys.stderr)
 
@@ -125,8 +122,8 @@ def _told(outcomes: Iterable[CaseOutcome], *, is_json: bool, is_alone: bool) -> 
     for each in outcomes:
         if not is_json:
             if not is_alone and (not listed or listed[-1].file != each.file):
-                print(printable(each.file))
-            print(*each.text(), sep="\n", flush=True)
+                print_text(printable(each.file))
+            print_text(*each.text())
         listed.append(each)
     return listed
 
