@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache
+from operator import is_
 from typing import TypeGuard
 
 from headrace.authoring.language.durations import A_DURATION, NotADuration, not_a_time, seconds
@@ -72,10 +73,20 @@ def faults(expected: JsonValue) -> Iterator[Fault]:
 
 
 def literal(value: JsonValue) -> JsonValue:
-    """Return what to write so that exactly ``value`` is expected: no field of it is taken for a matcher."""
+    """Return what to write so that exactly ``value`` is expected: no field of it is taken for a matcher.
+
+    It is the value itself if none could be.
+    """
     if isinstance(value, dict):
-        return {f"${key}" if key[:1] == "$" else key: literal(each) for key, each in value.items()}
-    return [literal(each) for each in value] if isinstance(value, list) else value
+        written = {
+            f"${key}" if key[:1] == "$" else key: literal(each) for key, each in value.items()
+        }
+        is_same = written.keys() == value.keys() and all(map(is_, written.values(), value.values()))
+        return value if is_same else written
+    if isinstance(value, list):
+        items = [*map(literal, value)]
+        return value if all(map(is_, items, value)) else items
+    return value
 
 
 def matcher_in(expected: JsonValue) -> str | None:

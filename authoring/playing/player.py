@@ -226,8 +226,16 @@ def on_a_loop(perform: Callable[[VirtualLoop], Coroutine[Any, Any, _T]], scenari
 
     def run() -> _T:
         loop = VirtualLoop(started_at=scenario.started_at, patience=scenario.patience)
+        made: list[_T] = []
+
+        async def kept() -> None:
+            # As the result of the task it would be written out, however large: `signal` does that of a
+            # handler that is none of its own, and that of a runner has its task.
+            made.append(await perform(loop))
+
         with asyncio.Runner(loop_factory=lambda: loop) as runner:
-            return runner.run(perform(loop))
+            runner.run(kept())
+        return made[0]
 
     try:
         asyncio.get_running_loop()

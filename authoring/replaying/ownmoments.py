@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from operator import is_
 from typing import Any
 
 from headrace.authoring.language.durations import END
@@ -73,10 +74,14 @@ class _Batch:
         return self._shown(value)
 
     def _shown(self, value: JsonValue) -> Any:
+        """Return a value with what tells its moment replaced; itself if nothing does, as most values."""
         if isinstance(value, dict):
-            return {key: self._shown(each) for key, each in value.items()}
+            shown = [*map(self._shown, value.values())]
+            is_same = all(map(is_, shown, value.values()))
+            return value if is_same else dict(zip(value, shown, strict=True))
         if isinstance(value, list):
-            return [self._shown(each) for each in value]
+            shown = [*map(self._shown, value)]
+            return value if all(map(is_, shown, value)) else shown
         if isinstance(value, str):
             return OWN_MOMENT if self._is_told(value) else value
         if type(value) is int and abs(value - self._millis) <= 1:

@@ -52,3 +52,10 @@ def test_what_is_wrong_is_told_where_it_is(expected: Any, path: tuple, message: 
 
 def test_a_field_that_begins_with_a_dollar_is_written_with_two():
     assert literal({"$a": [{"b": 1}]}) == {"$$a": [{"b": 1}]}
+
+
+def test_a_value_without_such_fields_is_what_is_expected_itself():
+    plain = {"a": [1, {"b": None}]}
+
+    assert literal(plain) is plain
+    assert literal({"$a": 1, "b": [plain]})["b"][0] is plain

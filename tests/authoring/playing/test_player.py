@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import signal
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import pytest
 from headrace.authoring.playing.moments import MOMENTS_EACH, PipelineWork, PlayTooLong
 from headrace.authoring.playing.played import Played
 from headrace.authoring.playing.playedenvironment import Surroundings
-from headrace.authoring.playing.player import play
+from headrace.authoring.playing.player import on_a_loop, play
 from headrace.authoring.playing.scenario import Scenario
+from headrace.compiler.clock import VirtualLoop
 from headrace.compiler.errors import Refused
 from tests.authoring.playing.playing import at, played, program
 
@@ -141,3 +143,25 @@ def test_a_play_that_is_bounded_by_something_else_takes_any_number():
     came = played(TICKING, until=2_000, max_moments=None)
 
     assert len(came.handed_on["t"]) == 2_000
+
+
+def test_what_came_is_written_out_by_nobody():
+    """A runner puts its task where `signal` writes it out, with its result, however large that is."""
+    written = []
+
+    class Result:
+        def __repr__(self) -> str:
+            written.append(self)
+            return "result"
+
+    async def perform(loop: VirtualLoop) -> Result:
+        return Result()
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        result = on_a_loop(perform, Scenario())
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert isinstance(result, Result)
+    assert written == []

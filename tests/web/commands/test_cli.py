@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from headrace.web.commands.arguments import HostPort
+from headrace.web.commands.authoringcommands import YOUNG_OBJECTS, ManyObjects
 from headrace.web.commands.cli import commands
 
 
@@ -90,3 +92,18 @@ def test_help_names_both_commands() -> None:
     assert shown.exit_code == 0
     assert "check" in shown.output
     assert "serve" in shown.output
+
+
+def test_a_command_that_makes_many_objects_leaves_the_collector_as_it_was(tmp_path: Path):
+    during = []
+
+    @click.command(cls=ManyObjects)
+    def command() -> None:
+        during.append(gc.get_threshold())
+        raise click.ClickException("it fails")
+
+    usual = gc.get_threshold()
+    result = CliRunner().invoke(command, [])
+
+    assert result.exit_code == 1
+    assert (during[0][0], gc.get_threshold()) == (YOUNG_OBJECTS, usual)
