@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from headrace.authoring.configfiles import ConfigFiles, LoadedConfig
 from headrace.authoring.explaining.explained import (
@@ -102,6 +103,7 @@ class _Explaining:
         config, readers = self.config, self.readers
         held = in_memory(config, readers)
         buckets = {value for _, field, value in settings_of(config) if _names_bucket(field, value)}
+        [shown] = shown_config([(self.called, config)], {})
         return ExplainedPipeline(
             id=config.id,
             called=self.called,
@@ -109,9 +111,9 @@ class _Explaining:
             reads=tuple(dict.fromkeys(config.upstreams)),
             read_by=tuple(dict.fromkeys(id for id, _ in readers)),
             buckets=tuple(sorted(buckets)),
-            inputs=tuple(self._parts("inputs")),
-            transforms=tuple(self._parts("transforms")),
-            outputs=tuple(self._parts("outputs")),
+            inputs=tuple(self._parts("inputs", shown)),
+            transforms=tuple(self._parts("transforms", shown)),
+            outputs=tuple(self._parts("outputs", shown)),
             loops=self.loops,
             acknowledges=tuple(self._acknowledges()),
             in_memory=held,
@@ -119,8 +121,8 @@ class _Explaining:
             secrets=tuple(dict.fromkeys(self._secrets())),
         )
 
-    def _parts(self, family: str) -> Iterator[ExplainedPart]:
-        [shown] = shown_config([(self.called, self.config)], {})
+    def _parts(self, family: str, shown: dict[str, Any]) -> Iterator[ExplainedPart]:
+        """Yield the components of a family; ``shown`` is the pipeline without its credentials."""
         components: Sequence[Component] = getattr(self.config, family)
         for index, component in enumerate(components):
             site = self.config.site.inside(family, index)

@@ -111,10 +111,12 @@ def _quoted(names: Iterable[str]) -> str:
 
 def _hanging(head: str, lines: Iterable[str]) -> Iterator[str]:
     """Yield lines that stand behind a head, those after the first below each other."""
-    before, blank = head, " " * len(head)
+    before, blank, room = head, " " * len(head), WIDTH - len(head)
     for line in lines:
-        for wrapped in textwrap.wrap(
-            line, WIDTH - len(head), break_long_words=False, break_on_hyphens=False
+        for wrapped in (
+            textwrap.wrap(line, room, break_long_words=False, break_on_hyphens=False)
+            if len(line) > room
+            else filter(str.strip, (line,))
         ):
             yield f"{before}{wrapped}".rstrip().replace(_KEPT, " ")
             before = blank

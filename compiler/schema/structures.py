@@ -238,8 +238,12 @@ def settings(record: type[Record], values: Mapping[str, Any], path: Path = ()) -
     ``values`` by wire name; what is absent is left out.
     """
     for wire, known in record.options().items():
-        if values.get(wire) is not None:
-            yield from _inside(known.field, values[wire], (*path, wire))
+        field: Any = known.field
+        value = values.get(wire)
+        if isinstance(value, Record | tuple):  # into most there is nothing to look
+            yield from _inside(field, value, (*path, wire))
+        elif value is not None:
+            yield (*path, wire), field, value
 
 
 def settings_of(record: Record) -> Iterator[Setting]:
