@@ -19,6 +19,7 @@ from headrace.compiler.component.families import Connection
 from headrace.compiler.component.pipelineconfig import PipelineConfig, differing
 from headrace.compiler.component.states import bounds_of
 from headrace.compiler.config.program import Program
+from headrace.compiler.config.showing import shown_config
 from headrace.compiler.lowering.chain import lower
 from headrace.compiler.runtime.dependencies import Dependencies
 from headrace.compiler.runtime.engine import Engine
@@ -156,24 +157,24 @@ def _changes(
     for id, why in found.why.items():
         if why:
             before, after = running[id], found.wanted[id]
-            settings = tuple(_setting(path, before, after) for path in differing(before, after))
+            settings = tuple(_settings(before, after))
             told = {each.path for each in settings}
             built_on = tuple(each for each in why if each not in told)
             yield PipelineChange(names[id], settings, built_on)
 
 
-def _setting(path: Path, before: PipelineConfig, after: PipelineConfig) -> SettingChange:
-    return SettingChange(
-        path_text(path),
-        _value(before.dump(), path),
-        _value(after.dump(), path),
-        _written(after, path),
-    )
+def _settings(before: PipelineConfig, after: PipelineConfig) -> Iterator[SettingChange]:
+    """Yield the settings that differ. Credentials are told to differ, and not what they are."""
+    [was], [becomes] = (shown_config([(each.id, each)], {}) for each in (before, after))
+    for path in differing(before, after):
+        yield SettingChange(
+            path_text(path), _value(was, path), _value(becomes, path), _written(after, path)
+        )
 
 
-def _value(dumped: Any, path: Path) -> str | None:
-    """Return the text of a value as the API shows it, None where there is none."""
-    value = dumped
+def _value(shown: Any, path: Path) -> str | None:
+    """Return the text of a value, None where there is none."""
+    value = shown
     for key in path:
         try:
             value = value[key]

@@ -307,3 +307,43 @@ def test_what_cannot_be_asked_is_told(tmp_path: Path, url: str, said: str) -> No
     assert (told.returncode, told.stdout) == (1, "")
     assert told.stderr.startswith(said)
     assert "secret" not in told.stderr
+
+
+@pytest.mark.long
+def test_a_capture_holds_no_credential_of_the_config_nor_of_who_posts(tmp_path: Path) -> None:
+    words = ("door", "key", "user", "pass", "query", "value", "login", "token")
+    planted = {word: f"Zq{number}xyzzy{word}" for number, word in enumerate(words)}
+    header = {"type": "header", "name": "X-Key", "value": "${HEADER_KEY}"}
+    asked = f"http://{planted['user']}:{planted['pass']}@127.0.0.1:9/?key={planted['query']}"
+    bearer = {"type": "bearer", "token": planted["door"]}
+    told = {"type": "merge"}
+    config = [
+        {"id": "door", "inputs": [{"type": "http", "auth": bearer, "envelope": told}]},
+        {
+            "id": "key",
+            "inputs": [{"type": "http", "auth": header, "envelope": told}],
+            "transforms": [{"type": "http", "verb": "POST", "url": asked}],
+        },
+    ]
+    accounts = {"ann": {"password": planted["login"], "role": "admin"}}
+    options = settled(tmp_path, auth={"type": "basic", "users": accounts})
+    (tmp_path / "secrets.json").write_text(json.dumps({"HEADER_KEY": planted["value"]}))
+    headers = {
+        "door": {"Authorization": f"Bearer {planted['door']}"},
+        "key": {"X-Key": planted["value"], "Cookie": f"a={planted['token']}"},
+    }
+    credential = {"HEADRACE_USER": "ann", "HEADRACE_PASSWORD": planted["login"]}
+    with (
+        serving(tmp_path, config, *options, "--secrets", "secrets.json") as server,
+        capturing(tmp_path, server, extra=credential) as capture,
+    ):
+        for id, given in headers.items():
+            with closing(HTTPConnection(HOST, server.port, timeout=PATIENCE)) as client:
+                client.request("POST", f"/api/pipelines/{id}/messages", b'{"n":1}', given)
+                assert client.getresponse().status == 202
+        capture.until(lambda text: records(text) == 2 and b'"reply"' in text)
+        _, said = capture.interrupt()
+
+    text = capture.file.read_text() + said
+    assert '"meta":{' in text, "what envelopes tell is there"
+    assert [word for word, value in planted.items() if value in text] == []
