@@ -12,9 +12,9 @@ from datetime import datetime
 from pathlib import Path
 
 from headrace.authoring.language.durations import LONGEST_DAYS, as_start
-from headrace.authoring.playing.moments import MOST_MOMENTS
 from headrace.authoring.playing.played import Played
 from headrace.authoring.playing.player import play
+from headrace.authoring.playing.playlength import MOST_MOMENTS
 from headrace.authoring.playing.scenario import Arriving, GivenArrival, Replies, Scenario
 from headrace.compiler.clock import EPOCH, wall
 from headrace.compiler.component.pipelineconfig import PipelineConfig

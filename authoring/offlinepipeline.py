@@ -25,9 +25,9 @@ from headrace.authoring.configfiles import ConfigFiles, catalogue, load_config
 from headrace.authoring.language.durations import as_start, seconds, told
 from headrace.authoring.language.marbles import render
 from headrace.authoring.language.replies import replies as replies_of
-from headrace.authoring.playing.moments import MOST_MOMENTS
 from headrace.authoring.playing.played import Played, SaidAt
 from headrace.authoring.playing.player import play
+from headrace.authoring.playing.playlength import MOST_MOMENTS
 from headrace.authoring.playing.scenario import (
     START,
     Arriving,

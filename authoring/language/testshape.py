@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from headrace.authoring.language.durations import Duration
 from headrace.authoring.language.said import SaidShape
-from headrace.authoring.playing.moments import MOMENTS_EACH, MOST_MOMENTS
+from headrace.authoring.playing.playlength import MOMENTS_EACH, MOST_MOMENTS
 from headrace.compiler.schema.fields import AnyJson, Integer, Name, Text
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import AnyObject, ListOf, ObjectOf, RecordOf

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from headrace.authoring.playing.ends import AWAY, LOST
-from headrace.authoring.playing.moments import MOMENTS_EACH, PlayTooLong, busiest
 from headrace.authoring.playing.played import END, Played
 from headrace.authoring.playing.playedenvironment import (
     BatchTaker,
@@ -29,6 +28,7 @@ from headrace.authoring.playing.playedenvironment import (
     PlayedEnvironment,
     Surroundings,
 )
+from headrace.authoring.playing.playlength import MOMENTS_EACH, PlayTooLong, busiest
 from headrace.authoring.playing.scenario import (
     Arriving,
     BucketLook,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from headrace.authoring.playing.moments import MOST_MOMENTS
+from headrace.authoring.playing.playlength import MOST_MOMENTS
 from headrace.compiler.component.families import Stage
 from headrace.compiler.delivery import Batch, JsonValue
 

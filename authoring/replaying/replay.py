@@ -12,9 +12,9 @@ from headrace.authoring.language.capturefile import CapturedArrival, CaptureFile
 from headrace.authoring.language.givens import taken
 from headrace.authoring.language.matchers import literal
 from headrace.authoring.language.testtargets import Targets, UnknownTarget
-from headrace.authoring.playing.moments import MOST_MOMENTS, PlayTooLong
 from headrace.authoring.playing.played import END, Played, SaidAt
 from headrace.authoring.playing.player import play
+from headrace.authoring.playing.playlength import MOST_MOMENTS, PlayTooLong
 from headrace.authoring.playing.scenario import BucketLook, GivenArrival, Scenario
 from headrace.authoring.replaying.capturedreplies import CapturedReplies, Unanswered
 from headrace.authoring.replaying.ownmoments import IgnoredPath, comparable

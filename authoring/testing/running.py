@@ -12,10 +12,10 @@ from headrace.authoring.language.durations import told
 from headrace.authoring.language.testcase import TestCase
 from headrace.authoring.language.testfile import TestFile
 from headrace.authoring.playing.countingchain import counting
-from headrace.authoring.playing.moments import PlayTooLong
 from headrace.authoring.playing.played import Played, TakenBranch
 from headrace.authoring.playing.playedenvironment import Lowering
 from headrace.authoring.playing.player import play
+from headrace.authoring.playing.playlength import PlayTooLong
 from headrace.authoring.playing.scenario import BucketLook, Scenario
 from headrace.authoring.verdicts.marblediff import drawn
 from headrace.authoring.verdicts.matching import Matching

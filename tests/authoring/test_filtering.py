@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headrace.authoring.filtering import NotAFilter, NotALine, filter_of, run_filter
-from headrace.authoring.playing.moments import PlayTooLong
+from headrace.authoring.playing.playlength import PlayTooLong
 from tests.authoring.playing.playing import program
 
 DAYS = """

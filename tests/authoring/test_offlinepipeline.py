@@ -16,7 +16,7 @@ import headrace
 from headrace import Pipeline
 from headrace.authoring.language.durations import NotADuration
 from headrace.authoring.offlinepipeline import NoSuchPipeline, WrongReply
-from headrace.authoring.playing.moments import PlayTooLong
+from headrace.authoring.playing.playlength import PlayTooLong
 from headrace.authoring.playing.scenario import START
 from headrace.compiler.errors import Refused
 

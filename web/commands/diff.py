@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headrace.authoring.configfiles import catalogue
 from headrace.authoring.language.capturefile import CaptureFile, NotACapture, read_capture
-from headrace.authoring.playing.moments import MOST_MOMENTS
+from headrace.authoring.playing.playlength import MOST_MOMENTS
 from headrace.authoring.replaying.configdiff import config_difference
 from headrace.authoring.replaying.replay import (
     ReplayDifference,

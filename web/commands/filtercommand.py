@@ -12,8 +12,8 @@ from headrace.authoring.configfiles import catalogue
 from headrace.authoring.filtering import ConfigFilter, NotAFilter, NotALine, filter_of, run_filter
 from headrace.authoring.language.durations import told
 from headrace.authoring.language.replies import replies as replies_of
-from headrace.authoring.playing.moments import PlayTooLong
 from headrace.authoring.playing.played import SaidAt
+from headrace.authoring.playing.playlength import PlayTooLong
 from headrace.authoring.playing.scenario import Replies
 from headrace.compiler.component.pipelineconfig import LIST_OF
 from headrace.compiler.delivery import Batch

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from headrace.authoring.playing.moments import MOMENTS_EACH, PipelineWork, PlayTooLong
 from headrace.authoring.playing.played import Played
 from headrace.authoring.playing.playedenvironment import Surroundings
 from headrace.authoring.playing.player import on_a_loop, play
+from headrace.authoring.playing.playlength import MOMENTS_EACH, PipelineWork, PlayTooLong
 from headrace.authoring.playing.scenario import Scenario
 from headrace.compiler.clock import VirtualLoop
 from headrace.compiler.errors import Refused

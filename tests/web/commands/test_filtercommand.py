@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from headrace.authoring.playing.moments import MOMENTS_EACH, MOST_MOMENTS
+from headrace.authoring.playing.playlength import MOMENTS_EACH, MOST_MOMENTS
 from headrace.web.commands import filtercommand
 from headrace.web.commands.cli import commands
 
