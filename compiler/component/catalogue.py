@@ -46,7 +46,8 @@ class Catalogue:
     def named(self, family: str, kind: str) -> type[Component] | None:
         """Return a component, imported if nobody has asked for it yet; None: there is none."""
         if kind not in self._families[family]:
-            self._import([each for each in self._modules if _is_called(each, family, kind)])
+            # A copy: another thread may be importing, and takes away what it has imported.
+            self._import([each for each in [*self._modules] if _is_called(each, family, kind)])
         return self._families[family].get(kind)
 
     def complete(self) -> Mapping[str, Mapping[str, type[Component]]]:

@@ -5,6 +5,7 @@ import sys
 import textwrap
 from importlib import import_module, invalidate_caches
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -106,6 +107,24 @@ def test_whoever_goes_through_a_family_gets_all_of_it(room):
     assert transforms["first"].kind == "first"
     assert [*transforms] == ["second", "first"]
     assert imported(room) == {"first", "second"}
+
+
+def test_a_component_can_be_looked_up_while_another_thread_imports(room):
+    class Watched(str):
+        """The name of a module; whoever looks at it first is overtaken by who imports all."""
+
+        def rpartition(self, separator):
+            if not overtaken:
+                overtaken.append(Thread(target=catalogue.complete))
+                overtaken[0].start()
+                overtaken[0].join()
+            return super().rpartition(separator)
+
+    overtaken = []
+    catalogue = Catalogue((), [Watched(f"{room}.first"), f"{room}.second"])
+
+    assert catalogue.family("transform")["second"].kind == "second"
+    assert not overtaken[0].is_alive()
 
 
 def test_where_another_file_has_the_name_the_family_is_behind_it(room):
