@@ -82,7 +82,8 @@ class PlayedEnvironment(Environment):
         is recorded, but for those with somebody who takes it.
         """
         self._taking = taking
-        self.random = PlayedChance(scenario.seed)
+        # A text that has no UTF-8, as the name of a file may be, is no seed.
+        self.random = PlayedChance(scenario.seed.encode(errors="surrogatepass"))
         self.clock = clock
         self.played = played
         self.sources: dict[tuple[str, int], ScriptedSource] = {}

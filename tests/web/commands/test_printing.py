@@ -100,3 +100,11 @@ def test_a_name_that_is_no_text_is_escaped_as_json_has_it(folder: Path, encoding
 
     assert r"\udcff.yaml" in json.dumps(explained)
     assert missing["file"] == "\udcfe.yaml"
+
+
+def test_a_capture_whose_name_is_no_text_is_played(folder: Path):
+    capture = str(Path("c.ndjson").rename("\udcff.ndjson"))
+
+    told = printed(("diff", "config.yaml", "new.yaml", "--capture", capture), "utf-8")
+
+    assert rb"\udcff.ndjson is played with both" in told
