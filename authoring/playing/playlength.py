@@ -17,7 +17,10 @@ MOST_MOMENTS = 1_000_000
 MOMENTS_EACH = 100
 """Those that may pass besides for each thing that is given: what arrives sets timers, and is finite."""
 
-_REMEDY = "end it earlier, have timers be due less often, or allow more with 'max_moments'"
+_REMEDY = (
+    "end it earlier, have timers be due less often, or allow more with 'max_moments'"
+    " (a command: --max-moments)"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,7 +126,7 @@ def test_a_play_takes_as_many_moments_as_it_may():
     assert str(stopped.value) == (
         "timers were due at 500 moments, and no more may pass: it is not over after 0:08:20, and"
         " 't' (500 messages in, 500 out, 0 failures) has done the most; end it earlier, have timers be due"
-        " less often, or allow more with 'max_moments'"
+        " less often, or allow more with 'max_moments' (a command: --max-moments)"
     )
 
 
