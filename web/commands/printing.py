@@ -11,8 +11,7 @@ import re
 import sys
 from typing import Any, TextIO
 
-_BEYOND_UTF_8 = re.compile("[\ud800-\udfff]")
-_BEYOND_ASCII = re.compile("[^\x00-\x7f]")
+_NOT_PRINTED_BY_ALL = re.compile("[^\n -~]")
 
 
 def print_json(value: Any) -> None:
@@ -24,10 +23,15 @@ def print_json_text(text: str) -> None:
     """Print what is JSON already.
 
     Where standard output is not UTF-8, which JSON has to be, it is ASCII. What cannot be written, such as
-    the bytes of the name of a file that are no text, has the escapes of JSON, and not those of Python.
+    the bytes of the name of a file that are no text, and what a terminal would obey, has the escapes of
+    JSON, and not those of Python.
     """
-    beyond = _BEYOND_UTF_8 if _is_utf_8(sys.stdout) else _BEYOND_ASCII
-    print(beyond.sub(lambda found: json.dumps(found[0])[1:-1], text), flush=True)
+    is_utf_8 = _is_utf_8(sys.stdout)
+
+    def written(found: re.Match[str]) -> str:
+        return found[0] if is_utf_8 and found[0].isprintable() else json.dumps(found[0])[1:-1]
+
+    print(_NOT_PRINTED_BY_ALL.sub(written, text), flush=True)
 
 
 def print_text(*lines: str, out: TextIO | None = None) -> None:

@@ -108,3 +108,14 @@ def test_a_capture_whose_name_is_no_text_is_played(folder: Path):
     told = printed(("diff", "config.yaml", "new.yaml", "--capture", capture), "utf-8")
 
     assert rb"\udcff.ndjson is played with both" in told
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_json_has_nothing_that_a_terminal_obeys(folder: Path, encoding: str):
+    id = "wärme\x1b[2J\x7f\x9b2J\u202e"
+    Path("config.yaml").write_text(json.dumps([{"id": id, "inputs": [{"type": "http"}]}]))
+
+    told = printed(("explain", "config.yaml", "--format", "json"), encoding).decode()
+
+    assert [each["id"] for each in json.loads(told)] == [id]
+    assert all(map(str.isprintable, told.splitlines()))
