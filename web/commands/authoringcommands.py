@@ -33,8 +33,8 @@ MAX_MOMENTS = click.option(
 )
 
 YOUNG_OBJECTS = 50_000
-"""How many are made before somebody looks for cycles among them: fewer than a start lets pass, which
-puts back what is usual once they are made."""
+"""How many are made before somebody looks for cycles among them. Not as many as at a start: that is how
+`cli` knows at the first look that a command has settings of its own, and leaves them."""
 
 
 class ManyObjects(click.Command):
