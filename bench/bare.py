@@ -18,7 +18,7 @@ import uvloop
 from bench import limits
 from bench.load import HOST
 from headrace.compiler.clock import Clock
-from headrace.web.commands.serve import collect_less
+from headrace.web.commands.collecting import collect_less
 from headrace.web.process.server import Server
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]

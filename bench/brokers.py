@@ -17,7 +17,7 @@ from bench.measuring import Compared, Cost, Effort, both, on_one_core, timed
 from bench.running import Config, pipeline, service, talking
 from bench.table import Row, clock_rows
 from bench.traffic import ROUTES
-from headrace.web.commands.serve import collect_less
+from headrace.web.commands.collecting import collect_less
 from tests.services.kafka import Kafka
 from tests.services.mosquitto import Mosquitto
 from tests.services.nats import Nats

@@ -17,7 +17,7 @@ from bench.measuring import Compared, Cost, Effort, both, on_one_core, timed
 from bench.running import Ask, Config, pipeline, talking
 from bench.table import Row, cpu_rows
 from bench.traffic import ROUTES
-from headrace.web.commands.serve import collect_less
+from headrace.web.commands.collecting import collect_less
 from tests.services.server import free_port
 
 NODES = 1000

@@ -20,7 +20,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.config.program import Program, load_program
 from headrace.compiler.runtime.engine import Engine
 from headrace.compiler.text import documents
-from headrace.web.commands.serve import collect_less
+from headrace.web.commands.collecting import collect_less
 
 Config = dict[str, Any]
 ByHand = Callable[[Any], object]

@@ -21,7 +21,7 @@ from bench.servers import Server
 from bench.stores_byhand import TYPES
 from bench.table import Row, clock_rows, cpu_rows, ratio_row
 from headrace.compiler.jsontext import decode, encode_lines
-from headrace.web.commands.serve import collect_less
+from headrace.web.commands.collecting import collect_less
 from tests.services.clickhouse import ClickHouse
 from tests.services.postgres import Postgres
 from tests.services.s3 import BUCKET, KEY, S3, SECRET

@@ -5,15 +5,15 @@ As in `cli`, only click is imported here; each command imports what it needs.
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import click
+from click.core import ParameterSource
 
 from headrace.web.commands.arguments import (
     ADDRESS,
@@ -23,34 +23,15 @@ from headrace.web.commands.arguments import (
     format_option,
     told_of_failing,
 )
+from headrace.web.commands.collecting import ManyObjects
 
 MAX_MOMENTS = click.option(
     "--max-moments",
     type=click.IntRange(min=1),
     default=1_000_000,
     show_default=True,
-    help="How many moments may pass at which timers are due, beside 100 for each line that comes in.",
+    help="How many moments may pass at which timers are due, beside 100 for each thing that is given.",
 )
-
-YOUNG_OBJECTS = 50_000
-"""How many are made before somebody looks for cycles among them. Not as many as at a start: that is how
-`cli` knows at the first look that a command has settings of its own, and leaves them."""
-
-
-class ManyObjects(click.Command):
-    """A command that makes many objects and keeps them, and then ends.
-
-    Messages are no cycles: to look for some each time that Python's 700 are made is a third of the work.
-    """
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run it, with the garbage collector at work less often."""
-        usual = gc.get_threshold()
-        gc.set_threshold(YOUNG_OBJECTS)
-        try:
-            return super().invoke(ctx)
-        finally:
-            gc.set_threshold(*usual)
 
 
 @click.command("test", cls=ManyObjects)
@@ -302,6 +283,9 @@ def diff(
 
     if ignored and capture is None:
         raise click.UsageError("--ignore goes with --capture.")
+    source = click.get_current_context().get_parameter_source("max_moments")
+    if source is not ParameterSource.DEFAULT and capture is None:
+        raise click.UsageError("--max-moments goes with --capture.")
     if not all(ignored):
         raise click.UsageError("--ignore takes a path in messages, such as meta.host.")
     with told_of_failing("printed"):

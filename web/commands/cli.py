@@ -7,8 +7,6 @@ server.
 
 from __future__ import annotations
 
-import atexit
-import gc
 import json
 import os
 import sys
@@ -20,11 +18,10 @@ import click
 
 from headrace.web.commands import authoringcommands
 from headrace.web.commands.arguments import ADDRESS, FILE, HostPort, format_option, told_of_failing
+from headrace.web.commands.collecting import collect_late
 
 FILES = ("config", "connections", "settings", "tests")
 """The files that are written by hand, and have a schema."""
-OBJECTS_OF_A_START = 100_000
-"""More than importing makes, of which hardly any can go."""
 
 
 class Commands(click.Group):
@@ -211,26 +208,8 @@ def _piped_password() -> str:
 def main() -> None:
     """Run the command line."""
     _open_standard_streams()
-    _collect_late()
+    collect_late()
     commands(prog_name="headrace")
-
-
-def _collect_late() -> None:
-    """Have the garbage collector begin after a start, and do nothing at the end.
-
-    It looks whenever 700 objects were made, which is a tenth of a start; and when the interpreter takes
-    its modules apart, several times through all that ends with the process anyway.
-    """
-    usual = gc.get_threshold()
-
-    def begin(*_: object) -> None:
-        gc.callbacks.remove(begin)
-        if gc.get_threshold()[0] == OBJECTS_OF_A_START:  # a server has set another by now
-            gc.set_threshold(*usual)
-
-    gc.callbacks.append(begin)
-    gc.set_threshold(OBJECTS_OF_A_START)
-    atexit.register(gc.freeze)
 
 
 def _open_standard_streams() -> None:

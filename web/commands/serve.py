@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import gc
 import ipaddress
 import logging
 import os
@@ -34,23 +33,13 @@ from headrace.compiler.text.diagnostics import Diagnostic, in_file_order
 from headrace.compiler.text.render import render, style_for
 from headrace.web.app import Application
 from headrace.web.auth.accountauth import opened
+from headrace.web.commands.collecting import collect_less
 from headrace.web.files.reading import Files, Loaded, load, log_each, log_odd
 from headrace.web.process.log import Form, StandardError, configure
 from headrace.web.process.server import Server
 from headrace.web.service import Service
 
 log = logging.getLogger("headrace.web")
-
-
-YOUNG_OBJECTS = 10_000
-"""How many are made before somebody looks for cycles among them. Messages are no cycles, and a few
-batches on their way are thousands: with Python's 700 it is 4 per cent of the work of ingest."""
-
-
-def collect_less() -> None:
-    """Have the garbage collector look where there is some, once everything is up."""
-    gc.freeze()  # what a start has made stays: no later collection need look through it
-    gc.set_threshold(YOUNG_OBJECTS)
 
 
 class NotStarted(HeadraceError):

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from headrace.web.commands.arguments import HostPort
-from headrace.web.commands.authoringcommands import YOUNG_OBJECTS, ManyObjects
 from headrace.web.commands.cli import commands
+from headrace.web.commands.collecting import OF_A_PLAY, ManyObjects
 
 
 def asked(*arguments: str) -> tuple[str, dict[str, Any]]:
@@ -106,4 +106,4 @@ def test_a_command_that_makes_many_objects_leaves_the_collector_as_it_was(tmp_pa
     result = CliRunner().invoke(command, [])
 
     assert result.exit_code == 1
-    assert (during[0][0], gc.get_threshold()) == (YOUNG_OBJECTS, usual)
+    assert (during[0][0], gc.get_threshold()) == (OF_A_PLAY, usual)

@@ -126,11 +126,14 @@ def test_what_is_wrong_with_either_config_is_told_at_once(tmp_path: Path) -> Non
     assert "new.yaml:2" in told.stderr
 
 
-def test_paths_are_ignored_where_messages_are_compared(tmp_path: Path) -> None:
-    told = diff(tmp_path, "--ignore", "temp")
+@pytest.mark.parametrize("option", [("--ignore", "temp"), ("--max-moments", "1000000")])
+def test_what_is_about_messages_goes_with_a_capture(
+    tmp_path: Path, option: tuple[str, str]
+) -> None:
+    told = diff(tmp_path, *option)
 
     assert told.exit_code == 2
-    assert "--ignore goes with --capture" in told.stderr
+    assert f"{option[0]} goes with --capture" in told.stderr
 
 
 def test_a_redacted_capture_tells_why_it_has_no_replies(tmp_path: Path) -> None:
