@@ -188,10 +188,13 @@ class Pipeline:
         Raises:
             NotADuration: a moment is not written as one (``90s``, ``1m30s``).
             WrongReply: a reply is not written as one.
-            ValueError: ``start`` has no offset, or is too near to an end of the calendar.
+            ValueError: ``start`` has no offset, or is too near to an end of the calendar; or
+                ``max_moments`` is less than 1.
             Refused: it cannot be built, with every reason.
             PlayTooLong: it has taken as many moments as it may.
         """
+        if max_moments < 1:
+            raise ValueError(f"max_moments is {max_moments}, and has to be at least 1")
         arrivals = [
             GivenArrival(at, (self.id, 0), Arriving(what if isinstance(what, list) else [what]))
             for at, what in _timed(messages, seconds(every))

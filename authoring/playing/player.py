@@ -229,8 +229,8 @@ def on_a_loop(perform: Callable[[VirtualLoop], Coroutine[Any, Any, _T]], scenari
         made: list[_T] = []
 
         async def kept() -> None:
-            # As the result of the task it would be written out, however large: `signal` does that of a
-            # handler that is none of its own, and that of a runner has its task.
+            # Not as the result of the task: the runner hands its handler of SIGINT, which has the task,
+            # to `signal`, and that has it shown as text, with the result, however large.
             made.append(await perform(loop))
 
         with asyncio.Runner(loop_factory=lambda: loop) as runner:

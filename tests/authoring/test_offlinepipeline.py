@@ -198,3 +198,5 @@ def test_a_run_takes_as_many_moments_as_it_may():
     assert len(came.messages) == 150
     with pytest.raises(PlayTooLong, match="timers were due at 101 moments"):
         pipeline.run(batch, until="1h", replies=slow, max_moments=1)
+    with pytest.raises(ValueError, match="max_moments is 0, and has to be at least 1"):
+        pipeline.run(batch, max_moments=0)

@@ -67,7 +67,8 @@ def check(
     diagnostics = in_file_order(told)
     style: Style = "json" if is_json else style_for(sys.stdout)
     if text := render(diagnostics, style=style, sources=sources):
-        print_json_text(text) if is_json else print_text(text)
+        show = print_json_text if is_json else print_text
+        show(text)
     if not is_json:
         print(
             *(line for loaded in results for line in _uses(loaded)),
