@@ -14,7 +14,7 @@ from pathlib import Path
 from headrace.authoring.language.durations import LONGEST_DAYS, as_start
 from headrace.authoring.playing.played import Played
 from headrace.authoring.playing.player import play
-from headrace.authoring.playing.playlength import MOST_MOMENTS
+from headrace.authoring.playing.playlength import DEFAULT_MAX_MOMENTS
 from headrace.authoring.playing.scenario import Arriving, GivenArrival, Replies, Scenario
 from headrace.compiler.clock import EPOCH, wall
 from headrace.compiler.component.pipelineconfig import PipelineConfig
@@ -93,7 +93,7 @@ def run_filter(
     time: str | None = None,
     replies: Mapping[tuple[str, int], Replies] | None = None,
     asks: bool = False,
-    max_moments: int = MOST_MOMENTS,
+    max_moments: int = DEFAULT_MAX_MOMENTS,
 ) -> Played:
     """Feed lines as they are read, and hand on each batch that comes out; return what else came of it.
 

@@ -27,7 +27,7 @@ from headrace.authoring.language.marbles import render
 from headrace.authoring.language.replies import replies as replies_of
 from headrace.authoring.playing.played import Played, SaidAt
 from headrace.authoring.playing.player import play
-from headrace.authoring.playing.playlength import MOST_MOMENTS
+from headrace.authoring.playing.playlength import DEFAULT_MAX_MOMENTS
 from headrace.authoring.playing.scenario import (
     START,
     Arriving,
@@ -175,7 +175,7 @@ class Pipeline:
         start: datetime = START,
         replies: Mapping[int, JsonValue] | None = None,
         state: Mapping[str, Mapping[str, JsonValue]] | None = None,
-        max_moments: int = MOST_MOMENTS,
+        max_moments: int = DEFAULT_MAX_MOMENTS,
     ) -> Came:
         """Run it: messages come one after the other from 0s on, or at their moments.
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from headrace.authoring.language.durations import Duration
 from headrace.authoring.language.said import SaidShape
-from headrace.authoring.playing.playlength import MOMENTS_EACH, MOST_MOMENTS
+from headrace.authoring.playing.playlength import DEFAULT_MAX_MOMENTS, MOMENTS_EACH
 from headrace.compiler.schema.fields import AnyJson, Integer, Name, Text
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import AnyObject, ListOf, ObjectOf, RecordOf
@@ -83,7 +83,7 @@ class TestShape(Record):
         Integer(min=1, max=10**12),
         "How many moments may pass at which timers are due, beside "
         f"{MOMENTS_EACH} for each thing that is given. Above, the test fails, however far it has come.",
-        default=MOST_MOMENTS,
+        default=DEFAULT_MAX_MOMENTS,
     )
     frame: str = option(Duration(above_zero=True), "How long a column of marbles is.", default="1s")
     tags: tuple[str, ...] = option(

@@ -12,7 +12,7 @@ from headrace.compiler.errors import HeadraceError
 if TYPE_CHECKING:
     from headrace.compiler.runtime.pipeline import Pipeline
 
-MOST_MOMENTS = 1_000_000
+DEFAULT_MAX_MOMENTS = 1_000_000
 """Moments at which timers are due: half a minute of real time. A year of minutes has fewer."""
 MOMENTS_EACH = 100
 """Those that may pass besides for each thing that is given: what arrives sets timers, and is finite."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from headrace.authoring.playing.playlength import MOST_MOMENTS
+from headrace.authoring.playing.playlength import DEFAULT_MAX_MOMENTS
 from headrace.compiler.component.families import Stage
 from headrace.compiler.delivery import Batch, JsonValue
 
@@ -105,7 +105,7 @@ class Scenario:
     """What made-up messages are made of."""
     ends_on_failure: bool = False
     """Whether nothing happens any more once something has failed."""
-    max_moments: int | None = MOST_MOMENTS
+    max_moments: int | None = DEFAULT_MAX_MOMENTS
     """How many moments may pass at which timers are due, beside `MOMENTS_EACH` for each step that is taken;
     None: something else bounds it."""
     patience: float = 5.0

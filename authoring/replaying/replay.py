@@ -14,7 +14,7 @@ from headrace.authoring.language.matchers import literal
 from headrace.authoring.language.testtargets import Targets, UnknownTarget
 from headrace.authoring.playing.played import END, Played, SaidAt
 from headrace.authoring.playing.player import play
-from headrace.authoring.playing.playlength import MOST_MOMENTS, PlayTooLong
+from headrace.authoring.playing.playlength import DEFAULT_MAX_MOMENTS, PlayTooLong
 from headrace.authoring.playing.scenario import BucketLook, GivenArrival, Scenario
 from headrace.authoring.replaying.capturedreplies import CapturedReplies, Unanswered
 from headrace.authoring.replaying.ownmoments import IgnoredPath, comparable
@@ -90,7 +90,7 @@ def replay_difference(
     new: LoadedConfig[ConfigFiles],
     capture: CaptureFile,
     ignored: Sequence[DottedPath] = (),
-    max_moments: int = MOST_MOMENTS,
+    max_moments: int = DEFAULT_MAX_MOMENTS,
 ) -> ReplayDifference:
     """Play a capture through both and compare; ``ignored`` are paths in messages that make no difference.
 

@@ -262,10 +262,10 @@ class Engine:
 
     async def close(self) -> None:
         """End everything, upstream first so that inboxes drain, within one grace for all."""
-        ends = self.clock.monotonic() + ENDING_SECONDS
+        deadline = self.clock.monotonic() + ENDING_SECONDS
         self.changes.shut()
         self._world.captures.end()
         await self.samples.close()
-        await self.changes.end(ends)
+        await self.changes.dispose_all(deadline)
         self.history.close()
         self._feed.close()

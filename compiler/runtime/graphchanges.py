@@ -237,14 +237,17 @@ class GraphChanges:
         """Have no revert and no exchange begin any more."""
         self._is_shut = True
 
-    async def end(self, ends: float) -> None:
-        """End everything, upstream first so that inboxes drain, by a moment of the monotonic clock."""
+    async def dispose_all(self, deadline: float) -> None:
+        """End everything, upstream first so that inboxes drain.
+
+        ``deadline`` is a reading of the monotonic clock, in seconds.
+        """
         if self._reverting is not None:
             self._reverting.is_cancelled = True
             await self._reverting.has_ended.wait()  # what ends hands on to what is about to
 
         async def end_layer(layer: Sequence[Pipeline]) -> None:
-            left = max(ends - self._world.clock.monotonic(), 0.0)
+            left = max(deadline - self._world.clock.monotonic(), 0.0)
             for each in layer:
                 self._graph.remove(each)
             await asyncio.gather(*(each.stop(left) for each in layer))

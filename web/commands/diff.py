@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headrace.authoring.configfiles import catalogue
 from headrace.authoring.language.capturefile import CaptureFile, NotACapture, read_capture
-from headrace.authoring.playing.playlength import MOST_MOMENTS
+from headrace.authoring.playing.playlength import DEFAULT_MAX_MOMENTS
 from headrace.authoring.replaying.configdiff import config_difference
 from headrace.authoring.replaying.replay import (
     ReplayDifference,
@@ -31,7 +31,7 @@ def diff(
     ignored: Sequence[str],
     *,
     is_json: bool,
-    max_moments: int = MOST_MOMENTS,
+    max_moments: int = DEFAULT_MAX_MOMENTS,
 ) -> int:
     """Print what differs, and return the exit code.
 

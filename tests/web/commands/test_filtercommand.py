@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from headrace.authoring.playing.playlength import MOMENTS_EACH, MOST_MOMENTS
+from headrace.authoring.playing.playlength import DEFAULT_MAX_MOMENTS, MOMENTS_EACH
 from headrace.web.commands import filtercommand
 from headrace.web.commands.cli import commands
 
@@ -181,5 +181,5 @@ def test_a_run_of_too_many_moments_is_refused(tmp_path: Path):
 def test_options_say_how_many_moments_may_pass():
     for name in ("run", "diff"):
         [option] = [each for each in commands.commands[name].params if each.name == "max_moments"]
-        assert option.default == MOST_MOMENTS
+        assert option.default == DEFAULT_MAX_MOMENTS
         assert f"beside {MOMENTS_EACH} for each" in option.help
