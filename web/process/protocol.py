@@ -8,16 +8,16 @@ protocol.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.text.diagnostics import shown
 from headrace.web.apierror import api_error
 from headrace.web.process.connectionlimit import LEAVING, ConnectionLimit, LimitedConnection
+from headrace.web.process.framing import refused_framing
+from headrace.web.process.lingering import Lingering
 from headrace.web.resources import STREAMS
 from headrace.web.resources.events import EVENTS_PATH
 
@@ -29,136 +29,10 @@ SMALL = 4096
 """Bytes that are not counted when they are a request as a whole: 16 MiB of as many as may be here."""
 MOST_BYTES = 64 * 1024 * 1024
 """Bytes of a request with everything: several times those of a body, for its chunks."""
-LINGER_SECONDS = 30
-"""How long a client that still sends is waited for at most, once it is answered (`Lingering`)."""
-SILENT_SECONDS = 5
-"""After which one of those who sends nothing more is waited for no longer."""
-MOST_DROPPED = 64 * 1024 * 1024
-"""Bytes that such a client may send: several times those of the largest body that is taken."""
-_SIZED = "send the body with a Content-Length"
-_TAKEN = "send the body as it is, with 'Transfer-Encoding: chunked' alone or with a Content-Length"
 
 
 class NotTaken(Exception):
     """A request is refused by its head: the parser is to read no further."""
-
-
-class Lingering(asyncio.Transport):
-    """A transport that lingers when it is closed while, as ``has_more`` says, there is more to come.
-
-    Where a server closes and there is something that it has not read, the system tells the client that the
-    connection is broken, and the client throws away what it was answered: who sends a whole body before
-    reading would never see the 413. So only our side is closed at first, and what still comes is dropped,
-    until the client has read the answer and closes as well; for so long and so much, and no longer.
-
-    Source: RFC 9112, 9.6; nginx does it as `lingering_close`, Go's `net/http` for a moment.
-    """
-
-    def __init__(
-        self, inner: asyncio.Transport, clock: Clock, has_more: Callable[[], bool]
-    ) -> None:
-        super().__init__()
-        self.inner = inner
-        self.is_lingering = False
-        self._clock, self._has_more = clock, has_more
-        self._dropped = 0
-        self._look: asyncio.TimerHandle | None = None
-
-    def close(self) -> None:
-        """Close, at once if there is nothing to come. One that lingers is closed at once as well."""
-        if self.is_lingering or self.inner.is_closing() or not self._has_more():
-            self.forget()
-            self.inner.close()
-            return
-        self.is_lingering = True
-        self.inner.resume_reading()  # what was stopped because nobody took it
-        self.inner.write_eof()
-        self._look_later(0, SILENT_SECONDS)
-
-    def drop(self, size: int) -> None:
-        """Count what has come since, and is looked at by nobody."""
-        self._dropped += size
-        if self._dropped > MOST_DROPPED:
-            self.close()
-
-    def forget(self) -> None:
-        """Look no more: the connection is over."""
-        if self._look is not None:
-            self._look.cancel()
-            self._look = None
-
-    def abort(self) -> None:
-        """Close at once, whatever is to be sent."""
-        self.forget()
-        self.inner.abort()
-
-    def write(self, data: Any) -> None:
-        """Send, unless our side is closed."""
-        if not self.is_lingering:
-            self.inner.write(data)
-
-    def is_closing(self) -> bool:
-        """Whether nothing more is sent."""
-        return self.is_lingering or self.inner.is_closing()
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """Return what is known of the connection."""
-        return self.inner.get_extra_info(name, default)
-
-    def get_write_buffer_size(self) -> int:
-        """Return how much the client has not taken."""
-        return self.inner.get_write_buffer_size()
-
-    def pause_reading(self) -> None:
-        """Stop reading for a while; what is only dropped is not stopped."""
-        if not self.is_lingering:
-            self.inner.pause_reading()
-
-    def resume_reading(self) -> None:
-        """Read on."""
-        self.inner.resume_reading()
-
-    def _look_later(self, seen: int, seconds: int) -> None:
-        """Close when nothing has come until then since so much was ``seen``, or when the time is up."""
-
-        def look() -> None:
-            if self._dropped == seen or seconds >= LINGER_SECONDS:
-                self.close()
-            else:
-                self._look_later(self._dropped, seconds + SILENT_SECONDS)
-
-        self._look = self._clock.call_later(SILENT_SECONDS, look)
-
-
-def refused_framing(
-    headers: Sequence[tuple[bytes, bytes]], version: str
-) -> tuple[bytes, str] | None:
-    """Return status line and text of the refusal of what a head says of its body; None: it is taken.
-
-    Of transfer codings `chunked` is taken, alone. The parser unpacks that and passes over every other one
-    that comes before it, so what a client has compressed would be read as if it were the body itself.
-
-    Names of headers are in lower case, ``version`` is that of HTTP: ``1.1``. Where `chunked` is not the
-    last coding, or the version knows none, nobody knows where the body ends: that is a bad request (400).
-    Another one before it is not implemented (501).
-
-    Source: RFC 9112, 6.1, 6.3 and 7
-    """
-    for name, _ in headers:
-        if name == b"transfer-encoding":
-            break
-    else:
-        return None  # most say how long they are
-    if version < "1.1":
-        return b"400 Bad Request", f"HTTP/{version} has no transfer codings: {_SIZED}"
-    fields = b",".join(value for name, value in headers if name == b"transfer-encoding")
-    codings = [word for each in fields.split(b",") if (word := each.strip(b" \t"))]
-    is_last = bool(codings) and codings[-1].lower() == b"chunked"
-    if is_last and len(codings) == 1:
-        return None
-    named = shown(b", ".join(codings).decode("latin-1"))
-    status = b"501 Not Implemented" if is_last else b"400 Bad Request"
-    return status, f"a body in the transfer coding {named} is not taken: {_TAKEN}"
 
 
 class Protocol(HttpToolsProtocol):

@@ -1,0 +1,41 @@
+"""Where the body of a request ends, as its head says: what of that is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.compiler.text.diagnostics import shown
+
+_SIZED = "send the body with a Content-Length"
+_TAKEN = "send the body as it is, with 'Transfer-Encoding: chunked' alone or with a Content-Length"
+
+
+def refused_framing(
+    headers: Sequence[tuple[bytes, bytes]], version: str
+) -> tuple[bytes, str] | None:
+    """Return status line and text of the refusal of what a head says of its body; None: it is taken.
+
+    Of transfer codings `chunked` is taken, alone. The parser unpacks that and passes over every other one
+    that comes before it, so what a client has compressed would be read as if it were the body itself.
+
+    Names of headers are in lower case, ``version`` is that of HTTP: ``1.1``. Where `chunked` is not the
+    last coding, or the version knows none, nobody knows where the body ends: that is a bad request (400).
+    Another one before it is not implemented (501).
+
+    Source: RFC 9112, 6.1, 6.3 and 7
+    """
+    for name, _ in headers:
+        if name == b"transfer-encoding":
+            break
+    else:
+        return None  # most say how long they are
+    if version < "1.1":
+        return b"400 Bad Request", f"HTTP/{version} has no transfer codings: {_SIZED}"
+    fields = b",".join(value for name, value in headers if name == b"transfer-encoding")
+    codings = [word for each in fields.split(b",") if (word := each.strip(b" \t"))]
+    is_last = bool(codings) and codings[-1].lower() == b"chunked"
+    if is_last and len(codings) == 1:
+        return None
+    named = shown(b", ".join(codings).decode("latin-1"))
+    status = b"501 Not Implemented" if is_last else b"400 Bad Request"
+    return status, f"a body in the transfer coding {named} is not taken: {_TAKEN}"
