@@ -66,6 +66,7 @@ SCENARIOS: dict[str, list[Scenario]] = {
     "script100": [scripts.script100],
     "chainscript": [scripts.chainscript],
     "ingest1": [ingest.ingest1],
+    "ingest10": [ingest.ingest10],
     "ingest100": [ingest.ingest100],
     "ingestscript": [scripts.ingestscript],
     "livez": [ingest.livez],

@@ -69,6 +69,10 @@ def scripting() -> Callable[[bytes], int]:
     return lambda body: len(run(body))
 
 
+KINDS = {"append": appending, "reduce": reducing, "script": scripting}
+"""What makes the function that takes bodies."""
+
+
 def app(take: Callable[[bytes], int]) -> Any:
     """Return an app that gives each body to ``take``."""
     headers = [(b"content-type", b"application/json")]
@@ -99,7 +103,7 @@ async def serve(application: Any, port: int) -> None:
 
 def main(port: str, kind: str) -> None:
     """Serve until told to end."""
-    application = app({"append": appending, "reduce": reducing, "script": scripting}[kind]())
+    application = app(KINDS[kind]())
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve(application, int(port)))
 

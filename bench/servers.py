@@ -94,8 +94,8 @@ def headrace(
 
 @contextmanager
 def bare(kind: str) -> Iterator[Server]:
-    """Run the bare app."""
-    with limit("bench.bare", kind) as server:
+    """Run the bare protocol."""
+    with limit("bench.bareprotocol", kind) as server:
         yield server
 
 

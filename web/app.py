@@ -32,14 +32,13 @@ from headrace.web.auth.access import (
     let_in,
 )
 from headrace.web.bodies import Request
-from headrace.web.endpoint import Endpoint
+from headrace.web.endpoint import CAPTURE, Endpoint, pattern
 from headrace.web.ignoring import HEADER, ignored, naming
 from headrace.web.resources import ENDPOINTS
 from headrace.web.service import Service
 
 _CLOSE = (b"connection", b"close")
 _SPOKEN = ("1.1", "1.0")  # 0.9 has no status and no headers: nobody can be answered so
-_CAPTURE = re.compile(r"\{\w+\}")
 
 
 class Application:
@@ -53,7 +52,7 @@ class Application:
         self._doors = service.authenticator
         self._routed = _routed(service, table)
         self._ahead = [
-            (_pattern(endpoint.path), endpoint, endpoint.ahead(service))
+            (pattern(endpoint.path), endpoint, endpoint.ahead(service))
             for endpoint in table
             if endpoint.ahead
         ]
@@ -64,8 +63,8 @@ class Application:
             if scope["http_version"] not in _SPOKEN:
                 return await respond(send, 400, api_error("the request is not HTTP/1"), _CLOSE)
             raw: bytes = scope["raw_path"]
-            for pattern, endpoint, application in self._ahead:
-                if (match := pattern.fullmatch(raw)) and scope["method"] == endpoint.method:
+            for path, endpoint, application in self._ahead:
+                if (match := path.fullmatch(raw)) and scope["method"] == endpoint.method:
                     if names := _ignored(endpoint, scope):
                         send = naming(send, names)
                     try:
@@ -85,11 +84,6 @@ def _description(catalogue: Catalogue, table: Sequence[Endpoint]) -> bytes:
     from headrace.web.openapi import described
 
     return encode(described(catalogue, table))
-
-
-def _pattern(path: str) -> re.Pattern[bytes]:
-    literal = map(re.escape, _CAPTURE.split(path))
-    return re.compile("([^/]+)".join(literal).encode())
 
 
 def _routed(service: Service, table: Iterable[Endpoint]) -> falcon.asgi.App[Any, Any]:
@@ -115,8 +109,8 @@ def _covers(endpoint: Endpoint, path: str) -> dict[str, str]:
 
     ``/api/pipelines/dry-run`` is also the place of a pipeline that is called like this.
     """
-    pattern = _CAPTURE.sub(lambda name: f"(?P<{name[0][1:-1]}>[^/{{}}]+)", endpoint.path)
-    match = re.fullmatch(pattern, path)
+    named = CAPTURE.sub(lambda name: f"(?P<{name[0][1:-1]}>[^/{{}}]+)", endpoint.path)
+    match = re.fullmatch(named, path)
     return match.groupdict() if match else {}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,8 @@ from headrace.web.apierror import ApiError
 from headrace.web.asgi import Asgi
 from headrace.web.auth.access import Access
 from headrace.web.service import Service
+
+CAPTURE = re.compile(r"\{\w+\}")
 
 Responder = Callable[..., Awaitable[None]]
 """Answers a request that falcon routed: service, request, response, what the path captures."""
@@ -67,6 +70,12 @@ class Endpoint:
     """Whether it answers a stream that goes on until the client leaves, or for long."""
     takes_anybody: bool = False
     """Whether it also answers who is not signed in: ``access`` then says whom it is meant for."""
+
+
+def pattern(path: str) -> re.Pattern[bytes]:
+    """Return what a raw path is matched with; it captures what stands between braces."""
+    literal = map(re.escape, CAPTURE.split(path))
+    return re.compile("([^/]+)".join(literal).encode())
 
 
 def refusals(**meanings: str) -> dict[int, Answer]:

@@ -37,6 +37,7 @@ from headrace.web.commands.collecting import collect_less
 from headrace.web.files.reading import Files, Loaded, load, log_each, log_odd
 from headrace.web.process.log import Form, StandardError, configure
 from headrace.web.process.server import Server
+from headrace.web.resources.ingest import Ingest
 from headrace.web.service import Service
 
 log = logging.getLogger("headrace.web")
@@ -165,7 +166,13 @@ async def _serve(
         service.is_ready = False
         engine.hush()
 
-    server = Server(Application(service), service.clock, on_ready=ready, on_stopping=stopping)
+    server = Server(
+        Application(service),
+        service.clock,
+        on_ready=ready,
+        on_stopping=stopping,
+        ingest=Ingest(service),
+    )
     _end_on_signal(asyncio.get_running_loop(), server)
     await engine.load(program)
     service.filing.loaded(loaded.layout)

@@ -20,7 +20,9 @@ import uvicorn
 from headrace.compiler.clock import Clock
 from headrace.web.asgi import Asgi
 from headrace.web.process.connectionlimit import ConnectionLimit, room
+from headrace.web.process.posts import Posts
 from headrace.web.process.protocol import Protocol
+from headrace.web.resources.ingest import Ingest
 
 REQUEST_SECONDS = 10
 """What requests get to finish, once no new ones are accepted."""
@@ -43,12 +45,18 @@ class Server(uvicorn.Server):
         *,
         on_ready: Callable[[], None],
         on_stopping: Callable[[], None],
+        ingest: Ingest | None = None,
     ) -> None:
+        """Take what posts of messages are given to in the protocol; None: they go to the application."""
+        posts = None if ingest is None else Posts(ingest)
         super().__init__(
             uvicorn.Config(
                 application,
                 http=cast(
-                    Any, partial(Protocol, clock=clock, connection_limit=ConnectionLimit(room()))
+                    Any,
+                    partial(
+                        Protocol, clock=clock, connection_limit=ConnectionLimit(room()), posts=posts
+                    ),
                 ),
                 ws="none",
                 lifespan="off",  # pipelines are started and ended around the server

@@ -1,5 +1,8 @@
 """`POST /api/pipelines/{pipeline_id}/messages`: the way in for data, ahead of falcon and middleware.
 
+Where it can, `web/process/posts.py` answers it in the protocol, with the same steps: what is here as an
+application of ASGI answers what is unusual.
+
 What can be refused without the body is refused before it is read: no such pipeline, no `http`
 input, its credential. Then the body is read, at most 16 MiB of it, and only a whole one is queued:
 a client that leaves in the middle has posted nothing.
@@ -21,14 +24,17 @@ from headrace.compiler.annotated import Count
 from headrace.compiler.component.buildcontext import Headers, Origin
 from headrace.compiler.errors import UnknownPipeline
 from headrace.compiler.jsontext import NotJson, encode
-from headrace.compiler.runtime.wayin import NoRoom
+from headrace.compiler.runtime.wayin import NoRoom, PostBody
 from headrace.compiler.text.diagnostics import shown
 from headrace.web.apierror import api_error
-from headrace.web.asgi import AsgiMessage, Receive, Send, respond, starting, unless_gone
+from headrace.web.asgi import AsgiMessage, Receive, Send, respond, unless_gone
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import FAILURE, Answer, Endpoint, refusals
+from headrace.web.engineprotocol import WayIn
 from headrace.web.service import Service
 
+PATH = "/api/pipelines/{pipeline_id}/messages"
+OPERATION = "ingestMessages"
 LARGEST = 16 * 1024 * 1024
 """Bytes of a body; beyond it the post is refused, read no further."""
 
@@ -47,9 +53,6 @@ IngestRequest = Annotated[
     ),
 ]
 
-_ONE = encode(IngestResponse(1))
-_STARTING_ONE = starting(202, len(_ONE))
-_BODY_ONE: AsgiMessage = {"type": "http.response.body", "body": _ONE}
 _CLOSE = (b"connection", b"close")
 _PLAIN = (b"", b"identity")
 _SOON = (b"retry-after", b"1")
@@ -64,30 +67,21 @@ class PostRefused(Exception):
 
 
 class Ingest:
-    """Takes posts and queues them."""
+    """Takes posts and queues them: what their heads say first, their bodies then."""
 
     def __init__(self, service: Service) -> None:
         self._way_in = service.engine.way_in
 
-    async def __call__(
-        self, scope: AsgiMessage, receive: Receive, send: Send, captured: bytes
-    ) -> None:
-        """Answer one post: 202 when its messages are queued."""
-        try:
-            count = await self._take(scope, receive, captured.decode("latin-1"))
-        except PostRefused as cause:
-            return await respond(send, cause.status, api_error(str(cause)), *cause.headers)
-        if count == 1:
-            await send(_STARTING_ONE)
-            await send(_BODY_ONE)
-        elif count is not None:
-            await respond(send, 202, encode(IngestResponse(count)))
+    def admitted(self, id: str, headers: Headers) -> WayIn:
+        """Return the way in for a post, of which there is the head.
 
-    async def _take(self, scope: AsgiMessage, receive: Receive, id: str) -> int | None:
-        """Queue what is posted and return its length; None when the client left before its end."""
+        ``id`` is as it stands in the path, percent-encoded.
+
+        Raises:
+            PostRefused: it is not taken, whatever its body is.
+        """
         if "%" in id:
             id = unquote(id)
-        headers = scope["headers"]
         try:
             way_in = self._way_in(id)
         except UnknownPipeline as cause:
@@ -96,17 +90,39 @@ class Ingest:
             raise PostRefused(404, f"pipeline '{id}' has no http input")
         if not way_in.admits(partial(header, headers)):
             raise PostRefused(401, f"pipeline '{id}': the input's credential is wrong or missing")
-        body = await _body(headers, receive)
-        if body is None:
-            return None
+        for key, value in headers:
+            if key == b"content-length":
+                if int(value) > LARGEST:
+                    raise too_large()
+            elif key == b"content-encoding" and value.strip().lower() not in _PLAIN:
+                named = shown(value.strip().decode("latin-1"))
+                text = (
+                    f"a body in the content encoding {named} is not taken: send the JSON as it is"
+                )
+                # Source: RFC 9110, section 15.5.16.
+                raise PostRefused(415, text, (b"accept-encoding", b"identity"))
+        return way_in
+
+    async def __call__(
+        self, scope: AsgiMessage, receive: Receive, send: Send, captured: bytes
+    ) -> None:
+        """Answer one post: 202 when its messages are queued; nobody when the client left before."""
+        headers = scope["headers"]
         try:
-            taken = way_in.take(body, _origin(scope) if way_in.wants_origin else None)
-            return taken if isinstance(taken, int) else await unless_gone(receive, taken)
-        except NotJson as cause:
-            said = f"the body is not JSON: {cause}{_instead(body, cause)}"
-            raise PostRefused(400, said) from cause
-        except NoRoom as cause:
-            raise PostRefused(503, str(cause), _SOON) from cause
+            way_in = self.admitted(captured.decode("latin-1"), headers)
+            body = await _body(receive)
+            if body is None:
+                return
+            origin = origin_of(scope["method"], scope.get("client"), headers)
+            try:
+                taken = way_in.take(body, origin if way_in.wants_origin else None)
+                count = taken if isinstance(taken, int) else await unless_gone(receive, taken)
+            except (NotJson, NoRoom) as cause:
+                raise refused(body, cause) from cause
+        except PostRefused as cause:
+            return await respond(send, cause.status, api_error(str(cause)), *cause.headers)
+        if count is not None:
+            await respond(send, 202, encode(IngestResponse(count)))
 
 
 def header(headers: Headers, name: str) -> str | None:
@@ -119,30 +135,27 @@ def header(headers: Headers, name: str) -> str | None:
     return values[0].decode("latin-1") if len(values) == 1 else None
 
 
-async def _body(headers: Headers, receive: Receive) -> bytes | bytearray | None:
+async def _body(receive: Receive) -> PostBody | None:
     """Return the whole body, or None if the client left before its end."""
-    for key, value in headers:
-        if key == b"content-length":
-            if int(value) > LARGEST:
-                raise _too_large()
-        elif key == b"content-encoding" and value.strip().lower() not in _PLAIN:
-            named = shown(value.strip().decode("latin-1"))
-            text = f"a body in the content encoding {named} is not taken: send the JSON as it is"
-            # Source: RFC 9110, section 15.5.16.
-            raise PostRefused(415, text, (b"accept-encoding", b"identity"))
-    message = await receive()
-    body: bytes | bytearray = message.get("body", b"")
-    if message.get("more_body"):
-        body = bytearray(body)
-        while message.get("more_body"):
-            message = await receive()
-            body += message.get("body", b"")
-            if len(body) > LARGEST:
-                raise _too_large()
+    body = bytearray()
+    is_whole = False
+    while not is_whole:
+        message = await receive()
+        body += message.get("body", b"")
+        if len(body) > LARGEST:
+            raise too_large()
+        is_whole = not message.get("more_body")
     return None if message["type"] == "http.disconnect" else body
 
 
-def _instead(body: bytes | bytearray, cause: NotJson) -> str:
+def refused(body: PostBody, cause: NotJson | NoRoom) -> PostRefused:
+    """Return the refusal of a body that is no JSON, or for which there is no room."""
+    if isinstance(cause, NotJson):
+        return PostRefused(400, f"the body is not JSON: {cause}{_instead(body, cause)}")
+    return PostRefused(503, str(cause), _SOON)
+
+
+def _instead(body: PostBody, cause: NotJson) -> str:
     """Return what is taken, for who sends lines, a table or no JSON at all."""
     begins = bytes(body[:64]).lstrip()[:1]
     if begins in (b"{", b"[", b'"') and "trailing characters" not in str(cause):
@@ -150,26 +163,26 @@ def _instead(body: bytes | bytearray, cause: NotJson) -> str:
     return "; what is taken is one JSON message, or an array of them, not lines (NDJSON) or CSV"
 
 
-def _too_large() -> PostRefused:
+def too_large() -> PostRefused:
+    """Return the refusal of a body that is larger than `LARGEST`."""
     # The connection ends with it, because the rest is not read.
     return PostRefused(413, f"the body is larger than {LARGEST} bytes", _CLOSE)
 
 
-def _origin(scope: AsgiMessage) -> Origin:
+def origin_of(method: str, client: tuple[str, int] | None, headers: Headers) -> Origin:
     """Return what an envelope may show of a post: method, peer and headers."""
-    client = scope.get("client")
     if client is None:
-        return scope["method"], None, scope["headers"]
+        return method, None, headers
     host, port = client
     peer = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    return scope["method"], peer, scope["headers"]
+    return method, peer, headers
 
 
 ROWS: tuple[Endpoint, ...] = (
     Endpoint(
         method="POST",
-        path="/api/pipelines/{pipeline_id}/messages",
-        operation="ingestMessages",
+        path=PATH,
+        operation=OPERATION,
         tag="pipelines",
         access=Access.PUBLIC,
         summary="Post one message, or an array of messages as one batch, to an http input.",

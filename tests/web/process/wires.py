@@ -11,6 +11,7 @@ from uvicorn.server import ServerState
 from headrace.compiler.clock import Clock
 from headrace.web.asgi import Asgi, AsgiMessage, Receive, Send, respond
 from headrace.web.process.connectionlimit import ConnectionLimit
+from headrace.web.process.posts import Posts
 from headrace.web.process.protocol import Protocol
 
 HEAD = b"POST /in HTTP/1.1\r\nHost: x\r\n"
@@ -74,14 +75,15 @@ class House:
         self._connection_limit = connection_limit
         self._clock = Clock(asyncio.get_running_loop())
 
-    def enter(self) -> Protocol:
-        """Return a new connection."""
+    def enter(self, posts: Posts | None = None) -> Protocol:
+        """Return a new connection, on which posts may be answered in the protocol."""
         protocol = Protocol(
             self._config,
             self._state,
             {},
             clock=self._clock,
             connection_limit=self._connection_limit,
+            posts=posts,
         )
         protocol.connection_made(Wire())
         return protocol

@@ -1,0 +1,267 @@
+"""Posts that are answered in the protocol: in their order, in turn with others, while somebody is there."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from headrace.compiler.clock import Clock
+from headrace.web.app import Application
+from headrace.web.asgi import AsgiMessage, Receive, Send, respond
+from headrace.web.process.connectionlimit import ConnectionLimit
+from headrace.web.process.posts import AT_ONCE, Posts
+from headrace.web.process.protocol import LOOKS, Protocol
+from headrace.web.resources.ingest import LARGEST, Ingest
+from headrace.web.service import Service
+from tests.virtual import virtual
+from tests.web.process.wires import House, Slow, steps, wire_of
+from tests.web.resources.ingest.posting_to import LARGE_BODY, PATH, Asked
+
+LINE = f"POST {PATH} HTTP/1.1\r\nHost: x\r\n".encode()
+LARGE_POST = LINE + b"content-length: %d\r\n\r\n" % len(LARGE_BODY) + LARGE_BODY
+KEEP_ALIVE = 5
+"""Seconds that a connection may idle here: uvicorn's default."""
+
+
+def one(number: int, *fields: bytes) -> bytes:
+    """Return a post of one message that is a number."""
+    body = b"%d" % number
+    lines = b"".join(each + b"\r\n" for each in (*fields, b"content-length: %d" % len(body)))
+    return LINE + lines + b"\r\n" + body
+
+
+def entered(asked: Asked, application: object = None) -> Protocol:
+    """Return a connection whose posts are answered in the protocol, and all else by an application."""
+    service = Service(asked, None, Clock(asyncio.get_running_loop()))  # type: ignore[arg-type]
+    house = House(ConnectionLimit(), application or Application(service))  # type: ignore[arg-type]
+    return house.enter(Posts(Ingest(service)))
+
+
+@pytest.fixture
+def asked() -> Asked:
+    return Asked()
+
+
+@pytest_asyncio.fixture
+async def connection(asked: Asked) -> AsyncIterator[Protocol]:
+    connection = entered(asked)
+    yield connection
+    connection.connection_lost(None)
+
+
+def statuses(connection: Protocol) -> list[int]:
+    return [int(each[:3]) for each in wire_of(connection).written.split(b"HTTP/1.1 ")[1:]]
+
+
+async def until(connection: Protocol, count: int) -> None:
+    """Wait for so many answers."""
+    async with asyncio.timeout(30):
+        while len(statuses(connection)) < count:
+            await steps(1)
+
+
+def taken(asked: Asked) -> list[int]:
+    return [batch[0] for batch, _ in asked.offered]
+
+
+async def test_an_answer_is_there_when_the_end_of_the_body_is(
+    connection: Protocol, asked: Asked
+) -> None:
+    whole = one(1)
+    connection.data_received(whole[:-1])
+    before = statuses(connection)
+    connection.data_received(whole[-1:])
+
+    assert (before, statuses(connection), taken(asked)) == ([], [202], [1])
+
+
+async def test_posts_of_one_packet_beyond_some_leave_others_a_turn(
+    connection: Protocol, asked: Asked
+) -> None:
+    count = 3 * AT_ONCE
+    connection.data_received(b"".join(one(number) for number in range(count)))
+    at_once = len(asked.offered)
+
+    await until(connection, count)
+
+    assert at_once == AT_ONCE
+    assert taken(asked) == [*range(count)]
+    assert statuses(connection) == [202] * count
+
+
+async def test_answers_come_in_the_order_of_the_requests_while_one_waits(
+    connection: Protocol, asked: Asked
+) -> None:
+    asked.has_room = True
+    connection.data_received(LARGE_POST + one(1) + b"GET /livez HTTP/1.1\r\n\r\n" + one(2))
+    before = statuses(connection)
+
+    await until(connection, 4)
+
+    assert before == []
+    assert [len(batch) for batch, _ in asked.offered] == [20_001, 1, 1]
+    assert statuses(connection) == [202, 202, 200, 202]
+    assert b"20001" in wire_of(connection).written.split(b"HTTP/1.1 ")[1]
+
+
+async def test_a_post_behind_another_request_waits_for_its_answer(asked: Asked) -> None:
+    slow = Slow()
+    connection = entered(asked, slow)
+    connection.data_received(b"POST /in HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}" + one(1) + one(2))
+    await steps()
+    before = statuses(connection), taken(asked)
+
+    slow.may_answer.set()
+    await until(connection, 3)
+
+    assert before == ([], [])
+    assert (statuses(connection), taken(asked)) == ([200, 202, 202], [1, 2])
+
+
+async def test_a_body_that_is_too_large_is_refused_when_its_turn_comes(asked: Asked) -> None:
+    slow = Slow()
+    connection = entered(asked, slow)
+    connection.data_received(b"POST /in HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}")
+    connection.data_received(LINE + b"transfer-encoding: chunked\r\n\r\n")
+    part = b" " * (1 << 20)
+    for _ in range(LARGEST // len(part) + 1):
+        connection.data_received(b"%x\r\n%b\r\n" % (len(part), part))
+
+    slow.may_answer.set()
+    await until(connection, 2)
+
+    assert statuses(connection) == [200, 413]
+    assert connection.transport.is_closing()
+
+
+async def test_who_does_not_read_answers_is_taken_nothing_more(
+    connection: Protocol, asked: Asked
+) -> None:
+    connection.pause_writing()
+    connection.data_received(one(1) + one(2))
+    await steps()
+    before = taken(asked)
+
+    connection.resume_writing()
+    await until(connection, 2)
+
+    assert (before, taken(asked)) == ([], [1, 2])
+
+
+@pytest.mark.parametrize("sent", [one(1)[:-1], LINE, LARGE_POST, LARGE_POST + one(1)])
+async def test_a_client_that_leaves_in_the_middle_has_posted_nothing(
+    connection: Protocol, asked: Asked, sent: bytes
+) -> None:
+    connection.data_received(sent)
+    await steps()
+
+    connection.connection_lost(ConnectionResetError())
+    await steps(20)
+
+    assert (asked.offered, statuses(connection), connection.tasks) == ([], [], set())
+
+
+async def test_a_post_that_is_being_answered_when_the_server_ends_is_answered_first(
+    connection: Protocol, asked: Asked
+) -> None:
+    connection.data_received(LARGE_POST)
+    connection.shutdown()
+    is_open = wire_of(connection).is_open
+
+    await until(connection, 1)
+
+    assert is_open
+    assert b"connection: close\r\n" in wire_of(connection).written
+    assert not wire_of(connection).is_open
+    assert len(asked.offered) == 1
+
+
+async def test_behind_the_last_request_nothing_is_taken(connection: Protocol, asked: Asked) -> None:
+    connection.data_received(one(1, b"connection: close") + one(2) + b"DELETE / HTTP/1.1\r\n\r\n")
+    await steps()
+
+    assert (taken(asked), statuses(connection)) == ([1], [202])
+    assert b"connection: close\r\n" in wire_of(connection).written
+    assert connection.transport.is_closing()
+
+
+async def test_what_nobody_foresaw_is_a_500_and_stands_in_the_log(
+    asked: Asked, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken(Asked):
+        def offer(self, *_: object, **__: object) -> bool:
+            raise ZeroDivisionError("s3cret")
+
+    connection = entered(Broken())
+    with caplog.at_level(logging.ERROR, "headrace.web"):
+        connection.data_received(one(1) + one(2))
+
+    assert statuses(connection) == [500, 500]
+    assert b"s3cret" not in wire_of(connection).written
+    assert [record.message for record in caplog.records] == [
+        "ingestMessages: unexpected ZeroDivisionError"
+    ] * 2
+
+
+async def test_what_goes_on_behind_a_post_is_counted_and_let_go(asked: Asked) -> None:
+    limit = ConnectionLimit(most_held=12_000)
+    service = Service(asked, None, Clock(asyncio.get_running_loop()))  # type: ignore[arg-type]
+    connection = House(limit, Application(service)).enter(Posts(Ingest(service)))
+    body = b" " * 5000 + b"1"
+    sent = LINE + b"content-length: %d\r\n\r\n" % len(body) + body
+    for _ in range(5):
+        connection.data_received(sent[:3000])
+        assert connection.held == 3000
+        connection.data_received(sent[3000:])
+
+    assert (connection.held, statuses(connection)) == (0, [202] * 5)
+
+
+async def test_a_post_that_does_not_go_on_is_stuck(connection: Protocol) -> None:
+    connection.data_received(one(1) + one(2)[:-1])
+
+    assert [connection.is_stuck() for _ in range(LOOKS + 1)][-1]
+
+
+@virtual
+async def test_a_connection_idles_from_its_last_answer() -> None:
+    connection, clock = entered(Asked()), Clock(asyncio.get_running_loop())
+    is_open = []
+    for wait in (0, KEEP_ALIVE - 1, KEEP_ALIVE - 1, 0.9):
+        if wait > 1:
+            connection.data_received(one(1))
+        await clock.sleep(wait)
+        is_open.append(wire_of(connection).is_open)
+    connection.data_received(one(1))
+    await clock.sleep(KEEP_ALIVE - 0.1)
+    is_open.append(wire_of(connection).is_open)
+    await clock.sleep(0.2)
+
+    assert [*is_open, wire_of(connection).is_open] == [True] * 5 + [False]
+
+
+@virtual
+async def test_a_request_that_has_begun_is_not_idle() -> None:
+    connection, clock = entered(Asked()), Clock(asyncio.get_running_loop())
+    connection.data_received(one(1))
+    connection.data_received(LINE)
+
+    await clock.sleep(3 * KEEP_ALIVE)
+
+    assert wire_of(connection).is_open
+
+
+async def test_what_an_application_answers_idles_as_well() -> None:
+    async def refusing(scope: AsgiMessage, receive: Receive, send: Send) -> None:
+        await respond(send, 404, b"{}")
+
+    connection = entered(Asked(), refusing)
+    connection.data_received(one(1) + b"GET / HTTP/1.1\r\n\r\n")
+    await steps()
+
+    assert statuses(connection) == [202, 404]
+    assert connection.timeout_keep_alive_task is not None

@@ -1,0 +1,212 @@
+"""Posts of messages that are answered in the protocol, where they are read.
+
+A post of one message costs less than the task, the scope and the awaits around an application of ASGI.
+So a `Post` stands in the place of uvicorn's cycle of request and response: it gathers the body as the
+parser hands it over, queues the messages, and writes the answer. What is promised of posts is
+`web/resources/ingest.py`'s; the two ways differ in nothing that a client can see.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import httptools
+
+from headrace.compiler.jsontext import NotJson, encode
+from headrace.compiler.runtime.wayin import NoRoom, PostBody
+from headrace.web import statuses
+from headrace.web.apierror import api_error
+from headrace.web.asgi import AsgiMessage, unless_gone
+from headrace.web.endpoint import pattern
+from headrace.web.engineprotocol import WayIn
+from headrace.web.resources.ingest import (
+    LARGEST,
+    OPERATION,
+    PATH,
+    Ingest,
+    IngestResponse,
+    PostRefused,
+    origin_of,
+    refused,
+    too_large,
+)
+
+if TYPE_CHECKING:
+    from headrace.web.process.protocol import Protocol
+
+AT_ONCE = 32
+"""Most posts of one packet that are answered before everybody else has a turn."""
+
+_PATH = pattern(PATH)
+_CLOSE = (b"connection", b"close")
+_NOBODY = asyncio.Event()
+
+
+class Posts:
+    """What the posts of one server share."""
+
+    def __init__(self, ingest: Ingest) -> None:
+        self.ingest = ingest
+        self._default_headers: object = None
+        self._accepted: dict[int, bytes] = {}
+
+    def pipeline_of(self, url: bytes) -> str | None:
+        """Return the id in the target of a request, percent-encoded; None if it is no plain post."""
+        parts = httptools.parse_url(url)
+        match = None if parts.query else _PATH.fullmatch(parts.path or b"")
+        return match and match[1].decode("latin-1")
+
+    def accepted(self, count: int, default_headers: list[tuple[bytes, bytes]]) -> bytes:
+        """Return the whole answer to a post of so many messages; the server goes on to listen."""
+        if default_headers is not self._default_headers:  # it is another second
+            self._default_headers = default_headers
+            self._accepted.clear()
+        answer = self._accepted.get(count)
+        if answer is None:
+            answer = answered(202, encode(IngestResponse(count)), default_headers)
+            if len(self._accepted) < 1024:
+                self._accepted[count] = answer
+        return answer
+
+
+def answered(
+    status: int, body: bytes, headers: list[tuple[bytes, bytes]], *more: tuple[bytes, bytes]
+) -> bytes:
+    """Return a whole JSON answer as it is written."""
+    lines = [
+        b"HTTP/1.1 %d %b\r\n" % (status, HTTPStatus(status).phrase.encode()),
+        *(b"%b: %b\r\n" % header for header in headers),
+        b"content-type: application/json\r\ncontent-length: %d\r\n" % len(body),
+        *(b"%b: %b\r\n" % header for header in more),
+    ]
+    return b"".join([*lines, b"\r\n", body])
+
+
+class Post:
+    """One post, from the end of its head until it is answered, in the place of uvicorn's cycle.
+
+    What has no underscore is what the server looks at or sets.
+    """
+
+    message_event = _NOBODY
+    """Set when something has come or the client has left; most posts wait for neither."""
+    more_body = True
+    disconnected = response_started = response_complete = False
+    _body: PostBody = b""
+    _way_in: WayIn | None = None
+    """Known from when its turn has come."""
+
+    def __init__(self, protocol: Protocol, pipeline: str) -> None:
+        """Take whom it came from, and what is read there at the moment: its head."""
+        self._protocol, self._pipeline = protocol, pipeline
+        self._headers = protocol.headers
+        self.scope = protocol.scope
+        """Which request it is."""
+        self.keep_alive: bool = protocol.parser.should_keep_alive()
+        self._expects_100 = protocol.expect_100_continue
+
+    def begin(self) -> None:
+        """Look at the head, now that those before it are answered, and at the body if it is here."""
+        protocol = self._protocol
+        try:
+            self._way_in = protocol.posts.ingest.admitted(self._pipeline, self._headers)
+            if self._expects_100:
+                protocol.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            if len(self._body) > LARGEST:
+                raise too_large()
+        except Exception as cause:
+            self._refuse(cause)
+        else:
+            if not self.more_body:
+                self._take()
+
+    def add(self, part: bytes) -> None:
+        """Take a part of the body."""
+        body = self._body
+        if not body:
+            self._body = part
+        elif len(body) <= LARGEST:
+            if isinstance(body, bytes):
+                self._body = body = bytearray(body)
+            body += part
+            if len(body) > LARGEST and self._way_in is not None:
+                self._refuse(too_large())
+
+    def complete(self) -> None:
+        """Take the end of the body."""
+        self.more_body = False
+        if self._way_in is not None:
+            self._take()
+
+    async def run_asgi(self, _app: Any) -> None:
+        """Begin in a turn of its own."""
+        await self._protocol.flow.drain()
+        if not self.disconnected:
+            self.begin()
+
+    async def receive(self) -> AsgiMessage:
+        """Wait until the client has left, as an application does that has read the body."""
+        while not self.disconnected:
+            await self.message_event.wait()
+            self.message_event.clear()
+        return {"type": "http.disconnect"}
+
+    def _take(self) -> None:
+        way_in = self._way_in
+        assert way_in is not None
+        try:
+            origin = None
+            if way_in.wants_origin:
+                origin = origin_of("POST", self._protocol.client, self._headers)
+            taken = way_in.take(self._body, origin)
+        except Exception as cause:
+            self._refuse(cause)
+        else:
+            if isinstance(taken, int):
+                self._accept(taken)
+            else:
+                self.message_event = asyncio.Event()
+                self._protocol.start(self._wait(taken))
+
+    async def _wait(self, taking: Coroutine[Any, Any, int]) -> None:
+        """Answer when it is queued, which takes long; cancel that when the client has left."""
+        try:
+            count = await unless_gone(self.receive, taking)
+        except Exception as cause:
+            self._refuse(cause)
+        else:
+            if count is not None:
+                self._accept(count)
+
+    def _accept(self, count: int) -> None:
+        protocol = self._protocol
+        default_headers = protocol.server_state.default_headers
+        if self.keep_alive:
+            self._answer(protocol.posts.accepted(count, default_headers))
+        else:
+            body = encode(IngestResponse(count))
+            self._answer(answered(202, body, default_headers, _CLOSE))
+
+    def _refuse(self, cause: Exception) -> None:
+        if isinstance(cause, NotJson | NoRoom):
+            cause = refused(self._body, cause)
+        headers: tuple[tuple[bytes, bytes], ...] = ()
+        if isinstance(cause, PostRefused):
+            status, body, headers = cause.status, api_error(str(cause)), cause.headers
+        else:
+            status, body = statuses.answer(cause, OPERATION)
+        if _CLOSE in headers:
+            self.keep_alive = False
+        elif not self.keep_alive:
+            headers = (*headers, _CLOSE)
+        default_headers = self._protocol.server_state.default_headers
+        self._answer(answered(status, body, default_headers, *headers))
+
+    def _answer(self, answer: bytes) -> None:
+        if not self.disconnected:
+            self._protocol.transport.write(answer)
+            self.response_started = self.response_complete = True
+            self._protocol.on_post_answered(self)
