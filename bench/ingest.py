@@ -56,7 +56,9 @@ def livez(effort: Effort) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder, servers.headrace(config, Path(folder)) as server:
         posts = _fitting(server, 100, effort)
         with ThreadPoolExecutor(1) as beside:
-            load = beside.submit(servers.load, Plan(server.port, path("p1"), 100, posts))
+            load = beside.submit(
+                servers.load, Plan(server.port, path("p1"), 100, posts, connections=64)
+            )
             waits = list(_probes(server, load))
     p99 = sorted(waits)[int(len(waits) * 0.99)] * 1000
     answered = f"{len(waits)} probes under ingest100"

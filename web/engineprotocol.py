@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import (
     AsyncIterator,
-    Callable,
     Collection,
     Coroutine,
     Mapping,
@@ -16,7 +15,7 @@ from collections.abc import (
 from pathlib import Path
 from typing import Any, Protocol
 
-from headrace.compiler.component.buildcontext import Origin
+from headrace.compiler.component.buildcontext import Admits, Origin
 from headrace.compiler.component.families import Connection, Input
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import BucketDeclaration
@@ -68,9 +67,8 @@ class WayIn(Protocol):
 
     wants_origin: bool
     """Whether it looks at where a post came from."""
-
-    def admits(self, headers: Callable[[str], str | None]) -> bool:
-        """Return whether the credential of the input is satisfied; ``headers`` looks one up."""
+    admits: Admits | None
+    """Whether the credential of the input is satisfied; None: it has none, and anybody may post."""
 
     def take(
         self, body: bytes | bytearray, origin: Origin | None

@@ -62,6 +62,10 @@ Origin = tuple[str, str | None, Headers]
 """Method, ``ip:port`` when it is known, and the headers of a post, names in lower case."""
 
 
+Admits = Callable[[Callable[[str], str | None]], bool]
+"""Says whether somebody may post; is given what looks a header up."""
+
+
 class Ingress(Protocol):
     """What an input gives whoever wants to post to its pipeline over the API."""
 
@@ -69,9 +73,8 @@ class Ingress(Protocol):
     """Whether it looks at where a post came from."""
     decoding: Decoding
     """How what is posted is decoded."""
-
-    def admits(self, headers: Callable[[str], str | None]) -> bool:
-        """Return whether the input's own credential is satisfied; ``headers`` looks one up."""
+    admits: Admits | None
+    """Whether the input's own credential is satisfied; None: it has none, and anybody may post."""
 
     def has_room_for(self, size: int) -> bool:
         """Return whether a body of so many bytes may wait beside those that do."""

@@ -11,9 +11,9 @@ from collections.abc import Coroutine
 from typing import Any
 
 from headrace.compiler.component.buildcontext import Ingress, Origin
-from headrace.compiler.delivery import Batch
+from headrace.compiler.delivery import JsonValue
 from headrace.compiler.errors import HeadraceError
-from headrace.compiler.jsontext import Decoding, has_exponents
+from headrace.compiler.jsontext import UNSEEN, has_exponents
 from headrace.compiler.largejson import LARGE, SLICE, decode_large
 
 MOST_WAITING = 64 * 1024 * 1024
@@ -46,7 +46,7 @@ class WayIn:
         self.wants_origin = ingress.wants_origin
         """Whether it looks at where a post came from."""
         self.admits = ingress.admits
-        """Returns whether the credential of the input is satisfied; is given what looks a header up."""
+        """Returns whether the credential of the input is satisfied; None: it has none."""
         self._decoding = ingress.decoding
         self._pipeline = pipeline
         self._large = large
@@ -60,13 +60,22 @@ class WayIn:
             NotJson: the body is none.
             NoRoom: nothing was taken; it may be sent again.
         """
-        if len(body) < LARGE:
-            batch = _at_once(body, self._decoding)
-            if batch is not None:
-                return self._queued(batch, origin, len(body))
+        size, decoding = len(body), self._decoding
+        if size <= UNSEEN or (size < LARGE and not has_exponents(body)):
+            try:
+                decoded = decoding.decode_usual(body)
+            except ValueError:
+                pass
+            else:
+                return self._queued(decoded, origin, size)
+        if size < SLICE:
+            return self._queued(decoding.decode(body), origin, size)
+        # A text of 100 KB that nests deeper than messages do takes some ten milliseconds at once, and so do
+        # numbers with exponents.
         return self._in_slices(body, origin)
 
-    def _queued(self, batch: Batch, origin: Origin | None, size: int) -> int:
+    def _queued(self, decoded: JsonValue, origin: Origin | None, size: int) -> int:
+        batch = decoded if isinstance(decoded, list) else [decoded]
         if batch and not self.ingress.offer(batch, origin, size):
             raise self._full(size)
         return len(batch)
@@ -90,21 +99,3 @@ class WayIn:
         has_room = self.ingress.has_room_for(size)
         why = "the queue is full" if has_room else "too many bytes are queued"
         return NoRoom(f"pipeline '{self._pipeline}': {why}, nothing was taken")
-
-
-def _at_once(body: PostBody, decoding: Decoding) -> Batch | None:
-    """Return the messages of a body that is not large; None where it takes long all the same.
-
-    A text of 100 KB that nests deeper than messages do takes some ten milliseconds, and so do numbers
-    with exponents.
-    """
-    if len(body) < SLICE:
-        decoded = decoding.decode(body)
-    elif has_exponents(body):
-        return None
-    else:
-        try:
-            decoded = decoding.decode_usual(body)
-        except ValueError:
-            return None
-    return decoded if type(decoded) is list else [decoded]

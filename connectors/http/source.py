@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from headrace.compiler.component.buildcontext import Context, Origin
+from headrace.compiler.component.buildcontext import Admits, Context, Origin
 from headrace.compiler.delivery import Acknowledgement, Batch
 from headrace.compiler.edges import Arrival, QueueFill, Source
 from headrace.compiler.jsontext import Decoding
@@ -25,14 +25,10 @@ CHUNK = 16
 """Posts handed to the pump at once: what has left the queue and is not in the pipeline yet."""
 
 
-Admits = Callable[[Callable[[str], str | None]], bool]
-"""Says whether somebody may post; is given what looks a header up."""
-
-
-def admits(auth: Auth | None, ctx: Context) -> Admits:
+def admits(auth: Auth | None, ctx: Context) -> Admits | None:
     """Return what checks the credential. It takes as long for a wrong one as for a missing one."""
     if auth is None:
-        return lambda headers: True
+        return None
     name, value = auth.header(ctx)
     # A client writes UTF-8, and a server reads the octets of a header as Latin-1.
     name, wanted = name.lower(), value.encode().decode("latin-1").encode()
@@ -61,7 +57,7 @@ class Posts(Source):
         self,
         capacity: int,
         most_bytes: int | None,
-        admits: Admits,
+        admits: Admits | None,
         decoding: Decoding,
         *,
         wants_origin: bool,

@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.compiler.text.diagnostics import shown
+from headrace.web.resources.ingest import LARGEST
+
+TELLING = frozenset((b"content-length", b"transfer-encoding", b"content-encoding", b"expect"))
+"""Headers that say something of the body, in lower case."""
+FEW_DIGITS = len(str(LARGEST)) - 1
+"""A length of so many digits is that of no body that is too large."""
 
 _SIZED = "send the body with a Content-Length"
 _TAKEN = "send the body as it is, with 'Transfer-Encoding: chunked' alone or with a Content-Length"

@@ -94,7 +94,7 @@ class Post:
     message_event = _NOBODY
     """Set when something has come or the client has left; most posts wait for neither."""
     more_body = True
-    disconnected = response_started = response_complete = False
+    disconnected = response_started = response_complete = _expects_100 = False
     _body: PostBody = b""
     _way_in: WayIn | None = None
     """Known from when its turn has come."""
@@ -102,17 +102,20 @@ class Post:
     def __init__(self, protocol: Protocol, pipeline: str) -> None:
         """Take whom it came from, and what is read there at the moment: its head."""
         self._protocol, self._pipeline = protocol, pipeline
-        self._headers = protocol.headers
+        self._headers, self._is_plain = protocol.headers, protocol.is_plain
         self.scope = protocol.scope
         """Which request it is."""
         self.keep_alive: bool = protocol.parser.should_keep_alive()
-        self._expects_100 = protocol.expect_100_continue
+        if protocol.expect_100_continue:
+            self._expects_100 = True
 
     def begin(self) -> None:
         """Look at the head, now that those before it are answered, and at the body if it is here."""
         protocol = self._protocol
         try:
-            self._way_in = protocol.posts.ingest.admitted(self._pipeline, self._headers)
+            self._way_in = protocol.posts.ingest.admitted(
+                self._pipeline, self._headers, is_plain=self._is_plain
+            )
             if self._expects_100:
                 protocol.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             if len(self._body) > LARGEST:

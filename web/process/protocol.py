@@ -17,7 +17,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from headrace.compiler.clock import Clock
 from headrace.web.apierror import api_error
 from headrace.web.process.connectionlimit import LEAVING, ConnectionLimit, LimitedConnection
-from headrace.web.process.framing import refused_framing
+from headrace.web.process.framing import FEW_DIGITS, TELLING, refused_framing
 from headrace.web.process.lingering import Lingering
 from headrace.web.process.posts import AT_ONCE, Post, Posts
 from headrace.web.resources import STREAMS
@@ -63,6 +63,8 @@ class Protocol(HttpToolsProtocol):
         """How posts are answered here; None: like everything else."""
         self._post: Post | None = None
         """The post whose body is being read."""
+        self.is_plain = True
+        """Whether the head that is read says no more of its body than that it is not large."""
         self._at_once = 0
         """How many more posts of what has come are answered without a turn of their own."""
         self._is_idle = False
@@ -93,7 +95,7 @@ class Protocol(HttpToolsProtocol):
         if self.transport.is_lingering:
             self.transport.drop(len(data))
             return
-        if self._has_refusal():
+        if self._refusal is not None:
             self.flow.pause_reading()  # nothing is read behind what is refused
             return
         self._at_once = AT_ONCE
@@ -113,6 +115,22 @@ class Protocol(HttpToolsProtocol):
         self._connection_limit.release(self)
         self._drop_request()
 
+    def on_message_begin(self) -> None:
+        """Begin to read a head. What an application of ASGI is told of it is made when one is asked."""
+        self.url, self.expect_100_continue = b"", False
+        self.headers = []
+        self.scope = cast(Any, {})
+        self.is_plain = True
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take one line of a head, and whether it says what most posts do not."""
+        name = name.lower()
+        if name in TELLING and (name != b"content-length" or len(value) > FEW_DIGITS):
+            self.is_plain = False
+            if name == b"expect" and value.lower() == b"100-continue":
+                self.expect_100_continue = True
+        self.headers.append((name, value))
+
     def on_headers_complete(self) -> None:
         """Begin to answer, unless the parser takes what follows for another protocol.
 
@@ -123,13 +141,14 @@ class Protocol(HttpToolsProtocol):
             if self.transport.is_closing():
                 raise NotTaken  # what was asked before was answered as the last
             version = self.parser.get_http_version()
-            if refused := refused_framing(self.headers, version):
+            if not self.is_plain and (refused := refused_framing(self.headers, version)):
                 self._refuse(*refused)
                 raise NotTaken
             pipeline = None if self.posts is None else self._posted_to(version)
             if pipeline is not None:
                 self._take_post(Post(self, pipeline))
             else:
+                self._make_scope()
                 super().on_headers_complete()
                 if not self.pipeline:  # else those before it are answered first
                     self._answering = self.cycle
@@ -239,6 +258,14 @@ class Protocol(HttpToolsProtocol):
         self._seen = waits
         return self._looks >= LOOKS
 
+    def _make_scope(self) -> None:
+        """Make of the head that was read what an application of ASGI is told of it."""
+        url, headers, expects, scope = self.url, self.headers, self.expect_100_continue, self.scope
+        super().on_message_begin()
+        scope.update(self.scope)
+        scope["headers"] = headers
+        self.url, self.headers, self.expect_100_continue, self.scope = url, headers, expects, scope
+
     def _posted_to(self, version: str) -> str | None:
         """Return the id of the pipeline that messages are posted to; None: it is another request."""
         if version != "1.1" or self.parser.get_method() != b"POST":
@@ -327,7 +354,7 @@ class Protocol(HttpToolsProtocol):
     def _has_more(self) -> bool:
         """Whether the client may still be sending what is not read."""
         has_body = self.cycle is not None and self.cycle.more_body
-        return self._is_refused or self._has_refusal() or has_body
+        return self._is_refused or self._refusal is not None or has_body
 
     @property
     def _own(self) -> RequestResponseCycle | None:
@@ -348,7 +375,7 @@ class Protocol(HttpToolsProtocol):
 
         Source: RFC 9112, 9.3.2
         """
-        if self.transport.is_closing() or self._has_refusal():
+        if self.transport.is_closing() or self._refusal is not None:
             return
         own = self._own
         if own is not None and own is not self._answering:

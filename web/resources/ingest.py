@@ -72,10 +72,11 @@ class Ingest:
     def __init__(self, service: Service) -> None:
         self._way_in = service.engine.way_in
 
-    def admitted(self, id: str, headers: Headers) -> WayIn:
+    def admitted(self, id: str, headers: Headers, *, is_plain: bool = False) -> WayIn:
         """Return the way in for a post, of which there is the head.
 
-        ``id`` is as it stands in the path, percent-encoded.
+        ``id`` is as it stands in the path, percent-encoded; ``is_plain``: whoever read the head knows that
+        it says no more of the body than that it is not large.
 
         Raises:
             PostRefused: it is not taken, whatever its body is.
@@ -88,9 +89,9 @@ class Ingest:
             raise PostRefused(404, str(cause)) from cause
         if way_in is None:
             raise PostRefused(404, f"pipeline '{id}' has no http input")
-        if not way_in.admits(partial(header, headers)):
+        if way_in.admits is not None and not way_in.admits(partial(header, headers)):
             raise PostRefused(401, f"pipeline '{id}': the input's credential is wrong or missing")
-        for key, value in headers:
+        for key, value in () if is_plain else headers:
             if key == b"content-length":
                 if int(value) > LARGEST:
                     raise too_large()

@@ -17,6 +17,8 @@ OVERRIDDEN = {
     "connection_made": "transport",
     "connection_lost": "exc",
     "data_received": "data",
+    "on_message_begin": "",
+    "on_header": "name value",
     "on_headers_complete": "",
     "on_body": "body",
     "on_message_complete": "",
