@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import httptools
 
+from headrace.compiler.clock import Clock
 from headrace.compiler.jsontext import NotJson, encode
 from headrace.compiler.runtime.wayin import NoRoom, PostBody
 from headrace.web import statuses
@@ -22,6 +23,7 @@ from headrace.web.apierror import api_error
 from headrace.web.asgi import AsgiMessage, unless_gone
 from headrace.web.endpoint import pattern
 from headrace.web.engineprotocol import WayIn
+from headrace.web.process.postturns import PostTurns
 from headrace.web.resources.ingest import (
     LARGEST,
     OPERATION,
@@ -37,9 +39,6 @@ from headrace.web.resources.ingest import (
 if TYPE_CHECKING:
     from headrace.web.process.protocol import Protocol
 
-AT_ONCE = 32
-"""Most posts of one packet that are answered before everybody else has a turn."""
-
 _PATH = pattern(PATH)
 _CLOSE = (b"connection", b"close")
 _NOBODY = asyncio.Event()
@@ -48,8 +47,9 @@ _NOBODY = asyncio.Event()
 class Posts:
     """What the posts of one server share."""
 
-    def __init__(self, ingest: Ingest) -> None:
+    def __init__(self, ingest: Ingest, clock: Clock) -> None:
         self.ingest = ingest
+        self.turns = PostTurns(clock)
         self._default_headers: object = None
         self._accepted: dict[int, bytes] = {}
 
@@ -145,10 +145,10 @@ class Post:
             self._take()
 
     async def run_asgi(self, _app: Any) -> None:
-        """Begin in a turn of its own."""
+        """Begin when those before it are answered, and the client reads its answers."""
         await self._protocol.flow.drain()
         if not self.disconnected:
-            self.begin()
+            self._protocol.posts.turns.begin(self)
 
     async def receive(self) -> AsgiMessage:
         """Wait until the client has left, as an application does that has read the body."""

@@ -19,7 +19,7 @@ from headrace.web.apierror import api_error
 from headrace.web.process.connectionlimit import LEAVING, ConnectionLimit, LimitedConnection
 from headrace.web.process.framing import FEW_DIGITS, TELLING, refused_framing
 from headrace.web.process.lingering import Lingering
-from headrace.web.process.posts import AT_ONCE, Post, Posts
+from headrace.web.process.posts import Post, Posts
 from headrace.web.resources import STREAMS
 from headrace.web.resources.events import EVENTS_PATH
 
@@ -65,8 +65,6 @@ class Protocol(HttpToolsProtocol):
         """The post whose body is being read."""
         self.is_plain = True
         """Whether the head that is read says no more of its body than that it is not large."""
-        self._at_once = 0
-        """How many more posts of what has come are answered without a turn of their own."""
         self._is_idle = False
         """Whether nothing has come since the last answer, which was given ``_idle_since``."""
         self._idle_since = 0.0
@@ -98,7 +96,6 @@ class Protocol(HttpToolsProtocol):
         if self._refusal is not None:
             self.flow.pause_reading()  # nothing is read behind what is refused
             return
-        self._at_once = AT_ONCE
         self._read(data)
         cycle = self.cycle
         if self._has_refusal():
@@ -275,7 +272,7 @@ class Protocol(HttpToolsProtocol):
         return self._last_pipeline
 
     def _take_post(self, post: Post) -> None:
-        """Begin to answer a post, here if it is its turn."""
+        """Begin to answer a post, unless there are others before it."""
         is_first = self.cycle is None or self.cycle.response_complete
         self._post, self.cycle = post, cast(RequestResponseCycle, post)
         if not is_first:
@@ -283,11 +280,10 @@ class Protocol(HttpToolsProtocol):
             self.pipeline.appendleft((self.cycle, self.app))
             return
         self._answering = self.cycle
-        if self._at_once and not self.flow.write_paused:
-            self._at_once -= 1
-            post.begin()
-        else:
+        if self.flow.write_paused:
             self.start(post.run_asgi(self.app))
+        else:
+            self.posts.turns.begin(post)
 
     def _read(self, data: bytes) -> None:
         try:

@@ -48,7 +48,7 @@ class Server(uvicorn.Server):
         ingest: Ingest | None = None,
     ) -> None:
         """Take what posts of messages are given to in the protocol; None: they go to the application."""
-        posts = None if ingest is None else Posts(ingest)
+        posts = None if ingest is None else Posts(ingest, clock)
         super().__init__(
             uvicorn.Config(
                 application,

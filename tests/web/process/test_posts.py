@@ -52,7 +52,7 @@ def side(asked: Asked, *, in_protocol: bool) -> Sides:
     """Return a connection whose posts are answered in the protocol, or by the application."""
     service = Service(asked, None, Clock(asyncio.get_running_loop()))  # type: ignore[arg-type]
     house = House(ConnectionLimit(), Application(service))
-    posts = Posts(Ingest(service)) if in_protocol else None
+    posts = Posts(Ingest(service), Clock(asyncio.get_running_loop())) if in_protocol else None
     return Sides(house.enter(posts), asked)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from itertools import count, pairwise
 
 import pytest
 import pytest_asyncio
@@ -13,7 +14,8 @@ from headrace.compiler.clock import Clock
 from headrace.web.app import Application
 from headrace.web.asgi import AsgiMessage, Receive, Send, respond
 from headrace.web.process.connectionlimit import ConnectionLimit
-from headrace.web.process.posts import AT_ONCE, Posts
+from headrace.web.process.posts import Posts
+from headrace.web.process.postturns import TURN_SECONDS
 from headrace.web.process.protocol import LOOKS, Protocol
 from headrace.web.resources.ingest import LARGEST, Ingest
 from headrace.web.service import Service
@@ -34,11 +36,18 @@ def one(number: int, *fields: bytes) -> bytes:
     return LINE + lines + b"\r\n" + body
 
 
+def looked_at(seconds: float) -> Clock:
+    """Return a clock that goes on by so much whenever it is looked at."""
+    clock, readings = Clock(asyncio.get_running_loop()), count(0.0, seconds)
+    clock.monotonic = lambda: next(readings)
+    return clock
+
+
 def entered(asked: Asked, application: object = None) -> Protocol:
     """Return a connection whose posts are answered in the protocol, and all else by an application."""
     service = Service(asked, None, Clock(asyncio.get_running_loop()))  # type: ignore[arg-type]
     house = House(ConnectionLimit(), application or Application(service))  # type: ignore[arg-type]
-    return house.enter(Posts(Ingest(service)))
+    return house.enter(Posts(Ingest(service), looked_at(0)))
 
 
 @pytest.fixture
@@ -79,18 +88,60 @@ async def test_an_answer_is_there_when_the_end_of_the_body_is(
     assert (before, statuses(connection), taken(asked)) == ([], [202], [1])
 
 
-async def test_posts_of_one_packet_beyond_some_leave_others_a_turn(
-    connection: Protocol, asked: Asked
-) -> None:
-    count = 3 * AT_ONCE
-    connection.data_received(b"".join(one(number) for number in range(count)))
-    at_once = len(asked.offered)
+def in_turns(asked: Asked, posts_a_turn: int) -> Callable[[], Protocol]:
+    """Return what opens connections to one server, on whose clock a post takes some of a turn."""
+    service = Service(asked, None, Clock(asyncio.get_running_loop()))  # type: ignore[arg-type]
+    house = House(ConnectionLimit(), Application(service))
+    posts = Posts(Ingest(service), looked_at(TURN_SECONDS / (posts_a_turn - 0.5)))
+    return lambda: house.enter(posts)
 
-    await until(connection, count)
 
-    assert at_once == AT_ONCE
-    assert taken(asked) == [*range(count)]
-    assert statuses(connection) == [202] * count
+async def test_posts_of_one_packet_beyond_a_turn_leave_others_theirs(asked: Asked) -> None:
+    connection = in_turns(asked, 4)()
+    connection.data_received(b"".join(one(number) for number in range(20)))
+    counts = [len(asked.offered)]
+    while len(asked.offered) < 20:
+        await steps(1)
+        counts.append(len(asked.offered))
+
+    await until(connection, 20)
+
+    assert counts[0] == 4
+    assert max(after - before for before, after in pairwise(counts)) <= 4
+    assert taken(asked) == [*range(20)]
+    assert statuses(connection) == [202] * 20
+
+
+async def test_posts_of_all_connections_share_a_turn_in_the_order_they_came(asked: Asked) -> None:
+    enter = in_turns(asked, 4)
+    connections = [enter() for _ in range(10)]
+    for number, each in enumerate(connections):
+        each.data_received(one(number))
+    at_once = taken(asked)
+    probe = enter()
+    probe.data_received(b"GET /livez HTTP/1.1\r\n\r\n")
+    await until(probe, 1)
+    before_the_probe = taken(asked)
+    late = enter()
+    late.data_received(one(10))
+    for each in (*connections, late):
+        await until(each, 1)
+
+    assert at_once == [0, 1, 2, 3]
+    assert len(before_the_probe) < 10
+    assert taken(asked) == [*range(11)]
+
+
+async def test_who_leaves_before_its_turn_has_posted_nothing(asked: Asked) -> None:
+    enter = in_turns(asked, 1)
+    connections = [enter() for _ in range(3)]
+    for number, each in enumerate(connections):
+        each.data_received(one(number))
+
+    connections[1].connection_lost(None)
+    await until(connections[2], 1)
+
+    assert taken(asked) == [0, 2]
 
 
 async def test_answers_come_in_the_order_of_the_requests_while_one_waits(
@@ -199,6 +250,7 @@ async def test_what_nobody_foresaw_is_a_500_and_stands_in_the_log(
     connection = entered(Broken())
     with caplog.at_level(logging.ERROR, "headrace.web"):
         connection.data_received(one(1) + one(2))
+        await until(connection, 2)
 
     assert statuses(connection) == [500, 500]
     assert b"s3cret" not in wire_of(connection).written
@@ -210,7 +262,7 @@ async def test_what_nobody_foresaw_is_a_500_and_stands_in_the_log(
 async def test_what_goes_on_behind_a_post_is_counted_and_let_go(asked: Asked) -> None:
     limit = ConnectionLimit(most_held=12_000)
     service = Service(asked, None, Clock(asyncio.get_running_loop()))  # type: ignore[arg-type]
-    connection = House(limit, Application(service)).enter(Posts(Ingest(service)))
+    connection = House(limit, Application(service)).enter(Posts(Ingest(service), looked_at(0)))
     body = b" " * 5000 + b"1"
     sent = LINE + b"content-length: %d\r\n\r\n" % len(body) + body
     for _ in range(5):
