@@ -62,7 +62,7 @@ BOUNDED = {
 }
 """Patterns that do grow faster, and how long a text they see: they are tried with that."""
 MADE_UP = {
-    "web/app.py": (b"w([^/]+)o([^/]+)r([^/]+)d", rb"/api/pipelines/([^/]+)/messages"),
+    "web/endpoint.py": (b"w([^/]+)o([^/]+)r([^/]+)d", rb"/api/pipelines/([^/]+)/messages"),
 }
 """What comes out where a path of an endpoint is taken for a word, and what there is."""
 OURS_ALONE = "web/docs/"

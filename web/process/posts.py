@@ -32,7 +32,7 @@ from headrace.web.resources.ingest import (
     IngestResponse,
     PostRefused,
     origin_of,
-    refused,
+    refusal_of,
     too_large,
 )
 
@@ -44,8 +44,8 @@ _CLOSE = (b"connection", b"close")
 _NOBODY = asyncio.Event()
 
 
-class Posts:
-    """What the posts of one server share."""
+class PostAnswers:
+    """How the posts of one server are answered."""
 
     def __init__(self, ingest: Ingest, clock: Clock) -> None:
         self.ingest = ingest
@@ -195,7 +195,7 @@ class Post:
 
     def _refuse(self, cause: Exception) -> None:
         if isinstance(cause, NotJson | NoRoom):
-            cause = refused(self._body, cause)
+            cause = refusal_of(self._body, cause)
         headers: tuple[tuple[bytes, bytes], ...] = ()
         if isinstance(cause, PostRefused):
             status, body, headers = cause.status, api_error(str(cause)), cause.headers

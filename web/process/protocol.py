@@ -19,7 +19,7 @@ from headrace.web.apierror import api_error
 from headrace.web.process.connectionlimit import LEAVING, ConnectionLimit, LimitedConnection
 from headrace.web.process.framing import FEW_DIGITS, TELLING, refused_framing
 from headrace.web.process.lingering import Lingering
-from headrace.web.process.posts import Post, Posts
+from headrace.web.process.posts import Post, PostAnswers
 from headrace.web.resources import STREAMS
 from headrace.web.resources.events import EVENTS_PATH
 
@@ -50,7 +50,7 @@ class Protocol(HttpToolsProtocol):
         *arguments: Any,
         clock: Clock,
         connection_limit: ConnectionLimit | None = None,
-        posts: Posts | None = None,
+        posts: PostAnswers | None = None,
         **keywords: Any,
     ) -> None:
         super().__init__(*arguments, **keywords)
@@ -59,7 +59,7 @@ class Protocol(HttpToolsProtocol):
         self._neighbours = cast(set[LimitedConnection], self.connections)
         self.turn = next(self._connection_limit.turns)
         self.held = 0
-        self.posts = cast(Posts, posts)
+        self.posts = cast(PostAnswers, posts)
         """How posts are answered here; None: like everything else."""
         self._post: Post | None = None
         """The post whose body is being read."""
@@ -213,7 +213,7 @@ class Protocol(HttpToolsProtocol):
             return  # the next answer sets it anew
         left = self._idle_since + self.timeout_keep_alive - self._clock.monotonic()
         if left > 0:
-            self.timeout_keep_alive_task = self.loop.call_later(
+            self.timeout_keep_alive_task = self._clock.call_later(
                 left, self.timeout_keep_alive_handler
             )
         else:

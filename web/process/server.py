@@ -20,7 +20,7 @@ import uvicorn
 from headrace.compiler.clock import Clock
 from headrace.web.asgi import Asgi
 from headrace.web.process.connectionlimit import ConnectionLimit, room
-from headrace.web.process.posts import Posts
+from headrace.web.process.posts import PostAnswers
 from headrace.web.process.protocol import Protocol
 from headrace.web.resources.ingest import Ingest
 
@@ -48,7 +48,7 @@ class Server(uvicorn.Server):
         ingest: Ingest | None = None,
     ) -> None:
         """Take what posts of messages are given to in the protocol; None: they go to the application."""
-        posts = None if ingest is None else Posts(ingest, clock)
+        posts = None if ingest is None else PostAnswers(ingest, clock)
         super().__init__(
             uvicorn.Config(
                 application,

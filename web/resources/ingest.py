@@ -119,7 +119,7 @@ class Ingest:
                 taken = way_in.take(body, origin if way_in.wants_origin else None)
                 count = taken if isinstance(taken, int) else await unless_gone(receive, taken)
             except (NotJson, NoRoom) as cause:
-                raise refused(body, cause) from cause
+                raise refusal_of(body, cause) from cause
         except PostRefused as cause:
             return await respond(send, cause.status, api_error(str(cause)), *cause.headers)
         if count is not None:
@@ -149,7 +149,7 @@ async def _body(receive: Receive) -> PostBody | None:
     return None if message["type"] == "http.disconnect" else body
 
 
-def refused(body: PostBody, cause: NotJson | NoRoom) -> PostRefused:
+def refusal_of(body: PostBody, cause: NotJson | NoRoom) -> PostRefused:
     """Return the refusal of a body that is no JSON, or for which there is no room."""
     if isinstance(cause, NotJson):
         return PostRefused(400, f"the body is not JSON: {cause}{_instead(body, cause)}")

@@ -17,7 +17,7 @@ from headrace.compiler.errors import UnknownPipeline
 from headrace.compiler.runtime.wayin import WayIn
 from headrace.web.app import Application
 from headrace.web.process.connectionlimit import ConnectionLimit
-from headrace.web.process.posts import Posts
+from headrace.web.process.posts import PostAnswers
 from headrace.web.process.protocol import Protocol
 from headrace.web.resources.ingest import Ingest
 from headrace.web.service import Service
@@ -52,7 +52,7 @@ def side(asked: Asked, *, in_protocol: bool) -> Sides:
     """Return a connection whose posts are answered in the protocol, or by the application."""
     service = Service(asked, None, Clock(asyncio.get_running_loop()))  # type: ignore[arg-type]
     house = House(ConnectionLimit(), Application(service))
-    posts = Posts(Ingest(service), Clock(asyncio.get_running_loop())) if in_protocol else None
+    posts = PostAnswers(Ingest(service), Clock(asyncio.get_running_loop())) if in_protocol else None
     return Sides(house.enter(posts), asked)
 
 

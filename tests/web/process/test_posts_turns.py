@@ -14,7 +14,7 @@ from headrace.compiler.clock import Clock
 from headrace.web.app import Application
 from headrace.web.asgi import AsgiMessage, Receive, Send, respond
 from headrace.web.process.connectionlimit import ConnectionLimit
-from headrace.web.process.posts import Posts
+from headrace.web.process.posts import PostAnswers
 from headrace.web.process.postturns import TURN_SECONDS
 from headrace.web.process.protocol import LOOKS, Protocol
 from headrace.web.resources.ingest import LARGEST, Ingest
@@ -47,7 +47,7 @@ def entered(asked: Asked, application: object = None) -> Protocol:
     """Return a connection whose posts are answered in the protocol, and all else by an application."""
     service = Service(asked, None, Clock(asyncio.get_running_loop()))  # type: ignore[arg-type]
     house = House(ConnectionLimit(), application or Application(service))  # type: ignore[arg-type]
-    return house.enter(Posts(Ingest(service), looked_at(0)))
+    return house.enter(PostAnswers(Ingest(service), looked_at(0)))
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def in_turns(asked: Asked, posts_a_turn: int) -> Callable[[], Protocol]:
     """Return what opens connections to one server, on whose clock a post takes some of a turn."""
     service = Service(asked, None, Clock(asyncio.get_running_loop()))  # type: ignore[arg-type]
     house = House(ConnectionLimit(), Application(service))
-    posts = Posts(Ingest(service), looked_at(TURN_SECONDS / (posts_a_turn - 0.5)))
+    posts = PostAnswers(Ingest(service), looked_at(TURN_SECONDS / (posts_a_turn - 0.5)))
     return lambda: house.enter(posts)
 
 
@@ -262,7 +262,9 @@ async def test_what_nobody_foresaw_is_a_500_and_stands_in_the_log(
 async def test_what_goes_on_behind_a_post_is_counted_and_let_go(asked: Asked) -> None:
     limit = ConnectionLimit(most_held=12_000)
     service = Service(asked, None, Clock(asyncio.get_running_loop()))  # type: ignore[arg-type]
-    connection = House(limit, Application(service)).enter(Posts(Ingest(service), looked_at(0)))
+    connection = House(limit, Application(service)).enter(
+        PostAnswers(Ingest(service), looked_at(0))
+    )
     body = b" " * 5000 + b"1"
     sent = LINE + b"content-length: %d\r\n\r\n" % len(body) + body
     for _ in range(5):

@@ -11,7 +11,7 @@ from uvicorn.server import ServerState
 from headrace.compiler.clock import Clock
 from headrace.web.asgi import Asgi, AsgiMessage, Receive, Send, respond
 from headrace.web.process.connectionlimit import ConnectionLimit
-from headrace.web.process.posts import Posts
+from headrace.web.process.posts import PostAnswers
 from headrace.web.process.protocol import Protocol
 
 HEAD = b"POST /in HTTP/1.1\r\nHost: x\r\n"
@@ -75,7 +75,7 @@ class House:
         self._connection_limit = connection_limit
         self._clock = Clock(asyncio.get_running_loop())
 
-    def enter(self, posts: Posts | None = None) -> Protocol:
+    def enter(self, posts: PostAnswers | None = None) -> Protocol:
         """Return a new connection, on which posts may be answered in the protocol."""
         protocol = Protocol(
             self._config,
