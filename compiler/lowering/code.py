@@ -42,8 +42,8 @@ import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import count
-from typing import Any
+from itertools import chain, count
+from typing import Any, NamedTuple
 
 from headrace.compiler.decimals import Written
 from headrace.compiler.delivery import parts
@@ -381,24 +381,49 @@ class Code:
         self.line(*lines, f"{INDENT}{parent}[{path.segments[-1]!r}] = {expression}")
 
 
+class _Source(NamedTuple):
+    """A source as the interpreter keeps those of files."""
+
+    size: int
+    changed: None
+    lines: list[str]
+    file: str
+
+
 def compile_source(
     name: str, source: str, namespace: dict[str, Any], place: str
 ) -> Callable[..., Any]:
-    """Return the function ``name`` of a source; tracebacks show its lines while it lives."""
-    # An id may hold a null character, the name of a file may not.
-    file = f"<headrace {place}>".replace("\0", "\N{SYMBOL FOR NULL}")
-    exec(compile(source, file, "exec"), namespace)
+    """Return the function ``name`` of a source; tracebacks show its lines while it lives.
+
+    Where another function of that place lives, the file gets a number: what takes over is built beside
+    what runs, so is a dry run, and several engines may share a process.
+    """
+    kept = _registered(place, source)
+    try:
+        exec(compile(source, kept.file, "exec"), namespace)
+    except BaseException:
+        _forget(kept)
+        raise
     function: Callable[..., Any] = namespace.pop(name)  # else a cycle outlives the pipeline
-    entry = (len(source), None, source.splitlines(keepends=True), file)
-    linecache.cache[file] = entry
-    weakref.finalize(function, _forget_source, file, entry).atexit = False
+    weakref.finalize(function, _forget, kept).atexit = False
     return function
 
 
-def _forget_source(file: str, entry: object) -> None:
-    # A pipeline may have been created again under the same place: then the entry is not ours.
-    if linecache.cache.get(file) is entry:
-        del linecache.cache[file]
+def _registered(place: str, source: str) -> _Source:
+    """Have a source found under the name of a file that no other one has."""
+    # An id may hold a null character, the name of a file may not.
+    called = f"headrace {place}".replace("\0", "\N{SYMBOL FOR NULL}")
+    files = chain([f"<{called}>"], (f"<{called} ({number})>" for number in count(2)))
+    lines = source.splitlines(keepends=True)
+    sources = (_Source(len(source), None, lines, file) for file in files)
+    # Looked for and taken in one step: dry runs are built in threads.
+    return next(each for each in sources if linecache.cache.setdefault(each.file, each) is each)
+
+
+def _forget(kept: _Source) -> None:
+    # Somebody may have emptied the cache, and another have the name by now.
+    if linecache.cache.get(kept.file) is kept:
+        del linecache.cache[kept.file]
 
 
 def subscripts(path: DottedPath) -> str:

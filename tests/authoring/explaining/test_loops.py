@@ -44,6 +44,7 @@ def loaded(text: str) -> LoadedConfig[ConfigFiles]:
 async def test_they_are_those_that_production_registers():
     program = loaded(CONFIG).program
     assert program is not None
+    gc.collect()  # whatever other tests have left under the same names
     engine = Engine(Clock(asyncio.get_running_loop()))
     await engine.load(program)
     registered = {

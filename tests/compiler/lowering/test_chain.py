@@ -1,6 +1,8 @@
 """The transforms of a pipeline as operators: neighbours fused, failures blamed on the right one."""
 
+import gc
 import linecache
+import re
 import traceback
 
 import pytest
@@ -189,11 +191,12 @@ def test_a_traceback_shows_the_generated_line_under_the_places_it_was_made_from(
     run(lowered(placed), ["x"])
 
     [shown] = ["".join(traceback.format_exception(cause)) for cause in causes]
-    assert 'File "<headrace p1 transforms[1..2]>", line ' in shown
+    assert re.search(r'File "<headrace p1 transforms\[1\.\.2\]( \(\d+\))?>", line ', shown)
     assert "    m = m + 1\n" in shown
 
 
 def test_the_generated_source_of_a_single_transform_is_found_under_its_place():
+    gc.collect()  # whatever other tests have left there
     operators = lowered(stages(Cutting(), Adding()))
 
     shown = linecache.getlines("<headrace p1 transforms[1]>")

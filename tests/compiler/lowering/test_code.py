@@ -376,21 +376,25 @@ def test_a_traceback_shows_the_generated_line_under_the_place_in_the_config():
     assert "    raise ValueError\n" in shown
 
 
-def test_the_source_goes_with_the_function_but_not_with_an_older_one_of_its_place():
-    def compiled(number):
-        return compile_source("f", f"def f():\n    return {number}\n", {}, "mill transforms[0]")
+def test_a_function_beside_another_of_its_place_keeps_its_own_source_and_takes_it_along():
+    older, newer = returning(1), returning(2)
 
-    older = compiled(1)
-    newer = compiled(2)
     assert (older(), newer()) == (1, 2)
+    assert (shown(older), shown(newer)) == ("return 1", "return 2")
 
+    file = older.__code__.co_filename
     del older
     gc.collect()
-    assert "return 2" in source("mill transforms[0]")
+    assert linecache.getlines(file) == []
+    assert shown(newer) == "return 2"
+    assert shown(returning(3)) == "return 3"
 
-    del newer
-    gc.collect()
-    assert source("mill transforms[0]") == ""
+
+def test_a_source_that_is_none_leaves_nothing_behind():
+    with pytest.raises(SyntaxError):
+        compile_source("f", "def", {}, "mill transforms[7]")
+
+    assert source("mill transforms[7]") == ""
 
 
 def test_a_place_with_a_null_character_is_a_place():
@@ -398,6 +402,15 @@ def test_a_place_with_a_null_character_is_a_place():
 
     assert compiled() == 1
     assert "return 1" in source("a\N{SYMBOL FOR NULL}b transforms[0]")
+
+
+def returning(number):
+    return compile_source("f", f"def f():\n    return {number}\n", {}, "mill transforms[0]")
+
+
+def shown(function):
+    code = function.__code__
+    return linecache.getline(code.co_filename, code.co_firstlineno + 1).strip()
 
 
 def source(place):
