@@ -130,3 +130,60 @@ class Events:
     def close(self) -> None:
         """Leave."""
         self._connection.close()
+
+
+class Reached:
+    """A server on a port, for whoever asks it this and that."""
+
+    def __init__(self, port: int = 0) -> None:
+        self.port = port
+        self._clients: list[Client | Events] = []
+
+    def client(self) -> Client:
+        """Return a connection of its own."""
+        client = Client(self.port)
+        self._clients.append(client)
+        return client
+
+    def events(self, headers: Mapping[str, str] = MappingProxyType({})) -> Events:
+        """Return an open event stream."""
+        events = Events(self.port, headers=headers)
+        self._clients.append(events)
+        return events
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> Answer:
+        """Send one request over a connection of its own."""
+        client = Client(self.port)
+        try:
+            return client.request(method, path, body, headers)
+        finally:
+            client.close()
+
+    def get(self, path: str, headers: Mapping[str, str] = MappingProxyType({})) -> Answer:
+        """Ask for something."""
+        return self.request("GET", path, headers=headers)
+
+    def post(self, pipeline: str, value: Any) -> Answer:
+        """Post a message, or a list of them."""
+        return self.request("POST", messages_of(pipeline), json.dumps(value).encode())
+
+    def metric(self, name: str, **labels: str) -> float:
+        """Return one figure of `/metrics`; 0 where it is not told."""
+        wanted = {f'{key}="{value}"' for key, value in labels.items()}
+        for line in self.get("/metrics").body.decode().splitlines():
+            said, _, figure = line.rpartition(" ")
+            family, _, described = said.partition("{")
+            if family == name and wanted <= set(described.removesuffix("}").split(",")):
+                return float(figure)
+        return 0.0
+
+    def leave(self) -> None:
+        """Close every connection that is kept."""
+        for client in self._clients:
+            client.close()

@@ -21,10 +21,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
-from types import MappingProxyType
 from typing import IO, Any, Protocol
 
-from tests.clients import HOST, PATIENCE, Answer, Client, Events, Gone, messages_of
+from tests.clients import HOST, PATIENCE, Gone, Reached
 from tests.stopwatch import Stopwatch
 
 COMMAND = Path(sys.executable).with_name("headrace")
@@ -128,17 +127,16 @@ class Process(Protocol):
     def kill(self) -> None: ...
 
 
-class Server:
+class Server(Reached):
     """A running `headrace serve`."""
 
     def __init__(self, process: Process, started: Stopwatch) -> None:
+        super().__init__()
         assert process.stdout is not None
         assert process.stderr is not None
         self.process = process
         self._started = started
         self.out, self.err = Lines(process.stdout), Lines(process.stderr)
-        self.port = 0
-        self._clients: list[Client | Events] = []
 
     def wait_until_ready(self) -> None:
         """Wait for the line that says where it serves."""
@@ -148,50 +146,6 @@ class Server:
     def seconds(self) -> float:
         """Seconds since the process was started, without those in which the machine was busy."""
         return self._started.seconds
-
-    def client(self) -> Client:
-        """Return a connection of its own."""
-        client = Client(self.port)
-        self._clients.append(client)
-        return client
-
-    def events(self, headers: Mapping[str, str] = MappingProxyType({})) -> Events:
-        """Return an open event stream."""
-        events = Events(self.port, headers=headers)
-        self._clients.append(events)
-        return events
-
-    def request(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        headers: Mapping[str, str] = MappingProxyType({}),
-    ) -> Answer:
-        """Send one request over a connection of its own."""
-        client = Client(self.port)
-        try:
-            return client.request(method, path, body, headers)
-        finally:
-            client.close()
-
-    def get(self, path: str, headers: Mapping[str, str] = MappingProxyType({})) -> Answer:
-        """Ask for something."""
-        return self.request("GET", path, headers=headers)
-
-    def post(self, pipeline: str, value: Any) -> Answer:
-        """Post a message, or a list of them."""
-        return self.request("POST", messages_of(pipeline), json.dumps(value).encode())
-
-    def metric(self, name: str, **labels: str) -> float:
-        """Return one figure of `/metrics`; 0 where it is not told."""
-        wanted = {f'{key}="{value}"' for key, value in labels.items()}
-        for line in self.get("/metrics").body.decode().splitlines():
-            said, _, figure = line.rpartition(" ")
-            family, _, described = said.partition("{")
-            if family == name and wanted <= set(described.removesuffix("}").split(",")):
-                return float(figure)
-        return 0.0
 
     def signal(self, number: signal.Signals = signal.SIGTERM) -> None:
         """Send a signal."""
@@ -212,8 +166,7 @@ class Server:
 
     def end(self) -> None:
         """End it by all means, and everything that was opened to it."""
-        for client in self._clients:
-            client.close()
+        self.leave()
         if self.process.poll() is None:
             self.signal()
         try:
@@ -234,9 +187,12 @@ def nothing() -> None:
 
 
 def started(
-    arguments: Sequence[str], folder: Path, setup: Callable[[], None]
+    arguments: Sequence[str],
+    folder: Path,
+    setup: Callable[[], None],
+    inherited: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
-    """Start a server as a process of this one."""
+    """Start a server as a process of this one; with descriptors that it has as well, if any."""
 
     def prepare() -> None:
         end_with_parent()
@@ -251,6 +207,7 @@ def started(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        pass_fds=inherited,
         start_new_session=True,
         preexec_fn=prepare,
     )

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -90,11 +91,13 @@ def serve(
     log_format: Literal["text", "json"],
 ) -> None:
     """Run the server."""
+    from headrace.web.commands.serve import bound
     from headrace.web.commands.serve import serve as run
     from headrace.web.files.reading import Files
 
     files = Files(config, connections, secrets, server_config)
-    sys.exit(run(files, *listen, data_dir=data_dir, is_debug=debug, log_format=log_format))
+    listening = partial(bound, *listen)
+    sys.exit(run(files, listening, data_dir=data_dir, is_debug=debug, log_format=log_format))
 
 
 @commands.command()

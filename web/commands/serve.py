@@ -14,7 +14,7 @@ import shlex
 import signal
 import socket
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -83,14 +83,17 @@ class StartReport:
 
 def serve(
     files: Files,
-    host: str,
-    port: int,
+    listening: Callable[[], socket.socket],
     *,
     data_dir: Path | None = None,
     is_debug: bool = False,
     log_format: Form = "text",
 ) -> int:
-    """Run the server until a signal ends it; return the exit code."""
+    """Run the server until a signal ends it; return the exit code.
+
+    ``listening`` gives the socket that it listens on, once the files are read: `bound`, or one that whoever
+    started this process has bound, which others may listen on as well. Not to be had: `NotStarted`.
+    """
     errors = StandardError(2, log_format)
     atexit.register(errors.drain)  # what is written to it is out before the process ends
     lines = configure(errors, is_debug=is_debug, form=log_format)
@@ -103,7 +106,7 @@ def serve(
             raise Refused(loaded.diagnostics)
         log_odd(loaded)
         known.complete()  # no request waits, with all the others, until a component is imported
-        listener = _bound(host, port)
+        listener = listening()
         root = _made(data_dir)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_run(loaded, loaded.program, known, listener, root, report))
@@ -203,8 +206,12 @@ def _end_on_signal(loop: asyncio.AbstractEventLoop, server: Server) -> None:
         loop.add_signal_handler(number, partial(ended, number))
 
 
-def _bound(host: str, port: int) -> socket.socket:
-    """Return a socket bound to the address, before anything is started that would have to end."""
+def bound(host: str, port: int) -> socket.socket:
+    """Return a socket bound to the address, before anything is started that would have to end.
+
+    Raises:
+        NotStarted: it is not free.
+    """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
