@@ -29,9 +29,15 @@ SMALL_LARGEST = 40
 
 
 class Picky(Asked):
-    """An engine with one pipeline `p` that can be posted to, and one `mute` that cannot."""
+    """An engine with pipelines that can be posted to, twice and not with this, and one that cannot."""
 
     needs = "s3cret"
+
+    def offer(self, batch: list[Any], origin: Any, size: int = 0) -> bool:
+        if batch == ["unforeseen"]:
+            raise ZeroDivisionError
+        self.has_room = len(self.offered) < 2
+        return super().offer(batch, origin, size)
 
     def way_in(self, pipeline: str) -> WayIn:
         if pipeline in ("p", "a/b"):
@@ -118,6 +124,7 @@ BODIES = st.sampled_from(
         b'{"n": 1',
         b"n,temp\n1,2\n",
         b'"\xff"',
+        b'"unforeseen"',
         b"[1.5, 1e400]",
         b" " * SMALL_LARGEST + b"1",
     ]
@@ -216,6 +223,8 @@ def test_both_ways_answer_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     @example([chunked(b" " * 30, b" " * 30)])
     @example([chunked(b" " * 30, b" " * 30, ends=b"")])
     @example([LINE + b"transfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n"])
+    @example([request(b'"unforeseen"')])
+    @example([request(b"1")] * 3)
     def compare(sent: list[bytes]) -> None:
         async def both() -> tuple[Any, Any]:
             # Byte by byte: in one packet, what is wrong with the end of a body is seen before a task
@@ -231,4 +240,17 @@ def test_both_ways_answer_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.update(answer.status for answer in here[0])
 
     compare()
-    assert seen >= {100, 202, 400, 401, 404, 413, 415, 501}
+    assert seen >= {100, 202, 400, 401, 404, 413, 415, 500, 501, 503}
+
+
+async def test_an_answer_has_the_headers_of_its_moment() -> None:
+    for in_protocol in (True, False):
+        connection, _ = side(Picky(), in_protocol=in_protocol)
+        for date in (b"now", b"later"):
+            connection.server_state.default_headers = [(b"date", date)]
+            connection.data_received(request())
+            await steps(20)
+
+        dates = [dict(each.headers)["date"] for each in answers(wire_of(connection).written)]
+        assert dates == ["now", "later"]
+        connection.connection_lost(None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
-from itertools import count, pairwise
+from itertools import pairwise
 
 import pytest
 import pytest_asyncio
@@ -20,7 +20,7 @@ from headrace.web.process.protocol import LOOKS, Protocol
 from headrace.web.resources.ingest import LARGEST, Ingest
 from headrace.web.service import Service
 from tests.virtual import virtual
-from tests.web.process.wires import House, Slow, steps, wire_of
+from tests.web.process.wires import House, Slow, looked_at, standing, steps, wire_of
 from tests.web.resources.ingest.posting_to import LARGE_BODY, PATH, Asked
 
 LINE = f"POST {PATH} HTTP/1.1\r\nHost: x\r\n".encode()
@@ -36,18 +36,12 @@ def one(number: int, *fields: bytes) -> bytes:
     return LINE + lines + b"\r\n" + body
 
 
-def looked_at(seconds: float) -> Clock:
-    """Return a clock that goes on by so much whenever it is looked at."""
-    clock, readings = Clock(asyncio.get_running_loop()), count(0.0, seconds)
-    clock.monotonic = lambda: next(readings)
-    return clock
-
-
 def entered(asked: Asked, application: object = None) -> Protocol:
     """Return a connection whose posts are answered in the protocol, and all else by an application."""
-    service = Service(asked, None, Clock(asyncio.get_running_loop()))  # type: ignore[arg-type]
+    clock = Clock(asyncio.get_running_loop())
+    service = Service(asked, None, clock)  # type: ignore[arg-type]
     house = House(ConnectionLimit(), application or Application(service))  # type: ignore[arg-type]
-    return house.enter(PostAnswers(Ingest(service), looked_at(0)))
+    return house.enter(PostAnswers(Ingest(service), standing(clock)))
 
 
 @pytest.fixture
@@ -90,9 +84,10 @@ async def test_an_answer_is_there_when_the_end_of_the_body_is(
 
 def in_turns(asked: Asked, posts_a_turn: int) -> Callable[[], Protocol]:
     """Return what opens connections to one server, on whose clock a post takes some of a turn."""
-    service = Service(asked, None, Clock(asyncio.get_running_loop()))  # type: ignore[arg-type]
+    clock = Clock(asyncio.get_running_loop())
+    service = Service(asked, None, clock)  # type: ignore[arg-type]
     house = House(ConnectionLimit(), Application(service))
-    posts = PostAnswers(Ingest(service), looked_at(TURN_SECONDS / (posts_a_turn - 0.5)))
+    posts = PostAnswers(Ingest(service), looked_at(clock, TURN_SECONDS / (posts_a_turn - 0.5)))
     return lambda: house.enter(posts)
 
 
@@ -261,10 +256,10 @@ async def test_what_nobody_foresaw_is_a_500_and_stands_in_the_log(
 
 async def test_what_goes_on_behind_a_post_is_counted_and_let_go(asked: Asked) -> None:
     limit = ConnectionLimit(most_held=12_000)
-    service = Service(asked, None, Clock(asyncio.get_running_loop()))  # type: ignore[arg-type]
-    connection = House(limit, Application(service)).enter(
-        PostAnswers(Ingest(service), looked_at(0))
-    )
+    clock = Clock(asyncio.get_running_loop())
+    service = Service(asked, None, clock)  # type: ignore[arg-type]
+    posts = PostAnswers(Ingest(service), standing(clock))
+    connection = House(limit, Application(service)).enter(posts)
     body = b" " * 5000 + b"1"
     sent = LINE + b"content-length: %d\r\n\r\n" % len(body) + body
     for _ in range(5):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import count
 from typing import Any
 
 import uvicorn
@@ -66,7 +67,7 @@ class Wire(asyncio.Transport):
 
 
 class House:
-    """A server as its connections see it: they share a state, and the bounds of a crowd."""
+    """A server as its connections see it: they share a state, and a limit of how many they are."""
 
     def __init__(self, connection_limit: ConnectionLimit, application: Asgi = reading) -> None:
         self._config = uvicorn.Config(application, lifespan="off", log_config=None)
@@ -109,9 +110,21 @@ def send(connection: Protocol, size: int = 5000) -> None:
     connection.data_received(b"x" * (size - 1000))
 
 
-async def steps(count: int = 5) -> None:
+def looked_at(clock: Clock, seconds: float) -> Clock:
+    """Return a clock that goes on by so much whenever it is looked at."""
+    readings = count(0.0, seconds)
+    clock.monotonic = lambda: next(readings)  # type: ignore[method-assign]
+    return clock
+
+
+def standing(clock: Clock) -> Clock:
+    """Return a clock that stands: no turn ends."""
+    return looked_at(clock, 0.0)
+
+
+async def steps(number: int = 5) -> None:
     """Let what has been started go on."""
-    for _ in range(count):
+    for _ in range(number):
         await asyncio.sleep(0)
 
 

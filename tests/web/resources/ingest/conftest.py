@@ -8,9 +8,8 @@ import pytest
 import pytest_asyncio
 
 from headrace.compiler.clock import Clock
-from headrace.web.app import Application
 from headrace.web.service import Service
-from tests.web.resources.ingest.posting_to import Asked
+from tests.web.resources.ingest.posting_to import Asked, ToTheApplication, ToTheProtocol, Way
 
 
 @pytest.fixture
@@ -18,7 +17,9 @@ def asked() -> Asked:
     return Asked()
 
 
-@pytest_asyncio.fixture
-async def application(asked: Asked) -> Application:
+@pytest_asyncio.fixture(params=[ToTheApplication, ToTheProtocol])
+async def way(request: pytest.FixtureRequest, asked: Asked) -> Way:
+    """Return one way and the other on which posts are answered: nothing differs."""
     clock = Clock(asyncio.get_running_loop())
-    return Application(Service(asked, None, clock))  # type: ignore[arg-type]
+    made: Way = request.param(Service(asked, None, clock))  # type: ignore[arg-type]
+    return made

@@ -6,12 +6,15 @@ import pytest
 
 from headrace.compiler.decimals import Written
 from headrace.compiler.runtime.monitoring.liveevents import Run
-from headrace.web.app import Application
 from headrace.web.resources.ingest import LARGEST
 from headrace.web.service import Service
 from tests.promises import promise
-from tests.web.exchange import Exchange
-from tests.web.resources.ingest.posting_to import LARGE_BODY, PATH, post
+from tests.web.resources.ingest.posting_to import (
+    LARGE_BODY,
+    ToTheApplication,
+    ToTheProtocol,
+    post,
+)
 
 
 @pytest.mark.parametrize(
@@ -26,59 +29,56 @@ from tests.web.resources.ingest.posting_to import LARGE_BODY, PATH, post
         (b" true ", [True]),
     ],
 )
-async def test_an_array_is_one_batch_and_anything_else_one_message(
-    application, asked, body, batch
-) -> None:
-    exchange = await post(application, body)
+async def test_an_array_is_one_batch_and_anything_else_one_message(way, asked, body, batch) -> None:
+    exchange = await post(way, body)
 
     assert exchange.status == 202
     assert exchange.json == {"accepted": len(batch)}
     assert [offered for offered, _ in asked.offered] == [batch]
 
 
-async def test_an_empty_array_is_accepted_and_nothing_is_queued(application, asked) -> None:
-    exchange = await post(application, b"[]")
+async def test_an_empty_array_is_accepted_and_nothing_is_queued(way, asked) -> None:
+    exchange = await post(way, b"[]")
 
     assert exchange.status == 202
     assert exchange.json == {"accepted": 0}
     assert asked.offered == []
 
 
-async def test_a_body_may_come_in_pieces(application, asked) -> None:
-    exchange = await post(application, b'[{"n"', b": 1}", b"", b", 2]")
+async def test_a_body_may_come_in_pieces(way, asked) -> None:
+    exchange = await post(way, b'[{"n"', b": 1}", b"", b", 2]")
 
     assert exchange.json == {"accepted": 2}
     assert [offered for offered, _ in asked.offered] == [[{"n": 1}, 2]]
 
 
-async def test_what_is_posted_is_decoded_as_the_pipeline_does_it_at_that_moment(
-    application, asked
-) -> None:
+async def test_what_is_posted_is_decoded_as_the_pipeline_does_it_at_that_moment(way, asked) -> None:
     for keeps in (False, True, False):
         asked.decoding.keep_digits(keeps=keeps)
-        await post(application, b'{"n": 1.10}')
+        await post(way, b'{"n": 1.10}')
 
     assert [type(batch[0]["n"]) for batch, _ in asked.offered] == [float, Written, float]
 
 
-async def test_the_origin_is_method_peer_and_headers(application, asked) -> None:
-    headers = [(b"user-agent", b"test")]
+async def test_the_origin_is_method_peer_and_headers(way, asked) -> None:
+    own = (b"user-agent", b"test")
 
-    await post(application, b"1", headers=headers)
-    await post(application, b"1", headers=headers, client=("::1", 80))
-    await post(application, b"1", headers=headers, client=None)
+    await post(way, b"1", headers=[own])
+    await post(way, b"1", headers=[own], client=("::1", 80))
+    await post(way, b"1", headers=[own], client=None)
 
-    assert [origin for _, origin in asked.offered] == [
-        ("POST", "192.0.2.1:4711", headers),
-        ("POST", "[::1]:80", headers),
-        ("POST", None, headers),
+    assert [(method, peer) for _, (method, peer, _) in asked.offered] == [
+        ("POST", "192.0.2.1:4711"),
+        ("POST", "[::1]:80"),
+        ("POST", None),
     ]
+    assert all(own in headers for _, (_, _, headers) in asked.offered)
 
 
-async def test_an_origin_that_nobody_wants_is_not_made(application, asked) -> None:
+async def test_an_origin_that_nobody_wants_is_not_made(way, asked) -> None:
     asked.wants_origin = False
 
-    await post(application, b"1")
+    await post(way, b"1")
 
     assert asked.offered == [([1], None)]
 
@@ -95,8 +95,8 @@ async def test_an_origin_that_nobody_wants_is_not_made(application, asked) -> No
         ("%20", " "),
     ],
 )
-async def test_an_id_is_percent_decoded_once(application, asked, path, id) -> None:
-    exchange = await post(application, b"1", path=f"/api/pipelines/{path}/messages")
+async def test_an_id_is_percent_decoded_once(way, asked, path, id) -> None:
+    exchange = await post(way, b"1", path=f"/api/pipelines/{path}/messages")
 
     assert exchange.status == 202
     assert asked.pipeline == id
@@ -121,10 +121,8 @@ async def test_an_id_is_percent_decoded_once(application, asked, path, id) -> No
     ],
     ids=lambda value: value if isinstance(value, str) else value[:8].hex(),
 )
-async def test_what_is_not_json_is_refused_with_the_reason(
-    application, asked, body, reason
-) -> None:
-    exchange = await post(application, body)
+async def test_what_is_not_json_is_refused_with_the_reason(way, asked, body, reason) -> None:
+    exchange = await post(way, body)
 
     assert exchange.status == 400
     assert exchange.json["error"].startswith("the body is not JSON: ")
@@ -132,13 +130,11 @@ async def test_what_is_not_json_is_refused_with_the_reason(
     assert asked.offered == []
 
 
-async def test_too_many_bytes_are_refused_before_they_are_decoded(
-    application, asked, monkeypatch
-) -> None:
+async def test_too_many_bytes_are_refused_before_they_are_decoded(way, asked, monkeypatch) -> None:
     asked.has_bytes = asked.has_room = False
     monkeypatch.setattr("headrace.compiler.runtime.wayin.decode_large", None)
 
-    small, large = await post(application, b"1"), await post(application, LARGE_BODY)
+    small, large = await post(way, b"1"), await post(way, LARGE_BODY)
 
     assert [small.status, large.status] == [503, 503]
     assert small.headers["retry-after"] == "1"
@@ -149,12 +145,12 @@ async def test_too_many_bytes_are_refused_before_they_are_decoded(
     )
 
 
-async def test_a_credential_is_asked_for_before_the_body(application, asked) -> None:
+async def test_a_credential_is_asked_for_before_the_body(way, asked) -> None:
     asked.needs = "s3cret"
 
-    missing = await post(application, b"1")
-    wrong = await post(application, b"1", headers=[(b"x-key", b"else")])
-    right = await post(application, b"1", headers=[(b"x-key", b"s3cret")])
+    missing = await post(way, b"1")
+    wrong = await post(way, b"1", headers=[(b"x-key", b"else")])
+    right = await post(way, b"1", headers=[(b"x-key", b"s3cret")])
 
     assert [missing.status, wrong.status, right.status] == [401, 401, 202]
     assert not missing.was_asked_for_body
@@ -164,20 +160,20 @@ async def test_a_credential_is_asked_for_before_the_body(application, asked) -> 
 
 
 @pytest.mark.parametrize("values", [[b"s3cret", b"else"], [b"else", b"s3cret"], [b"s3cret"] * 2])
-async def test_of_several_credentials_none_counts(application, asked, values) -> None:
+async def test_of_several_credentials_none_counts(way, asked, values) -> None:
     asked.needs = "s3cret"
 
-    several = await post(application, b"1", headers=[(b"x-key", value) for value in values])
-    wrong = await post(application, b"1", headers=[(b"x-key", b"else")])
+    several = await post(way, b"1", headers=[(b"x-key", value) for value in values])
+    wrong = await post(way, b"1", headers=[(b"x-key", b"else")])
 
     assert (several.status, several.json) == (401, wrong.json)
     assert asked.offered == []
 
 
-async def test_a_length_beyond_the_limit_is_refused_before_the_body(application, asked) -> None:
+async def test_a_length_beyond_the_limit_is_refused_before_the_body(way, asked) -> None:
     length = str(LARGEST + 1).encode()
 
-    exchange = await post(application, b"1", headers=[(b"content-length", length)])
+    exchange = await post(way, b"1", headers=[(b"content-length", length)])
 
     assert exchange.status == 413
     assert exchange.headers["connection"] == "close"
@@ -185,11 +181,11 @@ async def test_a_length_beyond_the_limit_is_refused_before_the_body(application,
     assert asked.offered == []
 
 
-async def test_a_body_without_a_length_is_counted(application, asked) -> None:
+async def test_a_body_without_a_length_is_counted(way, asked) -> None:
     half = b" " * (LARGEST // 2)
 
-    fits = await post(application, half, half[1:], b"1")
-    too_large = Exchange(application, "POST", PATH, body=[half, half, b" ", b"1", b"1"])
+    fits = await post(way, half, half[1:], b"1")
+    too_large = way.exchange([half, half, b" ", b"1", b"1"])
     await too_large.run()
 
     assert fits.status == 202
@@ -198,9 +194,9 @@ async def test_a_body_without_a_length_is_counted(application, asked) -> None:
     assert len(asked.offered) == 1
 
 
-async def test_a_client_that_leaves_in_the_middle_has_posted_nothing(application, asked) -> None:
+async def test_a_client_that_leaves_in_the_middle_has_posted_nothing(way, asked) -> None:
     for body in ([], [b"1"], [b"[1,", b"2]"]):
-        exchange = Exchange(application, "POST", PATH, body=body, leaves=True)
+        exchange = way.exchange(body, leaves=True)
         await exchange.run()
 
         assert exchange.messages == []
@@ -208,10 +204,10 @@ async def test_a_client_that_leaves_in_the_middle_has_posted_nothing(application
 
 
 @promise("http.input.beyond")
-async def test_a_full_queue_takes_nothing(application, asked) -> None:
+async def test_a_full_queue_takes_nothing(way, asked) -> None:
     asked.has_room = False
 
-    exchange = await post(application, b"[1, 2]")
+    exchange = await post(way, b"[1, 2]")
 
     assert exchange.status == 503
     assert exchange.headers["retry-after"] == "1"
@@ -220,9 +216,9 @@ async def test_a_full_queue_takes_nothing(application, asked) -> None:
 
 @pytest.mark.parametrize("encoding", [b"gzip", b" br ", b"GZIP, deflate", b"zstd"])
 async def test_a_content_encoding_is_named_and_refused_before_the_body(
-    application, asked, encoding
+    way, asked, encoding
 ) -> None:
-    exchange = await post(application, b"\x1f\x8b", headers=[(b"content-encoding", encoding)])
+    exchange = await post(way, b"\x1f\x8b", headers=[(b"content-encoding", encoding)])
 
     assert exchange.status == 415
     assert not exchange.was_asked_for_body
@@ -234,8 +230,8 @@ async def test_a_content_encoding_is_named_and_refused_before_the_body(
 
 
 @pytest.mark.parametrize("encoding", [b"identity", b" Identity ", b""])
-async def test_an_encoding_that_is_none_is_taken(application, encoding) -> None:
-    exchange = await post(application, b"1", headers=[(b"content-encoding", encoding)])
+async def test_an_encoding_that_is_none_is_taken(way, encoding) -> None:
+    exchange = await post(way, b"1", headers=[(b"content-encoding", encoding)])
 
     assert exchange.status == 202
 
@@ -255,16 +251,16 @@ async def test_an_encoding_that_is_none_is_taken(application, encoding) -> None:
     ],
     ids=lambda value: value[:12].decode() if isinstance(value, bytes) else str(value),
 )
-async def test_who_sends_lines_or_a_table_is_told_what_is_taken(application, body, is_told) -> None:
-    exchange = await post(application, body)
+async def test_who_sends_lines_or_a_table_is_told_what_is_taken(way, body, is_told) -> None:
+    exchange = await post(way, body)
 
     taken = "; what is taken is one JSON message, or an array of them, not lines (NDJSON) or CSV"
     assert exchange.status == 400
     assert exchange.json["error"].endswith(taken) is is_told
 
 
-async def test_whatever_the_content_type_says_the_body_is_parsed(application, asked) -> None:
-    exchange = await post(application, b"1", headers=[(b"content-type", b"text/csv")])
+async def test_whatever_the_content_type_says_the_body_is_parsed(way, asked) -> None:
+    exchange = await post(way, b"1", headers=[(b"content-type", b"text/csv")])
 
     assert exchange.status == 202
 
@@ -281,7 +277,8 @@ async def test_the_two_kinds_of_not_found_are_told_apart(client) -> None:
     assert nobody.json == {"error": "no pipeline named 'nobody'"}
 
 
-async def test_what_is_posted_runs_through_the_pipeline(client, service: Service) -> None:
+@pytest.mark.parametrize("to", [ToTheApplication, ToTheProtocol])
+async def test_what_is_posted_runs_through_the_pipeline(client, service: Service, to) -> None:
     config = {
         "id": "a/b",
         "inputs": [{"type": "http", "envelope": {"type": "wrap"}}],
@@ -300,7 +297,7 @@ async def test_what_is_posted_runs_through_the_pipeline(client, service: Service
     listener = service.engine.observe()
 
     exchange = await post(
-        Application(service),
+        to(service),
         b'[{"n": 1}]',
         path="/api/pipelines/a%2Fb/messages",
         headers=[(b"x-request-id", b"r1")],

@@ -8,27 +8,26 @@ import pytest
 
 from headrace.compiler.jsontext import decode
 from headrace.compiler.runtime.wayin import LargePosts
-from tests.web.exchange import Exchange
-from tests.web.resources.ingest.posting_to import LARGE_BODY, PATH, post
+from tests.web.resources.ingest.posting_to import LARGE_BODY, post
 
 
 @pytest.mark.long
-async def test_a_large_body_is_what_it_would_be_at_once(application, asked) -> None:
+async def test_a_large_body_is_what_it_would_be_at_once(way, asked) -> None:
     half = len(LARGE_BODY) // 2
 
-    exchange = await post(application, LARGE_BODY[:half], LARGE_BODY[half:])
+    exchange = await post(way, LARGE_BODY[:half], LARGE_BODY[half:])
 
     assert exchange.json == {"accepted": 20_001}
     assert [list(batch) for batch, _ in asked.offered] == [decode(LARGE_BODY)]
     assert asked.sizes == [len(LARGE_BODY)]
 
 
-async def test_a_small_post_is_answered_while_a_large_one_is_decoded(application, asked) -> None:
-    large = asyncio.ensure_future(post(application, LARGE_BODY))
+async def test_a_small_post_is_answered_while_a_large_one_is_decoded(way, asked) -> None:
+    large = asyncio.ensure_future(post(way, LARGE_BODY))
     for _ in range(10):
         await asyncio.sleep(0)
 
-    small = await post(application, b"1")
+    small = await post(way, b"1")
 
     assert small.status == 202
     assert not large.done()
@@ -36,20 +35,18 @@ async def test_a_small_post_is_answered_while_a_large_one_is_decoded(application
     assert [len(batch) for batch, _ in asked.offered] == [1, 20_001]
 
 
-async def test_large_bodies_are_decoded_one_after_the_other(application, asked) -> None:
+async def test_large_bodies_are_decoded_one_after_the_other(way, asked) -> None:
     bodies = [LARGE_BODY, b"[%b]" % (b"1," * 200_000 + b"1"), b"[%b]" % (b"[]," * 150_000 + b"1")]
 
-    exchanges = await asyncio.gather(*(post(application, body) for body in bodies))
+    exchanges = await asyncio.gather(*(post(way, body) for body in bodies))
 
     assert [exchange.status for exchange in exchanges] == [202, 202, 202]
     assert [len(batch) for batch, _ in asked.offered] == [20_001, 200_001, 150_001]
 
 
-async def test_a_body_of_nests_that_is_not_large_takes_its_turns_as_well(
-    application, asked
-) -> None:
+async def test_a_body_of_nests_that_is_not_large_takes_its_turns_as_well(way, asked) -> None:
     nests = b"[" + b"[" * 100 + b"1" + b"]" * 100 + b",1" * 50_000 + b"]"
-    told = asyncio.ensure_future(post(application, nests))
+    told = asyncio.ensure_future(post(way, nests))
     for _ in range(5):
         await asyncio.sleep(0)
 
@@ -58,12 +55,10 @@ async def test_a_body_of_nests_that_is_not_large_takes_its_turns_as_well(
 
 
 async def test_a_client_that_leaves_while_its_large_body_is_decoded_holds_nobody_up(
-    application, asked
+    way, asked
 ) -> None:
-    left = Exchange(application, "POST", PATH, body=[LARGE_BODY])
-    leaving, waiting = (
-        asyncio.ensure_future(work) for work in (left.run(), post(application, LARGE_BODY))
-    )
+    left = way.exchange([LARGE_BODY])
+    leaving, waiting = (asyncio.ensure_future(work) for work in (left.run(), post(way, LARGE_BODY)))
     for _ in range(5):
         await asyncio.sleep(0)
 
@@ -76,11 +71,11 @@ async def test_a_client_that_leaves_while_its_large_body_is_decoded_holds_nobody
     assert len(asked.offered) == 1
 
 
-async def test_beyond_the_bound_no_further_large_body_waits(application, asked) -> None:
+async def test_beyond_the_bound_no_further_large_body_waits(way, asked) -> None:
     asked.large = LargePosts(2 * len(LARGE_BODY))
 
-    exchanges = await asyncio.gather(*(post(application, LARGE_BODY) for _ in range(3)))
-    later = await post(application, LARGE_BODY)
+    exchanges = await asyncio.gather(*(post(way, LARGE_BODY) for _ in range(3)))
+    later = await post(way, LARGE_BODY)
 
     assert [exchange.status for exchange in exchanges] == [202, 202, 503]
     assert exchanges[2].headers["retry-after"] == "1"
@@ -103,8 +98,8 @@ async def test_beyond_the_bound_no_further_large_body_waits(application, asked) 
     ],
     ids=["deep", "cut off", "goes on", "wrong at the end", "wrong bracket", "lines", "open string"],
 )
-async def test_a_large_body_that_is_not_json_is_refused(application, asked, body) -> None:
-    exchange = await post(application, body)
+async def test_a_large_body_that_is_not_json_is_refused(way, asked, body) -> None:
+    exchange = await post(way, body)
 
     assert exchange.status == 400
     assert exchange.json["error"].startswith("the body is not JSON: ")
