@@ -145,6 +145,7 @@ LINES = st.sampled_from(
         LINE.replace(b"POST", b"PUT"),
         LINE.replace(b"HTTP/1.1", b"HTTP/1.0"),
         LINE.replace(b"HTTP/1.1", b"HTTP/1.2"),
+        LINE.replace(b"HTTP/1.1", b"HTTP/2.0"),
         b"GET /livez HTTP/1.1\r\n",
     ]
 )
@@ -217,11 +218,15 @@ def test_both_ways_answer_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
     @given(packets())
     @example([request(b"1", b"expect: 100-continue")])
+    @example([request(b"1", b"expect: 100-Continue")])
     @example([request(b"1", b"content-encoding: gzip")])
+    @example([request(b"1", b"connection: keep-alive", line=LINE.replace(b"/1.1", b"/1.0"))])
+    @example([request(b"1", line=LINE.replace(b"/1.1", b"/2.0"))])
     @example([request(b"1", key=b"wrong")])
     @example([request(b"1", line=LINE.replace(b"/p/", b"/nobody/"))])
     @example([chunked(b" " * 30, b" " * 30)])
     @example([chunked(b" " * 30, b" " * 30, ends=b"")])
+    @example([chunked(b"[1," + b" " * 30, b" " * 30 + b"2]")])
     @example([LINE + b"transfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n"])
     @example([request(b'"unforeseen"')])
     @example([request(b"1")] * 3)

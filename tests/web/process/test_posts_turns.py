@@ -4,44 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from itertools import pairwise
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from headrace.compiler.clock import Clock
 from headrace.web.app import Application
-from headrace.web.asgi import AsgiMessage, Receive, Send, respond
 from headrace.web.process.connectionlimit import ConnectionLimit
 from headrace.web.process.posts import PostAnswers
-from headrace.web.process.postturns import TURN_SECONDS
 from headrace.web.process.protocol import LOOKS, Protocol
 from headrace.web.resources.ingest import LARGEST, Ingest
 from headrace.web.service import Service
-from tests.virtual import virtual
-from tests.web.process.wires import House, Slow, looked_at, standing, steps, wire_of
-from tests.web.resources.ingest.posting_to import LARGE_BODY, PATH, Asked
+from tests.web.process.posting import LINE, entered, in_turns, one, statuses, taken, until
+from tests.web.process.wires import House, Slow, open_ones, standing, steps, wire_of
+from tests.web.resources.ingest.posting_to import LARGE_BODY, Asked
 
-LINE = f"POST {PATH} HTTP/1.1\r\nHost: x\r\n".encode()
 LARGE_POST = LINE + b"content-length: %d\r\n\r\n" % len(LARGE_BODY) + LARGE_BODY
-KEEP_ALIVE = 5
-"""Seconds that a connection may idle here: uvicorn's default."""
-
-
-def one(number: int, *fields: bytes) -> bytes:
-    """Return a post of one message that is a number."""
-    body = b"%d" % number
-    lines = b"".join(each + b"\r\n" for each in (*fields, b"content-length: %d" % len(body)))
-    return LINE + lines + b"\r\n" + body
-
-
-def entered(asked: Asked, application: object = None) -> Protocol:
-    """Return a connection whose posts are answered in the protocol, and all else by an application."""
-    clock = Clock(asyncio.get_running_loop())
-    service = Service(asked, None, clock)  # type: ignore[arg-type]
-    house = House(ConnectionLimit(), application or Application(service))  # type: ignore[arg-type]
-    return house.enter(PostAnswers(Ingest(service), standing(clock)))
 
 
 @pytest.fixture
@@ -56,21 +37,6 @@ async def connection(asked: Asked) -> AsyncIterator[Protocol]:
     connection.connection_lost(None)
 
 
-def statuses(connection: Protocol) -> list[int]:
-    return [int(each[:3]) for each in wire_of(connection).written.split(b"HTTP/1.1 ")[1:]]
-
-
-async def until(connection: Protocol, count: int) -> None:
-    """Wait for so many answers."""
-    async with asyncio.timeout(30):
-        while len(statuses(connection)) < count:
-            await steps(1)
-
-
-def taken(asked: Asked) -> list[int]:
-    return [batch[0] for batch, _ in asked.offered]
-
-
 async def test_an_answer_is_there_when_the_end_of_the_body_is(
     connection: Protocol, asked: Asked
 ) -> None:
@@ -80,15 +46,6 @@ async def test_an_answer_is_there_when_the_end_of_the_body_is(
     connection.data_received(whole[-1:])
 
     assert (before, statuses(connection), taken(asked)) == ([], [202], [1])
-
-
-def in_turns(asked: Asked, posts_a_turn: int) -> Callable[[], Protocol]:
-    """Return what opens connections to one server, on whose clock a post takes some of a turn."""
-    clock = Clock(asyncio.get_running_loop())
-    service = Service(asked, None, clock)  # type: ignore[arg-type]
-    house = House(ConnectionLimit(), Application(service))
-    posts = PostAnswers(Ingest(service), looked_at(clock, TURN_SECONDS / (posts_a_turn - 0.5)))
-    return lambda: house.enter(posts)
 
 
 async def test_posts_of_one_packet_beyond_a_turn_leave_others_theirs(asked: Asked) -> None:
@@ -139,16 +96,46 @@ async def test_who_leaves_before_its_turn_has_posted_nothing(asked: Asked) -> No
     assert taken(asked) == [0, 2]
 
 
+async def test_what_follows_a_body_is_no_credential_for_who_waits_for_its_turn(
+    asked: Asked,
+) -> None:
+    asked.needs = "s3cret"
+    enter = in_turns(asked, 1)
+    first, second = enter(), enter()
+    head = LINE + b"transfer-encoding: chunked\r\n\r\n"
+    first.data_received(one(1, b"x-key: s3cret"))
+    second.data_received(head + b"1\r\n2\r\n0\r\nx-key: s3cret\r\n\r\n")
+    at_once = statuses(second)
+
+    await until(second, 1)
+
+    assert (at_once, statuses(first), statuses(second)) == ([], [202], [401])
+    assert taken(asked) == [1]
+
+
+async def test_who_posts_is_waited_for_anew(asked: Asked) -> None:
+    service = Service(asked, None, Clock(asyncio.get_running_loop()))  # type: ignore[arg-type]
+    house = House(ConnectionLimit(most=2), Application(service))
+    posts = PostAnswers(Ingest(service), standing(Clock(asyncio.get_running_loop())))
+    posting, idle = house.enter(posts), house.enter(posts)
+    for number in range(2):
+        posting.data_received(one(number))
+
+    house.enter(posts)
+
+    assert open_ones([posting, idle]) == [0]
+
+
 async def test_answers_come_in_the_order_of_the_requests_while_one_waits(
     connection: Protocol, asked: Asked
 ) -> None:
-    asked.has_room = True
     connection.data_received(LARGE_POST + one(1) + b"GET /livez HTTP/1.1\r\n\r\n" + one(2))
-    before = statuses(connection)
+    before = statuses(connection), connection.flow.read_paused
 
     await until(connection, 4)
 
-    assert before == []
+    assert before == ([], True)  # what else is sent behind is not read
+    assert not connection.flow.read_paused
     assert [len(batch) for batch, _ in asked.offered] == [20_001, 1, 1]
     assert statuses(connection) == [202, 202, 200, 202]
     assert b"20001" in wire_of(connection).written.split(b"HTTP/1.1 ")[1]
@@ -196,6 +183,36 @@ async def test_who_does_not_read_answers_is_taken_nothing_more(
     await until(connection, 2)
 
     assert (before, taken(asked)) == ([], [1, 2])
+
+
+async def test_who_leaves_without_reading_answers_has_posted_nothing(
+    connection: Protocol, asked: Asked
+) -> None:
+    connection.pause_writing()
+    connection.data_received(one(1))
+    await steps()
+
+    connection.connection_lost(None)
+    await steps()
+
+    assert (asked.offered, statuses(connection)) == ([], [])
+
+
+async def test_who_is_gone_when_its_messages_are_queued_is_answered_nothing() -> None:
+    class Last(Asked):
+        def offer(self, *arguments: Any, **keywords: Any) -> bool:
+            connection.connection_lost(None)
+            return super().offer(*arguments, **keywords)
+
+    last = Last()
+    connection = entered(last)
+    connection.data_received(LARGE_POST)
+    async with asyncio.timeout(30):
+        while connection.tasks:
+            await steps(1)
+
+    assert (len(last.offered), statuses(connection)) == (1, [])
+    assert connection.timeout_keep_alive_task is None
 
 
 @pytest.mark.parametrize("sent", [one(1)[:-1], LINE, LARGE_POST, LARGE_POST + one(1)])
@@ -274,43 +291,3 @@ async def test_a_post_that_does_not_go_on_is_stuck(connection: Protocol) -> None
     connection.data_received(one(1) + one(2)[:-1])
 
     assert [connection.is_stuck() for _ in range(LOOKS + 1)][-1]
-
-
-@virtual
-async def test_a_connection_idles_from_its_last_answer() -> None:
-    connection, clock = entered(Asked()), Clock(asyncio.get_running_loop())
-    is_open = []
-    for wait in (0, KEEP_ALIVE - 1, KEEP_ALIVE - 1, 0.9):
-        if wait > 1:
-            connection.data_received(one(1))
-        await clock.sleep(wait)
-        is_open.append(wire_of(connection).is_open)
-    connection.data_received(one(1))
-    await clock.sleep(KEEP_ALIVE - 0.1)
-    is_open.append(wire_of(connection).is_open)
-    await clock.sleep(0.2)
-
-    assert [*is_open, wire_of(connection).is_open] == [True] * 5 + [False]
-
-
-@virtual
-async def test_a_request_that_has_begun_is_not_idle() -> None:
-    connection, clock = entered(Asked()), Clock(asyncio.get_running_loop())
-    connection.data_received(one(1))
-    connection.data_received(LINE)
-
-    await clock.sleep(3 * KEEP_ALIVE)
-
-    assert wire_of(connection).is_open
-
-
-async def test_what_an_application_answers_idles_as_well() -> None:
-    async def refusing(scope: AsgiMessage, receive: Receive, send: Send) -> None:
-        await respond(send, 404, b"{}")
-
-    connection = entered(Asked(), refusing)
-    connection.data_received(one(1) + b"GET / HTTP/1.1\r\n\r\n")
-    await steps()
-
-    assert statuses(connection) == [202, 404]
-    assert connection.timeout_keep_alive_task is not None

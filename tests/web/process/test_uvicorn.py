@@ -37,12 +37,14 @@ OF_A_CYCLE = {
 }
 """All that the protocol asks of what answers a request, or sets there."""
 OF_A_PROTOCOL = {
+    "app",
     "client",
     "connections",
     "cycle",
     "expect_100_continue",
     "flow",
     "headers",
+    "loop",
     "parser",
     "pipeline",
     "scope",
@@ -53,6 +55,8 @@ OF_A_PROTOCOL = {
     "transport",
     "url",
 }
+OF_THE_FLOW = {"drain", "pause_reading", "read_paused", "resume_reading", "write_paused"}
+OF_THE_STATE = {"connections", "default_headers", "tasks", "total_requests"}
 
 
 def test_it_is_the_version_that_has_been_read() -> None:
@@ -87,5 +91,11 @@ async def test_the_protocol_has_what_is_looked_at() -> None:
     connection = House(ConnectionLimit()).enter()
     connection.data_received(HEAD)
 
-    assert {name for name in OF_A_PROTOCOL if not hasattr(connection, name)} == set()
+    assert missing(connection, OF_A_PROTOCOL) == set()
+    assert missing(connection.flow, OF_THE_FLOW) == set()
+    assert missing(connection.server_state, OF_THE_STATE) == set()
     assert "on_response()" in inspect.getsource(RequestResponseCycle.send)
+
+
+def missing(there: object, names: set[str]) -> set[str]:
+    return {name for name in names if not hasattr(there, name)}

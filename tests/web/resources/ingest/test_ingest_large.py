@@ -44,9 +44,11 @@ async def test_large_bodies_are_decoded_one_after_the_other(way, asked) -> None:
     assert [len(batch) for batch, _ in asked.offered] == [20_001, 200_001, 150_001]
 
 
-async def test_a_body_of_nests_that_is_not_large_takes_its_turns_as_well(way, asked) -> None:
-    nests = b"[" + b"[" * 100 + b"1" + b"]" * 100 + b",1" * 50_000 + b"]"
-    told = asyncio.ensure_future(post(way, nests))
+@pytest.mark.parametrize("first", [b"[" * 100 + b"1" + b"]" * 100, b"1e-300"])
+async def test_a_body_of_nests_or_exponents_that_is_not_large_takes_its_turns_as_well(
+    way, asked, first
+) -> None:
+    told = asyncio.ensure_future(post(way, b"[" + first + b",1" * 50_000 + b"]"))
     for _ in range(5):
         await asyncio.sleep(0)
 
