@@ -35,7 +35,8 @@ Written by `make bench`. Each figure is the middle one of {pairs} ratios, in bra
 highest: both sides run turn and turn about in one run on one core, and what counts is CPU time; with
 brokers and with an object store, which have the other core, it is the time on the clock, and a second line
 tells the CPU time. The limits are written by hand. They make the same checks (`bench/limits.py`,
-`bench/bare.py`, `bench/byhand.py`); those of stores and devices make none (`bench/stores_byhand.py`).
+`bench/byhand.py`); those of posts, stores and devices make none (`bench/bareprotocol.py`,
+`bench/stores_byhand.py`).
 
 {machine}
 

@@ -1,7 +1,7 @@
-"""The limit for ingest: a bare ASGI app that decodes and appends, or runs the tight loop, or a script.
+"""What a limit does with the body of a post: it decodes and appends, runs the tight loop, or a script.
 
-It answers what the product answers, from the same server with the same settings. Run as a process
-of its own: ``python -m bench.bare PORT append|reduce|script``.
+`bench/bareprotocol.py` gives it bodies. Around what inserts (`bench/inserting.py`) there is a bare ASGI
+app, which answers what the product answers, from the same server with the same settings.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
-
-import uvloop
 
 from bench import limits
 from bench.load import HOST
@@ -99,14 +97,3 @@ async def serve(application: Any, port: int) -> None:
     loop.add_signal_handler(signal.SIGTERM, server.stop)
     with socket.create_server((HOST, port)) as listener:
         await server.serve(sockets=[listener])
-
-
-def main(port: str, kind: str) -> None:
-    """Serve until told to end."""
-    application = app(KINDS[kind]())
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve(application, int(port)))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

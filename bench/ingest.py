@@ -90,7 +90,7 @@ def path(id: str) -> str:
 def beside(
     transforms: list[Any], outputs: list[Any], kind: str, size: int, effort: Effort
 ) -> Compared:
-    """Return what a message costs the server beside a bare app, both with a client that posts."""
+    """Return what a message costs the server beside a bare protocol, both with a client that posts."""
     config = [pipeline("p1", transforms, outputs)]
     with (
         tempfile.TemporaryDirectory() as folder,

@@ -160,7 +160,7 @@ async def _chain(effort: Effort) -> Compared:
 def ingestscript(effort: Effort) -> list[Row]:
     """A hundred messages a post through a script, whole processes."""
     compared = ingest.beside([inline(limits.SCRIPT)], [], "script", 100, effort)
-    limit = "a bare app that decodes and calls run_each"
+    limit = "a bare protocol that decodes and calls run_each"
     beside = ratio_row("ingestscript", compared, limit, unit="msg/CPU s", least=0.75)
     times = 1 / compared.ours / RUST_SERVICE
     service = Row(

@@ -1,4 +1,4 @@
-"""Processes: the installed command, the bare app, the client. Each ends with the block it is for."""
+"""Processes: the installed command, the limits, the client. Each ends with the block it is for."""
 
 from __future__ import annotations
 
