@@ -390,6 +390,18 @@ def test_a_function_beside_another_of_its_place_keeps_its_own_source_and_takes_i
     assert shown(returning(3)) == "return 3"
 
 
+def test_a_function_whose_source_somebody_has_dropped_takes_no_other_one_along():
+    older = returning(1)
+    del linecache.cache[older.__code__.co_filename]
+    newer = returning(2)
+    assert newer.__code__.co_filename == older.__code__.co_filename
+
+    del older
+    gc.collect()
+
+    assert shown(newer) == "return 2"
+
+
 def test_a_source_that_is_none_leaves_nothing_behind():
     with pytest.raises(SyntaxError):
         compile_source("f", "def", {}, "mill transforms[7]")
