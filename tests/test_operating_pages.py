@@ -19,7 +19,7 @@ from headrace.web import service
 from headrace.web.auth import passwords, sessions, settingsfile, signingkeys
 from headrace.web.commands.cli import commands
 from headrace.web.files.reading import Files, load
-from headrace.web.process import connectionlimit, lingering, protocol, server
+from headrace.web.process import connectionlimit, lingering, postturns, protocol, server
 from headrace.web.process.log import JsonLine, OneLine
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -82,6 +82,7 @@ def test_what_a_scraper_is_given_is_yaml() -> None:
         f"| {connectionlimit.MOST_HELD // 2**20} MiB |",
         f"| {lingering.MOST_DROPPED // 2**20} MiB, {lingering.LINGER_SECONDS} seconds,"
         f" {lingering.SILENT_SECONDS} without a byte |",
+        f"| {postturns.TURN_SECONDS * 1000:.0f} ms of each turn of the server",
         f"| {sampling.AT_ONCE} at a time | 503 |",
         f"{passwords.MOST_WAITING} wait | 503 |",
         f"{service.MOST_WAITING} wait, and {service.MOST_LOGINS:,} logins |",
