@@ -48,6 +48,18 @@ async def test_an_answer_is_there_when_the_end_of_the_body_is(
     assert (before, statuses(connection), taken(asked)) == ([], [202], [1])
 
 
+@pytest.mark.parametrize("word", [b"100-continue", b"100-Continue"])
+async def test_who_asks_first_is_told_to_go_on_before_the_body(
+    connection: Protocol, word: bytes
+) -> None:
+    whole = one(1, b"expect: " + word)
+    connection.data_received(whole[:-1])
+    before = statuses(connection)
+    connection.data_received(whole[-1:])
+
+    assert (before, statuses(connection)) == ([100], [100, 202])
+
+
 async def test_posts_of_one_packet_beyond_a_turn_leave_others_theirs(asked: Asked) -> None:
     connection = in_turns(asked, 4)()
     connection.data_received(b"".join(one(number) for number in range(20)))
@@ -117,9 +129,10 @@ async def test_who_posts_is_waited_for_anew(asked: Asked) -> None:
     service = Service(asked, None, Clock(asyncio.get_running_loop()))  # type: ignore[arg-type]
     house = House(ConnectionLimit(most=2), Application(service))
     posts = PostAnswers(Ingest(service), standing(Clock(asyncio.get_running_loop())))
-    posting, idle = house.enter(posts), house.enter(posts)
-    for number in range(2):
-        posting.data_received(one(number))
+    posting = house.enter(posts)
+    posting.data_received(one(1))
+    idle = house.enter(posts)
+    posting.data_received(one(2))
 
     house.enter(posts)
 
@@ -129,8 +142,9 @@ async def test_who_posts_is_waited_for_anew(asked: Asked) -> None:
 async def test_answers_come_in_the_order_of_the_requests_while_one_waits(
     connection: Protocol, asked: Asked
 ) -> None:
-    connection.data_received(LARGE_POST + one(1) + b"GET /livez HTTP/1.1\r\n\r\n" + one(2))
+    connection.data_received(LARGE_POST + one(1))
     before = statuses(connection), connection.flow.read_paused
+    connection.data_received(b"GET /livez HTTP/1.1\r\n\r\n" + one(2))
 
     await until(connection, 4)
 
