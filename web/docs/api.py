@@ -98,7 +98,7 @@ def pages() -> dict[str, RegionTexts]:
         for status, answer in each.responses.items()
         if status != HTTPStatus.INTERNAL_SERVER_ERROR  # which any of them may answer
     ]
-    figures = [_figure(family) for family in Scrape([PIPELINE], [BUCKET]).collect()]
+    figures = [_figure(family) for family in Scrape([PIPELINE], [BUCKET]).own()]
     return {
         "api.md": {
             "endpoints": table(("request", "operation", "access", "what it does"), endpoints),

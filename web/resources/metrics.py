@@ -1,7 +1,8 @@
-"""`GET /metrics`: what pipelines count and buckets hold, in the text format of Prometheus.
+"""`GET /metrics`: what pipelines count, buckets hold and the process uses, for Prometheus.
 
 Nothing is counted here. The figures are the pipelines' own, read when somebody asks, so a scrape
-costs what a listing costs and a message costs nothing.
+costs what a listing costs and a message costs nothing. Those of the process are what every server with a
+client of Prometheus tells of itself; only Linux has them.
 
 Source: https://prometheus.github.io/client_python/collector/custom/
 """
@@ -50,6 +51,14 @@ class Scrape:
 
     def collect(self) -> Sequence[Metric]:
         """Return every family of figures."""
+        # No registry is given: it would be registered there.
+        from prometheus_client import ProcessCollector
+
+        process = ProcessCollector(registry=None)
+        return [*self.own(), *process.collect()]
+
+    def own(self) -> Sequence[Metric]:
+        """Return the families of figures that no other server has."""
         return [*self._of_pipelines(), *self._of_buckets()]
 
     def _of_pipelines(self) -> Sequence[Metric]:
@@ -112,7 +121,7 @@ ROWS: tuple[Endpoint, ...] = (
         operation="getMetrics",
         tag="health",
         access=Access.READ,
-        summary="Read what every pipeline counts and every bucket holds, for Prometheus.",
+        summary="Read what every pipeline counts, every bucket holds and the process uses, for Prometheus.",
         responses={200: Answer("The figures.", PlainText, media_type="text/plain")},
         respond=get_metrics,
     ),

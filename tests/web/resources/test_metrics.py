@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import time
+
+import pytest
 from prometheus_client import REGISTRY
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -28,6 +32,11 @@ def figures(text: str) -> dict[str, dict[tuple[str, ...], float]]:
     }
 
 
+def own(text: str) -> dict[str, dict[tuple[str, ...], float]]:
+    """Return those figures that no other server has."""
+    return {name: each for name, each in figures(text).items() if name.startswith("headrace_")}
+
+
 async def test_every_figure_is_there_for_every_pipeline_and_every_bucket(client, service) -> None:
     await client.simulate_post("/api/pipelines", json=CONFIG)
     buckets = declare(service.engine, {"machines": Bounds(), 'b "1"': Bounds()})
@@ -48,7 +57,7 @@ async def test_every_figure_is_there_for_every_pipeline_and_every_bucket(client,
 
     assert scraped.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
     id = 'p "1"'
-    assert figures(scraped.text) == {
+    assert own(scraped.text) == {
         "headrace_messages": {(id, "input"): 4, (id, "output"): 2},
         "headrace_messages_skipped": {(id,): 0},
         "headrace_failures": {(id, "input"): 0, (id, "transform"): 0, (id, "output"): 0},
@@ -81,4 +90,24 @@ async def test_a_server_without_pipelines_has_figures_as_well(client) -> None:
     scraped = await client.simulate_get("/metrics")
 
     assert scraped.status_code == 200
-    assert all(not samples for samples in figures(scraped.text).values())
+    assert own(scraped.text)
+    assert all(not samples for samples in own(scraped.text).values())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system has /proc")
+async def test_what_the_process_uses_is_told(client) -> None:
+    before = time.process_time()
+
+    scraped = figures((await client.simulate_get("/metrics")).text)
+
+    assert {name for name in scraped if not name.startswith("headrace_")} == {
+        "process_cpu_seconds",
+        "process_max_fds",
+        "process_open_fds",
+        "process_resident_memory_bytes",
+        "process_start_time_seconds",
+        "process_virtual_memory_bytes",
+    }
+    # The system counts in hundredths of a second.
+    assert before - 0.02 <= scraped["process_cpu_seconds"][()] <= time.process_time() + 0.02
+    assert scraped["process_resident_memory_bytes"][()] > 1_000_000
