@@ -104,7 +104,7 @@ def run(*arguments: str) -> Result:
 @pytest.fixture
 def docs(tmp_path: Path) -> Path:
     """Return a copy of the pages, beside the tests that they list."""
-    for folder in FOLDERS:
+    for folder in (*FOLDERS, "bench"):
         (tmp_path / folder).symlink_to(DOCS.parent / folder)
     return shutil.copytree(DOCS, tmp_path / "docs")
 

@@ -18,6 +18,7 @@ from headrace.web.docs import (
     diagnosticspage,
     dryruns,
     explainingpage,
+    speedpage,
     testingpage,
     transcripts,
 )
@@ -85,6 +86,7 @@ def generated(docs: Path) -> dict[str, RegionTexts]:
         **comparingpage.pages(docs),
         **api.pages(),
         **dryruns.pages(docs),
+        **speedpage.pages(docs),
     }
 
 
