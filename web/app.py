@@ -21,7 +21,7 @@ from headrace.compiler.component.catalogue import Catalogue
 from headrace.compiler.jsontext import encode
 from headrace.web import statuses
 from headrace.web.apierror import api_error
-from headrace.web.asgi import AsgiMessage, Receive, Send, respond
+from headrace.web.asgi import CLOSE, AsgiMessage, Receive, Send, respond
 from headrace.web.auth.access import (
     Access,
     Authenticator,
@@ -37,7 +37,6 @@ from headrace.web.ignoring import HEADER, ignored, naming
 from headrace.web.resources import ENDPOINTS
 from headrace.web.service import Service
 
-_CLOSE = (b"connection", b"close")
 _SPOKEN = ("1.1", "1.0")  # 0.9 has no status and no headers: nobody can be answered so
 
 
@@ -61,7 +60,7 @@ class Application:
         """Answer one request."""
         if scope["type"] == "http":
             if scope["http_version"] not in _SPOKEN:
-                return await respond(send, 400, api_error("the request is not HTTP/1"), _CLOSE)
+                return await respond(send, 400, api_error("the request is not HTTP/1"), CLOSE)
             raw: bytes = scope["raw_path"]
             for path, endpoint, application in self._ahead:
                 if (match := path.fullmatch(raw)) and scope["method"] == endpoint.method:

@@ -17,6 +17,8 @@ Receive = Callable[[], Awaitable[AsgiMessage]]
 Send = Callable[[AsgiMessage], Awaitable[None]]
 Asgi = Callable[..., Awaitable[None]]
 """An application: scope, receive, send; for an endpoint also what its path captures, as bytes."""
+CLOSE = (b"connection", b"close")
+"""The header of an answer behind which the connection ends."""
 
 
 async def gone(receive: Receive) -> None:

@@ -75,6 +75,8 @@ class Ingress(Protocol):
     """How what is posted is decoded."""
     admits: Admits | None
     """Whether the input's own credential is satisfied; None: it has none, and anybody may post."""
+    is_behind: bool
+    """Whether so many posts waited, when the last one came, that the pipeline is to catch up first."""
 
     def has_room_for(self, size: int) -> bool:
         """Return whether a body of so many bytes may wait beside those that do."""

@@ -51,6 +51,11 @@ class WayIn:
         self._pipeline = pipeline
         self._large = large
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether so many posts waited, when the last one came, that the pipeline is to catch up first."""
+        return self.ingress.is_behind
+
     def take(self, body: PostBody, origin: Origin | None) -> int | Coroutine[Any, Any, int]:
         """Queue the messages of a post and return how many there were; what takes long is awaited.
 

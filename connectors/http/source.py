@@ -21,6 +21,8 @@ PASSED_ON = ("content-type", "user-agent", "x-request-id", "x-correlation-id", "
 """Headers of a post that an envelope shows. A credential may not be one of them."""
 _PASSED_ON = frozenset(name.encode() for name in PASSED_ON)
 
+BEHIND = 16
+"""The part of what may wait from which on posts are taken more slowly than the pipeline works them off."""
 CHUNK = 16
 """Posts handed to the pump at once: what has left the queue and is not in the pipeline yet."""
 
@@ -65,6 +67,8 @@ class Posts(Source):
         self.admits = admits
         self.decoding = decoding
         self.wants_origin = wants_origin
+        self.is_behind = False
+        self._many = capacity // BEHIND
         self._room = capacity
         """Posts that may wait; none when it is stopped."""
         self._most_bytes = math.inf if most_bytes is None else most_bytes
@@ -91,6 +95,7 @@ class Posts(Source):
             size = 0
         queue.append((batch, origin))
         self._sizes.append(size)
+        self.is_behind = len(queue) > self._many
         self._posted.set()
         return True
 

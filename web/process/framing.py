@@ -1,4 +1,4 @@
-"""Where the body of a request ends, as its head says: what of that is refused."""
+"""What a head says of what follows it, a body or another protocol: what is refused or ignored of that."""
 
 from __future__ import annotations
 
@@ -45,3 +45,23 @@ def refused_framing(
     named = shown(b", ".join(codings).decode("latin-1"))
     status = b"501 Not Implemented" if is_last else b"400 Bad Request"
     return status, f"a body in the transfer coding {named} is not taken: {_TAKEN}"
+
+
+def head_without_upgrade(
+    method: bytes, target: bytes, version: str, headers: Sequence[tuple[bytes, bytes]]
+) -> bytes:
+    """Return the head of a request that offers another protocol, without the offer.
+
+    A server may ignore it, and clients count on that; the parser would take the body for what is said in
+    that protocol, and so for the next request.
+
+    Source: RFC 9110, 7.8
+    """
+    lines = [b"%b %b HTTP/%b" % (method, target, version.encode())]
+    for name, value in headers:
+        if name == b"connection":
+            kept = [each for each in value.split(b",") if each.strip().lower() != b"upgrade"]
+            lines.append(b"connection: %b" % b",".join(kept))
+        elif name != b"upgrade":
+            lines.append(b"%b: %b" % (name, value))
+    return b"\r\n".join([*lines, b"", b""])

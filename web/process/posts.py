@@ -20,7 +20,7 @@ from headrace.compiler.jsontext import NotJson, encode
 from headrace.compiler.runtime.wayin import NoRoom, PostBody
 from headrace.web import statuses
 from headrace.web.apierror import api_error
-from headrace.web.asgi import AsgiMessage, unless_gone
+from headrace.web.asgi import CLOSE, AsgiMessage, unless_gone
 from headrace.web.endpoint import pattern
 from headrace.web.engineprotocol import WayIn
 from headrace.web.process.postturns import PostTurns
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from headrace.web.process.protocol import Protocol
 
 _PATH = pattern(PATH)
-_CLOSE = (b"connection", b"close")
 _NOBODY = asyncio.Event()
 
 
@@ -99,9 +98,9 @@ class Post:
     _way_in: WayIn | None = None
     """Known from when its turn has come."""
 
-    def __init__(self, protocol: Protocol, pipeline: str) -> None:
+    def __init__(self, protocol: Protocol, answers: PostAnswers, pipeline: str) -> None:
         """Take whom it came from, and what is read there at the moment: its head."""
-        self._protocol, self._pipeline = protocol, pipeline
+        self._protocol, self._answers, self._pipeline = protocol, answers, pipeline
         self._headers, self._is_plain = protocol.headers, protocol.is_plain
         self.scope = protocol.scope
         """Which request it is."""
@@ -109,11 +108,16 @@ class Post:
         if protocol.expect_100_continue:
             self._expects_100 = True
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it has come as a whole, and its turn has not."""
+        return self._way_in is None and not self.more_body and not self.response_complete
+
     def begin(self) -> None:
         """Look at the head, now that those before it are answered, and at the body if it is here."""
         protocol = self._protocol
         try:
-            self._way_in = protocol.posts.ingest.admitted(
+            self._way_in = self._answers.ingest.admitted(
                 self._pipeline, self._headers, is_plain=self._is_plain
             )
             if self._expects_100:
@@ -148,7 +152,7 @@ class Post:
         """Begin when those before it are answered, and the client reads its answers."""
         await self._protocol.flow.drain()
         if not self.disconnected:
-            self._protocol.posts.turns.begin(self)
+            self._answers.turns.begin(self)
 
     async def receive(self) -> AsgiMessage:
         """Wait until the client has left, as an application does that has read the body."""
@@ -168,6 +172,8 @@ class Post:
         except Exception as cause:
             self._refuse(cause)
         else:
+            if way_in.is_behind:
+                self._answers.turns.end()
             if isinstance(taken, int):
                 self._accept(taken)
             else:
@@ -188,10 +194,10 @@ class Post:
         protocol = self._protocol
         default_headers = protocol.server_state.default_headers
         if self.keep_alive:
-            self._answer(protocol.posts.accepted(count, default_headers))
+            self._answer(self._answers.accepted(count, default_headers))
         else:
             body = encode(IngestResponse(count))
-            self._answer(answered(202, body, default_headers, _CLOSE))
+            self._answer(answered(202, body, default_headers, CLOSE))
 
     def _refuse(self, cause: Exception) -> None:
         if isinstance(cause, NotJson | NoRoom):
@@ -201,10 +207,10 @@ class Post:
             status, body, headers = cause.status, api_error(str(cause)), cause.headers
         else:
             status, body = statuses.answer(cause, OPERATION)
-        if _CLOSE in headers:
+        if CLOSE in headers:
             self.keep_alive = False
         elif not self.keep_alive:
-            headers = (*headers, _CLOSE)
+            headers = (*headers, CLOSE)
         default_headers = self._protocol.server_state.default_headers
         self._answer(answered(status, body, default_headers, *headers))
 

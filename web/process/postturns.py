@@ -3,7 +3,11 @@
 All connections that have sent something are read in one turn of the loop. With many clients that post as
 fast as they can, whoever else asks something would wait in each of its steps for a post of every one of
 them. So posts are answered for a millisecond, all connections together, and those that are left wait, in
-the order they came. What works off what is posted has turns as well (`compiler/runtime/turns.py`).
+the order they came.
+
+What works off what is posted has turns as well (`compiler/runtime/turns.py`), as long as everybody else's.
+Where a chain takes longer for a post than its answer does, the queue would fill and posts would be refused,
+by a server that only had to take them more slowly. So a turn ends with a post to a pipeline that is behind.
 """
 
 from __future__ import annotations
@@ -43,10 +47,14 @@ class PostTurns:
         now = self._monotonic()
         if not self._is_begun:
             self._begin_turn(now)
-        if self._waiting or now > self._ends:
+        if now > self._ends:
             self._waiting.append(post)
         else:
             post.begin()
+
+    def end(self) -> None:
+        """End the turn that is under way."""
+        self._ends = 0.0
 
     def _begin_turn(self, now: float) -> None:
         self._is_begun = True

@@ -17,9 +17,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from headrace.compiler.clock import Clock
 from headrace.web.apierror import api_error
 from headrace.web.process.connectionlimit import LEAVING, ConnectionLimit, LimitedConnection
-from headrace.web.process.framing import FEW_DIGITS, TELLING, refused_framing
+from headrace.web.process.framing import FEW_DIGITS, TELLING, head_without_upgrade, refused_framing
 from headrace.web.process.lingering import Lingering
 from headrace.web.process.posts import Post, PostAnswers
+from headrace.web.process.postturns import PostTurns
 from headrace.web.resources import STREAMS
 from headrace.web.resources.events import EVENTS_PATH
 
@@ -59,7 +60,7 @@ class Protocol(HttpToolsProtocol):
         self._neighbours = cast(set[LimitedConnection], self.connections)
         self.turn = next(self._connection_limit.turns)
         self.held = 0
-        self.posts = cast(PostAnswers, posts)
+        self._answers = posts
         """How posts are answered here; None: like everything else."""
         self._post: Post | None = None
         """The post whose body is being read."""
@@ -74,7 +75,7 @@ class Protocol(HttpToolsProtocol):
         self._is_refused = False
         self._refusal: tuple[bytes, str] | None = None
         """What a request is refused with once those before it are answered."""
-        self._answering: RequestResponseCycle | None = None
+        self._answering: RequestResponseCycle | Post | None = None
         self._counted: object = None
         self._bytes = 0
         self._seen: object = None
@@ -104,6 +105,17 @@ class Protocol(HttpToolsProtocol):
             self._count(len(data))
         elif self.held or len(data) > SMALL:
             self._hold(len(data))
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Have a post answered that has come as a whole and waits, though nothing comes behind it.
+
+        Whoever sends no more may still read: where this returns False, the connection is closed at once.
+        """
+        post = self._answering
+        if not isinstance(post, Post) or not post.is_waiting or self.cycle.more_body:
+            return False
+        self.cycle.keep_alive = False
+        return True
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the request that is being answered, also when others have arrived behind it."""
@@ -141,9 +153,10 @@ class Protocol(HttpToolsProtocol):
             if not self.is_plain and (refused := refused_framing(self.headers, version)):
                 self._refuse(*refused)
                 raise NotTaken
-            pipeline = None if self.posts is None else self._posted_to(version)
-            if pipeline is not None:
-                self._take_post(Post(self, pipeline))
+            answers = self._answers
+            pipeline = None if answers is None else self._posted_to(answers, version)
+            if answers is not None and pipeline is not None:
+                self._take_post(Post(self, answers, pipeline), answers.turns)
             else:
                 self._make_scope()
                 super().on_headers_complete()
@@ -263,15 +276,15 @@ class Protocol(HttpToolsProtocol):
         scope["headers"] = headers
         self.url, self.headers, self.expect_100_continue, self.scope = url, headers, expects, scope
 
-    def _posted_to(self, version: str) -> str | None:
+    def _posted_to(self, answers: PostAnswers, version: str) -> str | None:
         """Return the id of the pipeline that messages are posted to; None: it is another request."""
         if version != "1.1" or self.parser.get_method() != b"POST":
             return None
         if self.url != self._last_url:  # who posts again posts to the same
-            self._last_url, self._last_pipeline = self.url, self.posts.pipeline_of(self.url)
+            self._last_url, self._last_pipeline = self.url, answers.pipeline_of(self.url)
         return self._last_pipeline
 
-    def _take_post(self, post: Post) -> None:
+    def _take_post(self, post: Post, turns: PostTurns) -> None:
         """Begin to answer a post, unless there are others before it."""
         is_first = self.cycle is None or self.cycle.response_complete
         self._post, self.cycle = post, cast(RequestResponseCycle, post)
@@ -283,38 +296,22 @@ class Protocol(HttpToolsProtocol):
         if self.flow.write_paused:
             self.start(post.run_asgi(self.app))
         else:
-            self.posts.turns.begin(post)
+            turns.begin(post)
 
     def _read(self, data: bytes) -> None:
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as offered:
             if not self.transport.is_closing():
-                rest = self._head_without_upgrade() + data[offered.args[0] :]
+                method, version = self.parser.get_method(), self.parser.get_http_version()
+                head = head_without_upgrade(method, self.url, version, self.headers)
+                rest = head + data[offered.args[0] :]
                 # Another one: to this one, a request that also ends the connection is the last.
                 self.parser = httptools.HttpRequestParser(self)
                 self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
                 self._read(rest)
         except httptools.HttpParserError as cause:
             self._refuse(b"400 Bad Request", f"the request is not HTTP: {cause}")
-
-    def _head_without_upgrade(self) -> bytes:
-        """Return the head of a request that offers another protocol, without the offer.
-
-        A server may ignore it, and clients count on that; the parser would take the body for what
-        is said in that protocol, and so for the next request.
-
-        Source: RFC 9110, 7.8
-        """
-        version = self.parser.get_http_version().encode()
-        lines = [b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, version)]
-        for name, value in self.headers:
-            if name == b"connection":
-                kept = [each for each in value.split(b",") if each.strip().lower() != b"upgrade"]
-                lines.append(b"connection: %b" % b",".join(kept))
-            elif name != b"upgrade":
-                lines.append(b"%b: %b" % (name, value))
-        return b"\r\n".join([*lines, b"", b""])
 
     def _count(self, size: int) -> None:
         """Count what has come of a request since the packet it began in, which may hold others."""

@@ -27,7 +27,7 @@ from headrace.compiler.jsontext import NotJson, encode
 from headrace.compiler.runtime.wayin import NoRoom, PostBody
 from headrace.compiler.text.diagnostics import shown
 from headrace.web.apierror import api_error
-from headrace.web.asgi import AsgiMessage, Receive, Send, respond, unless_gone
+from headrace.web.asgi import CLOSE, AsgiMessage, Receive, Send, respond, unless_gone
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import FAILURE, Answer, Endpoint, refusals
 from headrace.web.engineprotocol import WayIn
@@ -53,7 +53,6 @@ IngestRequest = Annotated[
     ),
 ]
 
-_CLOSE = (b"connection", b"close")
 _PLAIN = (b"", b"identity")
 _SOON = (b"retry-after", b"1")
 
@@ -167,7 +166,7 @@ def _instead(body: PostBody, cause: NotJson) -> str:
 def too_large() -> PostRefused:
     """Return the refusal of a body that is larger than `LARGEST`."""
     # The connection ends with it, because the rest is not read.
-    return PostRefused(413, f"the body is larger than {LARGEST} bytes", _CLOSE)
+    return PostRefused(413, f"the body is larger than {LARGEST} bytes", CLOSE)
 
 
 def origin_of(method: str, client: tuple[str, int] | None, headers: Headers) -> Origin:

@@ -74,6 +74,16 @@ def test_a_pipeline_has_only_one_and_its_batches_may_be_large():
     assert HttpInput().capacity == 1024
 
 
+def test_a_sixteenth_of_what_may_wait_is_to_be_caught_up_with_first() -> None:
+    source = posts({"capacity": 64})
+    told = []
+    for number in range(6):
+        source.offer([number], None)
+        told.append(source.is_behind)
+
+    assert told == [False] * 4 + [True] * 2
+
+
 @virtual
 async def test_posts_are_read_in_order_and_few_at_a_time():
     source = posts({})

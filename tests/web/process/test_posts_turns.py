@@ -96,6 +96,20 @@ async def test_posts_of_all_connections_share_a_turn_in_the_order_they_came(aske
     assert taken(asked) == [*range(11)]
 
 
+async def test_a_turn_ends_with_a_post_to_a_pipeline_that_is_behind(asked: Asked) -> None:
+    asked.is_behind = True
+    enter = in_turns(asked, 1000)
+    connections = [enter() for _ in range(3)]
+    for number, each in enumerate(connections):
+        each.data_received(one(number))
+    counts = [len(asked.offered)]
+    while len(asked.offered) < 3:
+        await steps(1)
+        counts.append(len(asked.offered))
+
+    assert [*dict.fromkeys(counts)] == [1, 2, 3]
+
+
 async def test_who_leaves_before_its_turn_has_posted_nothing(asked: Asked) -> None:
     enter = in_turns(asked, 1)
     connections = [enter() for _ in range(3)]
@@ -106,6 +120,21 @@ async def test_who_leaves_before_its_turn_has_posted_nothing(asked: Asked) -> No
     await until(connections[2], 1)
 
     assert taken(asked) == [0, 2]
+
+
+async def test_who_sends_no_more_is_answered_when_its_turn_comes(asked: Asked) -> None:
+    enter = in_turns(asked, 1)
+    first, waiting, half = enter(), enter(), enter()
+    first.data_received(one(1))
+    waiting.data_received(one(2) + one(3))
+    half.data_received(one(4)[:-1])
+
+    stay = [each.eof_received() for each in (first, waiting, half)]
+    await until(waiting, 2)
+
+    assert stay == [False, True, False]
+    assert taken(asked) == [1, 2, 3]
+    assert not wire_of(waiting).is_open
 
 
 async def test_what_follows_a_body_is_no_credential_for_who_waits_for_its_turn(

@@ -17,6 +17,7 @@ OVERRIDDEN = {
     "connection_made": "transport",
     "connection_lost": "exc",
     "data_received": "data",
+    "eof_received": "",
     "on_message_begin": "",
     "on_header": "name value",
     "on_headers_complete": "",
