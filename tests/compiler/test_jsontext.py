@@ -17,6 +17,7 @@ from headrace.compiler.jsontext import (
     decode,
     encode,
     encode_lines,
+    has_long_exponents,
     text,
 )
 from tests.compiler.jsonvalues import VALUES, damaged, exactly, nest
@@ -320,3 +321,30 @@ def test_numbers_near_the_ends_of_the_range_are_not_left_to_the_decoder(number, 
         read(f"[{','.join([number] * UNSEEN)}]".encode())
 
     assert asked == [number] * UNSEEN * 2
+
+
+EXPONENTS = st.from_regex(r"-?(0|[1-9][0-9]?)(\.[0-9]{1,3})?[eE][+-]?[0-9]{3,5}", fullmatch=True)
+PLACES = ["%s", "[%s]", "[1,%s,2]", "[ %s ]", '{"a":%s}', '[{"a": %s }]', '[{"a":%s\n,"b":"x"}]']
+
+
+@given(EXPONENTS, st.sampled_from(PLACES))
+def test_a_number_with_a_long_exponent_is_seen_wherever_it_is(number, place):
+    assert has_long_exponents((place % number).encode())
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["7f3e1234-0e10-4e55-9e99-2e300e300e30", "3e300", "70B3E5700E001234", "device-3e123.a", "e100"],
+)
+def test_an_identifier_that_looks_like_a_number_with_an_exponent_is_none(text):
+    message = {"id": text, text: [text, 1.5], "near": 1.5e22}
+
+    assert not has_long_exponents(encode([message, message]))
+
+
+def test_a_long_text_with_identifiers_is_left_to_the_decoder(monkeypatch):
+    monkeypatch.setattr(jsontext, "_EXPONENTS", None)
+    messages = [{"id": "7f3e1234-0e10-4e55-9e99-2e300e300e30", "temp": 21.5}] * UNSEEN
+
+    for read in (decode, jsontext.decode_shallow):
+        assert read(encode(messages)) == messages
