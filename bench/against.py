@@ -3,15 +3,20 @@
 The commit is built in a directory of its own, with the packages that it pins. Both sides run the same
 scenario turn and turn about, each with its own `bench/`; what is compared is what they measure, not
 what each has against its own limit. A bar of nearly 1 is held by the lower end of a 95 % interval.
+
+A scenario that the commit does not have yet is run from here for both, if what it measures is a server: its
+installed command takes the place of ours.
 """
 
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import math
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -19,10 +24,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from bench.__main__ import SCENARIOS
 from bench.table import Row, markdown, rate
 
 REPOSITORY = Path(__file__).parents[1]
-SCENARIOS = ("batch1", "batch100", "depth3", "pipelines1000", "watched", "chain")
+USUAL = ("batch1", "batch100", "depth3", "pipelines1000", "watched", "chain")
 """What is compared where nothing is named: the passes that nothing may make slower."""
 PAIRS = 30
 SECONDS = 0.2
@@ -31,15 +37,34 @@ Z = 1.96
 """Standard errors on either side of a middle that hold it in 95 of 100 cases."""
 
 
+def has(tree: Path, scenario: str) -> bool:
+    """Return whether a tree has a scenario.
+
+    Raises:
+        ValueError: it has not, and nobody else can run it there: it measures no server.
+    """
+    if f'"{scenario}":' in (tree / "bench" / "__main__.py").read_text():
+        return True
+    if "servers.headrace(" not in inspect.getsource(sys.modules[SCENARIOS[scenario][0].__module__]):
+        raise ValueError(f"that commit has no '{scenario}', which runs inside one process")
+    return False
+
+
 class Side:
     """A tree and the process that measures it."""
 
     def __init__(self, tree: Path, scenario: str) -> None:
         self._scenario = scenario
+        if has(tree, scenario):
+            home, command = tree, []
+            rooms = {"PYTHONPATH": str(tree / "build" / "rooms")}
+        else:  # what is served has the rooms that are installed with its command
+            home, command, rooms = REPOSITORY, [tree / ".venv" / "bin" / "headrace"], {}
+        inherited = {name: each for name, each in os.environ.items() if name != "PYTHONPATH"}
         self._process = subprocess.Popen(
-            [tree / ".venv" / "bin" / "python", REPOSITORY / "bench" / "side.py"],
-            cwd=tree,
-            env={**os.environ, "PYTHONPATH": str(tree / "build" / "rooms")},
+            [home / ".venv" / "bin" / "python", REPOSITORY / "bench" / "side.py", *command],
+            cwd=home,
+            env=inherited | rooms,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -127,7 +152,7 @@ def main() -> None:
     """Build a commit, run scenarios in both trees, and print what this one has of the other's speed."""
     parser = argparse.ArgumentParser("bench.against", description=__doc__)
     parser.add_argument("commit")
-    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", default=list(SCENARIOS))
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", default=list(USUAL))
     parser.add_argument("--pairs", type=int, default=PAIRS)
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of CPU, for a sample")
     given = parser.parse_intermixed_args()

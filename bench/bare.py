@@ -7,6 +7,7 @@ app, which answers what the product answers, from the same server with the same 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 import sys
@@ -67,8 +68,29 @@ def scripting() -> Callable[[bytes], int]:
     return lambda body: len(run(body))
 
 
-KINDS = {"append": appending, "reduce": reducing, "script": scripting}
-"""What makes the function that takes bodies."""
+def filtering(least: str, file: str) -> Callable[[bytes], int]:
+    """Return what appends the messages of a body with a temperature above ``least`` to a file."""
+    keep = limits.above(float(least))
+    lines = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+
+    def take(body: bytes) -> int:
+        batch = limits.decode(body)
+        if batch.__class__ is not list:
+            batch = [batch]
+        if kept := keep(batch):
+            os.write(lines, limits.encode_lines(kept))
+        return len(batch)
+
+    return take
+
+
+KINDS: dict[str, Callable[..., Callable[[bytes], int]]] = {
+    "append": appending,
+    "reduce": reducing,
+    "script": scripting,
+    "filter": filtering,
+}
+"""What makes the function that takes bodies, of further arguments of the command line if it has any."""
 
 
 def app(take: Callable[[bytes], int]) -> Any:

@@ -1,7 +1,7 @@
 """The limit for posts: a bare protocol on httptools that gives each body to one function, and answers 202.
 
 No bounds, no checks, one kind of request: what is left of a post when everything is left out that can
-be. Run as a process of its own: ``python -m bench.bareprotocol PORT append|reduce|script``.
+be. Run as a process of its own: ``python -m bench.bareprotocol PORT append|reduce|script|filter``.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ async def serve(take: Callable[[bytes], int], port: int) -> None:
     server.close()
 
 
-def main(port: str, kind: str) -> None:
+def main(port: str, kind: str, *arguments: str) -> None:
     """Serve until told to end."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve(KINDS[kind](), int(port)))
+        runner.run(serve(KINDS[kind](*arguments), int(port)))
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ def livez(effort: Effort) -> list[Row]:
     """How long a probe waits for its answer while the server is given all it can take."""
     config = [pipeline("p1", passes.CHAIN, [{"type": "stdout"}])]
     with tempfile.TemporaryDirectory() as folder, servers.headrace(config, Path(folder)) as server:
-        posts = _fitting(server, 100, effort)
+        posts = fitting(server, 100, effort)
         with ThreadPoolExecutor(1) as beside:
             load = beside.submit(
                 servers.load, Plan(server.port, path("p1"), 100, posts, connections=64)
@@ -97,7 +97,7 @@ def beside(
         servers.headrace(config, Path(folder)) as ours,
         servers.bare(kind) as limit,
     ):
-        our_posts, limit_posts = (_fitting(server, size, effort) for server in (ours, limit))
+        our_posts, limit_posts = (fitting(server, size, effort) for server in (ours, limit))
         return compared(
             [
                 (cost(ours, size, our_posts), cost(limit, size, limit_posts))
@@ -124,7 +124,7 @@ def _settled_cpu(server: Server) -> float:
     return now
 
 
-def _fitting(server: Server, size: int, effort: Effort) -> int:
+def fitting(server: Server, size: int, effort: Effort) -> int:
     """Return how many posts fill a sample. Warms up on the way."""
     posts = WARM_UP_POSTS if effort.pairs > 1 else 16
     return max(int(LONGER * effort.seconds / (cost(server, size, posts) * size)), 16)

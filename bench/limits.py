@@ -18,7 +18,8 @@ Batch = list[Message]
 SCRIPT = "msg.rpm += 1; emit(msg)"
 
 _decode = msgspec.json.Decoder().decode
-_encode_lines = msgspec.json.Encoder().encode_lines
+encode_lines = msgspec.json.Encoder().encode_lines
+"""Return a batch as lines."""
 _held: dict[str | None, Message] = {}
 
 
@@ -32,6 +33,15 @@ def filter1(batch: Batch) -> Batch:
         m
         for m in batch
         if ((t := m.get("temp")).__class__ is float or t.__class__ is int) and t > 20.5
+    ]
+
+
+def above(least: float) -> Callable[[Batch], Batch]:
+    """Return what keeps the messages with a temperature above a number."""
+    return lambda batch: [
+        m
+        for m in batch
+        if ((t := m.get("temp")).__class__ is float or t.__class__ is int) and t > least
     ]
 
 
@@ -112,7 +122,7 @@ def chain(messages: Iterable[Message]) -> bytes:
             groups[key].append(s)
         else:
             groups[key] = [s]
-    return _encode_lines(
+    return encode_lines(
         [
             {
                 "machine": key,

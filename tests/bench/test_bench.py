@@ -6,6 +6,7 @@ import pytest
 
 from bench import measuring_engine
 from bench.__main__ import SCENARIOS, apart, page, told
+from bench.against import Side, has
 from bench.measuring import BRIEF, Compared
 from bench.scripts import times_row
 from bench.side import MEASURED
@@ -68,6 +69,34 @@ def test_two_commits_are_compared_by_the_rate_of_each_row(unit):
 
     assert measured is not None
     assert (float(measured["rate"]), measured["unit"]) == (7_970_000, unit)
+
+
+def test_a_scenario_that_a_tree_does_not_have_is_run_for_it_if_it_measures_a_server(tmp_path):
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench" / "__main__.py").write_text('SCENARIOS = {\n    "batch1": [],\n}\n')
+
+    assert has(tmp_path, "batch1")
+    assert not has(tmp_path, "alarms")
+    with pytest.raises(ValueError, match="has no 'batch10', which runs inside one process"):
+        has(tmp_path, "batch10")
+
+
+def test_a_server_of_another_tree_is_measured_with_what_is_here(tmp_path, monkeypatch, capfd):
+    monkeypatch.setenv("PYTHONPATH", "rooms of ours")
+    for file, text in {
+        "bench/__main__.py": "SCENARIOS = {}",
+        ".venv/bin/headrace": "#!/bin/sh\necho \"it has '$PYTHONPATH'\" >&2\n",
+    }.items():
+        (tmp_path / file).parent.mkdir(parents=True)
+        (tmp_path / file).write_text(text)
+        (tmp_path / file).chmod(0o755)
+
+    side = Side(tmp_path, "alarms")
+    with pytest.raises(RuntimeError, match="'alarms' broke off"):
+        side.measure(0.001)
+    side.end()
+
+    assert "the server does not come up: it has ''" in capfd.readouterr().err
 
 
 def test_a_cost_may_be_so_many_times_another():
