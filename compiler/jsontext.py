@@ -103,7 +103,8 @@ def decode(body: Body) -> JsonValue:
         except ValueError:
             pass  # it nests deeper than messages do, or is not JSON
     value = decode_shallow(body)
-    _check_depth(value)
+    if _may_be_deep(body):
+        _check_depth(value)
     return value
 
 
@@ -182,18 +183,21 @@ def _may_be_deep(body: Body) -> bool:
 
     A list of messages has many, and each message few: a fifth of what it takes to look at them.
     """
-    if not _has_brackets(bytes(body), MAX_DEPTH):
+    if not _has_brackets(body, MAX_DEPTH):
         return False
     try:
         messages = _PIECES.decode(body)
-    except ValueError:  # no list
+    except (ValueError, RecursionError):  # no list
         return True
-    return any(_has_brackets(bytes(each), MAX_DEPTH - 1) for each in messages)
+    return any(_has_brackets(each, MAX_DEPTH - 1) for each in messages)
 
 
-def _has_brackets(text: bytes, levels: int) -> bool:
-    """Return whether a text opens more than so many brackets."""
-    return len(text) > 2 * levels and text.count(b"[") + text.count(b"{") > levels
+def _has_brackets(text: Body | msgspec.Raw, levels: int) -> bool:
+    """Return whether a text opens more than so many brackets. What is short does not even close them."""
+    if len(text) <= 2 * levels:
+        return False
+    whole = bytes(text)
+    return whole.count(b"[") + whole.count(b"{") > levels
 
 
 class Decoding:

@@ -157,6 +157,35 @@ def test_the_list_around_a_batch_counts_as_a_level():
         decode(batch(MAX_DEPTH))
 
 
+@pytest.mark.parametrize("place", [0, 50, 99])
+def test_one_of_many_messages_may_be_too_deep(place):
+    messages = [nest(20, b'{"a":', b"}")] * 100
+    for depth, is_deep in ((MAX_DEPTH - 1, False), (MAX_DEPTH, True)):
+        messages[place] = nest(depth, b"[", b"]")
+        body = b"[" + b",".join(messages) + b"]"
+
+        if is_deep:
+            with pytest.raises(NotJson, match="nested deeper than 128"):
+                decode(body)
+        else:
+            assert encode(decode(body)) == body
+
+
+@pytest.mark.parametrize("holder", [bytes, bytearray, memoryview])
+def test_a_body_of_any_kind_of_bytes_nests_as_deep(holder):
+    assert encode(decode(holder(nest(MAX_DEPTH, b"[", b"]")))) == nest(MAX_DEPTH, b"[", b"]")
+    with pytest.raises(NotJson, match="nested deeper than 128"):
+        decode(holder(nest(MAX_DEPTH + 1, b"[", b"]")))
+
+
+def test_what_has_too_few_brackets_to_be_too_deep_is_not_looked_through(monkeypatch):
+    monkeypatch.setattr(jsontext, "_check_depth", None)
+    message = nest(30, b'{"a":[', b"]}")
+
+    for body in (message, b"[" + b",".join([message] * 100) + b"]"):
+        assert encode(decode(body)) == body
+
+
 @given(st.integers(1, 200), st.lists(st.sampled_from("[{"), min_size=200, max_size=200))
 def test_depth_is_counted_the_same_for_lists_and_objects(depth, kinds):
     value = 1
