@@ -101,14 +101,22 @@ class DecodedBatch(LargeList[JsonValue]):
     its messages `under_way`.
     """
 
-    __slots__ = ("_put_off", "built", "slices", "there")
+    __slots__ = ("_containers", "_put_off", "built", "slices", "there")
 
-    def __init__(self, containers: int, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
         self.slices: list[int] = []
         self.built: list[Built] = []
         self.there = SharedDebt(Several(()), 1)
-        self._put_off = _PutOff(loop) if containers > MANY_CONTAINERS else None
+        self._containers = 0
+        self._put_off: _PutOff | None = None
+
+    def add_containers(self, containers: int) -> None:
+        """Count lists and objects of its text: with many, the search for cycles is put off."""
+        self._containers += containers
+        if self._containers > MANY_CONTAINERS and self._put_off is None:
+            assert self._loop is not None
+            self._put_off = _PutOff(self._loop)
 
     def under_way(self) -> Debt:
         """Count as there until what is returned is settled: others may go on with its messages."""

@@ -19,7 +19,14 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.decimals import Written
 from headrace.compiler.delivery import Acknowledgement
 from headrace.compiler.jsontext import Decoding, NotJson, decode
-from headrace.compiler.largejson import DecodedBatch, LargeList, cutting, decode_large, growing
+from headrace.compiler.largejson import (
+    DecodedBatch,
+    LargeList,
+    alike,
+    cutting,
+    decode_large,
+    growing,
+)
 from headrace.compiler.largejson.cutting import SLICE, WINDOW, Cutting
 from headrace.compiler.largejson.letting_go import MANY_CONTAINERS, MESSAGES_AT_ONCE
 from tests.examples import examples
@@ -51,7 +58,8 @@ def at_once(text: bytes) -> list[Any]:
 def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Have slices of a few bytes, so that small texts are cut everywhere."""
     length, window = request.param
-    monkeypatch.setattr(cutting, "SLICE", length)
+    for module in (alike, cutting):
+        monkeypatch.setattr(module, "SLICE", length)
     monkeypatch.setattr(growing, "SLICE", length)
     monkeypatch.setattr(cutting, "WINDOW", window)
 
@@ -290,7 +298,7 @@ def test_no_slice_of_a_large_text_is_long(name: str) -> None:
         lengths.append(len(part))
         return decode(part)
 
-    decoding.decode_shallow = counted
+    decoding.decode = decoding.decode_shallow = counted
 
     assert repr(list(sliced(text, decoding))) == repr(at_once(text))
     assert max(lengths) < 2 * SLICE
@@ -355,7 +363,8 @@ async def test_what_is_made_of_a_large_batch_is_cut_down_a_slice_at_a_time_as_we
 @virtual
 async def test_a_batch_that_lies_in_a_cycle_is_collected_after_a_minute_at_the_latest() -> None:
     clock, usual = Clock(asyncio.get_running_loop()), gc.get_threshold()
-    batch = DecodedBatch(MANY_CONTAINERS + 1, asyncio.get_running_loop())
+    batch = DecodedBatch(asyncio.get_running_loop())
+    batch.add_containers(MANY_CONTAINERS + 1)
     batch.append({"failed": batch})
     gone: list[str] = []
     batch.there.debt = Acknowledgement(lambda: gone.append("gone"))

@@ -224,7 +224,7 @@ async def test_a_filter_warns_of_one_message_among_many_and_drops_it():
 async def test_few_messages_of_a_large_text_are_worked_on_in_slices_as_well():
     chain, log = SlicedChain(), []
     chain.runs(per_batch(at_once, chain.report, chain.pacing, doubling(log)))
-    few = DecodedBatch(0, asyncio.get_running_loop())
+    few = DecodedBatch(asyncio.get_running_loop())
     few += [1, 2]
 
     chain.source.on_next(Delivery(few, chain.broker.window))

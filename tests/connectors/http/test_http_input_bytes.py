@@ -62,7 +62,7 @@ async def test_bytes_count_until_a_post_is_taken_and_those_of_a_large_one_until_
     None
 ):
     source = posts({"max_queued_bytes": 100})
-    large = DecodedBatch(0, asyncio.get_running_loop())
+    large = DecodedBatch(asyncio.get_running_loop())
     large += [1, 2]
     source.offer(["a"], None, 50)
     source.offer(large, None, 50)
