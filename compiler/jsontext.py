@@ -65,9 +65,20 @@ def _double(text: str) -> float:
 
 
 _EXPONENTS = msgspec.json.Decoder(float_hook=_double)
-# Two patterns, each of which begins with one letter: that is searched for faster than one of two.
-_LONG_EXPONENT = re.compile(rb"e(?<=[0-9]e)[+-]?[0-9]{3,}+(?=[\s,\]}]|\Z)")
-_LONG_UPPER_EXPONENT = re.compile(rb"E(?<=[0-9]E)[+-]?[0-9]{3,}+(?=[\s,\]}]|\Z)")
+_ENDS = rb"(?=[\s,\]}]|\Z)"
+# For each letter two patterns that begin with it: that is searched for faster than one of two letters.
+# The first is a number with an exponent, the second one that is slow. Most texts do not have the first.
+_EXPONENTS_BY_LETTER = [
+    (
+        letter,
+        re.compile(rb"%b(?<=[0-9]%b)[+-]?[0-9]++%b" % (letter, letter, _ENDS)),
+        re.compile(
+            rb"%b(?<=[0-9]%b)(?:[+-]?[0-9]{3,}+|(?<=[0-9.]{20}%b)[+-]?[0-9]++)%b"
+            % (letter, letter, letter, _ENDS)
+        ),
+    )
+    for letter in (b"e", b"E")
+]
 
 
 def _as_written(value: object) -> msgspec.Raw:
@@ -97,7 +108,7 @@ def decode(body: Body) -> JsonValue:
     Raises:
         NotJson: it is malformed, or well-formed and refused.
     """
-    if len(body) <= UNSEEN or not has_long_exponents(body):
+    if len(body) <= UNSEEN or not has_slow_numbers(body):
         try:
             return _SHALLOW.decode(body)
         except ValueError:
@@ -108,15 +119,18 @@ def decode(body: Body) -> JsonValue:
     return value
 
 
-def has_long_exponents(body: Body) -> bool:
+def has_slow_numbers(body: Body) -> bool:
     """Return whether a text may have numbers that `decode_usual` takes long for.
 
-    It takes long near the ends of the range of doubles, so for exponents of three digits and more; with two
-    the worst are numbers of 250 digits, and 50 ns a byte. An identifier that looks like one (``3e123``, as
-    every third UUID has it) goes on with something that no number ends with.
+    Those are near the ends of the range of doubles, so with exponents of three digits and more, or with a
+    shorter one behind twenty digits and more, which takes up to 100 ns a byte. Without an exponent it
+    is 30. An identifier that looks like one (``3e123``, as every third UUID has it) goes on with something
+    that no number ends with.
     """
-    return _LONG_EXPONENT.search(body) is not None or (
-        b"E" in bytes(body) and _LONG_UPPER_EXPONENT.search(body) is not None
+    whole = bytes(body)
+    return any(
+        letter in whole and exponent.search(whole) and slow.search(whole)
+        for letter, exponent, slow in _EXPONENTS_BY_LETTER
     )
 
 
@@ -126,7 +140,7 @@ def decode_shallow(body: Body) -> JsonValue:
     Raises:
         NotJson: as `decode` does.
     """
-    decoder = _EXPONENTS if len(body) > UNSEEN and has_long_exponents(body) else _PLAIN
+    decoder = _EXPONENTS if len(body) > UNSEEN and has_slow_numbers(body) else _PLAIN
     try:
         return decoder.decode(body)
     # `from None`: the reason is all there is to tell, and a decoding error carries the payload.

@@ -13,7 +13,7 @@ from typing import Any
 from headrace.compiler.component.buildcontext import Ingress, Origin
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.errors import HeadraceError
-from headrace.compiler.jsontext import UNSEEN, has_long_exponents
+from headrace.compiler.jsontext import UNSEEN, has_slow_numbers
 from headrace.compiler.largejson import LARGE, SLICE, decode_large
 
 MOST_WAITING = 64 * 1024 * 1024
@@ -66,7 +66,7 @@ class WayIn:
             NoRoom: nothing was taken; it may be sent again.
         """
         size, decoding = len(body), self._decoding
-        if size <= UNSEEN or (size < LARGE and not has_long_exponents(body)):
+        if size <= UNSEEN or (size < LARGE and not has_slow_numbers(body)):
             try:
                 decoded = decoding.decode_usual(body)
             except ValueError:
@@ -76,7 +76,7 @@ class WayIn:
         if size < SLICE:
             return self._queued(decoding.decode(body), origin, size)
         # A text of 100 KB that nests deeper than messages do takes some ten milliseconds at once, and so do
-        # numbers with long exponents.
+        # slow numbers up to 26.
         return self._in_slices(body, origin)
 
     def _queued(self, decoded: JsonValue, origin: Origin | None, size: int) -> int:
