@@ -2,9 +2,9 @@
 
 `cutting.py` looks through the text and says where it may be cut, `longnumbers.py` what is left of numbers
 that are longer than a slice, `growing.py` decodes the slices and puts the value together, `letting_go.py`
-drops it again, a slice at a time as well. `alike.py` is the short way, for messages that begin alike.
-`encoding.py` is the way back, from the messages of a large batch to their text, and `pieces.py` that of one
-large value.
+drops it again, a slice at a time as well. `alike.py` is the short way, for messages that begin alike, as
+far as it goes. `encoding.py` is the way back, from the messages of a large batch to their text, and
+`pieces.py` that of one large value.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 
 from headrace.compiler.jsontext import Decoding
-from headrace.compiler.largejson.alike import NotAlike, slices
+from headrace.compiler.largejson.alike import slices
 from headrace.compiler.largejson.beginning import are_small, beginning
 from headrace.compiler.largejson.cutting import SLICE, Cutting
 from headrace.compiler.largejson.encoding import (
@@ -43,32 +43,22 @@ async def decode_large(text: JsonBytes, decoding: Decoding) -> DecodedBatch:
     Raises:
         NotJson: of whatever `jsontext.decode` refuses; of a text with several faults another may be told.
     """
-    try:
-        return await _alike(text, decoding)
-    except NotAlike:
-        pass  # and over with it: it has hold of what was decoded
-    return await _any(text, decoding)
-
-
-async def _alike(text: JsonBytes, decoding: Decoding) -> DecodedBatch:
-    made = slices(text, decoding.decode)
     batch = DecodedBatch(asyncio.get_running_loop())
-    for messages, containers in made:
-        batch += messages
-        batch.slices.append(len(messages))
-        batch.add_containers(containers)
+    decode, keeps_digits = decoding.decode_shallow, decoding.keeps_digits
+    begun = 0
+    for slice in slices(text, decoding.decode):
+        batch += slice.messages
+        batch.slices.append(len(slice.messages))
+        batch.add_containers(slice.containers)
+        begun = slice.stop
         await asyncio.sleep(0)
-    return batch
-
-
-async def _any(text: JsonBytes, decoding: Decoding) -> DecodedBatch:
-    cutting = Cutting(text, keeps_digits=decoding.keeps_digits)
-    for _ in cutting.slices():
-        await asyncio.sleep(0)
-    batch = DecodedBatch(asyncio.get_running_loop())
-    batch.add_containers(cutting.containers)
-    for _ in Growing(text, cutting, decoding.decode_shallow, batch).slices():
-        await asyncio.sleep(0)
+    if begun < len(text) or not batch:
+        cutting = Cutting(text, begun, keeps_digits=keeps_digits)
+        for _ in cutting.slices():
+            await asyncio.sleep(0)
+        batch.add_containers(cutting.containers)
+        for _ in Growing(text, cutting, decode, batch).slices():
+            await asyncio.sleep(0)
     return batch
 
 

@@ -1,9 +1,8 @@
 """A large list of messages that begin alike, as most posts are: cut where the next one seems to begin.
 
-It is a guess, and what is decoded proves it: if every slice between brackets of its own is a list, the text
-is the list of all their items, since there is one way to read JSON. The first slice that is none, or has
-nowhere to be cut, ends it, and the text goes the way of any other (`cutting.py`), which takes three times
-as long. So who posts decides about a third of that, and no more.
+It is a guess, and what is decoded proves it: if a slice between brackets of its own is a list, its messages
+are those of the text, since there is one way to read JSON. At the first slice that is none, or has nowhere
+to be cut, the text goes on in the way of any other (`cutting.py`), which takes three times as long.
 """
 
 from __future__ import annotations
@@ -24,44 +23,37 @@ _LONGEST_BEGINNING = 1024
 Decode = Callable[[JsonBytes], JsonValue]
 
 
-class NotAlike(Exception):
-    """The text is no list of messages that begin alike, or something is wrong with it."""
-
-
 class Slice(NamedTuple):
-    """Some messages, at least one, and how many lists and objects there are in them, or a few more."""
+    """Some messages, at least one."""
 
     messages: list[JsonValue]
     containers: int
+    """How many lists and objects there are in them, or a few more."""
+    stop: int
+    """Where the comma behind them is, or the end of the text if they are the last."""
 
 
 def slices(text: JsonBytes, decode: Decode) -> Iterator[Slice]:
-    """Yield the messages of a list: all that ``decode`` would return of it.
+    """Yield the messages of a list, from its first one on, as long as they begin alike.
 
     ``decode`` refuses what nests too deep.
-
-    Raises:
-        NotAlike: at once, or later: then what was yielded is to be forgotten.
     """
     first = _FIRST.match(text, 0, _LONGEST_BEGINNING)
     if first is None:
-        raise NotAlike
-    return _slices(text, first[1], first.start(1), decode)
-
-
-def _slices(text: JsonBytes, beginning: bytes, start: int, decode: Decode) -> Iterator[Slice]:
-    while len(text) - start > SLICE:
-        stop = text.rfind(beginning, start + 1, start + SLICE)
-        items = bytes(text[start:stop]).rstrip(_BLANKS) if stop > 0 else b""
-        if not items.endswith(b","):
-            raise NotAlike
-        yield _slice(b"[%b]" % items[:-1], decode)
-        start = stop
-    yield _slice(b"[%b" % bytes(text[start:]), decode)
-
-
-def _slice(text: bytes, decode: Decode) -> Slice:
-    try:
-        return Slice(decode(text), text.count(b"[") + text.count(b"{"))
-    except NotJson:
-        raise NotAlike from None
+        return
+    beginning, start, size = first[1], first.start(1), len(text)
+    while start < size:
+        next_start = stop = size
+        if size - start > SLICE:
+            next_start = text.rfind(beginning, start + 1, start + SLICE)
+            items = bytes(text[start:next_start]).rstrip(_BLANKS) if next_start > 0 else b""
+            if not items.endswith(b","):
+                return
+            stop = start + len(items) - 1
+        slice = b"[%b%b" % (bytes(text[start:stop]), b"]" if stop < size else b"")
+        try:
+            messages = decode(slice)
+        except NotJson:
+            return
+        yield Slice(messages, slice.count(b"[") + slice.count(b"{"), stop)
+        start = next_start

@@ -80,17 +80,19 @@ class Lifted(NamedTuple):
 class Cutting:
     """Looks through a text. Then ``steps`` tell how it is put together.
 
+    ``begun`` is where the items of a list end, before a comma, that are put together already, if any are.
     ``lifted`` are the parts that are longer than a slice by themselves. Where ``keeps_digits`` says so,
     numbers stay as they are. ``containers`` is how many lists and objects there are. ``fault`` is
     what is wrong with the text if nothing before it is.
     """
 
-    def __init__(self, text: JsonBytes, *, keeps_digits: bool = False) -> None:
+    def __init__(self, text: JsonBytes, begun: int = 0, *, keeps_digits: bool = False) -> None:
         self.steps: list[Cut] = []
         self.lifted: list[Lifted] = []
         self.containers = 0
         self.fault: NotJson | None = None
         self._text = text
+        self._begun = begun
         self._keeps_digits = keeps_digits
         self._opens: list[int] = []
         self._ends: list[int] = []
@@ -120,7 +122,7 @@ class Cutting:
         self._anchor = at
         self._open(at)
         self._step("begin", at)
-        at += 1
+        at = self._anchor = max(at + 1, self._begun)
         while not self._is_over:
             if at == size:
                 self._step("rest", at)

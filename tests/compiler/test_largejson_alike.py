@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from headrace.compiler import largejson
 from headrace.compiler.jsontext import MAX_DEPTH, Decoding, NotJson, decode
 from headrace.compiler.largejson import DecodedBatch, alike, cutting, decode_large, growing
-from headrace.compiler.largejson.cutting import SLICE
+from headrace.compiler.largejson.cutting import SLICE, Cutting
 from tests.compiler.jsonvalues import VALUES, nest
 from tests.examples import examples
 
@@ -42,15 +43,19 @@ def sliced(text: bytes | bytearray, decoding: Decoding | None = None) -> Decoded
 
 
 @pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Have slices of a few bytes, and tell which texts did not go the short way."""
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Have slices of a few bytes, and tell where texts left the short way that did not go all of it."""
     for module in (alike, cutting, growing):
         monkeypatch.setattr(module, "SLICE", 200)
     monkeypatch.setattr(cutting, "WINDOW", 16)
-    others: list[str] = []
-    way = largejson._any
-    monkeypatch.setattr(largejson, "_any", lambda text, by: others.append("other") or way(text, by))
-    return others
+    left: list[int] = []
+
+    def other_way(text: bytes, begun: int, *, keeps_digits: bool) -> Cutting:
+        left.append(begun)
+        return Cutting(text, begun, keeps_digits=keeps_digits)
+
+    monkeypatch.setattr(largejson, "Cutting", other_way)
+    return left
 
 
 def listed(messages: list[Any], separators: tuple[str, str], before: str, after: str) -> bytes:
@@ -67,7 +72,7 @@ SPACED = st.tuples(
 
 
 @pytest.mark.long
-def test_messages_that_begin_alike_are_what_they_are_at_once(short: list[str]) -> None:
+def test_messages_that_begin_alike_are_what_they_are_at_once(begun: list[int]) -> None:
     @examples(150, database=None)
     @given(BEGINS, st.lists(VALUES, min_size=1, max_size=12), SPACED)
     def holds(key: str, values: list[Any], spaced: Any) -> None:
@@ -79,7 +84,7 @@ def test_messages_that_begin_alike_are_what_they_are_at_once(short: list[str]) -
 
 @pytest.mark.long
 def test_what_is_wrong_with_messages_that_begin_alike_is_refused_as_at_once(
-    short: list[str],
+    begun: list[int],
 ) -> None:
     @examples(300, database=None)
     @given(BEGINS, st.lists(VALUES, min_size=2, max_size=8), SPACED, st.data())
@@ -103,11 +108,11 @@ ORDINARY = [{"id": n, "temp": 21.5, "tags": ["a", {"b": "},{"}]} for n in range(
 
 
 @pytest.mark.parametrize("separators", [(",", ":"), (", ", ": "), ("\n,\r\n", ":\t")])
-def test_ordinary_messages_go_the_short_way(short: list[str], separators: tuple[str, str]) -> None:
+def test_ordinary_messages_go_the_short_way(begun: list[int], separators: tuple[str, str]) -> None:
     text = listed(ORDINARY, separators, " ", "\n")
 
     assert list(sliced(text)) == list(sliced(bytearray(text))) == ORDINARY
-    assert short == []
+    assert begun == []
 
 
 @pytest.mark.parametrize(
@@ -124,10 +129,40 @@ def test_ordinary_messages_go_the_short_way(short: list[str], separators: tuple[
     ],
     ids=lambda text: text[:30],
 )
-def test_what_cannot_be_cut_there_is_decoded_all_the_same(short: list[str], text: str) -> None:
+def test_what_cannot_be_cut_there_is_decoded_all_the_same(begun: list[int], text: str) -> None:
     expected = json.loads(text)
 
     assert list(sliced(text.encode())) == (expected if type(expected) is list else [expected])
+
+
+OTHERS = [{"other": 1}, [1, [2]], "text", 1, None, {}, {"id": "x" * 900}, [[[{"id": 1}]]]]
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=lambda other: str(other)[:20])
+@pytest.mark.parametrize("separators", [(",", ":"), (" ,\n", " : ")])
+def test_what_does_not_begin_alike_is_gone_on_with(
+    begun: list[int], separators: tuple[str, str], other: Any
+) -> None:
+    messages = [*ORDINARY, *[other] * 200, *ORDINARY]
+    text = listed(messages, separators, " ", "\n")
+
+    assert list(sliced(text)) == list(sliced(bytearray(text))) == messages
+    assert begun[0] == begun[1] > 1000
+    assert text[begun[0] :].startswith(b",")
+
+
+@pytest.mark.parametrize("end", [',{"id":x}]', ",]", "", ',{"id":1}', ',{"id":"' + "x" * 900])
+def test_what_is_wrong_behind_ordinary_messages_is_told_where_it_is(
+    begun: list[int], end: str
+) -> None:
+    text = (json.dumps(ORDINARY)[:-1] + end).encode()
+    told = []
+    for read in (decode, sliced):
+        with pytest.raises(NotJson) as refused:
+            read(text)
+        told.append(str(refused.value))
+
+    assert told[0].partition(" - at `")[0] == told[1]
 
 
 WRONG = [
@@ -149,18 +184,18 @@ WRONG = [
 
 
 @pytest.mark.parametrize("between", WRONG)
-def test_what_is_wrong_between_any_two_messages_is_refused(short: list[str], between: str) -> None:
+def test_what_is_wrong_between_any_two_messages_is_refused(begun: list[int], between: str) -> None:
     messages = [json.dumps(each) for each in ORDINARY]
 
     for place in range(1, len(messages)):
         text = f"[{','.join(messages[:place])}{between}{','.join(messages[place:])}]"
         with pytest.raises(NotJson):
             sliced(text.encode())
-    assert len(short) == len(messages) - 1
+    assert len(begun) == len(messages) - 1
 
 
 @pytest.mark.parametrize("end", ["", ",", "]", ",]", "]]", "}]", " x]", ',{"id":}]', ',{"id":1}'])
-def test_an_end_that_is_none_is_refused(short: list[str], end: str) -> None:
+def test_an_end_that_is_none_is_refused(begun: list[int], end: str) -> None:
     text = f"[{','.join(map(json.dumps, ORDINARY))}{end}".encode()
 
     if end == "]":
@@ -171,7 +206,7 @@ def test_an_end_that_is_none_is_refused(short: list[str], end: str) -> None:
 
 
 def test_messages_that_begin_alike_nest_128_deep_and_no_deeper(
-    short: list[str], monkeypatch: pytest.MonkeyPatch
+    begun: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(alike, "SLICE", 1000)
 
@@ -179,7 +214,7 @@ def test_messages_that_begin_alike_nest_128_deep_and_no_deeper(
         return b"[%b]" % b",".join([b'{"id":%b}' % nest(depth - 2, b"[", b"]")] * 9)
 
     assert repr(list(sliced(listed(MAX_DEPTH)))) == repr(decode(listed(MAX_DEPTH)))
-    assert short == []
+    assert begun == []
     with pytest.raises(NotJson, match="nested deeper than 128"):
         sliced(listed(MAX_DEPTH + 1))
 
@@ -192,3 +227,19 @@ def test_no_slice_of_messages_that_begin_alike_is_long() -> None:
     assert len(sliced(text, decoding)) == 30_000
     assert SLICE / 2 < max(lengths) <= SLICE + 2
     assert sum(lengths) < len(text) + 10 * len(lengths)
+
+
+@pytest.mark.parametrize("end", [b",x]", b"", b',{"id":"%b"}]' % (b"x" * SLICE)])
+def test_no_slice_but_the_last_is_decoded_twice(end: bytes) -> None:
+    text = json.dumps(ORDINARY * 1000).encode()[:-1] + end
+    decoding, lengths = Decoding(), []
+
+    def counted(part: bytes) -> Any:
+        lengths.append(len(part))
+        return decode(part)
+
+    decoding.decode = decoding.decode_shallow = counted
+    with suppress(NotJson):
+        sliced(text, decoding)
+
+    assert len(text) < sum(lengths) < len(text) + 2 * SLICE
