@@ -177,9 +177,19 @@ def decode_exact(body: Body) -> JsonValue:
         NotJson: as `decode` does, in the same words.
     """
     try:
-        value = _EXACT.decode(body)
-    except (ValueError, RecursionError):
+        return _decode_exact_usual(body)
+    except NotJson:
+        raise
+    except ValueError:
         return decode(body)
+
+
+def _decode_exact_usual(body: Body) -> JsonValue:
+    """Return what `decode_exact` does, or raise some `ValueError`: decoding once more tells which."""
+    try:
+        value = _EXACT.decode(body)
+    except RecursionError:
+        raise NotJson(f"nested deeper than {MAX_DEPTH}") from None
     if _may_be_deep(body):
         _check_depth(value)
     return value
@@ -234,7 +244,7 @@ class Decoding:
         """Decode with `decode_exact` from now on, or as usual."""
         self.keeps_digits = keeps
         self.decode = decode_exact if keeps else decode
-        self.decode_usual = decode_exact if keeps else decode_usual
+        self.decode_usual = _decode_exact_usual if keeps else decode_usual
         self.decode_shallow = _decode_exact_shallow if keeps else decode_shallow
 
 

@@ -44,16 +44,25 @@ async def test_large_bodies_are_decoded_one_after_the_other(way, asked) -> None:
     assert [len(batch) for batch, _ in asked.offered] == [20_001, 200_001, 150_001]
 
 
-@pytest.mark.parametrize("first", [b"[" * 100 + b"1" + b"]" * 100, b"1e-300"])
-async def test_a_body_of_nests_or_exponents_that_is_not_large_takes_its_turns_as_well(
-    way, asked, first
+@pytest.mark.parametrize(
+    ("of", "keeps_digits"),
+    [
+        ([b"[" * 100 + b"1" + b"]" * 100, *[b"1"] * 50_000], False),
+        ([b"[[]]"] * 20_000, True),
+        ([b"59841654316460142684e95"] * 5_000, False),
+    ],
+    ids=["nests", "many_brackets_where_digits_are_kept", "slow_numbers"],
+)
+async def test_what_takes_long_though_it_is_not_large_takes_its_turns_as_well(
+    way, asked, of: list[bytes], keeps_digits: bool
 ) -> None:
-    told = asyncio.ensure_future(post(way, b"[" + first + b",1" * 50_000 + b"]"))
+    asked.decoding.keep_digits(keeps=keeps_digits)
+    told = asyncio.ensure_future(post(way, b"[%b]" % b",".join(of)))
     for _ in range(5):
         await asyncio.sleep(0)
 
     assert not told.done()
-    assert (await told).json == {"accepted": 50_001}
+    assert (await told).json == {"accepted": len(of)}
 
 
 async def test_a_client_that_leaves_while_its_large_body_is_decoded_holds_nobody_up(
