@@ -129,7 +129,7 @@ def has_slow_numbers(body: Body) -> bool:
     """
     whole = bytes(body)
     return any(
-        letter in whole and exponent.search(whole) and slow.search(whole)
+        letter in whole and (first := exponent.search(whole)) and slow.search(whole, first.start())
         for letter, exponent, slow in _EXPONENTS_BY_LETTER
     )
 

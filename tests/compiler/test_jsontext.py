@@ -361,7 +361,16 @@ SLOW = st.from_regex(
     r"|-?0\.[0-9]{18,30}[eE][+-]?[0-9]{1,2}",
     fullmatch=True,
 )
-PLACES = ["%s", "[%s]", "[1,%s,2]", "[ %s ]", '{"a":%s}', '[{"a": %s }]', '[{"a":%s\n,"b":"x"}]']
+PLACES = [
+    "%s",
+    "[%s]",
+    "[1,%s,2]",
+    "[1E5,1e5,%s]",
+    "[ %s ]",
+    '{"a":%s}',
+    '[{"a": %s }]',
+    '[{"a":%s\n,"b":"x"}]',
+]
 
 
 @given(SLOW, st.sampled_from(PLACES))
