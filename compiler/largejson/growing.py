@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import secrets
 from bisect import bisect_left
@@ -23,6 +24,12 @@ _OF_A_STRING = re.compile(
     re.DOTALL,
 )
 _LONGEST_ESCAPE = 12
+MANY_ITEMS = 128 * 1024
+"""Items of a list or an object from which on it is not to be young any more.
+
+The interpreter's search for cycles goes through all the items of a young list whenever some thousand lists
+and objects were made, 19 ms for 8 million numbers; through those of an old one only in its rare full looks.
+"""
 _PLACE = re.compile(r" \(byte (\d+)\)")
 _BRACKETS = {list: (b"[", b"]"), dict: (b"{", b"}")}
 
@@ -123,11 +130,14 @@ class Growing:
 
     def _add(self, items: Any) -> None:
         container, slices = self._open[-1]
+        before = len(container)
         if type(container) is dict:
             container.update(items)
         else:
             container.extend(items)
         slices.append(len(items))
+        if before <= MANY_ITEMS < len(container):
+            gc.collect(1)
 
     def _items_of(self, step: Cut, more: bytes = b"", *, is_over: bool = True) -> Any:
         """Return the items of a step, decoded as a container of their own."""

@@ -316,6 +316,26 @@ def test_looking_through_a_text_takes_a_turn_for_each_window(name: str) -> None:
     assert turns <= 3 * len(text) // WINDOW + 10
 
 
+@pytest.mark.parametrize(
+    "text",
+    [b"[1%b]", b"[[1%b]]", b'{"a":[1%b]}'],
+    ids=["batch", "list_in_it", "list_in_a_message"],
+)
+async def test_a_list_of_many_items_is_not_looked_through_with_what_is_young(
+    monkeypatch: pytest.MonkeyPatch, text: bytes
+) -> None:
+    monkeypatch.setattr(growing, "MANY_ITEMS", 50_000)
+    gc.disable()
+    try:
+        batch = await decode_large(text % (b",1" * 200_000), Decoding())
+        old = [each for each in gc.get_objects(generation=2) if type(each) in (list, DecodedBatch)]
+    finally:
+        gc.enable()
+
+    assert [len(each) for each in old if len(each) > 200_000] == [200_001]
+    assert len(batch) in (1, 200_001)
+
+
 async def test_a_batch_that_nobody_holds_is_cut_down_a_slice_at_a_time(monkeypatch) -> None:
     batch = await decode_large(LARGE_ONES["nests"], Decoding())
     gone: list[str] = []
