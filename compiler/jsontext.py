@@ -68,17 +68,18 @@ _EXPONENTS = msgspec.json.Decoder(float_hook=_double)
 _ENDS = rb"(?=[\s,\]}]|\Z)"
 # For each letter two patterns that begin with it: that is searched for faster than one of two letters.
 # The first is a number with an exponent, the second one that is slow. Most texts do not have the first.
-_EXPONENTS_BY_LETTER = [
+_EXPONENTS_BY_LETTER = (
     (
-        letter,
-        re.compile(rb"%b(?<=[0-9]%b)[+-]?[0-9]++%b" % (letter, letter, _ENDS)),
-        re.compile(
-            rb"%b(?<=[0-9]%b)(?:[+-]?[0-9]{3,}+|(?<=[0-9.]{20}%b)[+-]?[0-9]++)%b"
-            % (letter, letter, letter, _ENDS)
-        ),
-    )
-    for letter in (b"e", b"E")
-]
+        b"e",
+        re.compile(rb"e(?<=[0-9]e)[+-]?[0-9]++" + _ENDS),
+        re.compile(rb"e(?<=[0-9]e)(?:[+-]?[0-9]{3,}+|(?<=[0-9.]{20}e)[+-]?[0-9]++)" + _ENDS),
+    ),
+    (
+        b"E",
+        re.compile(rb"E(?<=[0-9]E)[+-]?[0-9]++" + _ENDS),
+        re.compile(rb"E(?<=[0-9]E)(?:[+-]?[0-9]{3,}+|(?<=[0-9.]{20}E)[+-]?[0-9]++)" + _ENDS),
+    ),
+)
 
 
 def _as_written(value: object) -> msgspec.Raw:

@@ -8,19 +8,18 @@ to be cut, the text goes on in the way of any other (`cutting.py`), which takes 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.jsontext import NotJson
 from headrace.compiler.largejson.cutting import SLICE
+from headrace.compiler.largejson.growing import Decode
 from headrace.compiler.largejson.longnumbers import JsonBytes
 
 _BLANKS = b" \t\r\n"
 _FIRST = re.compile(rb'[ \t\r\n]*+\[[ \t\r\n]*+(\{[ \t\r\n]*+"[^"\\]*+"[ \t\r\n]*+:)')
 _LONGEST_BEGINNING = 1024
-
-Decode = Callable[[JsonBytes], JsonValue]
 
 
 class Slice(NamedTuple):
