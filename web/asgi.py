@@ -40,6 +40,7 @@ async def unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T | Non
     finally:
         working.cancel()
         leaving.cancel()
+        del working, leaving  # what was raised holds this frame: it would be a cycle
 
 
 def starting(status: int, length: int, *headers: tuple[bytes, bytes]) -> AsgiMessage:

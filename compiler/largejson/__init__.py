@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 
-from headrace.compiler.jsontext import Decoding
+from headrace.compiler.jsontext import Decoding, NotJson
 from headrace.compiler.largejson.alike import slices
 from headrace.compiler.largejson.beginning import are_small, beginning
 from headrace.compiler.largejson.cutting import SLICE, Cutting
@@ -43,6 +43,15 @@ async def decode_large(text: JsonBytes, decoding: Decoding) -> DecodedBatch:
     Raises:
         NotJson: of whatever `jsontext.decode` refuses; of a text with several faults another may be told.
     """
+    try:
+        return await _decoded(text, decoding)
+    except NotJson as cause:
+        refusal = str(cause)
+    # Another one: in the frames of the first lies what was decoded, as long as anybody has hold of it.
+    raise NotJson(refusal)
+
+
+async def _decoded(text: JsonBytes, decoding: Decoding) -> DecodedBatch:
     batch = DecodedBatch(asyncio.get_running_loop())
     decode, keeps_digits = decoding.decode_shallow, decoding.keeps_digits
     begun = 0

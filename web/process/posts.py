@@ -187,7 +187,9 @@ class Post:
         except Exception as cause:
             self._refuse(cause)
         else:
-            if count is not None:
+            if count is None:
+                self.drop()
+            else:
                 self._accept(count)
 
     def _accept(self, count: int) -> None:
@@ -214,7 +216,12 @@ class Post:
         default_headers = self._protocol.server_state.default_headers
         self._answer(answered(status, body, default_headers, *headers))
 
+    def drop(self) -> None:
+        """Keep no body any more: connections may lie about as garbage for a while."""
+        self._body = b""
+
     def _answer(self, answer: bytes) -> None:
+        self.drop()
         if not self.disconnected:
             self._protocol.transport.write(answer)
             self.response_started = self.response_complete = True

@@ -120,6 +120,9 @@ class Protocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the request that is being answered, also when others have arrived behind it."""
         super().connection_lost(exc)
+        for cycle in (self.cycle, self._answering, *(each for each, _ in self.pipeline)):
+            if isinstance(cycle, Post):
+                cycle.drop()
         self.transport.forget()
         self._connection_limit.release(self)
         self._drop_request()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import tracemalloc
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -115,3 +118,42 @@ async def test_a_large_body_that_is_not_json_is_refused(way, asked, body) -> Non
     assert exchange.status == 400
     assert exchange.json["error"].startswith("the body is not JSON: ")
     assert asked.offered == []
+
+
+async def _kept(*exchanges: Callable[[], Awaitable[object]]) -> int:
+    """Return the bytes that are there after some posts, beside those after the first of them."""
+    there = []
+    gc.disable()
+    tracemalloc.start()
+    try:
+        for exchange in exchanges:
+            await exchange()
+            for _ in range(200):  # what was decoded is let go of slice by slice
+                await asyncio.sleep(0)
+            there.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    return there[-1] - there[0]
+
+
+async def test_a_large_body_that_is_refused_is_not_kept_until_somebody_looks_for_cycles(
+    way,
+) -> None:
+    async def refused() -> None:
+        assert (await post(way, LARGE_BODY[:-1] + b",x]")).status == 400
+
+    assert await _kept(*[refused] * 3) < len(LARGE_BODY) / 2
+
+
+async def test_the_large_body_of_a_client_that_leaves_is_not_kept_either(way) -> None:
+    async def left() -> None:
+        exchange = way.exchange([LARGE_BODY])
+        leaving = asyncio.ensure_future(exchange.run())
+        for _ in range(8):
+            await asyncio.sleep(0)
+        exchange.leave()
+        await leaving
+        assert exchange.messages == []
+
+    assert await _kept(*[left] * 3) < len(LARGE_BODY) / 2
