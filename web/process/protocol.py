@@ -28,8 +28,12 @@ LOOKS = 5
 """After so many looks in vain, a request that does not arrive is dropped, as is an answer that is
 not taken. An event stream is not: who does not read it loses events (`runtime/monitoring/feed.py`)."""
 MOST_HEAD_BYTES = 64 * 1024
+"""Bytes of a head, or of what stands in a body in chunks and is not body: the parser copies all of a field
+for each part of it that comes."""
 SMALL = 4096
 """Bytes that are not counted when they are a request as a whole: 16 MiB of as many as may be here."""
+_SLICE, _SLICE_OF_BODY = 4096, 16 * 1024
+"""Bytes that are parsed at once: of requests, and where a body is being read."""
 MOST_BYTES = 64 * 1024 * 1024
 """Bytes of a request with everything: several times those of a body, for its chunks."""
 
@@ -72,12 +76,15 @@ class Protocol(HttpToolsProtocol):
         self._last_url = b""
         self._last_pipeline: str | None = None
         """What the last target was, and what it named."""
+        self._unparsed = b""
+        """What has come behind requests that wait, and is parsed when they are answered."""
         self._is_refused = False
         self._refusal: tuple[bytes, str] | None = None
         """What a request is refused with once those before it are answered."""
         self._answering: RequestResponseCycle | Post | None = None
         self._counted: object = None
-        self._bytes = 0
+        self._bytes = self._bytes_of_fields = 0
+        self._has_body_come = False
         self._seen: object = None
         self._looks = 0
 
@@ -89,7 +96,7 @@ class Protocol(HttpToolsProtocol):
             self.transport.close()  # at once: to wait for it there is no room either
 
     def data_received(self, data: bytes) -> None:
-        """Read on, within bounds. A small request that is here as a whole is not counted."""
+        """Read on, a slice at a time, unless nothing more is read."""
         self._is_idle = False
         if self.transport.is_lingering:
             self.transport.drop(len(data))
@@ -97,14 +104,12 @@ class Protocol(HttpToolsProtocol):
         if self._refusal is not None:
             self.flow.pause_reading()  # nothing is read behind what is refused
             return
-        self._read(data)
-        cycle = self.cycle
-        if self._has_refusal():
-            return
-        if cycle is None or cycle.more_body or cycle.scope is not self.scope:
-            self._count(len(data))
-        elif self.held or len(data) > SMALL:
-            self._hold(len(data))
+        if self._unparsed:
+            self._put_off(data)
+        elif len(data) <= _SLICE:
+            self._parse(data)
+        else:
+            self._parse_in_slices(data)
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """Have a post answered that has come as a whole and waits, though nothing comes behind it.
@@ -123,6 +128,7 @@ class Protocol(HttpToolsProtocol):
         for cycle in (self.cycle, self._answering, *(each for each, _ in self.pipeline)):
             if isinstance(cycle, Post):
                 cycle.drop()
+        self._unparsed = b""
         self.transport.forget()
         self._connection_limit.release(self)
         self._drop_request()
@@ -173,6 +179,7 @@ class Protocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         """Take a part of a body."""
+        self._has_body_come = True
         if (post := self._post) is None:
             super().on_body(body)
         elif not post.response_complete:
@@ -198,6 +205,10 @@ class Protocol(HttpToolsProtocol):
         self._is_idle, self._idle_since = True, self._clock.monotonic()
         if self._refusal is not None and not self._is_answering:
             self._say(*self._refusal)
+        elif (self.pipeline or self._unparsed) and not self.transport.is_closing():
+            self.flow.pause_reading()  # what is here comes first
+            if not self.pipeline:
+                self.loop.call_soon(self._parse_on)
 
     def on_post_answered(self, post: Post) -> None:
         """Wait for the next request, as `on_response_complete` does, at less cost where all is as usual."""
@@ -225,7 +236,7 @@ class Protocol(HttpToolsProtocol):
         cheaper by a sixth.
         """
         self.timeout_keep_alive_task = None
-        if not self._is_idle:
+        if not self._is_idle or self._is_answering:
             return  # the next answer sets it anew
         left = self._idle_since + self.timeout_keep_alive - self._clock.monotonic()
         if left > 0:
@@ -301,6 +312,49 @@ class Protocol(HttpToolsProtocol):
         else:
             turns.begin(post)
 
+    def _parse_in_slices(self, data: bytes) -> None:
+        """Parse until requests wait for others: however much has come, that does not take long.
+
+        A packet may hold thousands of requests, and so may those of all other connections.
+        """
+        start, size = 0, _SLICE
+        while start < len(data):
+            if self.pipeline:
+                self._put_off(data[start:])
+                return
+            self._parse(data[start : start + size])
+            if self._has_refusal() or self.transport.is_closing():
+                return
+            start += size
+            is_body = self.cycle is not None and self.cycle.more_body
+            size = _SLICE_OF_BODY if is_body else _SLICE
+
+    def _put_off(self, data: bytes) -> None:
+        self._unparsed += data
+        self.flow.pause_reading()
+        self._hold(len(data))
+
+    def _parse_on(self) -> None:
+        """Parse what was put off, now that nobody waits any more."""
+        if self._unparsed and not self.pipeline:
+            data, self._unparsed = self._unparsed, b""
+            if not self.transport.is_closing():
+                self._is_idle = False
+                self._parse_in_slices(data)
+                if not self.pipeline and not self._has_refusal():
+                    self.flow.resume_reading()
+
+    def _parse(self, data: bytes) -> None:
+        """Parse within bounds. A small request that is here as a whole is not counted."""
+        self._read(data)
+        cycle = self.cycle
+        if self._has_refusal():
+            return
+        if cycle is None or cycle.more_body or cycle.scope is not self.scope:
+            self._count(len(data))
+        elif self.held or len(data) > SMALL:
+            self._hold(len(data))
+
     def _read(self, data: bytes) -> None:
         try:
             self.parser.feed_data(data)
@@ -319,16 +373,19 @@ class Protocol(HttpToolsProtocol):
     def _count(self, size: int) -> None:
         """Count what has come of a request since the packet it began in, which may hold others."""
         if self._counted is not self.scope:
-            self._counted, self._bytes = self.scope, 0
+            self._counted, self._bytes, self._bytes_of_fields = self.scope, 0, 0
         else:
             self._bytes += size
+            self._bytes_of_fields = 0 if self._has_body_come else self._bytes_of_fields + size
+        self._has_body_come = False
         self._hold(size)
         if self._bytes > MOST_BYTES:
             self.transport.abort()
-        elif self._bytes > MOST_HEAD_BYTES and self._own is None:
+        elif self._bytes_of_fields > MOST_HEAD_BYTES:
+            part = "head" if self._own is None else "trailer"
             self._refuse(
                 b"431 Request Header Fields Too Large",
-                f"the head of a request has at most {MOST_HEAD_BYTES} bytes",
+                f"the {part} of a request has at most {MOST_HEAD_BYTES} bytes",
             )
 
     def _hold(self, size: int) -> None:
@@ -348,9 +405,10 @@ class Protocol(HttpToolsProtocol):
                 self.transport.abort()
 
     def _has_more(self) -> bool:
-        """Whether the client may still be sending what is not read."""
+        """Whether the client may still be sending, or has sent, what is not read."""
         has_body = self.cycle is not None and self.cycle.more_body
-        return self._is_refused or self._refusal is not None or has_body
+        is_behind = self.flow.read_paused or bool(self._unparsed)
+        return self._is_refused or self._refusal is not None or has_body or is_behind
 
     @property
     def _own(self) -> RequestResponseCycle | None:

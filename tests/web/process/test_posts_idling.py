@@ -8,7 +8,7 @@ from headrace.compiler.clock import Clock
 from headrace.web.asgi import AsgiMessage, Receive, Send, respond
 from tests.virtual import virtual
 from tests.web.process.posting import entered, one, statuses
-from tests.web.process.wires import steps, wire_of
+from tests.web.process.wires import Slow, steps, wire_of
 from tests.web.resources.ingest.posting_to import Asked
 
 KEEP_ALIVE = 5
@@ -61,6 +61,23 @@ async def test_a_request_that_has_begun_is_not_idle() -> None:
         is_open.append(wire_of(connection).is_open)
 
     assert is_open == [True, True, False]
+
+
+@virtual
+async def test_a_connection_whose_answer_takes_long_is_not_idle_although_a_post_came_with_it() -> (
+    None
+):
+    slow, clock = Slow(), Clock(asyncio.get_running_loop())
+    connection = entered(Asked(), slow)
+    connection.data_received(one(1) + b"GET / HTTP/1.1\r\n\r\n")
+    await clock.sleep(3 * KEEP_ALIVE)
+    is_open = wire_of(connection).is_open
+    slow.may_answer.set()
+    await clock.sleep(KEEP_ALIVE + 0.1)
+
+    assert is_open
+    assert statuses(connection) == [202, 200]
+    assert not wire_of(connection).is_open
 
 
 async def test_what_an_application_answers_idles_as_well() -> None:

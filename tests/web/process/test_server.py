@@ -76,16 +76,26 @@ async def test_requests_that_come_in_one_packet_do_not_count_for_the_next(
     assert not connection.transport.is_closing()
 
 
-@pytest.mark.long
-async def test_after_a_body_no_more_follows_than_is_reasonable(connection: Protocol) -> None:
-    aborted: list[bool] = []
-    connection.transport.abort = lambda: aborted.append(True)  # type: ignore[method-assign]
+async def test_a_trailer_has_the_bounds_of_a_head(connection: Protocol) -> None:
     connection.data_received(HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX: ")
+    is_closing = []
+    for _ in range(6):
+        connection.data_received(b"x" * 16 * 1024)
+        is_closing.append(connection.transport.is_closing())
 
-    for _ in range(65):
-        connection.data_received(b"x" * 1024 * 1024)
+    assert is_closing == [False] * 4 + [True] * 2
+    assert wire_of(connection).written.startswith(b"HTTP/1.1 431 ")
+    assert b"the trailer of a request has at most 65536 bytes" in wire_of(connection).written
 
-    assert aborted
+
+async def test_a_body_in_chunks_may_have_more_than_a_head(connection: Protocol) -> None:
+    connection.data_received(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+    for _ in range(20):
+        connection.data_received(b"4000;x\r\n" + b"x" * 0x4000 + b"\r\n")
+    connection.data_received(b"0\r\nX: y\r\n\r\n")
+    await steps()
+
+    assert wire_of(connection).written.startswith(b"HTTP/1.1 200 ")
 
 
 async def test_an_answer_that_nobody_reads_on_is_stuck_at_last(connection: Protocol) -> None:
