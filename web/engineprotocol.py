@@ -69,10 +69,8 @@ class WayIn(Protocol):
     """Whether it looks at where a post came from."""
     admits: Admits | None
     """Whether the credential of the input is satisfied; None: it has none, and anybody may post."""
-
-    @property
-    def is_behind(self) -> bool:
-        """Whether so many posts waited, when the last one came, that the pipeline is to catch up first."""
+    is_behind: bool
+    """Whether so many posts waited, when the last one came, that the pipeline is to catch up first."""
 
     def take(
         self, body: bytes | bytearray, origin: Origin | None

@@ -41,7 +41,15 @@ class LargePosts:
 class WayIn:
     """What takes the posts of one pipeline, as long as it runs."""
 
-    __slots__ = ("_decoding", "_large", "_pipeline", "admits", "ingress", "wants_origin")
+    __slots__ = (
+        "_decoding",
+        "_large",
+        "_pipeline",
+        "admits",
+        "ingress",
+        "is_behind",
+        "wants_origin",
+    )
 
     def __init__(self, pipeline: str, ingress: Ingress, large: LargePosts) -> None:
         """Take what queues messages, and what the large bodies share with those of other pipelines."""
@@ -50,14 +58,11 @@ class WayIn:
         """Whether it looks at where a post came from."""
         self.admits = ingress.admits
         """Returns whether the credential of the input is satisfied; None: it has none."""
+        self.is_behind = False
+        """Whether so many posts waited, when the last one came, that the pipeline is to catch up first."""
         self._decoding = ingress.decoding
         self._pipeline = pipeline
         self._large = large
-
-    @property
-    def is_behind(self) -> bool:
-        """Whether so many posts waited, when the last one came, that the pipeline is to catch up first."""
-        return self.ingress.is_behind
 
     def take(self, body: PostBody, origin: Origin | None) -> int | Coroutine[Any, Any, int]:
         """Queue the messages of a post and return how many there were; what takes long is awaited.
@@ -89,6 +94,7 @@ class WayIn:
         batch = decoded if isinstance(decoded, list) else [decoded]
         if batch and not self.ingress.offer(batch, origin, size):
             raise self._full(size)
+        self.is_behind = self.ingress.is_behind
         return len(batch)
 
     async def _in_slices(self, body: PostBody, origin: Origin | None) -> int:

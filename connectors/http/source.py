@@ -93,10 +93,11 @@ class Posts(Source):
             self._large += 1
             batch.there.debt = Acknowledgement(partial(self._let_go, size))
             size = 0
+        if not queue:
+            self._posted.set()
         queue.append((batch, origin))
         self._sizes.append(size)
         self.is_behind = len(queue) > self._many
-        self._posted.set()
         return True
 
     def _let_go(self, size: int) -> None:

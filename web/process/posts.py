@@ -221,7 +221,7 @@ class Post:
         self._body = b""
 
     def _answer(self, answer: bytes) -> None:
-        self.drop()
+        self._body = b""
         if not self.disconnected:
             self._protocol.transport.write(answer)
             self.response_started = self.response_complete = True

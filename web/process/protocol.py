@@ -137,7 +137,7 @@ class Protocol(HttpToolsProtocol):
         """Begin to read a head. What an application of ASGI is told of it is made when one is asked."""
         self.url, self.expect_100_continue = b"", False
         self.headers = []
-        self.scope = cast(Any, {})
+        self.scope = {}  # type: ignore[typeddict-item]
         self.is_plain = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -346,29 +346,33 @@ class Protocol(HttpToolsProtocol):
 
     def _parse(self, data: bytes) -> None:
         """Parse within bounds. A small request that is here as a whole is not counted."""
-        self._read(data)
+        try:
+            self.parser.feed_data(data)
+        except (httptools.HttpParserUpgrade, httptools.HttpParserError) as cause:
+            self._parse_what_is_unusual(data, cause)
         cycle = self.cycle
-        if self._has_refusal():
+        if self._refusal is not None:
             return
         if cycle is None or cycle.more_body or cycle.scope is not self.scope:
             self._count(len(data))
         elif self.held or len(data) > SMALL:
             self._hold(len(data))
 
-    def _read(self, data: bytes) -> None:
-        try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade as offered:
-            if not self.transport.is_closing():
-                method, version = self.parser.get_method(), self.parser.get_http_version()
-                head = head_without_upgrade(method, self.url, version, self.headers)
-                rest = head + data[offered.args[0] :]
-                # Another one: to this one, a request that also ends the connection is the last.
-                self.parser = httptools.HttpRequestParser(self)
-                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
-                self._read(rest)
-        except httptools.HttpParserError as cause:
+    def _parse_what_is_unusual(self, data: bytes, cause: Exception) -> None:
+        """Parse on behind the offer of another protocol; refuse what is not HTTP."""
+        if not isinstance(cause, httptools.HttpParserUpgrade):
             self._refuse(b"400 Bad Request", f"the request is not HTTP: {cause}")
+        elif not self.transport.is_closing():
+            method, version = self.parser.get_method(), self.parser.get_http_version()
+            head = head_without_upgrade(method, self.url, version, self.headers)
+            rest = head + data[cause.args[0] :]
+            # Another one: to this one, a request that also ends the connection is the last.
+            self.parser = httptools.HttpRequestParser(self)
+            self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+            try:
+                self.parser.feed_data(rest)
+            except (httptools.HttpParserUpgrade, httptools.HttpParserError) as another:
+                self._parse_what_is_unusual(rest, another)
 
     def _count(self, size: int) -> None:
         """Count what has come of a request since the packet it began in, which may hold others."""
