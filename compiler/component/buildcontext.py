@@ -78,6 +78,10 @@ class Ingress(Protocol):
     is_behind: bool
     """Whether so many posts waited, when the last one came, that the pipeline is to catch up first."""
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether its pipeline ends, so that nothing more is taken."""
+
     def has_room_for(self, size: int) -> bool:
         """Return whether a body of so many bytes may wait beside those that do."""
 

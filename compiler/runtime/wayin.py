@@ -113,8 +113,11 @@ class WayIn:
         return self._queued(batch, origin, size)
 
     def _full(self, size: int) -> NoRoom:
-        has_room = self.ingress.has_room_for(size)
-        why = "the queue is full" if has_room else "too many bytes are queued"
+        why = "the queue is full"
+        if self.ingress.is_stopped:
+            why = "it is being stopped"
+        elif not self.ingress.has_room_for(size):
+            why = "too many bytes are queued"
         return NoRoom(f"pipeline '{self._pipeline}': {why}, nothing was taken")
 
 

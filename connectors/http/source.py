@@ -118,6 +118,11 @@ class Posts(Source):
                 self._posted.clear()
                 await self._posted.wait()
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether its pipeline ends, so that nothing more is taken."""
+        return not self._room
+
     def queue(self) -> QueueFill:
         """Return how many posts wait."""
         return QueueFill("batches", len(self._queue), self._room)

@@ -276,7 +276,7 @@ class Protocol(HttpToolsProtocol):
             waits = (id(self._answering), -unread)
         elif cycle is None or cycle.scope is not self.scope:
             waits = (id(self.scope), 0)
-        elif cycle.more_body and not cycle.response_complete:
+        elif cycle.more_body:  # whether or not it has been answered
             waits = (id(self.scope), self._bytes)
         self._looks = self._looks + 1 if waits is not None and waits == self._seen else 0
         self._seen = waits

@@ -74,6 +74,14 @@ def test_a_pipeline_has_only_one_and_its_batches_may_be_large():
     assert HttpInput().capacity == 1024
 
 
+def test_a_source_that_is_stopped_says_so() -> None:
+    source = posts({})
+    before = source.is_stopped
+    source.stop()
+
+    assert (before, source.is_stopped, source.offer([1], None)) == (False, True, False)
+
+
 def test_a_sixteenth_of_what_may_wait_is_to_be_caught_up_with_first() -> None:
     source = posts({"capacity": 64})
     told = []

@@ -409,6 +409,17 @@ async def test_what_goes_on_behind_a_post_is_counted_and_let_go(asked: Asked) ->
     assert (connection.held, statuses(connection)) == (0, [202] * 5)
 
 
+async def test_a_refused_post_whose_body_does_not_go_on_is_stuck_as_well(asked: Asked) -> None:
+    asked.needs = "key"
+    connection = entered(asked)
+    connection.data_received(one(1)[:-1])
+
+    stuck = [connection.is_stuck() for _ in range(LOOKS + 1)]
+
+    assert statuses(connection) == [401]
+    assert (stuck[0], stuck[-1]) == (False, True)
+
+
 async def test_a_post_that_does_not_go_on_is_stuck(connection: Protocol) -> None:
     connection.data_received(one(1) + one(2)[:-1])
 

@@ -30,7 +30,7 @@ class Asked:
 
     wants_origin = True
     has_room = has_bytes = True
-    is_behind = False
+    is_behind = is_stopped = False
     needs: str | None = None
 
     def __init__(self) -> None:

@@ -214,6 +214,15 @@ async def test_a_full_queue_takes_nothing(way, asked) -> None:
     assert exchange.json == {"error": "pipeline 'p': the queue is full, nothing was taken"}
 
 
+async def test_a_pipeline_that_ends_says_so(way, asked) -> None:
+    asked.has_room, asked.is_stopped = False, True
+
+    exchange = await post(way, b"[1, 2]")
+
+    assert exchange.status == 503
+    assert exchange.json == {"error": "pipeline 'p': it is being stopped, nothing was taken"}
+
+
 @pytest.mark.parametrize("encoding", [b"gzip", b" br ", b"GZIP, deflate", b"zstd"])
 async def test_a_content_encoding_is_named_and_refused_before_the_body(
     way, asked, encoding
