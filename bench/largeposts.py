@@ -29,7 +29,7 @@ def ingestids(effort: Effort) -> list[Row]:
 
 def _posted(name: str, size: int, kind: str, effort: Effort) -> list[Row]:
     compared = _beside(size, kind, effort)
-    limit = "a bare app that appends"
+    limit = "a bare protocol that appends"
     return [ratio_row(name, compared, limit, unit="msg/CPU s")]
 
 

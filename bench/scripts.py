@@ -161,7 +161,7 @@ def ingestscript(effort: Effort) -> list[Row]:
     """A hundred messages a post through a script, whole processes."""
     compared = ingest.beside([inline(limits.SCRIPT)], [], "script", 100, effort)
     limit = "a bare protocol that decodes and calls run_each"
-    beside = ratio_row("ingestscript", compared, limit, unit="msg/CPU s", least=0.75)
+    beside = ratio_row("ingestscript", compared, limit, unit="msg/CPU s", least=0.65)
     times = 1 / compared.ours / RUST_SERVICE
     service = Row(
         "ingestscript",

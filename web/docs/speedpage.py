@@ -74,11 +74,8 @@ def _told(rows: dict[str, str], figures: Figures) -> Iterator[tuple[str, str, st
     for scenario, words in rows.items():
         found = figures.get(scenario, ())  # a driver that is not there is not measured
         for measured, _, ratio, *_ in sorted(found, key=lambda row: "CPU s" not in row[0])[:1]:
-            yield (
-                words,
-                measured.partition("/")[0].replace("msg", "messages"),
-                ratio.partition(" ")[0],
-            )
+            number, _, unit = measured.partition("/")[0].rpartition(" ")
+            yield words, f"{number} {UNITS[unit]}", ratio.partition(" ")[0]
 
 
 def _short(figures: Figures) -> list[tuple[str, ...]]:
