@@ -113,6 +113,7 @@ def test_a_promise_without_a_test_and_a_mark_without_a_promise_are_told() -> Non
 def test_what_is_told_of_promises_fails_the_check(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     docs.symlink_to(REPOSITORY / "docs")  # without the tests beside it
+    (tmp_path / "bench").symlink_to(REPOSITORY / "bench")
 
     told = CliRunner().invoke(main, ["--check", "--no-consoles", "--docs", str(docs)])
 

@@ -182,7 +182,6 @@ NOT_HTTP = {
     "two lengths": POST + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     "a chunk without a size": POST + b"Transfer-Encoding: chunked\r\n\r\nZZ\r\n",
     "HTTP/0.9": b"GET /livez\r\n\r\n",
-    "an endless path": b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
 }
 
 
@@ -221,6 +220,12 @@ def test_a_head_without_an_end_is_refused(server: Server, begin: bytes, more: by
 
     assert told.startswith(b"HTTP/1.1 431 ")
     assert server.get("/livez").status == 200
+
+
+def test_a_path_that_is_too_long_is_refused_in_one_packet_as_well(server: Server) -> None:
+    told = answers(server, b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+
+    assert told.startswith(b"HTTP/1.1 431 ")
 
 
 def test_an_event_stream_ends_with_its_client_although_another_request_waits(
