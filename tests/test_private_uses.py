@@ -40,6 +40,7 @@ USED = {
     "connectors/nats/connection.py: _process_msg",
     # Both names are its HTTP protocol, which ours is made of; `tests/web/process/test_uvicorn.py`.
     "web/process/protocol.py: HttpToolsProtocol",
+    "web/process/protocol.py: FlowControl",
     "web/process/protocol.py: RequestResponseCycle",
 }
 """Each with its reason in a comment beside it, and a test that fails when they change it."""

@@ -55,11 +55,11 @@ async def _decoded(text: JsonBytes, decoding: Decoding) -> DecodedBatch:
     batch = DecodedBatch(asyncio.get_running_loop())
     decode, keeps_digits = decoding.decode_shallow, decoding.keeps_digits
     begun = 0
-    for slice in slices(text, decoding.decode):
-        batch += slice.messages
-        batch.slices.append(len(slice.messages))
-        batch.add_containers(slice.containers)
-        begun = slice.stop
+    for part in slices(text, decoding.decode):
+        batch += part.messages
+        batch.slices.append(len(part.messages))
+        batch.add_containers(part.containers)
+        begun = part.stop
         await asyncio.sleep(0)
     if begun < len(text) or not batch:
         cutting = Cutting(text, begun, keeps_digits=keeps_digits)

@@ -100,7 +100,7 @@ class WayIn:
     async def _in_slices(self, body: PostBody, origin: Origin | None) -> int:
         """Decode a large body, when it is its turn, unless it would not be taken anyway."""
         size, large = len(body), self._large
-        if not self.ingress.has_room_for(size):
+        if self.ingress.is_stopped or not self.ingress.has_room_for(size):
             raise self._full(size)
         if size > large.room:
             raise NoRoom("too many large bodies wait to be decoded, nothing was taken")

@@ -22,7 +22,7 @@ PASSED_ON = ("content-type", "user-agent", "x-request-id", "x-correlation-id", "
 _PASSED_ON = frozenset(name.encode() for name in PASSED_ON)
 
 BEHIND = 16
-"""The part of what may wait from which on posts are taken more slowly than the pipeline works them off."""
+"""Where more than a sixteenth of what may wait does, and more than one, posts are taken more slowly."""
 CHUNK = 16
 """Posts handed to the pump at once: what has left the queue and is not in the pipeline yet."""
 
@@ -68,7 +68,7 @@ class Posts(Source):
         self.decoding = decoding
         self.wants_origin = wants_origin
         self.is_behind = False
-        self._many = capacity // BEHIND
+        self._many = max(capacity // BEHIND, 1)
         self._room = capacity
         """Posts that may wait; none when it is stopped."""
         self._most_bytes = math.inf if most_bytes is None else most_bytes

@@ -20,7 +20,7 @@ OF_A_SERVER = (10_000, 1, 40)
 `collect_late` knows that a command has settings of its own.
 
 What has been looked at twice is looked at once more with all that came since, of 30,000 objects in place of
-110,000: those are no longer in the caches of the processor, so it took 6 to 24 ms, and takes 1 to 2. A full
+120,000: those are no longer in the caches of the processor, so it took 6 to 24 ms, and takes 1 to 2. A full
 look comes after as many objects as before.
 """
 

@@ -92,6 +92,12 @@ class ConnectionLimit:
         _end([oldest], connections)
         return True
 
+    def give_back(self, connection: LimitedConnection, size: int) -> None:
+        """Count bytes no longer that are counted anew when they are read."""
+        size = min(size, connection.held)
+        connection.held -= size
+        self._held -= size
+
     def release(self, connection: LimitedConnection) -> None:
         """Count what one has sent no longer: it is answered, or it never will be."""
         self._held -= connection.held

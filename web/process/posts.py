@@ -96,11 +96,12 @@ class Post:
     disconnected = response_started = response_complete = _expects_100 = False
     _body: PostBody = b""
     _way_in: WayIn | None = None
-    """Known from when its turn has come."""
+    """Known from when its turn has come, which is another one where its end comes later."""
+    _turn = -1
 
     def __init__(self, protocol: Protocol, answers: PostAnswers, pipeline: str) -> None:
         """Take whom it came from, and what is read there at the moment: its head."""
-        self._protocol, self._answers, self._pipeline = protocol, answers, pipeline
+        self._protocol, self._answers, self.pipeline = protocol, answers, pipeline
         self._headers, self._is_plain = protocol.headers, protocol.is_plain
         self.scope = protocol.scope
         """Which request it is."""
@@ -111,14 +112,19 @@ class Post:
     @property
     def is_waiting(self) -> bool:
         """Whether it has come as a whole, and its turn has not."""
-        return self._way_in is None and not self.more_body and not self.response_complete
+        is_whole = not self.more_body and not self.response_complete
+        return is_whole and self.message_event is _NOBODY  # what takes long waits for its client
 
     def begin(self) -> None:
         """Look at the head, now that those before it are answered, and at the body if it is here."""
+        if self._way_in is not None:
+            self._take()
+            return
         protocol = self._protocol
+        self._turn = self._answers.turns.number
         try:
             self._way_in = self._answers.ingest.admitted(
-                self._pipeline, self._headers, is_plain=self._is_plain
+                self.pipeline, self._headers, is_plain=self._is_plain
             )
             if self._expects_100:
                 protocol.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -146,7 +152,11 @@ class Post:
         """Take the end of the body."""
         self.more_body = False
         if self._way_in is not None:
-            self._take()
+            turns = self._answers.turns
+            if self._turn == turns.number:
+                self._take()
+            else:
+                turns.begin(self)
 
     async def run_asgi(self, _app: Any) -> None:
         """Begin when those before it are answered, and the client reads its answers."""
@@ -173,7 +183,7 @@ class Post:
             self._refuse(cause)
         else:
             if way_in.is_behind:
-                self._answers.turns.end()
+                self._answers.turns.hold_back(self.pipeline)
             if isinstance(taken, int):
                 self._accept(taken)
             else:

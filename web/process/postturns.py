@@ -7,7 +7,7 @@ the order they came.
 
 What works off what is posted has turns as well (`compiler/runtime/turns.py`), as long as everybody else's.
 Where a chain takes longer for a post than its answer does, the queue would fill and posts would be refused,
-by a server that only had to take them more slowly. So a turn ends with a post to a pipeline that is behind.
+by a server that only had to take them more slowly. So a pipeline that is behind is given one post a turn.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ class Begun(Protocol):
 
     disconnected: bool
     """Whether its client has left."""
+    pipeline: str
+    """What it is posted to."""
 
     def begin(self) -> None:
         """Answer it, or go on to read it."""
@@ -41,20 +43,24 @@ class PostTurns:
         self._is_begun = False
         """Whether one is under way, and its end is seen to."""
         self._ends = 0.0
+        self._behind: set[str] = set()
+        """The pipelines that have been given a post in this turn, and are behind."""
+        self.number = 0
+        """Which turn it is."""
 
     def begin(self, post: Begun) -> None:
         """Have a post begun, at once or when it is its turn."""
         now = self._monotonic()
         if not self._is_begun:
             self._begin_turn(now)
-        if now > self._ends:
+        if now > self._ends or post.pipeline in self._behind:
             self._waiting.append(post)
         else:
             post.begin()
 
-    def end(self) -> None:
-        """End the turn that is under way."""
-        self._ends = 0.0
+    def hold_back(self, pipeline: str) -> None:
+        """Begin no more posts to a pipeline in this turn; those to others go on."""
+        self._behind.add(pipeline)
 
     def _begin_turn(self, now: float) -> None:
         self._is_begun = True
@@ -63,13 +69,23 @@ class PostTurns:
 
     def _next_turn(self) -> None:
         """Begin those that wait, while the turn lasts; nothing is to be seen to when nobody does."""
-        waiting = self._waiting
+        waiting, behind = self._waiting, self._behind
         self._is_begun = False
-        if waiting:
-            self._begin_turn(self._monotonic())
-        while waiting:
-            post = waiting.popleft()
-            if not post.disconnected:
-                post.begin()
-            if self._monotonic() > self._ends:
-                break
+        self.number += 1
+        behind.clear()
+        if not waiting:
+            return
+        self._begin_turn(self._monotonic())
+        held_back: list[Begun] = []
+        try:
+            while waiting:
+                post = waiting.popleft()
+                if post.pipeline in behind:
+                    held_back.append(post)
+                    continue
+                if not post.disconnected:
+                    post.begin()
+                if self._monotonic() > self._ends:
+                    break
+        finally:
+            waiting.extendleft(reversed(held_back))

@@ -8,10 +8,11 @@ protocol.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
 import httptools
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from headrace.compiler.clock import Clock
@@ -34,12 +35,30 @@ SMALL = 4096
 """Bytes that are not counted when they are a request as a whole: 16 MiB of as many as may be here."""
 _SLICE, _SLICE_OF_BODY = 4096, 16 * 1024
 """Bytes that are parsed at once: of requests, and where a body is being read."""
+_MOST_UNPARSED = 64 * 1024
+"""Bytes behind requests that wait from which on nothing more is read, whoever asks for it."""
 MOST_BYTES = 64 * 1024 * 1024
 """Bytes of a request with everything: several times those of a body, for its chunks."""
 
 
 class NotTaken(Exception):
     """A request is refused by its head: the parser is to read no further."""
+
+
+class _Flow(FlowControl):
+    """Reads on for whoever asks, unless enough lies here unparsed.
+
+    uvicorn reads on whenever an application receives, to learn that the client has left.
+    """
+
+    def __init__(self, transport: asyncio.Transport, has_enough: Callable[[], bool]) -> None:
+        super().__init__(transport)
+        self._has_enough = has_enough
+
+    def resume_reading(self) -> None:
+        """Read on; what is put off is parsed first, and then this is asked again (`_parse_on`)."""
+        if self.read_paused and not self._has_enough():
+            super().resume_reading()
 
 
 class Protocol(HttpToolsProtocol):
@@ -70,14 +89,13 @@ class Protocol(HttpToolsProtocol):
         """The post whose body is being read."""
         self.is_plain = True
         """Whether the head that is read says no more of its body than that it is not large."""
-        self._is_idle = False
-        """Whether nothing has come since the last answer, which was given ``_idle_since``."""
         self._idle_since = 0.0
+        """When the last answer was given."""
         self._last_url = b""
         self._last_pipeline: str | None = None
         """What the last target was, and what it named."""
         self._unparsed = b""
-        """What has come behind requests that wait, and is parsed when they are answered."""
+        """What has come behind requests that wait, and is parsed when the last of them has its turn."""
         self._is_refused = False
         self._refusal: tuple[bytes, str] | None = None
         """What a request is refused with once those before it are answered."""
@@ -91,13 +109,13 @@ class Protocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin, if there is room."""
         super().connection_made(Lingering(transport, self._clock, self._has_more))
+        self.flow = _Flow(self.transport, lambda: len(self._unparsed) > _MOST_UNPARSED)
         if not self._connection_limit.admits(self, self._neighbours):
             self._answer(b"503 Service Unavailable", "the server has no room for more connections")
             self.transport.close()  # at once: to wait for it there is no room either
 
     def data_received(self, data: bytes) -> None:
         """Read on, a slice at a time, unless nothing more is read."""
-        self._is_idle = False
         if self.transport.is_lingering:
             self.transport.drop(len(data))
             return
@@ -125,6 +143,9 @@ class Protocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the request that is being answered, also when others have arrived behind it."""
         super().connection_lost(exc)
+        if self.timeout_keep_alive_task is not None:  # it would keep all of this for as long
+            self.timeout_keep_alive_task.cancel()
+            self.timeout_keep_alive_task = None
         for cycle in (self.cycle, self._answering, *(each for each, _ in self.pipeline)):
             if isinstance(cycle, Post):
                 cycle.drop()
@@ -191,8 +212,17 @@ class Protocol(HttpToolsProtocol):
             self._post = None
             if not post.response_complete:
                 post.complete()
-        elif not self.parser.should_upgrade():
+                return
+        elif self.parser.should_upgrade():
+            return
+        else:
             super().on_message_complete()
+        if (
+            cycle := self.cycle
+        ).response_complete:  # its rest was dropped, and nothing more of it comes
+            cycle.more_body = False
+            if self.timeout_keep_alive_task is None:
+                self._idle_until(self.timeout_keep_alive)
 
     def on_response_complete(self) -> None:
         """Wait for the next request. What else has come with this one may still be waited for."""
@@ -202,7 +232,7 @@ class Protocol(HttpToolsProtocol):
         if self.pipeline and not self.transport.is_closing():
             self._answering, _ = self.pipeline[-1]
         super().on_response_complete()
-        self._is_idle, self._idle_since = True, self._clock.monotonic()
+        self._idle_since = self._clock.monotonic()
         if self._refusal is not None and not self._is_answering:
             self._say(*self._refusal)
         elif (self.pipeline or self._unparsed) and not self.transport.is_closing():
@@ -216,7 +246,7 @@ class Protocol(HttpToolsProtocol):
             self.transport.close()
         if (
             self.pipeline
-            or self.flow.read_paused
+            or self.flow.read_paused  # also where something is unparsed
             or not post.keep_alive
             or self._refusal is not None
             or self.timeout_keep_alive_task is None
@@ -227,7 +257,7 @@ class Protocol(HttpToolsProtocol):
             self._connection_limit.release(self)
         self.turn = next(self._connection_limit.turns)
         self.server_state.total_requests += 1
-        self._is_idle, self._idle_since = True, self._clock.monotonic()
+        self._idle_since = self._clock.monotonic()
 
     def timeout_keep_alive_handler(self) -> None:
         """Close what has idled for so long.
@@ -236,15 +266,19 @@ class Protocol(HttpToolsProtocol):
         cheaper by a sixth.
         """
         self.timeout_keep_alive_task = None
-        if not self._is_idle or self._is_answering:
-            return  # the next answer sets it anew
+        own = self._own
+        if own is None or own.more_body or self._is_answering or self._unparsed:
+            return  # the next answer sets it anew, or the end of a body that was refused
         left = self._idle_since + self.timeout_keep_alive - self._clock.monotonic()
         if left > 0:
-            self.timeout_keep_alive_task = self._clock.call_later(
-                left, self.timeout_keep_alive_handler
-            )
+            self._idle_until(left)
         else:
             super().timeout_keep_alive_handler()
+
+    def _idle_until(self, seconds: float) -> None:
+        self.timeout_keep_alive_task = self._clock.call_later(
+            seconds, self.timeout_keep_alive_handler
+        )
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Start what the answer to a request takes; a server that ends waits for it."""
@@ -274,7 +308,7 @@ class Protocol(HttpToolsProtocol):
         is_listening = cycle is not None and cycle.scope.get("path") == EVENTS_PATH
         if (unread := self.transport.get_write_buffer_size()) and not is_listening:
             waits = (id(self._answering), -unread)
-        elif cycle is None or cycle.scope is not self.scope:
+        elif not self._unparsed and (cycle is None or cycle.scope is not self.scope):
             waits = (id(self.scope), 0)
         elif cycle.more_body:  # whether or not it has been answered
             waits = (id(self.scope), self._bytes)
@@ -338,8 +372,8 @@ class Protocol(HttpToolsProtocol):
         """Parse what was put off, now that nobody waits any more."""
         if self._unparsed and not self.pipeline:
             data, self._unparsed = self._unparsed, b""
+            self._connection_limit.give_back(self, len(data))
             if not self.transport.is_closing():
-                self._is_idle = False
                 self._parse_in_slices(data)
                 if not self.pipeline and not self._has_refusal():
                     self.flow.resume_reading()
@@ -411,8 +445,8 @@ class Protocol(HttpToolsProtocol):
     def _has_more(self) -> bool:
         """Whether the client may still be sending, or has sent, what is not read."""
         has_body = self.cycle is not None and self.cycle.more_body
-        is_behind = self.flow.read_paused or bool(self._unparsed)
-        return self._is_refused or self._refusal is not None or has_body or is_behind
+        is_left_unread = self.flow.read_paused or bool(self._unparsed)
+        return self._is_refused or self._refusal is not None or has_body or is_left_unread
 
     @property
     def _own(self) -> RequestResponseCycle | None:

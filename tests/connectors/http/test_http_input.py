@@ -74,6 +74,13 @@ def test_a_pipeline_has_only_one_and_its_batches_may_be_large():
     assert HttpInput().capacity == 1024
 
 
+def test_one_post_that_waits_is_not_behind_however_few_may() -> None:
+    source = posts({"capacity": 3})
+    told = [source.offer([number], None) and source.is_behind for number in range(3)]
+
+    assert told == [False, True, True]
+
+
 def test_a_source_that_is_stopped_says_so() -> None:
     source = posts({})
     before = source.is_stopped

@@ -90,3 +90,35 @@ async def test_what_an_application_answers_idles_as_well() -> None:
 
     assert statuses(connection) == [202, 404]
     assert connection.timeout_keep_alive_task is not None
+
+
+@virtual
+async def test_a_refused_post_idles_when_its_body_has_come_behind_the_answer() -> None:
+    asked = Asked()
+    asked.needs = "key"
+    connection, clock = entered(asked), Clock(asyncio.get_running_loop())
+    connection.data_received(one(1)[:-1])
+    before = statuses(connection)
+    await clock.sleep(2 * KEEP_ALIVE)
+    connection.data_received(one(1)[-1:])
+    is_open = []
+    for wait in (KEEP_ALIVE - 0.1, 0.2):
+        await clock.sleep(wait)
+        is_open.append(wire_of(connection).is_open)
+
+    assert before == [401]
+    assert is_open == [True, False]
+    assert not connection.transport.is_lingering
+
+
+@virtual
+async def test_a_blank_line_behind_a_post_begins_no_request() -> None:
+    connection, clock = entered(Asked()), Clock(asyncio.get_running_loop())
+    connection.data_received(one(1))
+    connection.data_received(b"\r\n")
+    is_open = []
+    for wait in (KEEP_ALIVE - 0.1, 0.2):
+        await clock.sleep(wait)
+        is_open.append(wire_of(connection).is_open)
+
+    assert is_open == [True, False]

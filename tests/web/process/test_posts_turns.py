@@ -76,6 +76,25 @@ async def test_posts_of_one_packet_beyond_a_turn_leave_others_theirs(asked: Aske
     assert statuses(connection) == [202] * 20
 
 
+async def test_a_post_whose_end_comes_later_has_its_turn_then(asked: Asked) -> None:
+    enter = in_turns(asked, 4)
+    connections = [enter() for _ in range(20)]
+    for number, each in enumerate(connections):
+        each.data_received(one(number)[:-1])
+    await steps(30)
+    for number, each in enumerate(connections):
+        each.data_received(one(number)[-1:])
+    at_once = len(asked.offered)
+    counts = [at_once]
+    while len(asked.offered) < 20:
+        await steps(1)
+        counts.append(len(asked.offered))
+
+    assert 0 < at_once <= 4
+    assert max(after - before for before, after in pairwise(counts)) <= 4
+    assert [statuses(each) for each in connections] == [[202]] * 20
+
+
 async def test_posts_of_all_connections_share_a_turn_in_the_order_they_came(asked: Asked) -> None:
     enter = in_turns(asked, 4)
     connections = [enter() for _ in range(10)]
@@ -151,6 +170,24 @@ async def test_nothing_more_is_read_while_requests_wait(asked: Asked) -> None:
     assert all(is_paused)
     assert statuses(connection) == [200] * 500
     assert not connection.flow.read_paused
+
+
+async def test_an_application_that_asks_for_more_is_not_read_on_for(asked: Asked) -> None:
+    slow = Slow()
+    connection = entered(asked, slow)
+    connection.data_received(b"GET / HTTP/1.1\r\n\r\n" * 5000)
+    await steps()  # the application has read to the end of its request
+    is_paused, held = connection.flow.read_paused, connection.held
+    slow.may_answer.set()
+    most = 0
+    while len(statuses(connection)) < 5000:
+        await steps(20)
+        most = max(most, connection.held)
+    await steps()
+
+    assert is_paused
+    assert most <= held
+    assert (connection.held, connection.flow.read_paused) == (0, False)
 
 
 @pytest.mark.parametrize("packets", [1, 2])
