@@ -19,7 +19,14 @@ from headrace.web import service
 from headrace.web.auth import passwords, sessions, settingsfile, signingkeys
 from headrace.web.commands.cli import commands
 from headrace.web.files.reading import Files, load
-from headrace.web.process import connectionlimit, lingering, postturns, protocol, server
+from headrace.web.process import (
+    boundedreading,
+    connectionlimit,
+    lingering,
+    postturns,
+    protocol,
+    server,
+)
 from headrace.web.process.log import JsonLine, OneLine
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -78,7 +85,7 @@ def test_what_a_scraper_is_given_is_yaml() -> None:
     [
         f"{connectionlimit.MOST_CONNECTIONS:,}, or three quarters of the files",
         f"{ {15: 'a sixteenth'}[feed.REST] } of the time",
-        f"| {protocol.MOST_HEAD_BYTES // 1024} KiB | 431 |",
+        f"| {boundedreading.MOST_HEAD_BYTES // 1024} KiB | 431 |",
         f"| {connectionlimit.MOST_HELD // 2**20} MiB |",
         f"| {lingering.MOST_DROPPED // 2**20} MiB, {lingering.LINGER_SECONDS} seconds,"
         f" {lingering.SILENT_SECONDS} without a byte |",
@@ -90,7 +97,7 @@ def test_what_a_scraper_is_given_is_yaml() -> None:
         f"before {server.IDLE_SECONDS} seconds",
         f"{protocol.LOOKS * server.LOOK_SECONDS} to {(protocol.LOOKS + 1) * server.LOOK_SECONDS}"
         " seconds for its head",
-        f"| a request with everything | {protocol.MOST_BYTES // 2**20} MiB |",
+        f"| a request with everything | {boundedreading.MOST_BYTES // 2**20} MiB |",
     ],
 )
 def test_the_limits_are_those_of_the_server(said: str) -> None:

@@ -38,9 +38,10 @@ USED = {
     # Both have their reason where they are, and `tests/connectors/test_nats_driver.py`.
     "connectors/nats/connection.py: _send_command",
     "connectors/nats/connection.py: _process_msg",
-    # Both names are its HTTP protocol, which ours is made of; `tests/web/process/test_uvicorn.py`.
-    "web/process/protocol.py: HttpToolsProtocol",
-    "web/process/protocol.py: FlowControl",
+    # All names are of its HTTP protocol, which ours is made of; `tests/web/process/test_uvicorn.py`.
+    "web/process/boundedreading.py: FlowControl",
+    "web/process/boundedreading.py: HttpToolsProtocol",
+    "web/process/boundedreading.py: RequestResponseCycle",
     "web/process/protocol.py: RequestResponseCycle",
 }
 """Each with its reason in a comment beside it, and a test that fails when they change it."""

@@ -8,9 +8,10 @@ import pytest
 
 from headrace.compiler.clock import Clock
 from headrace.web.asgi import AsgiMessage, Receive, Send, respond
+from headrace.web.process.boundedreading import MOST_HEAD_BYTES
 from headrace.web.process.connectionlimit import ConnectionLimit
 from headrace.web.process.lingering import LINGER_SECONDS, MOST_DROPPED, SILENT_SECONDS
-from headrace.web.process.protocol import MOST_HEAD_BYTES, Protocol
+from headrace.web.process.protocol import Protocol
 from tests.virtual import virtual
 from tests.web.process.wires import HEAD, House, Slow, open_ones, send, steps, wire_of
 

@@ -7,8 +7,9 @@ import asyncio
 import pytest
 
 from headrace.web.asgi import Asgi, AsgiMessage, Receive, Send, respond
+from headrace.web.process.boundedreading import MOST_HEAD_BYTES
 from headrace.web.process.connectionlimit import ConnectionLimit
-from headrace.web.process.protocol import LOOKS, MOST_HEAD_BYTES, Protocol
+from headrace.web.process.protocol import LOOKS, Protocol
 from tests.web.process.wires import BODY, HEAD, House, Slow, open_ones, steps, wire_of
 
 WHOLE = HEAD + b"Content-Length: 2\r\n\r\n{}"

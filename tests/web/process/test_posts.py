@@ -212,7 +212,9 @@ def packets(draw: st.DrawFn) -> list[bytes]:
 def test_both_ways_answer_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("resources.ingest", "process.posts"):
         monkeypatch.setattr(f"headrace.web.{module}.LARGEST", SMALL_LARGEST)
-    monkeypatch.setattr("headrace.web.process.protocol.FEW_DIGITS", len(str(SMALL_LARGEST)) - 1)
+    monkeypatch.setattr(
+        "headrace.web.process.boundedreading.FEW_DIGITS", len(str(SMALL_LARGEST)) - 1
+    )
     seen = set[int]()
 
     @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))

@@ -8,6 +8,7 @@ import re
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from headrace.web.process.boundedreading import BoundedReading
 from headrace.web.process.connectionlimit import ConnectionLimit
 from headrace.web.process.posts import Post
 from headrace.web.process.protocol import Protocol
@@ -69,7 +70,11 @@ def test_the_methods_that_are_overridden_are_there() -> None:
         name: " ".join([*inspect.signature(getattr(HttpToolsProtocol, name)).parameters][1:])
         for name in OVERRIDDEN
     }
-    ours = {name for name in vars(Protocol) if name in dir(HttpToolsProtocol)} - {
+    ours = {
+        name
+        for name in {**vars(BoundedReading), **vars(Protocol)}
+        if name in dir(HttpToolsProtocol)
+    } - {
         *vars(object),
         "__module__",
         "__annotations__",
