@@ -58,19 +58,27 @@ def rounds(count: int, fed: Any, what: st.SearchStrategy[Any]) -> Iterator[list[
     Each is an example of its own: of many graphs together Hypothesis draws none but the smallest, as they
     take more choices than one example may have.
     """
-    found: list[DrawnGraph] = []
+    found: dict[str, DrawnGraph] = {}
     drawn_with = randbits(32) if SEED is None else SEED
     print(f"the seed of these graphs is {drawn_with}")
 
     @seed(drawn_with)
-    @examples(count, phases=[Phase.generate], database=None, suppress_health_check=[*HealthCheck])
+    # Half as many again, since some come twice: those that are run all differ.
+    @examples(
+        count * 3 // 2,
+        phases=[Phase.generate],
+        database=None,
+        suppress_health_check=[*HealthCheck],
+    )
     @given(graph=accepted(graphs(fed, what)))
     def draw(graph: DrawnGraph) -> None:
-        found.append(graph)
+        found.setdefault(str(graph), graph)
 
     draw()
-    assert len({*map(str, found)}) >= examples(count).max_examples * 0.8
-    named = [graph.named(f"g{index}") for index, graph in enumerate(found)]
+    wanted = examples(count).max_examples
+    assert len(found) >= wanted
+    different = [*found.values()][:wanted]
+    named = [graph.named(f"g{index}") for index, graph in enumerate(different)]
     for start in range(0, len(named), AT_ONCE):
         yield named[start : start + AT_ONCE]
 

@@ -14,9 +14,10 @@ from headrace.web.process.protocol import Protocol
 from headrace.web.resources.ingest import Ingest
 from headrace.web.service import Service
 from tests.web.process.wires import House, looked_at, standing, steps, wire_of
-from tests.web.resources.ingest.posting_to import PATH, Asked
+from tests.web.resources.ingest.posting_to import LARGE_BODY, PATH, Asked
 
 LINE = f"POST {PATH} HTTP/1.1\r\nHost: x\r\n".encode()
+LARGE_POST = LINE + b"content-length: %d\r\n\r\n" % len(LARGE_BODY) + LARGE_BODY
 
 
 def one(number: int, *fields: bytes) -> bytes:
