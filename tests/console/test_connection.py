@@ -122,7 +122,7 @@ def colour_of(figure: Locator) -> str:
 @rule(52)
 def test_seconds_that_nobody_was_told_of_are_a_gap(console: Console) -> None:
     page = console.open()
-    with passing(console.server, "press-readings", {"press": "north"}) as traffic:
+    with passing(console.server, "press-readings", {"press": "north"}):
         line = console.card("press-readings").locator("path.out")
         page.wait_for_function(
             "(it) => (it.getAttribute('d').match(/L/g) ?? []).length > 2",
@@ -132,8 +132,11 @@ def test_seconds_that_nobody_was_told_of_are_a_gap(console: Console) -> None:
         page.route("**/api/history*", lambda route: route.fulfill(status=503, json={"error": ""}))
         console.allow("503")
         page.evaluate(HIDE, True)
-        traffic.wait(40)  # ten a second
+        # By the clock of the page: a busy machine posts what is overdue faster, and may leave out
+        # a second of its own, which is a gap as well.
+        page.wait_for_function(
+            "(from) => Date.now() - from > 5000", arg=page.evaluate("Date.now()")
+        )
         page.evaluate(HIDE, False)
 
-        page.wait_for_function(f"(it) => ({GAP})(it) > 0", arg=line.element_handle())
-        assert line.evaluate(GAP) >= 3
+        page.wait_for_function(f"(it) => ({GAP})(it) >= 3", arg=line.element_handle())
