@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
+from itertools import chain
 from typing import Any
 
 from reactivex import Observable
@@ -267,16 +268,22 @@ class Pump:
         unpacking = self._unpacking
         encloses = unpacking.enclose is not None and not unpacking.source.is_raw
         rest = iter(unpacking.batches(arrivals))
-        for batch, origins in rest:
-            arrived = batch
+        for unpacked in rest:
             try:
+                if unpacked is None:
+                    if monotonic() > turn.ends:
+                        await turn.give_way()
+                    continue
+                batch, origins = unpacked
+                arrived = batch
                 if window.used >= window.size:
                     await window.room()
                     turn.begin()
                 if encloses and is_large(batch):
                     batch = await unpacking.enclosed_in_slices(batch, origins[0], turn)
             except asyncio.CancelledError:
-                self._unsent = 0 if self._on_delivery else 1 + sum(1 for _ in rest)
+                left = (each for each in chain((unpacked,), rest) if each is not None)
+                self._unsent = 0 if self._on_delivery else sum(1 for _ in left)
                 raise
             custody = self._custody(batch, origins) if self._acknowledges else None
             if not batch:
@@ -285,7 +292,7 @@ class Pump:
             flow: Debt = window
             if arrived.__class__ is DecodedBatch:  # whatever is made of it counts as it does
                 flow = Several((window, arrived.under_way()))
-            del arrived
+            del arrived, unpacked
             try:
                 emit(Delivery(batch, flow, custody))
             except Exception as cause:  # steps and sinks report their own: an operator is broken

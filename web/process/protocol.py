@@ -112,9 +112,8 @@ class Protocol(BoundedReading):
             return
         else:
             super().on_message_complete()
-        if (
-            cycle := self.cycle
-        ).response_complete:  # its rest was dropped, and nothing more of it comes
+        cycle = self.cycle
+        if cycle.response_complete:  # its rest was dropped, and nothing more of it comes
             cycle.more_body = False
             if self.timeout_keep_alive_task is None:
                 self._idle_until(self.timeout_keep_alive)
