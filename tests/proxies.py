@@ -25,7 +25,7 @@ class Proxy(Service):
     def __init__(self, folder: Path, port: int, tls: Authority, **options: Any) -> None:
         """Take the port of the server that requests go on to."""
         super().__init__(folder, tls=tls, **options)
-        self.plain_port = free_port()
+        self.plain_port = free_port(self.port)
         self.server_port = port
 
     def written(self, changes: Mapping[str, str]) -> str:

@@ -14,6 +14,7 @@ from headrace.compiler.errors import BuildRefused, Unreachable
 from headrace.connectors.kafka import KafkaConnection
 from headrace.connectors.kafka.connection import Limits
 from headrace.connectors.kafka.metadata import NoTopic
+from tests.clients import PATIENCE
 from tests.doubles import StubContext
 from tests.kafka_sides import joined, payloads, sink, source, started, values
 from tests.services.authority import Authority
@@ -258,10 +259,13 @@ async def test_a_batch_for_a_topic_that_does_not_come_back_is_given_up(guarded):
 
 
 async def deleted(server: Kafka, topic: str) -> None:
-    """Delete a topic."""
+    """Delete a topic; return when the broker has heard of it from its controller."""
     admin = AIOKafkaAdminClient(bootstrap_servers=server.bootstrap)
     await admin.start()
     try:
         await admin.delete_topics([topic])
+        async with asyncio.timeout(PATIENCE):
+            while topic in await admin.list_topics():
+                pass
     finally:
         await admin.close()

@@ -52,7 +52,9 @@ class Kafka(Service):
         encrypted = ["SSL"] if self.tls is not None else []
         known = ["SASL_PLAINTEXT", *(f"SASL_{name}" for name in encrypted)] if self.users else []
         others = [*encrypted, *known, "CONTROLLER"]
-        self._ports = {"PLAINTEXT": self.port} | {name: free_port() for name in others}
+        self._ports = {"PLAINTEXT": self.port}
+        for name in others:
+            self._ports[name] = free_port(*self._ports.values())
 
     @property
     def bootstrap(self) -> str:

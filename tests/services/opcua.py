@@ -148,7 +148,7 @@ class Opcua(_OpcUa):
     ) -> None:
         """Take the server's certificate, and that of the only client it trusts (a DER file)."""
         super().__init__(folder, **options)
-        self.control = free_port()
+        self.control = free_port(self.port)
         self.identity, self.trusts = identity, trusts
 
     def command(self) -> Sequence[str | Path]:

@@ -183,10 +183,12 @@ class Service:
             cause.add_note(f"--- the server at {self.address}\n{self.log()[-20_000:]}")
 
 
-def free_port() -> int:
-    """Return a port that nobody listens on or uses."""
+def free_port(*besides: int) -> int:
+    """Return a port that nobody listens on or uses; none of those that are meant for something already."""
     while True:
         port = random.SystemRandom().choice(_PORTS)
+        if port in besides:
+            continue
         with socket.socket() as probe, suppress(OSError):
             probe.bind((HOST, port))
             return port

@@ -15,6 +15,7 @@ import pytest
 
 from tests.clients import PATIENCE, Gone
 from tests.server import Lines, end_with_parent
+from tests.services import server
 from tests.services.kafka import Kafka
 from tests.services.mosquitto import Mosquitto
 from tests.services.nats import Nats
@@ -134,6 +135,15 @@ def test_a_port_that_is_taken_is_not_free() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", port := free_port()))
         assert all(free_port() != port for _ in range(1000))
+
+
+def test_a_port_that_is_meant_for_something_is_not_given_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = free_port(one := free_port())
+    monkeypatch.setattr(server, "_PORTS", (one, other))
+
+    assert {free_port(one) for _ in range(50)} == {other}
 
 
 @pytest.mark.parametrize(
