@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import aiomqtt
@@ -117,14 +115,3 @@ async def unreachable(server: Any) -> str:
 def view(it: Engine, id: str = "p") -> Pipeline:
     """Return a running pipeline."""
     return it.graph.pipelines[id]
-
-
-@contextmanager
-def halted(server: Mosquitto) -> Iterator[None]:
-    """Have a broker say nothing, with its connections open."""
-    assert server._process is not None
-    os.kill(server._process.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(server._process.pid, signal.SIGCONT)

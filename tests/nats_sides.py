@@ -7,8 +7,8 @@ import json
 import os
 import re
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 from headrace.compiler.clock import Clock
@@ -92,18 +92,6 @@ def signalled(server: Nats, number: signal.Signals) -> int:
     process = int(re.findall(r"^\[(\d+)\]", server.log(), re.MULTILINE)[-1])
     os.kill(process, number)
     return process
-
-
-@contextmanager
-def halted(server: Nats) -> Iterator[None]:
-    """Have a server do nothing, while its system still takes what is sent to it."""
-    process = signalled(server, signal.SIGSTOP)
-    os.waitid(os.P_PID, process, os.WSTOPPED | os.WNOWAIT)
-    try:
-        yield
-    finally:
-        if server.is_running:
-            signalled(server, signal.SIGCONT)
 
 
 def context(urls: Nats | str, *, clock: Clock | None = None, **options: Any) -> StubContext:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
@@ -87,15 +85,3 @@ def listening(server: Redis, channel: str) -> Iterator[Iterator[bytes]]:
         subscription.subscribe(channel)
         assert subscription.get_message(timeout=PATIENCE)["type"] == "subscribe"
         yield (message["data"] for message in subscription.listen())
-
-
-@contextmanager
-def halted(server: Redis) -> Iterator[None]:
-    """Have a server do nothing, while its system still takes what is sent to it."""
-    with client(server) as it:
-        process = it.info("server")["process_id"]
-    os.kill(process, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(process, signal.SIGCONT)

@@ -6,10 +6,8 @@ These tests stop the server: none of them is about the one that ``CLICKHOUSE_URL
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +72,7 @@ async def test_a_server_that_hangs_is_unreachable_and_holds_nobody_up(
     with ClickHouse(tmp_path, tls=authority if with_tls else None) as server:
         ctx = context(server.access, tls=options)
         async with started(output("t", N), ctx, Limits(insert_seconds=0.1)) as it:
-            with halted(server):
+            with server.halted():
                 with pytest.raises(Unreachable) as failed:
                     await it.write([{"n": 1}])
                 watch = Stopwatch()
@@ -84,19 +82,9 @@ async def test_a_server_that_hangs_is_unreachable_and_holds_nobody_up(
     assert str(failed.value) == f"{server.address} does not answer within 0.1 s"
 
 
-@contextmanager
-def halted(server: ClickHouse) -> Iterator[None]:
-    """Have a server do nothing, while its system still takes what is sent to it."""
-    os.kill(server.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(server.pid, signal.SIGCONT)
-
-
 async def test_a_write_that_is_given_up_leaves_nothing_behind(guarded: ClickHouse):
     async with started(output("t", N), context(guarded.access)) as it:
-        with halted(guarded):
+        with guarded.halted():
             writing = asyncio.ensure_future(it.write([{"n": 1}]))
             await asyncio.sleep(0)
             writing.cancel()

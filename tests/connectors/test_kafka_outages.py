@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 from collections.abc import Awaitable, Iterator
-from contextlib import contextmanager
 
 import pytest
 
@@ -49,17 +46,6 @@ def mortal(tmp_path_factory) -> Iterator[Kafka]:
     """Give a broker that a test may kill, and has to start again."""
     with Kafka(tmp_path_factory.mktemp("mortal")) as server:
         yield server
-
-
-@contextmanager
-def halted(server: Kafka) -> Iterator[None]:
-    """Have a broker say nothing, while its connections stay open."""
-    assert server._process is not None
-    os.killpg(server._process.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.killpg(server._process.pid, signal.SIGCONT)
 
 
 def refused(server: Kafka) -> str:
@@ -198,7 +184,7 @@ async def test_both_sides_close_soon_when_the_broker_says_nothing_any_more(morta
     reader = it.read()
     await anext(reader)
     it.acknowledge([record for _, record in await read(reader, 2)])
-    with halted(mortal):
+    with mortal.halted():
         writing = asyncio.ensure_future(out.write([3]))
         await ctx.clock.sleep(0.2)
         writing.cancel()
@@ -218,7 +204,7 @@ async def test_what_was_sent_when_an_output_ends_is_all_that_may_be_written_late
     out = sink(ctx, "ended")
     await out.start()
     await out.write(["confirmed"])
-    with halted(mortal):
+    with mortal.halted():
         sent = asyncio.ensure_future(out.write(["sent"]))
         assert out._topic is not None
         [partition] = out._topic._partitions.values()
@@ -284,7 +270,7 @@ async def test_a_member_that_was_away_longer_than_its_group_waits_comes_back(mor
     mortal.create_topic("expired")
     it = source(ctx, "expired", Limits(session_seconds=6.0))
     async with joined(it) as reader:
-        with halted(mortal):
+        with mortal.halted():
             await ctx.clock.sleep(7.0)
         await produce(mortal.bootstrap, "expired", [b"1"])
 

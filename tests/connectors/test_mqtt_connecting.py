@@ -11,7 +11,7 @@ import uvloop
 
 from headrace.compiler.errors import BuildRefused, Unreachable
 from tests.connected import subscribed
-from tests.mqtt_sides import arrived, context, halted, payloads, sink, somebody, source, unreachable
+from tests.mqtt_sides import arrived, context, payloads, sink, somebody, source, unreachable
 from tests.promises import promise
 from tests.services.authority import Authority
 from tests.services.mosquitto import Mosquitto
@@ -225,14 +225,14 @@ async def test_two_that_have_one_client_id_are_told_so(mosquitto: Mosquitto):
 
 @pytest.mark.long
 async def test_a_broker_that_says_nothing_is_not_waited_for_long(mosquitto: Mosquitto):
-    with halted(mosquitto):
+    with mosquitto.halted():
         assert await unreachable(mosquitto) == "HOST does not answer: nothing came within 3 s"
 
 
 @pytest.mark.long
 async def test_a_broker_that_talks_tls_and_says_nothing_is_not_there(secured, authority):
     reader = source(context(secured, tls=True, ca_file=str(authority.ca_file)), "t").read()
-    with halted(secured), pytest.raises(Unreachable) as failed:
+    with secured.halted(), pytest.raises(Unreachable) as failed:
         await anext(reader)
 
     assert str(failed.value) == f"{secured.address} does not answer: nothing came within 3 s"
@@ -255,7 +255,7 @@ async def test_letting_go_of_a_broker_that_is_gone_takes_no_time(mosquitto: Mosq
     await anext(reader)
     await opened.start()
 
-    with halted(mosquitto):
+    with mosquitto.halted():
         watch = Stopwatch()
         await asyncio.gather(reader.aclose(), opened.finish())
         assert watch.seconds < 2

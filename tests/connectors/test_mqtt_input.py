@@ -12,7 +12,7 @@ from headrace.compiler.errors import Unreachable
 from headrace.connectors.mqtt.connection import LIMITS, Limits
 from headrace.connectors.mqtt.source import FLOODED
 from tests.connected import subscribed
-from tests.mqtt_sides import arrived, context, halted, origins, payloads, somebody, source
+from tests.mqtt_sides import arrived, context, origins, payloads, somebody, source
 from tests.promises import promise
 from tests.services.mosquitto import Mosquitto
 
@@ -329,7 +329,7 @@ async def test_a_broker_that_is_silent_for_too_long_is_lost(mosquitto: Mosquitto
     """One that is stopped keeps its connections and says nothing."""
     reader = source(context(mosquitto), "silent", IMPATIENT).read()
     await anext(reader)
-    with halted(mosquitto), pytest.raises(Unreachable):
+    with mosquitto.halted(), pytest.raises(Unreachable):
         await anext(reader)
     await reader.aclose()
 

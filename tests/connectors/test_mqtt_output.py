@@ -18,7 +18,7 @@ from headrace.connectors.mqtt.connection import LIMITS, Limits
 from headrace.connectors.mqtt.sink import Publisher
 from tests.connected import started
 from tests.doubles import TickingClock
-from tests.mqtt_sides import context, halted, heard, listening, sink, somebody
+from tests.mqtt_sides import context, heard, listening, sink, somebody
 from tests.promises import promise
 from tests.services.mosquitto import Mosquitto
 
@@ -170,7 +170,7 @@ async def test_a_broker_that_does_not_confirm_fails_the_batch_and_the_next_is_wr
         async with started(
             sink(context(server), "mute", Limits(write_seconds=0.5), qos="at_least_once")
         ) as opened:
-            with halted(server), pytest.raises(Unreachable) as failed:
+            with server.halted(), pytest.raises(Unreachable) as failed:
                 await write(opened, [1, 2])
             await write(opened, [3])
 
@@ -191,7 +191,7 @@ async def test_what_was_confirmed_of_a_batch_is_told(tmp_path, count):
                     stopped.__enter__()
                 published(payloads)
 
-            stopped = halted(server)
+            stopped = server.halted()
             opened._client.publish = halting
             with pytest.raises(Unreachable) as failed:
                 await write(opened, [*range(1, count + 1)])
@@ -225,7 +225,7 @@ async def test_with_qos_0_a_broker_that_takes_nothing_holds_up_the_output(tmp_pa
     with Mosquitto(tmp_path) as server:
         ctx = context(server)
         async with started(sink(ctx, "stuck", Limits(keepalive_seconds=1))) as opened:
-            with halted(server):
+            with server.halted():
                 batch = ["x" * (1 << 20)]
                 waits = None
                 while waits is None:
@@ -285,7 +285,7 @@ async def test_a_batch_that_is_given_up_leaves_no_connection(tmp_path):
     with Mosquitto(tmp_path) as server:
         opened = sink(context(server), "given up", qos="at_least_once")
         await opened.start()
-        with halted(server):
+        with server.halted():
             writing = asyncio.ensure_future(write(opened, [1]))
             await asyncio.sleep(0)
             writing.cancel()

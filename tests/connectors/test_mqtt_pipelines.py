@@ -17,7 +17,7 @@ from headrace.connectors.mqtt.source import IN_FLIGHT, LET_GO, starved
 from headrace.operators.buffer import Buffer
 from tests.clients import PATIENCE
 from tests.connected import started
-from tests.mqtt_sides import connection, context, halted, sink, somebody, view
+from tests.mqtt_sides import connection, context, sink, somebody, view
 from tests.promises import promise
 from tests.services.mosquitto import Mosquitto
 from tests.stand_ins import Kept, pipeline, takes
@@ -250,7 +250,7 @@ async def test_it_goes_on_within_three_seconds_of_the_brokers_return(tmp_path):
 async def test_a_pipeline_is_deleted_at_once_while_the_broker_is_dead(mosquitto: Mosquitto):
     async with running(mosquitto) as it:
         await it.compile(pipeline("p", [reads("dead", **RELIABLE)], [], [writes("dead/out")]))
-        with halted(mosquitto):
+        with mosquitto.halted():
             watch = Stopwatch()
             await it.dispose("p")
             assert watch.seconds < 5

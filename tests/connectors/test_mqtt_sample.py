@@ -12,7 +12,7 @@ import pytest
 
 from headrace.compiler.runtime.sampling import Unread
 from headrace.connectors.mqtt import MqttConnection, MqttInput
-from tests.mqtt_sides import connection, halted, heard, listening, somebody
+from tests.mqtt_sides import connection, heard, listening, somebody
 from tests.sampled import engine, failed, reading, shown, take, taken
 from tests.services.authority import Authority
 from tests.services.mosquitto import Mosquitto
@@ -168,7 +168,7 @@ async def test_a_broker_that_is_not_there_is_told():
 async def test_a_broker_that_hangs_is_told_and_let_go_of(tmp_path: Path):
     with Mosquitto(tmp_path) as server:
         async with engine(bus=connection(server)) as it:
-            with halted(server):
+            with server.halted():
                 why = await failed(it, topic("t"), seconds=0.5)
                 assert it.samples._under_way == {}
 

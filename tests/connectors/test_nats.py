@@ -18,7 +18,7 @@ from headrace.compiler.schema.secrets import Secrets
 from headrace.compiler.text.documents import read
 from headrace.connectors.nats import NatsConnection, NatsInput, NatsOutput
 from tests.clients import PATIENCE
-from tests.nats_sides import halted, peer
+from tests.nats_sides import peer
 from tests.promises import promise
 from tests.services.nats import Nats
 from tests.stand_ins import Kept, pipeline, running, takes
@@ -250,7 +250,7 @@ async def test_a_pipeline_ends_at_once_under_load_and_with_a_server_that_hangs(t
 
             watch = Stopwatch()
             await it.dispose("a")
-            with halted(server):
+            with server.halted():
                 await it.dispose("b")
             assert watch.seconds < 2
 

@@ -14,7 +14,7 @@ from headrace.connectors.nats.connection import Limits
 from tests.clients import PATIENCE
 from tests.connected import subscribed
 from tests.doubles import refusals
-from tests.nats_sides import arrived, context, halted, listening, payloads, peer, signalled, source
+from tests.nats_sides import arrived, context, listening, payloads, peer, signalled, source
 from tests.promises import promise
 from tests.services.nats import Nats
 from tests.stopwatch import Stopwatch
@@ -270,7 +270,7 @@ async def test_closing_takes_no_time_when_the_server_hangs(tmp_path):
     with Nats(tmp_path) as server:
         reader = source(context(server), "a").read()
         await anext(reader)
-        with halted(server):
+        with server.halted():
             watch = Stopwatch()
             await reader.aclose()
             assert watch.seconds < 1

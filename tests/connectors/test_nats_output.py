@@ -12,7 +12,7 @@ from headrace.connectors.nats import NatsOutput
 from headrace.connectors.nats.connection import Limits
 from tests.clients import PATIENCE
 from tests.doubles import TickingClock, refusals
-from tests.nats_sides import context, halted, listening, peer, sink
+from tests.nats_sides import context, listening, peer, sink
 from tests.promises import promise
 from tests.serverloop import on_the_loop_of_the_server
 from tests.services.nats import Nats
@@ -142,7 +142,7 @@ async def test_nobody_there_is_unreachable_and_what_failed_is_never_delivered(tm
 async def test_a_batch_that_is_not_confirmed_fails_as_soon_as_the_server_dies(tmp_path, batch):
     with Nats(tmp_path) as server:
         async with sink(context(server), "a") as output:
-            with halted(server):
+            with server.halted():
                 writing = asyncio.ensure_future(failure(output, batch))
                 for _ in range(10):
                     await asyncio.sleep(0)
@@ -160,7 +160,7 @@ async def test_a_batch_that_is_not_confirmed_fails_as_soon_as_the_server_dies(tm
 async def test_a_write_that_is_given_up_ends_nothing_but_itself(tmp_path, caplog):
     with Nats(tmp_path) as server:
         async with sink(context(server), "a") as output:
-            with halted(server):
+            with server.halted():
                 writing = asyncio.ensure_future(output.write([1]))
                 for _ in range(10):
                     await asyncio.sleep(0)
@@ -175,7 +175,7 @@ async def test_a_server_that_hangs_fails_the_batch_in_time(tmp_path, batch):
     limits = Limits(confirm_seconds=0.2)
     with Nats(tmp_path, extra=["max_payload: 33554432"]) as server:
         async with sink(context(server), "a", limits) as output:
-            with halted(server):
+            with server.halted():
                 watch = Stopwatch()
                 cause = await failure(output, batch)
                 assert watch.seconds < 5

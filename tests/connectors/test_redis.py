@@ -13,7 +13,7 @@ from headrace.connectors.redis import RedisConnection, RedisUrl
 from headrace.connectors.redis.connection import Limits
 from tests.connected import started
 from tests.doubles import StubContext, refusals
-from tests.redis_sides import context, halted, sink, source, subscribed
+from tests.redis_sides import context, sink, source, subscribed
 from tests.services.authority import Authority
 from tests.services.redis import Redis
 from tests.services.server import free_port
@@ -292,7 +292,7 @@ async def test_a_server_that_is_full_is_no_refusal(side, tmp_path, authority: Au
 @pytest.mark.parametrize("scheme", ["redis", "rediss"])
 async def test_a_server_that_hangs_is_no_refusal(side, scheme, tmp_path):
     limits = Limits(reach_seconds=0.1)
-    with Redis(tmp_path) as server, halted(server):
+    with Redis(tmp_path) as server, server.halted():
         raised = await reached(side, context(f"{scheme}://{server.address}"), limits)
 
     assert isinstance(raised, Unreachable), raised

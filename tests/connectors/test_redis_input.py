@@ -13,7 +13,7 @@ from headrace.compiler.text.documents import read
 from headrace.connectors.redis.connection import Limits
 from tests.clients import PATIENCE
 from tests.promises import promise
-from tests.redis_sides import client, context, halted, payloads, source, subscribed
+from tests.redis_sides import client, context, payloads, source, subscribed
 from tests.services.redis import Redis
 
 ODD = [b"", b"\xff\xfe", b"{half", b"[" * 100_000, bytes(range(256)), b"x" * (16 << 20)]
@@ -142,7 +142,7 @@ async def test_a_silent_server_is_asked_whether_it_is_there(redis_server: Redis)
 async def test_a_server_that_hangs_is_a_lost_connection(tmp_path):
     with Redis(tmp_path) as server:
         async with subscribed(source(server, "hung", limits=Limits(quiet_seconds=0.1))) as reader:
-            with halted(server), pytest.raises(Unreachable) as lost:
+            with server.halted(), pytest.raises(Unreachable) as lost:
                 await anext(reader)
     assert str(lost.value) == f"{server.address} does not answer any more"
 

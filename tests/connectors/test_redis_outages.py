@@ -16,7 +16,7 @@ from headrace.connectors.redis import RedisConnection, RedisInput, RedisOutput
 from headrace.connectors.redis.connection import Limits
 from tests.connected import Reader
 from tests.promises import promise
-from tests.redis_sides import client, context, halted, listening, source, subscribed
+from tests.redis_sides import client, context, listening, source, subscribed
 from tests.services.redis import Redis
 from tests.stand_ins import Kept, pipeline, running, takes
 from tests.stopwatch import Stopwatch
@@ -141,7 +141,7 @@ async def test_a_pipeline_ends_in_time_while_its_server_hangs(tmp_path):
             kept = Kept()
             config = pipeline("p", [reading("cache")], [], [takes(kept), writing("cache")])
             await it.compile(config)
-            with halted(server):
+            with server.halted():
                 watch = Stopwatch()
                 await it.dispose("p")
                 assert watch.seconds < 2
@@ -152,7 +152,7 @@ async def test_a_server_that_hangs_has_a_second_for_the_end_of_tls(tmp_path, aut
     with Redis(tmp_path, tls=authority) as server:
         ctx = context(server, tls={"ca_file": str(authority.ca_file)})
         opened = await ctx.connection(RedisConnection, "cache").server(ctx).connect()
-        with halted(server):
+        with server.halted():
             began = ctx.clock.monotonic()
             await opened.close()
             took = ctx.clock.monotonic() - began

@@ -18,7 +18,7 @@ from headrace.connectors.redis.connection import Limits
 from tests.connected import started
 from tests.doubles import TickingClock
 from tests.promises import promise
-from tests.redis_sides import client, context, halted, listening, sink
+from tests.redis_sides import client, context, listening, sink
 from tests.serverloop import on_the_loop_of_the_server
 from tests.services.redis import Redis
 from tests.stopwatch import Stopwatch
@@ -241,7 +241,7 @@ async def test_a_server_that_hangs_is_unreachable_and_holds_nobody_up(tmp_path):
     limits = Limits(answer_seconds=0.1)
     with Redis(tmp_path) as server:
         async with started(sink(server, "hung", limits=limits)) as it:
-            with halted(server):
+            with server.halted():
                 with pytest.raises(Unreachable) as failed:
                     await it.write(["x" * (32 << 20)])  # more than the system takes
                 watch = Stopwatch()
@@ -258,7 +258,7 @@ async def test_what_was_given_up_is_not_published_when_the_server_goes_on(tmp_pa
         ctx = context(server, pipeline="late")
         with listening(server, "late") as published, client(server) as operator:
             async with started(sink(server, "late", ctx, Limits(answer_seconds=0.1))) as it:
-                with halted(server), pytest.raises(Unreachable):
+                with server.halted(), pytest.raises(Unreachable):
                     await it.write(["x" * (32 << 20)])  # more than the system takes
                 await asyncio.to_thread(gone, operator, "headrace-late")
                 await it.write([1])
@@ -277,7 +277,7 @@ def gone(operator: redis.Redis, name: str) -> None:
 async def test_a_write_that_is_given_up_leaves_nothing_behind(tmp_path):
     with Redis(tmp_path) as server:
         async with started(sink(server, "given up")) as it:
-            with halted(server):
+            with server.halted():
                 writing = asyncio.ensure_future(it.write(["x" * (32 << 20)]))
                 await asyncio.sleep(0)
                 writing.cancel()

@@ -10,7 +10,7 @@ import pytest
 from headrace.compiler.runtime.sampling import Unread
 from headrace.connectors.redis import RedisConnection, RedisInput
 from tests.clients import PATIENCE
-from tests.redis_sides import client, halted, listening
+from tests.redis_sides import client, listening
 from tests.sampled import engine, failed, reading, shown, take, taken
 from tests.services.authority import Authority
 from tests.services.redis import Redis
@@ -88,7 +88,7 @@ async def test_a_server_that_is_not_there_is_told():
 
 
 async def test_a_server_that_hangs_is_told_and_let_go_of(tmp_path: Path):
-    with Redis(tmp_path) as server, halted(server):
+    with Redis(tmp_path) as server, server.halted():
         async with engine(cache=cache(server.url)) as it:
             why = await failed(it, channel("c"), seconds=0.5)
             assert it.samples._under_way == {}

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
 import socket
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -116,17 +113,6 @@ class _OpcUa(Service):
     def answers(self) -> bool:
         # An acknowledgement, or an error because of the url: both are OPC UA.
         return self.talk(HELLO)[:3] in (b"ACK", b"ERR")
-
-    @contextmanager
-    def halted(self) -> Iterator[None]:
-        """Have it do nothing, while its system still takes what is sent to it."""
-        os.kill(self.pid, signal.SIGSTOP)
-        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOWAIT)
-        try:
-            yield
-        finally:
-            if self.is_running:
-                os.kill(self.pid, signal.SIGCONT)
 
 
 class Opcua(_OpcUa):

@@ -79,26 +79,6 @@ class Postgres(Service):
                     os.kill(number, signal.SIGKILL)
             super().kill()
 
-    def processes(self) -> list[int]:
-        """Return the numbers of its processes: itself first, then those of its sessions and chores."""
-        if not self.is_running:
-            return []
-        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text()
-        return [self.pid, *map(int, children.split())]
-
-    @contextmanager
-    def halted(self) -> Iterator[None]:
-        """Have it do nothing, while its system still takes what is sent to it."""
-        halted = self.processes()
-        for number in halted:
-            os.kill(number, signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            for number in reversed(halted):
-                with suppress(ProcessLookupError):
-                    os.kill(number, signal.SIGCONT)
-
     def has_printed(self, text: str) -> None:
         """Return when something is in its log."""
         self._lives[-1].find(re.compile(re.escape(text)), self.patience)

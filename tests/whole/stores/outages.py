@@ -44,6 +44,6 @@ class Outage:
 def halted(stores: Mapping[Store, Any]) -> Iterator[None]:
     """Have all these servers do nothing for as long as a block lasts; what is sent to them waits."""
     with ExitStack() as each_halted:
-        for kind, store in stores.items():
-            each_halted.enter_context(kind.halted(store))
+        for store in stores.values():
+            each_halted.enter_context(store.halted())
         yield

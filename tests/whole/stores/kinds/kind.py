@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -49,21 +47,8 @@ class Store(ABC):
     def dial(self, server: Any, place: str) -> AbstractAsyncContextManager[Look]:
         """Connect, to look what is stored in a place."""
 
-    def halted(self, server: Any) -> AbstractContextManager[None]:
-        """Have a server do nothing for as long as a block lasts; what is sent to it waits."""
-        return _stopped(server.pid)
-
     def __repr__(self) -> str:
         return self.name
-
-
-@contextmanager
-def _stopped(process: int) -> Iterator[None]:
-    os.kill(process, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(process, signal.SIGCONT)
 
 
 class Table(Store):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +39,6 @@ class PostgresStore(Table):
     def output(self, connection: str, place: str, **more: Any) -> Json:
         table = {"connection": connection, "table": place, "columns": COLUMNS}
         return {"type": "postgres", **table, **more}
-
-    def halted(self, server: Any) -> AbstractContextManager[None]:
-        found: AbstractContextManager[None] = server.halted()
-        return found
 
     @asynccontextmanager
     async def dial(self, server: Any, place: str) -> AsyncIterator[Look]:
