@@ -86,12 +86,14 @@ def test_parts_wait_until_their_bucket_takes_them_again(tmp_path: Path, figure: 
         bucket, away = store.objects, store.objects.with_name("away")
 
         def take() -> None:
-            bucket.rename(away)
-            bucket.touch()  # a file, in which the store cannot make any other
+            with store.halted():  # else it makes the folder anew, in between
+                bucket.rename(away)
+                bucket.touch()  # a file, in which the store cannot make any other
 
         def give_back() -> None:
-            bucket.unlink()
-            away.rename(bucket)
+            with store.halted():
+                bucket.unlink()
+                away.rename(bucket)
 
         output = S3.output("store", "readings", rotate={"max_rows": 2})
         config = [{"id": "p", "inputs": [{"type": "http"}], "outputs": [output]}]
