@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.services.halting import children
 from tests.services.programs import Missing, program
 from tests.services.server import Service
 
@@ -78,6 +79,10 @@ class Postgres(Service):
                 with suppress(ProcessLookupError):
                     os.kill(number, signal.SIGKILL)
             super().kill()
+
+    def processes(self) -> list[int]:
+        """Return the numbers of its processes: itself first, then those of its sessions and chores."""
+        return [self.pid, *children(self.pid)] if self.is_running else []
 
     def has_printed(self, text: str) -> None:
         """Return when something is in its log."""

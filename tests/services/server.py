@@ -28,7 +28,7 @@ from typing import ClassVar, Self
 from tests.clients import HOST, PATIENCE, Gone
 from tests.server import Lines, end_with_parent
 from tests.services.authority import Authority
-from tests.services.halting import family, halted
+from tests.services.halting import halted
 
 # Below the ports that systems give to whoever connects: while a server is down, nobody who tries
 # to reach it is handed its port, and so it finds it free again.
@@ -99,13 +99,10 @@ class Service:
         assert self._process is not None, f"the server at {self.address} was never started"
         return self._process.pid
 
-    def processes(self) -> list[int]:
-        """Return the numbers of its processes: itself first, then what it started."""
-        return family(self.pid) if self.is_running else []
-
     def halted(self) -> AbstractContextManager[None]:
         """Have it do nothing for as long as a block lasts; what is sent to it waits in the system."""
-        return halted(self.processes())
+        assert self.is_running, f"the server at {self.address} does not run"
+        return halted(self.pid)
 
     @property
     def is_running(self) -> bool:
