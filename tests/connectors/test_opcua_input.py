@@ -213,9 +213,10 @@ async def test_intervals_and_queue_are_always_sent(
 @pytest.mark.long
 async def test_many_nodes_are_asked_for_in_portions_of_500(opcua_server: Opcua):
     await told(opcua_server, "plant.add_many(1200)")
-    browse = {"root": "ns=2;s=Many"}
+    patient = Limits(request_seconds=120)  # the server itself is slow with that many nodes
+    many = source(context(opcua_server), browse={"root": "ns=2;s=Many"}, limits=patient)
 
-    async with subscribed(source(context(opcua_server), browse=browse)) as reader:
+    async with subscribed(many) as reader:
         found = await changes(reader, 1200)
 
     assert {each["name"] for each in found} == {f"N{n}" for n in range(1200)}
