@@ -10,6 +10,7 @@ from headrace.compiler.errors import Unreachable
 from headrace.connectors.network.arrivals import Arrivals
 from headrace.connectors.opcua import source as opcua_source
 from headrace.connectors.opcua.connection import Limits
+from tests.clients import PATIENCE
 from tests.connected import subscribed
 from tests.opcua_sides import batches, changes, context, source, told, values
 from tests.promises import promise
@@ -213,7 +214,7 @@ async def test_intervals_and_queue_are_always_sent(
 @pytest.mark.long
 async def test_many_nodes_are_asked_for_in_portions_of_500(opcua_server: Opcua):
     await told(opcua_server, "plant.add_many(1200)")
-    patient = Limits(request_seconds=120)  # the server itself is slow with that many nodes
+    patient = Limits(request_seconds=PATIENCE)  # the server itself is slow with that many nodes
     many = source(context(opcua_server), browse={"root": "ns=2;s=Many"}, limits=patient)
 
     async with subscribed(many) as reader:
