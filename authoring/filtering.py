@@ -20,9 +20,9 @@ from headrace.compiler.clock import EPOCH, wall
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.config.program import Program
 from headrace.compiler.delivery import Batch, JsonValue
+from headrace.compiler.dottedpaths import MISSING, DottedPath
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import NotJson, decode
-from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath
 from headrace.compiler.text.suggest import meant_or_there, one_of
 from headrace.compiler.timestamps import rfc3339
 

@@ -15,8 +15,8 @@ from headrace.compiler.component.branches import Branch, Took, telling
 from headrace.compiler.component.fieldflow import ValueRange
 from headrace.compiler.decimals import NUMBERS
 from headrace.compiler.delivery import JsonValue
+from headrace.compiler.dottedpaths import DottedPath as Path
 from headrace.compiler.lowering.code import Code
-from headrace.compiler.lowering.dottedpaths import DottedPath as Path
 from headrace.compiler.schema.fields import Choice, MessageField, Number, Text
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.variants import Tagged

@@ -11,9 +11,9 @@ from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import PerMessage
 from headrace.compiler.component.fieldflow import FieldUse, Passing
 from headrace.compiler.delivery import Batch, JsonValue
+from headrace.compiler.dottedpaths import MISSING
+from headrace.compiler.dottedpaths import DottedPath as Path
 from headrace.compiler.lowering.code import Code, GiveUp
-from headrace.compiler.lowering.dottedpaths import MISSING
-from headrace.compiler.lowering.dottedpaths import DottedPath as Path
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.structures import RecordOf
 from headrace.compiler.text.diagnostics import Fault, shown

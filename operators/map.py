@@ -12,9 +12,9 @@ from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import PerMessage
 from headrace.compiler.component.fieldflow import Demand, FieldUse, Paths
 from headrace.compiler.delivery import Batch, JsonValue
+from headrace.compiler.dottedpaths import MISSING, DottedPath, Missing, ScalarInTheWay
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.lowering.code import Code
-from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath, Missing, ScalarInTheWay
 from headrace.compiler.schema.fields import Choice
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.structures import ListOf

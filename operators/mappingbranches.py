@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from headrace.compiler.component.branches import FAILED, Branch, Took, altered
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import JsonValue
+from headrace.compiler.dottedpaths import MISSING, Missing
 from headrace.compiler.errors import BatchFailed
-from headrace.compiler.lowering.dottedpaths import MISSING, Missing
 from headrace.compiler.schema.records import listed
 from headrace.operators.mappings import Writing
 

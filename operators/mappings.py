@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, ClassVar
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.decimals import NUMBERS
 from headrace.compiler.delivery import JsonValue
+from headrace.compiler.dottedpaths import MISSING, Missing
+from headrace.compiler.dottedpaths import DottedPath as Path
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import Decoding
 from headrace.compiler.lowering.code import Code
-from headrace.compiler.lowering.dottedpaths import MISSING, Missing
-from headrace.compiler.lowering.dottedpaths import DottedPath as Path
 from headrace.compiler.schema.fields import Choice, MessageField
 from headrace.compiler.schema.records import json_type, option
 from headrace.compiler.schema.structures import ListOf

@@ -13,9 +13,9 @@ from headrace.compiler.component.families import PerMessage
 from headrace.compiler.component.fieldflow import FieldUse, Passing
 from headrace.compiler.component.states import no_state
 from headrace.compiler.delivery import Batch, JsonValue
+from headrace.compiler.dottedpaths import DottedPath
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.lowering.code import Code
-from headrace.compiler.lowering.dottedpaths import DottedPath
 from headrace.compiler.schema.fields import Choice, Name
 from headrace.compiler.schema.records import listed, option
 from headrace.compiler.schema.structures import ListOf

@@ -11,11 +11,11 @@ from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import Origins, PerBatch
 from headrace.compiler.component.fieldflow import Demand, FieldUse, Passing
 from headrace.compiler.delivery import Batch, JsonValue, is_large, parts
+from headrace.compiler.dottedpaths import MISSING
+from headrace.compiler.dottedpaths import DottedPath as At
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.largejson import LargeList
 from headrace.compiler.lowering.code import Code
-from headrace.compiler.lowering.dottedpaths import MISSING
-from headrace.compiler.lowering.dottedpaths import DottedPath as At
 from headrace.compiler.schema.fields import Choice, MessageField, Name
 from headrace.compiler.schema.records import Record, listed, option
 from headrace.compiler.schema.structures import ListOf, RecordOf

@@ -14,10 +14,10 @@ from headrace.compiler.component.families import Fusible, Origins
 from headrace.compiler.component.fieldflow import FieldUse
 from headrace.compiler.component.states import no_state
 from headrace.compiler.delivery import Batch, JsonValue, is_large, parts
+from headrace.compiler.dottedpaths import MISSING
+from headrace.compiler.dottedpaths import DottedPath as Path
 from headrace.compiler.largejson import LargeList
 from headrace.compiler.lowering.code import Code, GiveUp, subscripts
-from headrace.compiler.lowering.dottedpaths import MISSING
-from headrace.compiler.lowering.dottedpaths import DottedPath as Path
 from headrace.compiler.schema.fields import MessageField, Name
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import ListOf, RecordOf

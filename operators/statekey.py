@@ -8,8 +8,8 @@ from headrace.compiler import jsontext
 from headrace.compiler.buckets import WHOLE
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import JsonValue
+from headrace.compiler.dottedpaths import DottedPath, Missing
 from headrace.compiler.lowering.code import Code
-from headrace.compiler.lowering.dottedpaths import DottedPath, Missing
 
 
 def text_of(value: JsonValue | Missing) -> str | None:

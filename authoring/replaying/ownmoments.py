@@ -16,7 +16,7 @@ from headrace.authoring.playing.played import BatchTimeline
 from headrace.authoring.verdicts.matching import Words
 from headrace.compiler.clock import EPOCH
 from headrace.compiler.delivery import JsonValue
-from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath, Missing
+from headrace.compiler.dottedpaths import MISSING, DottedPath, Missing
 from headrace.compiler.timestamps import rfc3339
 
 OWN_MOMENT = Words("(its own moment)")

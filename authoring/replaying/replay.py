@@ -27,8 +27,8 @@ from headrace.authoring.verdicts.timelinediff import (
 from headrace.compiler.component.families import Input
 from headrace.compiler.component.pipelineconfig import LIST_OF
 from headrace.compiler.config.program import Program
+from headrace.compiler.dottedpaths import DottedPath
 from headrace.compiler.errors import HeadraceError
-from headrace.compiler.lowering.dottedpaths import DottedPath
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,8 +47,8 @@ from typing import Any, NamedTuple
 
 from headrace.compiler.decimals import Written
 from headrace.compiler.delivery import parts
+from headrace.compiler.dottedpaths import DottedPath
 from headrace.compiler.largejson import LargeList
-from headrace.compiler.lowering.dottedpaths import DottedPath
 
 MOST_LINES = 10_000
 """Lines of one generated function. Python takes 60 µs to compile one, and all pipelines wait."""

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.compiler import jsontext
 from headrace.compiler.delivery import Batch, JsonValue, is_large, parts
+from headrace.compiler.dottedpaths import MISSING, DottedPath
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
 from headrace.compiler.largejson import ENCODED_AT_ONCE, SLICE_MESSAGES, LargeList, WritingTurn
-from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath
 from headrace.connectors.kafka.connection import LOOK_SECONDS, Cluster, HealthCheck, said, stop
 from headrace.connectors.kafka.partitions import (
     Pending,

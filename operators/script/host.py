@@ -16,9 +16,9 @@ from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.states import no_state
 from headrace.compiler.decimals import Written
 from headrace.compiler.delivery import Batch, JsonValue
+from headrace.compiler.dottedpaths import MISSING, DottedPath
 from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import encode
-from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath
 from headrace.compiler.runtime.monitoring.failures import cut
 from headrace.operators.script.sources import EXTENSION
 

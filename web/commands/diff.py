@@ -16,8 +16,8 @@ from headrace.authoring.replaying.replay import (
     replay_difference,
 )
 from headrace.authoring.replaying.report import as_json, config_lines, is_same, replay_lines
+from headrace.compiler.dottedpaths import DottedPath
 from headrace.compiler.errors import Refused
-from headrace.compiler.lowering.dottedpaths import DottedPath
 from headrace.compiler.text.diagnostics import printable
 from headrace.web.commands.configs import load_or_tell, tell_refusal
 from headrace.web.commands.exitcodes import FINE, NOTHING, REFUSED

@@ -10,8 +10,8 @@ from headrace.authoring.configfiles import ConfigFiles, LoadedConfig, load_confi
 from headrace.authoring.language.capturefile import CaptureFile, capture_of
 from headrace.authoring.replaying.configdiff import ConfigDifference, config_difference
 from headrace.authoring.replaying.replay import ReplayDifference, replay_difference
+from headrace.compiler.dottedpaths import DottedPath
 from headrace.compiler.jsontext import encode
-from headrace.compiler.lowering.dottedpaths import DottedPath
 from headrace.compiler.text.diagnostics import Severity
 from headrace.compiler.text.render import render
 from tests.authoring.playing.playing import known

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from marshmallow import ValidationError
 
 from headrace.compiler.component.fieldflow import ANYTHING, Passing, Paths, Shape
+from headrace.compiler.dottedpaths import MISSING, DottedPath
 from headrace.compiler.errors import BatchFailed
-from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath
 from headrace.operators.filter import Filter
 from headrace.operators.map import Map
 from headrace.operators.reducer import Reducer

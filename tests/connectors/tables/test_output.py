@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from headrace.compiler.config.program import load_program
+from headrace.compiler.dottedpaths import DottedPath
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import decode_exact
-from headrace.compiler.lowering.dottedpaths import DottedPath
 from headrace.connectors.clickhouse.native import native_type
 from headrace.connectors.postgres.postgres_table import KINDS
 from headrace.connectors.tables.columns import CELLS

@@ -10,8 +10,8 @@ from decimal import Decimal
 import pytest
 
 from headrace.compiler import jsontext
+from headrace.compiler.dottedpaths import DottedPath
 from headrace.compiler.errors import BatchFailed
-from headrace.compiler.lowering.dottedpaths import DottedPath
 from headrace.connectors.tables import cells
 from headrace.connectors.tables.cells import Bound
 from headrace.connectors.tables.columns import CELLS

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.compiler import jsontext
+from headrace.compiler.dottedpaths import DottedPath
 from headrace.compiler.errors import BatchFailed
-from headrace.compiler.lowering.dottedpaths import DottedPath
 from headrace.connectors.tables import cells, moments
 from headrace.connectors.tables.columns import CELLS
 from headrace.connectors.tables.rows import Rows, StoredColumn

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headrace.compiler.lowering.dottedpaths import MISSING, DottedPath, ScalarInTheWay
+from headrace.compiler.dottedpaths import MISSING, DottedPath, ScalarInTheWay
 
 
 @pytest.mark.parametrize(
