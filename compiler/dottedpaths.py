@@ -2,7 +2,7 @@
 
 A path is a literal key of the top level if the message has it; else its segments lead down through
 objects only. There are no indices, no wildcards and no escapes. These methods are the plain truth
-that generated code (`lowering/code.py`) is compared with: written to be read, not to be fast.
+that generated code (`compiler/code.py`) is compared with: written to be read, not to be fast.
 """
 
 from __future__ import annotations

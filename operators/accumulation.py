@@ -24,8 +24,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+from headrace.compiler.code import Code
 from headrace.compiler.dottedpaths import DottedPath
-from headrace.compiler.lowering.code import Code
 from headrace.operators.aggregations import COUNT, DISTINCT, Slot, Takes, exact
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from headrace.compiler.buckets import WHOLE
 from headrace.compiler.component.branches import Branch, Took, altered
 from headrace.compiler.component.buildcontext import Context, Operator
 from headrace.compiler.component.checkcontext import CheckContext
+from headrace.compiler.component.conditions import Condition, all_counted, all_hold, outcomes
 from headrace.compiler.component.families import Transform
 from headrace.compiler.component.fieldflow import FieldUse, Passing
 from headrace.compiler.component.inputbuffers import Holder
@@ -23,7 +24,6 @@ from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import ListOf, RecordOf
 from headrace.compiler.schema.variants import VariantOf
 from headrace.compiler.text.diagnostics import Codes, Fault
-from headrace.operators.conditions import Condition, all_counted, all_hold, outcomes_of_all
 
 Told = Callable[[], None]
 
@@ -185,7 +185,7 @@ class Buffer(Transform, kind="buffer", listed=1, elsewhere="batch batcher hold w
             if getattr(self, name) is not None:
                 yield Branch(name, f"'{name}' never let go", (name,))
         if self.until is not None:
-            yield from outcomes_of_all(self.until.conditions, "until", "conditions")
+            yield from outcomes(self.until.conditions, "until", "conditions")
 
     def counting(self, took: Took) -> Self:
         """Return one with a gate whose conditions tell."""

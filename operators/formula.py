@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from headrace.compiler.code import Code
 from headrace.compiler.delivery import JsonValue
-from headrace.compiler.lowering.code import Code
 
 
 @dataclass(frozen=True, slots=True)

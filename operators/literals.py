@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from headrace.compiler.code import Code
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.dottedpaths import DottedPath
-from headrace.compiler.lowering.code import Code
 from headrace.compiler.schema.fields import Boolean, MessageField, Number, Text
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.variants import Tagged

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Self
 
 from headrace.compiler.buckets import WHOLE, Bucket
+from headrace.compiler.code import Code
 from headrace.compiler.component.branches import Branch, Took, telling
 from headrace.compiler.component.buildcontext import Context, Step
 from headrace.compiler.component.checkcontext import CheckContext
@@ -15,7 +16,6 @@ from headrace.compiler.component.states import no_state
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.dottedpaths import DottedPath
 from headrace.compiler.errors import BatchFailed
-from headrace.compiler.lowering.code import Code
 from headrace.compiler.schema.fields import Choice, Name
 from headrace.compiler.schema.records import listed, option
 from headrace.compiler.schema.structures import ListOf

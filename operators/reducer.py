@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Self, TypeVar
 
+from headrace.compiler.code import Code
 from headrace.compiler.component.branches import Branch, Took, altered
 from headrace.compiler.component.buildcontext import Context, PacedStep, Step
 from headrace.compiler.component.checkcontext import CheckContext
@@ -15,7 +16,6 @@ from headrace.compiler.dottedpaths import MISSING
 from headrace.compiler.dottedpaths import DottedPath as At
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.largejson import LargeList
-from headrace.compiler.lowering.code import Code
 from headrace.compiler.schema.fields import Choice, MessageField, Name
 from headrace.compiler.schema.records import Record, listed, option
 from headrace.compiler.schema.structures import ListOf, RecordOf

@@ -7,9 +7,17 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 from headrace.compiler.buckets import Bucket
+from headrace.compiler.code import Code, GiveUp, subscripts
 from headrace.compiler.component.branches import Branch, Took, altered
 from headrace.compiler.component.buildcontext import Context, PacedStep, Step
 from headrace.compiler.component.checkcontext import CheckContext
+from headrace.compiler.component.conditions import (
+    Condition,
+    all_counted,
+    all_hold,
+    outcomes,
+    where_all_hold,
+)
 from headrace.compiler.component.families import Fusible, Origins
 from headrace.compiler.component.fieldflow import FieldUse
 from headrace.compiler.component.states import no_state
@@ -17,19 +25,11 @@ from headrace.compiler.delivery import Batch, JsonValue, is_large, parts
 from headrace.compiler.dottedpaths import MISSING
 from headrace.compiler.dottedpaths import DottedPath as Path
 from headrace.compiler.largejson import LargeList
-from headrace.compiler.lowering.code import Code, GiveUp, subscripts
 from headrace.compiler.schema.fields import MessageField, Name
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.structures import ListOf, RecordOf
 from headrace.compiler.schema.variants import VariantOf
 from headrace.compiler.text.diagnostics import Fault, repeated
-from headrace.operators.conditions import (
-    Condition,
-    all_counted,
-    all_hold,
-    outcomes_of_all,
-    where_all_hold,
-)
 from headrace.operators.statekey import MessageKey
 
 Assigned = dict[str, JsonValue]
@@ -95,13 +95,13 @@ class Remember(Fusible, kind="remember", listed=6, elsewhere="cache put save sto
 
     def field_use(self) -> FieldUse:
         """It reads what it keeps, what its conditions look at and the key, and changes nothing."""
-        asked = [condition.field for condition in self.when]
+        asked = [path for condition in self.when for path in condition.reads]
         kept = [each.field for each in self.remember]
         return FieldUse.of(reads=[*asked, *kept], by_key=True)
 
     def branches(self, context: CheckContext) -> Iterator[Branch]:
         """Each condition of `when` is true; it is false. Without one nothing is decided."""
-        return outcomes_of_all(self.when, "when")
+        return outcomes(self.when, "when")
 
     def counting(self, took: Took) -> Self:
         """Return one with conditions that tell."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from headrace.compiler import jsontext
 from headrace.compiler.buckets import WHOLE
+from headrace.compiler.code import Code
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.dottedpaths import DottedPath, Missing
-from headrace.compiler.lowering.code import Code
 
 
 def text_of(value: JsonValue | Missing) -> str | None:

@@ -304,7 +304,7 @@ def test_one_that_grows_faster_is_found(text: str, way: str) -> None:
 
 @pytest.mark.long
 def test_a_cast_is_tried_and_what_it_was_before_would_be_found() -> None:
-    (cast,) = {use for use in ALL if use.where == "operators/casts.py: _DECIMAL"}
+    (cast,) = {use for use in ALL if use.where == "compiler/casts.py: _DECIMAL"}
     before = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
     assert any(growing(cast._replace(pattern=before), *attack) for attack in attacks(cast))

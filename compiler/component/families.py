@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self, get_args
 
+from headrace.compiler.code import Code
 from headrace.compiler.component.branches import FAILED, WRITTEN, Branch, Took
 from headrace.compiler.component.buildcontext import Context, Operator, PacedStep, Reading, Step
 from headrace.compiler.component.checkcontext import CheckContext
@@ -27,7 +28,6 @@ from headrace.compiler.component.promises import (
 from headrace.compiler.delivery import Batch, JsonValue, parts
 from headrace.compiler.edges import Sink, Source
 from headrace.compiler.largejson import LargeList
-from headrace.compiler.lowering.code import Code
 from headrace.compiler.schema.fields import Choice
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.schema.variants import VariantOf

@@ -220,10 +220,12 @@ def either(one: Shape | Who, other: Shape | Who) -> Shape | Who:
 
 @dataclass(frozen=True, slots=True)
 class ValueRange:
-    """Numbers above, below or at a number; or strings that are, or contain, a string."""
+    """Numbers beyond, within or at a number; or strings that are, or contain, a string."""
 
     above: float | None = None
     below: float | None = None
+    at_least: float | None = None
+    at_most: float | None = None
     equal: float | str | None = None
     containing: str | None = None
 
@@ -251,10 +253,22 @@ class ValueRange:
                     return float(self.equal) != float(others.equal)
                 except OverflowError:
                     return False
-            return (others.above is not None and self.equal <= others.above) or (
-                others.below is not None and self.equal >= others.below
-            )
-        return self.above is not None and others.below is not None and self.above >= others.below
+            return not others._has(self.equal)
+        highest = others.below if others.at_most is None else others.at_most
+        if highest is None:
+            return False
+        if self.at_least is not None:
+            return self.at_least > highest or (self.at_least == highest == others.below)
+        return self.above is not None and self.above >= highest
+
+    def _has(self, number: float) -> bool:
+        """Return whether a number is within the bounds there are."""
+        return (
+            (self.above is None or number > self.above)
+            and (self.below is None or number < self.below)
+            and (self.at_least is None or number >= self.at_least)
+            and (self.at_most is None or number <= self.at_most)
+        )
 
 
 @dataclass(frozen=True, slots=True)

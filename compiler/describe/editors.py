@@ -82,7 +82,7 @@ class ForEditors(Rendering):
 
     def union(self, name: str, variants: Mapping[str, type[Record]]) -> Schema:
         """Return a reference to a union by `type`, describing it where that has not been done."""
-        if name not in self.spec.components.schemas:
+        if self.is_new(name):
             words: dict[str | None, str] = {}
             for tag, variant in variants.items():
                 # Its first paragraph, on one line.
@@ -121,7 +121,7 @@ class ForEditors(Rendering):
 def _exactly_one(wires: tuple[str, ...]) -> Schema:
     """Return what holds if exactly one of these keys is given, where null is as good as absent."""
     first, *others = wires
-    given = {"required": [first], "properties": {first: {"type": "object"}}}
+    given = {"required": [first], "properties": {first: {"type": ["object", "array"]}}}
     if not others:
         return given
     none = {"properties": {other: {"type": "null"} for other in others}}

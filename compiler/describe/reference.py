@@ -15,9 +15,14 @@ from headrace.compiler.component.families import Component, Input
 from headrace.compiler.component.promises import Promises
 from headrace.compiler.schema.fields import Strict
 from headrace.compiler.schema.records import Option, Record
+from headrace.compiler.schema.structures import RecordOf
+from headrace.compiler.schema.variants import Tagged
 
 # What follows a docstring's prose is for whoever reads the code.
 _HEADING = re.compile(r"^(Shape|Units|Raises|Source):", re.MULTILINE)
+
+Within = tuple[type[Tagged], ...]
+"""The unions inside which something is described."""
 
 
 def component_docs(catalogue: Catalogue) -> list[dict[str, Any]]:
@@ -29,8 +34,9 @@ def component_doc(component: type[Component]) -> dict[str, Any]:
     """Return the ComponentDoc of one component."""
     attached = {**SHARED_METADATA, **component.attaches} if issubclass(component, Input) else {}
     variants = [
-        {"name": option.wire, "fields": _option_docs(option.field.record)}  # type: ignore[attr-defined]
+        {"name": option.wire, "fields": _option_docs(option.field.record)}
         for option in map(component.options().__getitem__, component.one_of)
+        if isinstance(option.field, RecordOf)
     ]
     return {
         "kind": component.kind,
@@ -79,34 +85,40 @@ def listed_options(record: type[Record]) -> list[Option]:
     return [*required, *optional, *shared.values()]
 
 
-def _option_docs(record: type[Record]) -> list[dict[str, Any]]:
+def _option_docs(record: type[Record], within: Within = ()) -> list[dict[str, Any]]:
     return [
-        _field_doc(option.wire, option.field, option.doc, option.required)
+        _field_doc(option.wire, option.field, option.doc, option.required, within)
         for option in listed_options(record)
     ]
 
 
 def _field_doc(
-    name: str, field: Any, description: str | None = None, required: bool = True
+    name: str,
+    field: Any,
+    description: str | None = None,
+    required: bool = True,
+    within: Within = (),
 ) -> dict[str, Any]:
     return {
         "name": name,
         "type_name": field.type_name,
-        "field_type": _field_type(field),
+        "field_type": _field_type(field, within),
         "description": description,
         "required": required,
     }
 
 
-def _field_type(field: Strict) -> Any:
+def _field_type(field: Strict, within: Within) -> Any:
     match field.field_type:
         case {"list": inner}:
-            return {"list": _field_doc("", inner)}
+            return {"list": _field_doc("", inner, within=within)}
         case {"object": record}:
-            return {"object": _option_docs(record)}
+            return {"object": _option_docs(record, within)}
+        case {"union": root} if root in within:  # told already, and it has no end
+            return "json"
         case {"union": root}:
             tagged = [
-                {"name": tag, "fields": _option_docs(variant)}
+                {"name": tag, "fields": _option_docs(variant, (*within, root))}
                 for tag, variant in root.variants.items()
             ]
             return {"union": {"tag": "type", "variants": tagged}}

@@ -78,6 +78,7 @@ class Rendering(OpenAPIConverter):
         super().__init__(*arguments, **keywords)
         # In place of apispec's own, which ask validators and mappings that strict fields do not use.
         self.attribute_functions = [self.metadata2properties, self.strict]
+        self._unions: set[str] = set()
 
     def schema2jsonschema(self, schema: Any) -> Schema:
         """Return the schema of a record, with its prose, its defaults and, in a union, its tag.
@@ -115,24 +116,32 @@ class Rendering(OpenAPIConverter):
         name = name_of(record)
         if name not in self.spec.components.schemas:
             whole = self.schema2jsonschema(described_by(record))
-            for wire in record.one_of:
-                self.spec.components.schema(wire + name, _with_only(wire, record, whole))
+            named = {wire: wire[0].upper() + wire[1:] + name for wire in record.one_of}
+            for wire, variant in named.items():
+                self.spec.components.schema(variant, _with_only(wire, record, whole))
             # The tag once more: a discriminator may only lead to what is an object by itself.
             shared = {"type": "object", "properties": {"type": whole["properties"]["type"]}}
-            union = [{"$ref": OPENAPI + wire + name} for wire in record.one_of]
+            union = [{"$ref": OPENAPI + variant} for variant in named.values()]
             told = {"required": ["type"], "oneOf": union, "description": whole["description"]}
             self.spec.components.schema(name, shared | told)
         return {"$ref": OPENAPI + name}
 
     def union(self, name: str, variants: Any) -> Schema:
         """Return a reference to a union by `type`, describing it where that has not been done."""
-        if name not in self.spec.components.schemas:
+        if self.is_new(name):
             references = {tag: self.record(variant) for tag, variant in variants.items()}
             mapping = {tag: reference["$ref"] for tag, reference in references.items()}
             discriminator = {"propertyName": "type", "mapping": mapping}
             union = {"oneOf": [*references.values()], "discriminator": discriminator}
             self.spec.components.schema(name, union)
         return {"$ref": OPENAPI + name}
+
+    def is_new(self, union: str) -> bool:
+        """Return whether nobody has begun to describe a union: inside itself it is referred to."""
+        if union in self._unions:
+            return False
+        self._unions.add(union)
+        return True
 
     def strict(self, field: fields.Strict, ret: Schema) -> Schema:
         """Return what a field takes: apispec's hook, called for each."""
@@ -157,6 +166,8 @@ class Rendering(OpenAPIConverter):
                 return {"type": "integer", **_bounds(field)}
             case fields.Number():
                 return {"type": "number", **_bounds(field)}
+            case fields.Scalar():
+                return {"type": ["string", "number", "boolean"]}
             case HttpUrl():
                 return {"type": "string", "pattern": r"^\s*[Hh][Tt][Tt][Pp][Ss]?://"}
             case fields.Identifier():
@@ -227,8 +238,13 @@ def _with_only(wire: str, record: Any, whole: Schema) -> Schema:
     properties = dict(whole["properties"])
     for other in record.one_of:
         doc = {"description": record.options()[other].doc}
-        takes = properties[other]["anyOf"][0] if other == wire else {"type": "null"}
-        properties[other] = doc | takes
+        or_null = properties[other].get("anyOf")
+        if other == wire:
+            properties[other] = doc | (or_null[0] if or_null else properties[other])
+        elif or_null:
+            properties[other] = doc | {"type": "null"}
+        else:  # where null is none of its values, it may not be there at all
+            del properties[other]
     required = [*whole["required"], wire]
     return whole | {
         "properties": properties,

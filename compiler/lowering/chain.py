@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from reactivex import Observable
 
+from headrace.compiler.code import GLOBALS, INDENT, Code, FunctionTooLong, compile_source
 from headrace.compiler.component.buildcontext import Context, Operator, PacedStep
 from headrace.compiler.component.families import (
     Component,
@@ -25,7 +26,6 @@ from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.delivery import Batch, Delivery
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.lowering.chainends import Counters, PassWatch, entering
-from headrace.compiler.lowering.code import GLOBALS, INDENT, Code, FunctionTooLong, compile_source
 from headrace.compiler.lowering.lifting import fused, optimistic
 from headrace.compiler.lowering.lines import Pacing
 

@@ -225,6 +225,22 @@ class Integer(Number):
         return type(value) is int
 
 
+class Scalar(Strict):
+    """A string, a finite number or a boolean."""
+
+    type_name = "string | number | boolean"
+    noun = "value"
+    expects = "a string, a number or a boolean"
+
+    def read(self, value: Any) -> str | float | bool:
+        """Take one, as it is written."""
+        if isinstance(value, float) and not math.isfinite(value):
+            raise self.wrong(value)
+        if not isinstance(value, str | int | float):
+            raise self.wrong(value)
+        return value
+
+
 class Text(Strict):
     """A string."""
 

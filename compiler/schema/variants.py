@@ -75,19 +75,24 @@ class Tagged(Record):
     """The root of a union of records that a `type` key tells apart.
 
     A direct subclass is a root; its subclasses name their word, and if need be what it is called
-    elsewhere: ``class Static(InputBuffer, tag="static", elsewhere="count")``.
+    elsewhere: ``class Static(InputBuffer, tag="static", elsewhere="count")``. They are in the order in
+    which they are defined, or of ``listed`` where files of their own have them.
     """
 
     variants: ClassVar[dict[str, type[Tagged]]]
     tag: ClassVar[str] = ""
+    listed: ClassVar[int] = 0
 
-    def __init_subclass__(cls, tag: str | None = None, **keywords: Any) -> None:
+    def __init_subclass__(cls, tag: str | None = None, listed: int = 0, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         if Tagged in cls.__bases__:
             cls.variants = {}
         if tag is not None:
-            cls.tag = tag
+            cls.tag, cls.listed = tag, listed
             cls.variants[tag] = cls
+            in_order = sorted(cls.variants.items(), key=lambda each: each[1].listed)
+            cls.variants.clear()
+            cls.variants.update(in_order)
 
     @classmethod
     def union(cls) -> type[Tagged]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from headrace.compiler.lowering import dottedpaths
+from headrace.compiler import dottedpaths
 from headrace.compiler.schema.fields import Boolean, Choice, MessageField, Text, refused
 from headrace.compiler.schema.records import Record, option
 from headrace.compiler.text.diagnostics import Codes, Fault, shown

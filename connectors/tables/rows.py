@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from headrace.compiler.code import compile_source, subscripts
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.decimals import Written
 from headrace.compiler.delivery import Batch, JsonValue, parts
 from headrace.compiler.dottedpaths import MISSING, DottedPath
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.largejson import SLICE_MESSAGES, LargeList, WritingTurn
-from headrace.compiler.lowering.code import compile_source, subscripts
 from headrace.compiler.schema.records import json_type
 from headrace.compiler.text.diagnostics import shown
 from headrace.connectors.tables.cells import Bound, Cell, Misfit, Unusual

@@ -5,11 +5,11 @@ from functools import partial
 import pytest
 from reactivex.subject import Subject
 
+from headrace.compiler.code import GiveUp
 from headrace.compiler.component.catalogue import scan
 from headrace.compiler.component.fieldflow import FieldUse, Passing, Shape
 from headrace.compiler.config.program import load_program
 from headrace.compiler.lowering.chain import fuse, lower, plainly
-from headrace.compiler.lowering.code import GiveUp
 from headrace.compiler.text.documents import read
 from headrace.operators.filter import Filter
 from tests.covered import Covered, of_condition
@@ -269,7 +269,7 @@ def test_a_refusal_says_where_and_what_would_be_accepted():
         "code": "conflict",
         "message": "a filter has one condition, not both",
         "found": None,
-        "expected": "exactly one of Numeric, String",
+        "expected": "exactly one of Numeric, String, when",
         "suggestion": None,
         "replacement": None,
     }
@@ -284,7 +284,7 @@ def test_a_refusal_says_where_and_what_would_be_accepted():
         "code": "unknown-key",
         "message": "unknown key 'Numerc'",
         "found": "Numerc",
-        "expected": "one of Numeric, String",
+        "expected": "one of Numeric, String, when",
         "suggestion": "did you mean 'Numeric'?",
         "replacement": "Numeric",
     }
@@ -328,6 +328,89 @@ def test_filters_that_exclude_each_other_let_nothing_through():
     )
 
 
+# --- a list of conditions
+
+HOT_OR_ALARM = {
+    "when": [
+        {"type": "exists", "field": "machine"},
+        {
+            "type": "any",
+            "conditions": [
+                {"type": "numeric", "field": "temp", "operator": "at_least", "value": 80},
+                {"type": "boolean", "field": "alarm"},
+            ],
+        },
+    ]
+}
+
+
+def test_what_all_conditions_hold_for_goes_on_and_nothing_is_told_of_the_rest(kept, ctx):
+    batch = [
+        {"machine": "m1", "temp": 80},
+        {"machine": "m1", "temp": "hot", "alarm": True},
+        {"machine": None, "temp": 90},
+        {"temp": 90},
+        {"machine": "m1"},
+        "hot",
+        None,
+    ]
+
+    assert kept(HOT_OR_ALARM, batch, batch[2:]) == [batch[:2]]
+    assert ctx.warnings == ctx.failures == []
+
+
+def test_not_takes_what_is_no_object(kept):
+    negated = {"when": [{"type": "not", "conditions": [{"type": "exists", "field": "a"}]}]}
+
+    assert kept(negated, ["text", {"a": 1}, {}, [1]]) == [["text", {}, [1]]]
+
+
+def test_conditions_are_either_a_list_or_one_by_itself():
+    both = {**HOT, **HOT_OR_ALARM}
+
+    assert refusals(Filter, both) == [": a filter has either 'when' or 'Numeric'"]
+    assert refusals(Filter, {"when": []}) == [
+        "when: expected a list of at least one condition, found an empty list"
+    ]
+    assert refusals(Filter, {"when": None}) == [
+        "when: expected a list of at least one condition, found null"
+    ]
+
+
+def test_a_list_of_conditions_reads_all_fields_and_needs_those_that_are_certain():
+    use = Filter.load(HOT_OR_ALARM).field_use()
+
+    assert use == FieldUse.of(reads=["machine", "temp", "alarm"], drops_without=["machine"])
+
+
+def test_a_list_of_conditions_narrows_what_passes():
+    def asked(*conditions):
+        return {"when": [*conditions]}
+
+    hot = {"type": "numeric", "field": "temp", "operator": "at_least", "value": 80}
+    cold = hot | {"operator": "less_than"}
+    nothing = "transforms[1] drops every message that transforms[0] hands on"
+
+    assert stopped(asked(hot), asked(cold)) == nothing
+    assert stopped(asked({"type": "all", "conditions": [hot]}), asked(cold)) == nothing
+    assert stopped(asked({"type": "not", "conditions": [hot]}), asked(cold)) is None
+    assert stopped(asked({"type": "any", "conditions": [hot, cold]}), asked(cold)) is None
+    assert stopped(asked(hot), asked(hot | {"operator": "at_most"})) is None
+    assert stopped(asked(hot), asked(hot | {"operator": "at_most", "value": 79})) == nothing
+    assert stopped(asked(hot), numeric("equal_to", 79.5)) == nothing
+    assert stopped(asked(hot), numeric("equal_to", 80)) is None
+    assert stopped(numeric("greater_than", 80), asked(hot | {"operator": "at_most"})) == nothing
+    assert stopped(numeric("equal_to", 80), asked(hot | {"operator": "at_most"})) is None
+
+
+def test_why_a_message_was_dropped_is_told(ctx):
+    reason = Filter.load(HOT_OR_ALARM).reason({"machine": "m1", "temp": 71}, ctx)
+
+    assert reason == (
+        "'temp' is 71, and the condition is at_least 80; and 'alarm' is missing, and the condition is true"
+    )
+
+
 # --- its branches, for the coverage of tests
 
 COVERED = [
@@ -340,5 +423,16 @@ COVERED = [
         "{type: filter, String: {field: x, operator: contains, value: b}}",
         "a: {1s: {x: abc}, 2s: {x: 9}}",
         of_condition("x"),
+    ),
+    Covered(
+        """{type: filter, when: [
+            {type: exists, field: x}, {type: not, conditions: [{type: boolean, field: y}]}]}""",
+        "a: {1s: {x: 1, y: true}, 2s: {x: 1}, 3s: {}}",
+        (
+            *of_condition("x"),
+            "the condition 'not' of 1 condition was never true",
+            "the condition 'not' of 1 condition was never false",
+            *of_condition("y"),
+        ),
     ),
 ]

@@ -132,7 +132,8 @@ def test_a_pipeline_that_is_posted_is_asked_for_the_same():
             "{ bucket: lines, conditions: [{ type: numeric, field: a, operator: contains, value: 1 }] }",
             ".conditions[0].operator",
             "not-a-choice",
-            'expected one of greater_than, less_than, equal_to, found "contains"',
+            "expected one of greater_than, less_than, equal_to, at_least, at_most, not_equal_to, "
+            'found "contains"',
         ),
         (
             f"{{ bucket: lines, key: 1, conditions: [{AUTO}] }}",
@@ -176,7 +177,7 @@ def test_a_condition_of_an_unknown_type_is_told_with_what_is_probably_meant():
     [fault] = said(program(f"{{ bucket: lines, conditions: [{condition}] }}"))
 
     assert (fault.expected, fault.suggestion) == (
-        "one of numeric, string",
+        "one of numeric, string, length, boolean, exists, one_of, any, all, not",
         "did you mean 'string'?",
     )
 

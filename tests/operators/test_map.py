@@ -4,8 +4,8 @@ from functools import partial
 
 import pytest
 
+from headrace.compiler.casts import CASTS
 from headrace.compiler.lowering.chain import fuse
-from headrace.operators.casts import CASTS
 from headrace.operators.map import Map
 from tests.covered import Covered
 from tests.operators.mappings import (
@@ -391,5 +391,20 @@ COVERED = [
             left: {type: field, field: x}, right: {type: value, value: 1}}]}""",
         "a: {1s: {x: 1}}",
         ("'x' was never there",),  # that a batch fails is no way that somebody has chosen
+    ),
+    Covered(
+        """{type: map, mappings: [
+            {type: copy, from: x, as: c, when: [{type: exists, field: x}]},
+            {type: drop, from: [q], when: [{type: any, conditions: [{type: boolean, field: b}]}]}]}""",
+        "a: {1s: {x: 1, b: true}, 2s: {}}",
+        (
+            "the condition on 'x' was never true",
+            "the condition on 'x' was never false",
+            "'x' was never there",
+            "the condition 'any' of 1 condition was never true",
+            "the condition 'any' of 1 condition was never false",
+            "the condition on 'b' was never true",
+            "the condition on 'b' was never false",
+        ),
     ),
 ]

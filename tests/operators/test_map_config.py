@@ -2,11 +2,11 @@
 
 import pytest
 
+from headrace.compiler.casts import CASTS
 from headrace.compiler.component.catalogue import scan
 from headrace.compiler.component.fieldflow import FieldUse
 from headrace.compiler.config.program import load_program
 from headrace.compiler.text.documents import read
-from headrace.operators.casts import CASTS
 from headrace.operators.map import Map
 from tests.doubles import refusals
 from tests.operators.mappings import (

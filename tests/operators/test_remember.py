@@ -2,8 +2,8 @@
 
 import pytest
 
+from headrace.compiler.code import GiveUp
 from headrace.compiler.lowering.chain import lower, plainly
-from headrace.compiler.lowering.code import GiveUp
 from headrace.operators.remember import NOT_AN_OBJECT
 from tests.covered import Covered, of_condition
 from tests.operators.keyed import Keyed

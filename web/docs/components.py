@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from headrace.compiler.component.catalogue import Catalogue
+from headrace.compiler.component.conditions import Condition
 from headrace.compiler.component.families import FAMILIES, Component, Input
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.component.states import BucketDeclaration
@@ -31,6 +32,10 @@ _DELIVERY = "What it promises, and [tests hold](../../delivery.md#tests)."
 _NOTHING_TO_ACKNOWLEDGE = "It has nobody to acknowledge to, so `ack: on_delivery` is refused."
 
 
+PAGES: Mapping[type[Record], str] = {Condition: "conditions.md"}
+"""What so many components take that it has a page of its own."""
+
+
 def pages(catalogue: Catalogue) -> dict[str, RegionTexts]:
     """Return the generated parts of every component's page and of their index, by path."""
     pipeline = Sections()
@@ -42,6 +47,7 @@ def pages(catalogue: Catalogue) -> dict[str, RegionTexts]:
     }
     return {
         "components/README.md": index,
+        **{page: {"": Sections(record).section(record)} for record, page in PAGES.items()},
         **{path_of(component): {"": described(component)} for component in catalogue},
     }
 
@@ -74,7 +80,9 @@ def described(component: type[Component]) -> str:
 class Sections:
     """The tables of one page. What a key holds gets a section of its own, once, and is linked to."""
 
-    def __init__(self) -> None:
+    def __init__(self, own: type[Record] | None = None) -> None:
+        """Take what the page itself is about, if that is something that others link to."""
+        self._own = own
         self._mentioned: list[type[Record]] = []
 
     def all_keys(self, component: type[Component]) -> Iterator[str]:
@@ -99,17 +107,24 @@ class Sections:
     def mentioned(self) -> Iterator[str]:
         """Yield a section for everything that a table links to."""
         for record in self._mentioned:  # also what is mentioned on the way
-            yield f"### {noun(record)}"
-            if said := prose(record):
-                yield said
-            if not issubclass(record, variants.Tagged):
-                yield self.keys(record)
-                continue
-            yield "One of these, by its `type`:"
-            for tag, variant in record.variants.items():
-                yield f"**{code(tag)}**: {prose(variant)}"
-                if variant.options():
-                    yield self.keys(variant)
+            yield self.section(record)
+
+    def section(self, record: type[Record]) -> str:
+        """Return the section of something that a table links to."""
+        return "\n\n".join(self._told(record))
+
+    def _told(self, record: type[Record]) -> Iterator[str]:
+        yield f"### {noun(record)}"
+        if said := prose(record):
+            yield said
+        if not issubclass(record, variants.Tagged):
+            yield self.keys(record)
+            return
+        yield "One of these, by its `type`:"
+        for tag, variant in record.variants.items():
+            yield f"**{code(tag)}**: {prose(variant)}"
+            if variant.options():
+                yield self.keys(variant)
 
     def _row(self, option: Option) -> tuple[str, str, str, str]:
         meaning = f"{option.doc} {_ADDITION}" if option.additive else option.doc
@@ -138,6 +153,10 @@ class Sections:
         return str(field.type_name)
 
     def _linked(self, record: type[Record]) -> str:
+        if record in PAGES and record is not self._own:
+            return link(noun(record), f"../../{PAGES[record]}{anchor(noun(record))}")
+        if record is self._own:
+            return link(noun(record), anchor(noun(record)))
         if record not in self._mentioned:
             self._mentioned.append(record)
         return link(noun(record), anchor(noun(record)))

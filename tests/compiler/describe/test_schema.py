@@ -234,11 +234,25 @@ def test_exactly_one_of_several_keys_is_a_union_of_what_has_each() -> None:
     assert schemas["FilterTransform"]["oneOf"] == [
         {"$ref": "#/components/schemas/NumericFilterTransform"},
         {"$ref": "#/components/schemas/StringFilterTransform"},
+        {"$ref": "#/components/schemas/WhenFilterTransform"},
     ]
     numeric = schemas["NumericFilterTransform"]
     assert numeric["required"] == ["type", "Numeric"]
     assert numeric["properties"]["Numeric"]["$ref"] == "#/components/schemas/Numeric"
     assert numeric["properties"]["String"]["type"] == "null"
+    assert "when" not in numeric["properties"]
+    when = schemas["WhenFilterTransform"]
+    assert when["required"] == ["type", "when"]
+    assert when["properties"]["when"]["items"] == {"$ref": "#/components/schemas/Condition"}
+    assert when["properties"]["Numeric"]["type"] == "null"
+
+
+def test_what_may_lie_inside_itself_is_referred_to_there() -> None:
+    schemas = component_schemas(CATALOGUE)
+
+    inside = schemas["NotCondition"]["properties"]["conditions"]
+    assert inside["items"] == {"$ref": "#/components/schemas/Condition"}
+    assert "not" in schemas["Condition"]["discriminator"]["mapping"]
 
 
 def test_every_kind_of_the_catalogue_is_in_the_union_of_its_family() -> None:

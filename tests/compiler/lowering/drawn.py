@@ -3,8 +3,8 @@
 from hypothesis import strategies as st
 from marshmallow import ValidationError
 
+from headrace.compiler.casts import CASTS
 from headrace.operators.aggregations import FUNCTIONS
-from headrace.operators.casts import CASTS
 from headrace.operators.filter import Filter
 from headrace.operators.map import Map
 from headrace.operators.recall import Recall
@@ -46,6 +46,38 @@ literals = st.one_of(
     one_of_type("boolean", value=st.booleans()),
     one_of_type("null"),
 )
+comparisons = st.sampled_from(["greater_than", "at_most", "equal_to", "not_equal_to"])
+single_conditions = st.one_of(
+    one_of_type("exists", field=paths),
+    one_of_type("boolean", field=paths, value=st.booleans()),
+    one_of_type("numeric", field=paths, operator=comparisons, value=numbers),
+    one_of_type("numeric", field=paths, operator=comparisons, other=paths),
+    one_of_type(
+        "string",
+        field=paths,
+        operator=st.sampled_from(["contains", "not_equal_to", "starts_with"]),
+        value=strings,
+        ignore_case=st.booleans(),
+    ),
+    one_of_type(
+        "one_of", field=paths, values=st.lists(numbers | strings | st.booleans(), min_size=1)
+    ),
+    one_of_type("length", field=paths, operator=comparisons, value=st.integers(0, 2)),
+)
+conditions = st.recursive(
+    single_conditions,
+    lambda inner: st.one_of(
+        *(
+            one_of_type(word, conditions=st.lists(inner, min_size=1, max_size=3))
+            for word in ("any", "all", "not")
+        )
+    ),
+    max_leaves=3,
+)
+# Mostly none: what is drawn should still do something.
+whens = st.sampled_from([0, 0, 1]).flatmap(
+    lambda count: st.lists(conditions, min_size=count, max_size=2 * count)
+)
 operands = one_of_type("field", field=paths) | one_of_type("value", value=numbers)
 parts = one_of_type("field", field=paths) | one_of_type("value", value=strings)
 operators = st.sampled_from(["add", "subtract", "multiply", "divide"])
@@ -66,6 +98,9 @@ mappings = st.one_of(
     one_of_type("concat", parts=st.lists(parts, min_size=1, max_size=3), as_=paths),
     one_of_type("arithmetic", left=operands, operator=operators, right=operands, as_=paths),
     one_of_type("drop", from_=st.lists(paths, min_size=1, max_size=2)),
+)
+mappings = st.builds(
+    lambda mapping, when: mapping | ({"when": when} if when else {}), mappings, whens
 )
 
 
@@ -107,9 +142,11 @@ numeric = condition(
 
 
 string = condition(["b"], weighted(st.just(""), strings), "contains", "equal_to")
-filters = (numeric.map(lambda c: {"Numeric": c}) | string.map(lambda c: {"String": c})).map(
-    Filter.load
-)
+filters = (
+    numeric.map(lambda c: {"Numeric": c})
+    | string.map(lambda c: {"String": c})
+    | st.lists(conditions, min_size=1, max_size=2).map(lambda when: {"when": when})
+).map(Filter.load)
 some_maps = maps().filter(lambda made: made.mappings)
 chains = st.lists(weighted(some_maps, some_maps, filters), min_size=1, max_size=4)
 

@@ -1,4 +1,4 @@
-"""The types a `map` can cast to. A value that is there and will not convert is an error."""
+"""The types a text or a number can be cast to. A value that is there and will not convert is an error."""
 
 from __future__ import annotations
 

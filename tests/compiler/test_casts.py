@@ -2,7 +2,7 @@
 
 import pytest
 
-from headrace.operators.casts import CASTS, CastError
+from headrace.compiler.casts import CASTS, CastError
 
 SECONDS = 1772352000
 """2026-03-01T08:00:00 in UTC."""

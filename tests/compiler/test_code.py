@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from headrace.compiler.code import GiveUp, compile_source
 from headrace.compiler.dottedpaths import MISSING, DottedPath
 from headrace.compiler.lowering.chain import fuse
-from headrace.compiler.lowering.code import GiveUp, compile_source
 
 A, B, AB, AC = DottedPath("a"), DottedPath("b"), DottedPath("a.b"), DottedPath("a.c")
 ABC = DottedPath("a.b.c")

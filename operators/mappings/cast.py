@@ -1,0 +1,63 @@
+"""The mapping that converts a field."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.compiler.casts import CASTS, OTHER_NAMES
+from headrace.compiler.code import Code
+from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.delivery import JsonValue
+from headrace.compiler.dottedpaths import MISSING, Missing
+from headrace.compiler.dottedpaths import DottedPath as Path
+from headrace.compiler.jsontext import Decoding
+from headrace.compiler.schema.fields import Choice, MessageField
+from headrace.compiler.schema.records import option
+from headrace.compiler.schema.variants import VariantOf
+from headrace.operators.formula import Formula
+from headrace.operators.literals import Literal
+from headrace.operators.mappings.mapping import OfField, converted, present
+
+
+class Cast(OfField, tag="cast", listed=40, elsewhere="convert parse to_type"):
+    """Converts a field; a value that will not convert fails the batch."""
+
+    converts = True
+
+    from_: str = option(MessageField(), "Field to convert.", elsewhere="field key path source")
+    to: str = option(
+        Choice(*CASTS, elsewhere=OTHER_NAMES),
+        "Type to convert to.",
+        elsewhere="as_type into_type kind",
+    )
+    as_: str | None = option(
+        MessageField(),
+        "Field to write; the last segment of `from` when absent.",
+        default=None,
+        elsewhere="alias into name output target",
+    )
+    default: Literal | None = option(
+        VariantOf(Literal), "Written, as it is, when the field is missing.", default=None
+    )
+
+    @property
+    def is_never_object(self) -> bool:  # type: ignore[override]  # depends on the type
+        """Only JSON text can hold an object."""
+        return self.to != "json"
+
+    def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
+        """Return the field, converted."""
+        found = present(self.from_, message)
+        by = self._by(ctx)
+        return MISSING if found is MISSING else converted(found, self.to, self.from_, *by)
+
+    def source(self, code: Code, ctx: Context, *, optional: bool) -> Formula:
+        """Read it and call the conversion."""
+        found = code.read(Path(self.from_), optional=optional)
+        cast = code.constant(CASTS[self.to], self.to)
+        arguments = [found, *(code.constant(each, "decoding") for each in self._by(ctx))]
+        return Formula(f"{cast}({', '.join(arguments)})", [found], raises_on_none=True)
+
+    def _by(self, ctx: Context) -> Sequence[Decoding]:
+        """Return what the conversion needs besides the value: JSON is decoded as its pipeline does."""
+        return (ctx.decoding,) if self.to == "json" else ()

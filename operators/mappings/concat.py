@@ -1,0 +1,92 @@
+"""The mapping that joins strings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.compiler.casts import CASTS, CastError
+from headrace.compiler.code import Code
+from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.delivery import JsonValue
+from headrace.compiler.dottedpaths import MISSING, Missing
+from headrace.compiler.errors import BatchFailed
+from headrace.compiler.schema.fields import MessageField
+from headrace.compiler.schema.records import option
+from headrace.compiler.schema.structures import ListOf
+from headrace.compiler.schema.variants import VariantOf
+from headrace.compiler.text.diagnostics import Path as Place
+from headrace.operators.formula import Formula
+from headrace.operators.literals import Part
+from headrace.operators.mappings.mapping import Writing, converted, present
+
+_LONGEST = 16 * 1024 * 1024
+"""Characters of a string that was joined, which is as much as a message that comes in may have.
+Joined with itself a few times more, a string fills the memory."""
+
+
+_IS_SHORT = f"len({{0}}) <= {_LONGEST}"
+"""The test that a string has not grown beyond what a message may be."""
+
+
+class Concat(Writing, tag="concat", listed=50, elsewhere="format interpolate join template"):
+    """Joins strings; a number or boolean is one as JSON writes it.
+
+    A list or an object fails the batch, also where another part is missing. Otherwise one missing part
+    makes the whole value missing: `on_missing` says what that means, and by default the batch fails.
+    """
+
+    is_never_object = True
+
+    parts: tuple[Part, ...] = option(
+        ListOf(VariantOf(Part), at_least=1, noun="part"),
+        "What to join, in order.",
+        elsewhere="fields from values",
+    )
+    as_: str = option(
+        MessageField(), "Field to write.", elsewhere="alias into name output target to"
+    )
+
+    @property
+    def reads(self) -> Sequence[tuple[str, Place]]:
+        """The fields among the parts."""
+        parts = enumerate(self.parts)
+        return [(part.path, ("parts", at, "field")) for at, part in parts if part.path is not None]
+
+    def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
+        """Return the parts, joined."""
+        fields = {path: present(path, message) for path in self.sources}
+        texts = {
+            path: converted(found, "text", path)
+            for path, found in fields.items()
+            if found is not MISSING
+        }
+        if len(texts) < len(fields):
+            return MISSING
+        pieces = [part.constant if part.path is None else texts[part.path] for part in self.parts]
+        if sum(map(len, pieces)) > _LONGEST:
+            raise BatchFailed(f"the result is longer than {_LONGEST:,} characters")
+        return "".join(pieces)
+
+    def source(self, code: Code, ctx: Context, *, optional: bool) -> Formula:
+        """Add strings up; anything else has to become one first."""
+        text, apart = code.constant(CASTS["text"], "text"), ""
+        parts = [(each.source(code, "part", optional=optional), each.path) for each in self.parts]
+        names = [name for name, path in parts if path is not None]
+        if len(different := [*dict.fromkeys(names)]) > 1:
+            apart = f"{code.constant(_are_texts, 'are_texts')}({', '.join(different)})"
+        joined = " + ".join(
+            name if path is None else f"({name} if {name}.__class__ is str else {text}({name}))"
+            for name, path in parts
+        )
+        return Formula(joined, names, apart=apart, raises_on_none=True, within=_IS_SHORT)
+
+
+def _are_texts(*values: JsonValue) -> bool:
+    """Return whether every value that is there can be a text."""
+    try:
+        for value in values:
+            if value is not None:
+                CASTS["text"](value)
+    except CastError:
+        return False
+    return True
