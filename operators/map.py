@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from headrace.compiler.code import Code
 from headrace.compiler.component.branches import Branch, Took, altered
@@ -14,7 +15,7 @@ from headrace.compiler.component.conditions import all_counted, all_hold, outcom
 from headrace.compiler.component.families import PerMessage
 from headrace.compiler.component.fieldflow import Demand, FieldUse, Paths
 from headrace.compiler.delivery import Batch, JsonValue
-from headrace.compiler.dottedpaths import MISSING, DottedPath, Missing, ScalarInTheWay
+from headrace.compiler.dottedpaths import DottedPath, ScalarInTheWay
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.schema.fields import Choice
 from headrace.compiler.schema.records import option
@@ -22,22 +23,12 @@ from headrace.compiler.schema.structures import ListOf
 from headrace.compiler.schema.variants import VariantOf
 from headrace.compiler.text.diagnostics import Codes, Fault, repeated
 from headrace.compiler.text.diagnostics import Path as Place
-from headrace.operators import mappingbranches
-from headrace.operators.mappings import Drop, Mapping, Writing, present
+from headrace.operators.keptfields import Kept, replace_by
+from headrace.operators.mappings import Mapping, Policy
 
 CODES: Codes = {
     "scalar-in-the-way": "A path leads through a value that cannot be an object.",
 }
-
-
-class WrittenField(NamedTuple):
-    """What a mapping wrote, as source, or dropped again."""
-
-    target: DottedPath
-    value: str | None
-    """The name of the value; None: what was written there is dropped."""
-    condition: str = ""
-    """When; empty for always."""
 
 
 class Map(
@@ -54,7 +45,7 @@ class Map(
     unchanged, with one warning.
     """
 
-    mappings: tuple[Writing | Drop, ...] = option(
+    mappings: tuple[Mapping, ...] = option(
         ListOf(VariantOf(Mapping), at_least=1, noun="mapping"),
         "What to write, in order.",
         elsewhere="fields mapping rules set",
@@ -82,44 +73,50 @@ class Map(
         default="error",
     )
 
-    @property
-    def writings(self) -> list[tuple[int, Writing]]:
-        """The mappings that write something, with their places."""
-        return [(n, each) for n, each in enumerate(self.mappings) if isinstance(each, Writing)]
-
     def rules(self) -> Iterator[Fault]:
         """Refuse what cannot be meant: two writers of one field, a write below a scalar."""
         yield from self._idle_drops() if self.keep == "mapped" else ()
         yield from repeated(
-            self._targets(),
+            self._written_always(),
             said="'{name}' is written twice: {place} writes it already",
             expected="a field of its own for every mapping",
         )
-        scalars: dict[str, tuple[int, Writing]] = {}
-        for index, mapping in self.writings:
+        scalars: dict[str, tuple[int, Mapping]] = {}
+        for index, mapping, target, _ in self._targets():
             if mapping.is_never_object:
-                scalars.setdefault(mapping.target, (index, mapping))
-        for index, mapping in self.writings:
+                scalars.setdefault(target, (index, mapping))
+        for _, _, target, place in self._targets():
             # the paths of the objects on the way to it
-            for path in accumulate(mapping.target.split(".")[:-1], "{}.{}".format):
+            for path in accumulate(target.split(".")[:-1], "{}.{}".format):
                 if path in scalars:
-                    yield _scalar_in_the_way(index, mapping, *scalars[path])
+                    yield _scalar_in_the_way(target, place, path, *scalars[path])
 
-    def _targets(self) -> Iterator[tuple[str, Place]]:
+    def examine(self, context: CheckContext) -> Iterator[Fault]:
+        """Tell what is odd about a mapping."""
+        for index, mapping in enumerate(self.mappings):
+            for fault in mapping.examine():
+                yield replace(fault, path=("mappings", index, *fault.path))
+
+    def _targets(self) -> Iterator[tuple[int, Mapping, str, Place]]:
+        """Yield what is written: by which mapping, and where that spells it."""
+        for index, each in enumerate(self.mappings):
+            for target, place in each.targets:
+                yield index, each, target, ("mappings", index, *place)
+
+    def _written_always(self) -> Iterator[tuple[str, Place]]:
         """Yield what is written always, and what is written at all for the first time."""
         seen = set[str]()
-        for index, each in self.writings:
-            if not each.when or each.target not in seen:
-                yield each.target, _target_place(index, each)
-            seen.add(each.target)
+        for _, each, target, place in self._targets():
+            if not each.when or target not in seen:
+                yield target, place
+            seen.add(target)
 
     def _idle_drops(self) -> Iterator[Fault]:
         """Yield the drops of what no mapping before them has written, where nothing else is kept."""
         written = set[str]()
-        for index, mapping in enumerate(self.mappings):
-            if isinstance(mapping, Writing):
-                written.add(mapping.target)
-            elif not written.issuperset(mapping.from_):
+        for index, each in enumerate(self.mappings):
+            written.update(target for target, _ in each.targets)
+            if not each.targets and not written.issuperset(each.removes):
                 yield Fault(
                     "conflict",
                     "a drop under 'keep: mapped' drops nothing: only what is mapped is kept",
@@ -129,18 +126,16 @@ class Map(
 
     def field_use(self) -> FieldUse:
         """Every source is read, every target may be written, what is dropped is gone."""
-        targets = [DottedPath(each.target) for _, each in self.writings]
+        targets = [DottedPath(target) for _, _, target, _ in self._targets()]
         # What lies on the way to a target decides whether it can be written.
         ways = [
             way for each in targets if not each.is_plain for way in (each.text, each.segments[0])
         ]
         asked = [path for each in self.mappings for one in each.when for path in one.reads]
         return FieldUse.of(
-            reads=[*ways, *asked, *(path for _, each in self.writings for path in each.sources)],
+            reads=[*ways, *asked, *(path for each in self.mappings for path in each.sources)],
             writes=[each.text for each in targets],
-            removes=[
-                path for each in self.mappings if isinstance(each, Drop) for path in each.from_
-            ],
+            removes=[path for each in self.mappings for path in each.removes],
             keeps=self.keep == "all",
             asks=[*asked, *(path for _, _, path, _ in self._asked())],
         )
@@ -153,14 +148,15 @@ class Map(
                 remedy = f"{default}set 'on_missing' to null or omit here"
                 yield Demand(path, ("mappings", index, *place), remedy)
 
-    def _asked(self) -> Iterator[tuple[int, Writing, str, Place]]:
+    def _asked(self) -> Iterator[tuple[int, Mapping, str, Place]]:
         """Yield what is read that no earlier mapping can have written: by which, and where it is spelt."""
         written = Paths()
-        for index, mapping in self.writings:
+        for index, mapping in enumerate(self.mappings):
             for path, place in mapping.reads:
                 if path not in written:
                     yield index, mapping, path, place
-            written.add(mapping.target)
+            for target, _ in mapping.targets:
+                written.add(target)
 
     def branches(self, context: CheckContext) -> Iterator[Branch]:
         """Of each mapping: what it reads is there, or `default` or `on_missing` is taken; a cast fails.
@@ -170,179 +166,82 @@ class Map(
         """
         for index, mapping in enumerate(self.mappings):
             yield from outcomes(mapping.when, "mappings", index, "when")
-            if isinstance(mapping, Writing):
-                yield from mappingbranches.branches(mapping, self.on_missing, "mappings", index)
+            yield from mapping.branches(self.on_missing, "mappings", index)
 
     def counting(self, took: Took) -> Self:
         """Return one with mappings that tell."""
         mappings = []
         for index, each in enumerate(self.mappings):
             when = all_counted(each.when, took, "mappings", index, "when")
-            mapping: Writing | Drop = altered(each, when=when)
-            if isinstance(mapping, Writing):
-                mapping = mappingbranches.counted(mapping, took, "mappings", index)
-            mappings.append(mapping)
+            mappings.append(altered(each, when=when).counted(took, "mappings", index))
         return altered(self, mappings=tuple(mappings))
 
     def step(self, ctx: Context) -> Step:
         """Return the plain form: one message after the other, one mapping after the other."""
+        mappings = [mapping.built(ctx) for mapping in self.mappings]
 
         def rewritten(batch: Batch) -> list[Batch]:
-            return [[self._rewritten(message, ctx) for message in batch]]
+            return [[self._rewritten(message, mappings, ctx) for message in batch]]
 
         return rewritten
 
-    def _rewritten(self, message: JsonValue, ctx: Context) -> JsonValue:
+    def _rewritten(
+        self, message: JsonValue, mappings: Sequence[Mapping], ctx: Context
+    ) -> JsonValue:
         if type(message) is not dict:
             ctx.warn_once("passed on a message that is not an object, unchanged")
             return message
         made: dict[str, Any] = {}
-        for index, mapping in enumerate(self.mappings):
+        for index, mapping in enumerate(mappings):
             if not all_hold(mapping.when)(message):
                 continue
             try:
-                if isinstance(mapping, Drop):
-                    for path in map(DottedPath, mapping.from_):
-                        message, made = path.remove(message), path.remove(made)
-                elif (value := self._value(mapping, message, ctx)) is not MISSING:
-                    target = DottedPath(mapping.target)
-                    message = target.write(message, value)
+                change = mapping.change(message, self.on_missing, ctx)
+                if change is not None:
+                    message = change(message)
                     if self.keep == "mapped":
-                        made = target.write(made, value)
+                        made = change(made)
             except (BatchFailed, ScalarInTheWay) as cause:
                 raise BatchFailed(f"mapping {index} ('{mapping.tag}'): {cause}") from cause
         return made if self.keep == "mapped" else message
 
-    def _value(self, mapping: Writing, message: JsonValue, ctx: Context) -> JsonValue | Missing:
-        value = mapping.value(message, ctx)
-        if value is not MISSING:
-            return value
-        if mapping.fallback is not None:
-            return mapping.fallback.constant
-        if self.on_missing == "error":
-            absent = [path for path in mapping.sources if present(path, message) is MISSING]
-            raise BatchFailed(f"{_named(absent)} missing or null")
-        return None if self.on_missing == "null" else MISSING
-
     def generate(self, code: Code, ctx: Context) -> None:
         """Write every mapping; whatever fails is left to the plain form."""
-        kept: list[WrittenField] = []
+        kept: list[Kept] = []
         for mapping, is_seen in zip(self.mappings, self._seen(), strict=True):
+            policy = Policy(self.on_missing, is_seen, self.keep == "mapped")
+            built = mapping.built(ctx)
             if not mapping.when:
-                kept += self._done(mapping, code, ctx, is_seen=is_seen)
+                kept += built.generate(code, ctx, policy)
                 continue
             holds = code.let(test_of_all(mapping.when, code), "holds")
             if is_seen:
                 code.own()  # else what is written inside copies each time
             with code.block(f"if {holds}:"):
-                done = self._done(mapping, code, ctx, is_seen=is_seen)
-            for target, value, condition in done:
-                both = f"{holds} and ({condition})" if condition else holds
-                kept.append(WrittenField(target, value, both))
+                done = built.generate(code, ctx, policy)
+            for each in done:
+                both = f"{holds} and ({each.condition})" if each.condition else holds
+                kept.append(each._replace(condition=both))
         if self.keep == "mapped":
-            _replace(kept, code)
-
-    def _done(
-        self, mapping: Writing | Drop, code: Code, ctx: Context, *, is_seen: bool
-    ) -> list[WrittenField]:
-        """Write one mapping as source; return what it wrote."""
-        if isinstance(mapping, Writing):
-            return [self._write(mapping, code, ctx, is_seen=is_seen)]
-        paths = [*map(DottedPath, mapping.from_)]
-        for path in paths if is_seen else ():
-            code.remove(path)
-        return [WrittenField(path, None) for path in paths]
-
-    def _write(self, mapping: Writing, code: Code, ctx: Context, *, is_seen: bool) -> WrittenField:
-        """Write a mapping that writes as source."""
-        target, fallback = DottedPath(mapping.target), mapping.fallback
-        is_lenient = fallback is not None or self.on_missing != "error"
-        formula = mapping.source(code, ctx, optional=is_lenient)
-        condition = formula.there if fallback is None and self.on_missing == "omit" else ""
-        if condition and is_seen:
-            is_checked = formula.check_apart(code)
-            code.own()  # else every such block copies
-            with code.block(f"if {condition}:"):
-                if is_checked and formula.guard:
-                    code.know(formula.guard)
-                value = formula.write(code)
-                code.write(target, value)
-            return WrittenField(target, value, condition)
-        if is_lenient:
-            value = formula.write_or(None if fallback is None else fallback.constant, code)
-        else:
-            value = formula.write_demanding(code)
-        if is_seen:
-            code.write(target, value)
-        return WrittenField(target, value, condition)
+            replace_by(kept, code)
 
     def _seen(self) -> list[bool]:
-        """Return of each mapping whether anything can tell that it changed the message itself.
-
-        If only what is mapped is kept: whether a later mapping reads there, or something in the
-        message may be in the way.
-        """
+        """Return of each mapping whether anything can tell that it changed the message itself."""
         read: set[str] = set()
         seen = []
         for mapping in reversed(self.mappings):
+            seen.append(self.keep == "all" or mapping.is_seen_by(read))
             asked = [path for each in mapping.when for path in each.reads]
-            if isinstance(mapping, Writing):
-                is_seen = "." in mapping.target or mapping.target in read
-                asked += mapping.sources
-            else:
-                is_seen = not read.isdisjoint(
-                    DottedPath(path).segments[0] for path in mapping.from_
-                )
-            seen.append(self.keep == "all" or is_seen)
-            read.update(DottedPath(path).segments[0] for path in asked)
+            read.update(DottedPath(path).segments[0] for path in (*asked, *mapping.sources))
         return seen[::-1]
 
 
-def _replace(kept: Sequence[WrittenField], code: Code) -> None:
-    """Put an object with all that was written in the place of the message."""
-    values = {target.segments: value for target, value, _ in kept if value is not None}
-    is_nested = any(each[:end] in values for each in values for end in range(1, len(each)))
-    if not is_nested and all(value and not condition for _, value, condition in kept):
-        code.replace(_display(values))
-        return
-    made = code.let("{}", "made")
-    for target, value, condition in kept:
-        done = (
-            f"{made}[{target.text!r}] = {value}" if value else f"{made}.pop({target.text!r}, None)"
-        )
-        if not target.is_plain:
-            path = code.constant(target, "path")
-            done = f"{made} = {path}." + (f"write({made}, {value})" if value else f"remove({made})")
-        code.line(f"if {condition}: {done}" if condition else done)
-    code.replace(made)
-
-
-def _display(values: dict[tuple[str, ...], str]) -> str:
-    """Return the source of an object that has these values at these segments."""
-    below: dict[str, dict[tuple[str, ...], str]] = {}
-    for segments, value in values.items():
-        below.setdefault(segments[0], {})[segments[1:]] = value
-    members = (f"{key!r}: {inner.get(()) or _display(inner)}" for key, inner in below.items())
-    return "{" + ", ".join(members) + "}"
-
-
-def _scalar_in_the_way(index: int, mapping: Writing, by: int, other: Writing) -> Fault:
+def _scalar_in_the_way(target: str, place: Place, scalar: str, by: int, other: Mapping) -> Fault:
     return Fault(
         "scalar-in-the-way",
-        f"cannot write '{mapping.target}': mappings[{by}] ({other.tag}) makes '{other.target}' "
+        f"cannot write '{target}': mappings[{by}] ({other.tag}) makes '{scalar}' "
         "a value that is no object",
-        found=mapping.target,
-        expected=f"a field that is not below '{other.target}'",
-        path=_target_place(index, mapping),
+        found=target,
+        expected=f"a field that is not below '{scalar}'",
+        path=place,
     )
-
-
-def _target_place(index: int, mapping: Writing) -> tuple[str | int, ...]:
-    """Return where a mapping spells its target."""
-    return "mappings", index, "as" if getattr(mapping, "as_", None) else "from"
-
-
-def _named(fields: Sequence[str]) -> str:
-    """Return fields as the subject of a sentence."""
-    names = ", ".join(f"'{field}'" for field in fields)
-    return f"field {names} is" if len(fields) == 1 else f"fields {names} are"

@@ -1,4 +1,4 @@
-"""What all mappings of a `map` have in common.
+"""What the mappings have in common that write one field.
 
 Each says what it reads (`sources`), what it writes (`target`), gives its value for one message
 (`value`, the plain truth) and writes the same as source (`source`). Null is missing for all of them;
@@ -7,24 +7,23 @@ what a missing field means is the map's policy, not theirs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from headrace.compiler.casts import CASTS, CastError
 from headrace.compiler.code import Code
+from headrace.compiler.component.branches import FAILED, Branch, Took, altered
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.component.conditions import Condition
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.dottedpaths import MISSING, Missing
 from headrace.compiler.dottedpaths import DottedPath as Path
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import Decoding
-from headrace.compiler.schema.records import option
-from headrace.compiler.schema.structures import ListOf
-from headrace.compiler.schema.variants import Tagged, VariantOf
+from headrace.compiler.schema.records import listed
 from headrace.compiler.text.diagnostics import Path as Place
 from headrace.operators.formula import Formula
-from headrace.operators.literals import Literal
+from headrace.operators.keptfields import Kept, WrittenField
+from headrace.operators.mappings.root import Change, Mapping, Policy
 
 
 def present(path: str, message: JsonValue) -> JsonValue | Missing:
@@ -41,40 +40,19 @@ def converted(value: JsonValue, to: str, field: str, *by: Decoding) -> JsonValue
         raise BatchFailed(f"field '{field}': {cause}") from cause
 
 
-class Mapping(Tagged):
-    """Writes one field of the message, or drops some."""
-
-    when: tuple[Condition, ...] = option(
-        ListOf(VariantOf(Condition), noun="condition"),
-        "Conditions that all have to hold for the message as it is by then. Otherwise nothing is done, and "
-        "nobody asks whether a field is missing.",
-        default=(),
-        additive=True,
-        elsewhere="condition conditions if where",
-    )
+def missing(paths: Sequence[str], message: JsonValue) -> BatchFailed:
+    """Return the failure of a message that lacks some of these fields."""
+    absent = [path for path in paths if present(path, message) is MISSING]
+    names = ", ".join(f"'{path}'" for path in absent)
+    subject = f"field {names} is" if len(absent) == 1 else f"fields {names} are"
+    return BatchFailed(f"{subject} missing or null")
 
 
 class Writing(Mapping):
     """A mapping that writes one field."""
 
-    is_never_object: ClassVar[bool] = False
-    """Whether what it writes surely is no object, so that nothing can be written below it."""
-
     converts: ClassVar[bool] = False
     """Whether it takes values that may not convert, and fails their batch then."""
-
-    needs_all: ClassVar[bool] = True
-    """Whether it has no value where one of the fields that it reads is missing."""
-
-    @property
-    def reads(self) -> Sequence[tuple[str, Place]]:
-        """The paths it reads, each with where it is spelt."""
-        return ()
-
-    @property
-    def sources(self) -> Sequence[str]:
-        """The paths it reads."""
-        return [path for path, _ in self.reads]
 
     @property
     def target(self) -> str:
@@ -82,9 +60,9 @@ class Writing(Mapping):
         return getattr(self, "as_", None) or Path(self.sources[0]).segments[-1]
 
     @property
-    def fallback(self) -> Literal | None:
-        """What is written when a field is missing, before the map's policy is asked."""
-        return getattr(self, "default", None)
+    def targets(self) -> Sequence[tuple[str, Place]]:
+        """The one field."""
+        return [(self.target, ("as" if getattr(self, "as_", None) else "from",))]
 
     def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
         """Return what it writes for one message, or `MISSING`.
@@ -96,6 +74,80 @@ class Writing(Mapping):
     def source(self, code: Code, ctx: Context, *, optional: bool) -> Formula:
         """Write the same as source. ``optional``: a missing field is nothing unusual here."""
         raise NotImplementedError
+
+    def absence(self, message: JsonValue) -> BatchFailed:
+        """Return the failure of a message for which it has no value."""
+        return missing(self.sources, message)
+
+    def change(self, message: JsonValue, on_missing: str, ctx: Context) -> Change | None:
+        """Write its value, else `default`, else what the policy says."""
+        try:
+            value = self.value(message, ctx)
+        except BatchFailed:
+            self.tell(FAILED)
+            raise
+        absent = "on_missing" if self.fallback is None else "default"
+        self.tell(absent if value is MISSING else "found")
+        if value is MISSING and self.fallback is not None:
+            value = self.fallback.constant
+        elif value is MISSING and on_missing == "error":
+            raise self.absence(message)
+        elif value is MISSING and on_missing == "null":
+            value = None
+        if value is MISSING:
+            return None
+        target = Path(self.target)
+        return lambda written: target.write(written, value)
+
+    def generate(self, code: Code, ctx: Context, policy: Policy) -> Sequence[Kept]:
+        """Write it as source; whatever fails is left to the plain form."""
+        target, fallback = Path(self.target), self.fallback
+        is_lenient = fallback is not None or policy.on_missing != "error"
+        formula = self.source(code, ctx, optional=is_lenient)
+        condition = formula.there if fallback is None and policy.on_missing == "omit" else ""
+        if condition and policy.is_seen:
+            is_checked = formula.check_apart(code)
+            code.own()  # else every such block copies
+            with code.block(f"if {condition}:"):
+                if is_checked and formula.guard:
+                    code.know(formula.guard)
+                value = formula.write(code)
+                code.write(target, value)
+            return [WrittenField(target, value, condition)]
+        if is_lenient:
+            value = formula.write_or(None if fallback is None else fallback.constant, code)
+        else:
+            value = formula.write_demanding(code)
+        if policy.is_seen:
+            code.write(target, value)
+        return [WrittenField(target, value, condition)]
+
+    def branches(self, on_missing: str, *path: str | int) -> Iterator[Branch]:
+        """What it reads is there or missing, and a cast fails.
+
+        Under ``on_missing: error`` a missing field fails the batch, as many other faults do: nobody has
+        chosen a way for it, so it is no branch.
+        """
+        if not self.sources:
+            return
+        sources = listed([*dict.fromkeys(self.sources)])
+        verb = "was" if len({*self.sources}) == 1 else "were"
+        yield Branch("found", f"{sources} {verb} never there", path)
+        if self.fallback is not None:
+            said = f"{sources} {verb} never missing, so 'default' was never written"
+            yield Branch("default", said, path)
+        elif on_missing != "error":
+            said = f"{sources} {verb} never missing ('on_missing' is {on_missing})"
+            yield Branch("on_missing", said, path)
+        if self.converts:
+            yield Branch(FAILED, f"the cast of {sources} never failed", path)
+
+    def counted(self, took: Took, *path: str | int) -> Self:
+        """Return one that tells whether there was a value."""
+        return altered(self, tell=lambda branch, *inside: took(branch, *path, *inside))
+
+    def tell(self, branch: str, *path: str | int) -> None:
+        """Tell of a branch that is taken, if anybody counts."""
 
 
 class OfField(Writing):
