@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from headrace.compiler.code import Code
 from headrace.compiler.dottedpaths import DottedPath
@@ -17,6 +17,10 @@ class WrittenField(NamedTuple):
     """The name of the value; None: what was written there is dropped."""
     condition: str = ""
     """When; empty for always."""
+
+    def where(self, condition: str) -> Self:
+        """Return the same under a condition."""
+        return self._replace(condition=condition)
 
     def put_in(self, made: str, code: Code) -> str:
         """Return the statement that does it to an object."""
@@ -35,6 +39,10 @@ class ChangedFields(NamedTuple):
     arguments: Sequence[str] = ()
     """What else it is called with, as source."""
     condition: str = ""
+
+    def where(self, condition: str) -> Self:
+        """Return the same under a condition."""
+        return self._replace(condition=condition)
 
     def put_in(self, made: str, code: Code) -> str:
         """Return the statement that does it to an object."""

@@ -91,3 +91,35 @@ class ValuePart(Part, tag="value", elsewhere="constant literal string text"):
     """A string."""
 
     value: str = option(Text(), "The string.", elsewhere="text")
+
+
+class ValueOrField(_FieldOrConstant, Tagged):
+    """A constant, or what is in a field."""
+
+
+class FieldValue(ValueOrField, tag="field", elsewhere="column path"):
+    """The value of a field, as it is."""
+
+    field: str = option(MessageField(), "Field to read.", elsewhere="column path")
+
+
+class TextValue(ValueOrField, tag="text", elsewhere="str string"):
+    """A string."""
+
+    value: str = option(Text(), "The string.")
+
+
+class NumberValue(ValueOrField, tag="number", elsewhere="double float int integer"):
+    """A number, written as it is spelled: 5 stays 5."""
+
+    value: float = option(Number(), "The number.")
+
+
+class BooleanValue(ValueOrField, tag="boolean", elsewhere="bool"):
+    """A boolean."""
+
+    value: bool = option(Boolean(), "The boolean.")
+
+
+class NullValue(ValueOrField, tag="null", elsewhere="nil none"):
+    """Null."""

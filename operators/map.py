@@ -16,7 +16,7 @@ from headrace.compiler.component.families import PerMessage
 from headrace.compiler.component.fieldflow import Demand, FieldUse, Paths
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.dottedpaths import DottedPath, ScalarInTheWay
-from headrace.compiler.errors import BatchFailed
+from headrace.compiler.errors import BatchFailed, BuildRefused
 from headrace.compiler.schema.fields import Choice
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.structures import ListOf
@@ -104,10 +104,13 @@ class Map(
                 yield index, each, target, ("mappings", index, *place)
 
     def _written_always(self) -> Iterator[tuple[str, Place]]:
-        """Yield what is written always, and what is written at all for the first time."""
+        """Yield what is written always, and what is written at all for the first time.
+
+        What reads a field and writes it again loses nothing of what was written there.
+        """
         seen = set[str]()
         for _, each, target, place in self._targets():
-            if not each.when or target not in seen:
+            if target not in seen or not (each.when or target in each.sources):
                 yield target, place
             seen.add(target)
 
@@ -178,7 +181,7 @@ class Map(
 
     def step(self, ctx: Context) -> Step:
         """Return the plain form: one message after the other, one mapping after the other."""
-        mappings = [mapping.built(ctx) for mapping in self.mappings]
+        mappings = self._built(ctx)
 
         def rewritten(batch: Batch) -> list[Batch]:
             return [[self._rewritten(message, mappings, ctx) for message in batch]]
@@ -208,22 +211,37 @@ class Map(
     def generate(self, code: Code, ctx: Context) -> None:
         """Write every mapping; whatever fails is left to the plain form."""
         kept: list[Kept] = []
-        for mapping, is_seen in zip(self.mappings, self._seen(), strict=True):
+        for mapping, is_seen in zip(self._built(ctx), self._seen(), strict=True):
             policy = Policy(self.on_missing, is_seen, self.keep == "mapped")
-            built = mapping.built(ctx)
             if not mapping.when:
-                kept += built.generate(code, ctx, policy)
+                kept += mapping.generate(code, ctx, policy)
                 continue
             holds = code.let(test_of_all(mapping.when, code), "holds")
             if is_seen:
                 code.own()  # else what is written inside copies each time
             with code.block(f"if {holds}:"):
-                done = built.generate(code, ctx, policy)
+                done = mapping.generate(code, ctx, policy)
             for each in done:
                 both = f"{holds} and ({each.condition})" if each.condition else holds
-                kept.append(each._replace(condition=both))
+                kept.append(each.where(both))
         if self.keep == "mapped":
             replace_by(kept, code)
+
+    def _built(self, ctx: Context) -> list[Mapping]:
+        """Return the mappings with what only a build can tell.
+
+        Raises:
+            BuildRefused: one of them cannot be built.
+        """
+        built = []
+        for index, mapping in enumerate(self.mappings):
+            try:
+                built.append(mapping.built(ctx))
+            except BuildRefused as cause:
+                where = ("mappings", index, *cause.fault.path)
+                cause.fault = replace(cause.fault, path=where)
+                raise
+        return built
 
     def _seen(self) -> list[bool]:
         """Return of each mapping whether anything can tell that it changed the message itself."""

@@ -29,8 +29,11 @@ def inner(field: Any) -> Any:
     return field
 
 
-def within(record: type[Record]) -> Iterator[Vocabulary]:
-    """Yield every set of words of a record: its keys, its choices, and those of what it holds."""
+def within(record: type[Record], inside: tuple[str, ...] = ()) -> Iterator[Vocabulary]:
+    """Yield every set of words of a record: its keys, its choices, and those of what it holds.
+
+    A union that it is ``inside`` of itself is left out: conditions hold conditions.
+    """
     options = record.options()
     keys = {wire: known.elsewhere for wire, known in options.items()}
     yield f"keys of {record.__name__}", keys, dict(record.other_keys())
@@ -43,16 +46,16 @@ def within(record: type[Record]) -> Iterator[Vocabulary]:
             words = {ours: " ".join(said) for ours, said in named.items()}
             yield f"{record.__name__}.{wire}", words, dict(field.others)
         elif isinstance(field, RecordOf):
-            yield from within(field.record)
-        elif isinstance(field, VariantOf):
-            yield from of_kinds(field.union.__name__, field.union.variants)
+            yield from within(field.record, inside)
+        elif isinstance(field, VariantOf) and field.union.__name__ not in inside:
+            yield from of_kinds(field.union.__name__, field.union.variants, inside)
 
 
-def of_kinds(name: str, kinds: Any) -> Iterator[Vocabulary]:
+def of_kinds(name: str, kinds: Any, inside: tuple[str, ...] = ()) -> Iterator[Vocabulary]:
     words = {kind: record.elsewhere for kind, record in kinds.items()}
     yield f"kinds of {name}", words, dict(other_kinds(kinds))
     for record in kinds.values():
-        yield from within(record)
+        yield from within(record, (*inside, name))
 
 
 def vocabularies() -> Iterable[Vocabulary]:

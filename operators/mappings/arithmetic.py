@@ -46,7 +46,13 @@ _OPERATORS: dict[str, tuple[str, Callable[[float, float], float]]] = {
     "subtract": ("-", operator.sub),
     "multiply": ("*", operator.mul),
     "divide": ("/", operator.truediv),
+    "modulo": ("%", operator.mod),
+    "min": ("<", min),
+    "max": (">", max),
 }
+
+
+_DIVIDING = ("divide", "modulo")
 
 
 _OTHER_OPERATORS = {
@@ -54,6 +60,9 @@ _OTHER_OPERATORS = {
     "subtract": "- minus sub subtraction",
     "multiply": "* mul multiplication product times x",
     "divide": "/ div division over",
+    "modulo": "% mod remainder",
+    "min": "least lower minimum smaller",
+    "max": "greater greatest maximum",
 }
 
 
@@ -65,6 +74,9 @@ class Arithmetic(
     Writing, tag="arithmetic", listed=60, elsewhere="calculate calculation compute expression math"
 ):
     """Calculates with two numbers. Integers stay integers, but for `divide`, which gives a double.
+
+    `modulo` is what is left of the left side when the right one has been taken from it as often as it fits,
+    with the sign of the right side: -10 modulo 360 is 350. `min` and `max` are one of both, as it is.
 
     Anything but a number fails the batch, also where the other side is missing.
     """
@@ -84,7 +96,7 @@ class Arithmetic(
 
     def rules(self) -> Iterator[Fault]:
         """Refuse a zero divisor that can be seen."""
-        if self.operator == "divide" and self.right.path is None and not self.right.constant:
+        if self.operator in _DIVIDING and self.right.path is None and not self.right.constant:
             yield Fault(
                 "zero-divisor",
                 "cannot divide by zero",
@@ -110,7 +122,7 @@ class Arithmetic(
                 raise BatchFailed(f"field '{side.path}' is {json_type(value)}: expected a number")
         if left is MISSING or right is MISSING:
             return MISSING
-        if self.operator == "divide" and not right:
+        if self.operator in _DIVIDING and not right:
             raise BatchFailed(f"field '{self.right.path}' is zero: nothing can be divided by it")
         try:
             result = _OPERATORS[self.operator][1](left, right)
@@ -132,8 +144,12 @@ class Arithmetic(
         names = [name for name, each in zip(sides, operands, strict=True) if each.path is not None]
         different = [*dict.fromkeys(names)]
         apart = [f"({code.is_number(name)} or {name} is None)" for name in different]
+        sign = _OPERATORS[self.operator][0]
+        calculated = f"{sides[0]} {sign} {sides[1]}"
+        if self.operator in ("min", "max"):  # of two that are equal it is the left one
+            calculated = f"({sides[1]} if {sides[1]} {sign} {sides[0]} else {sides[0]})"
         return Formula(
-            f"{sides[0]} {_OPERATORS[self.operator][0]} {sides[1]}",
+            calculated,
             names,
             guard=" and ".join(map(code.is_number, different)),
             apart=" and ".join(apart) if len(different) > 1 else "",
@@ -143,7 +159,9 @@ class Arithmetic(
 
     @property
     def _stays_in_range(self) -> bool:
-        """Whether one side is a constant that keeps every finite double finite."""
+        """Whether every finite double stays finite, if need be as one side is a constant."""
+        if self.operator in ("modulo", "min", "max"):
+            return True
         left: float | None = self.left.constant
         right: float | None = self.right.constant
         known = left if right is None else right

@@ -28,7 +28,7 @@ _IS_SHORT = f"len({{0}}) <= {_LONGEST}"
 """The test that a string has not grown beyond what a message may be."""
 
 
-class Concat(Writing, tag="concat", listed=50, elsewhere="format interpolate join template"):
+class Concat(Writing, tag="concat", listed=50, elsewhere="format interpolate template"):
     """Joins strings; a number or boolean is one as JSON writes it.
 
     A list or an object fails the batch, also where another part is missing. Otherwise one missing part

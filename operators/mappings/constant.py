@@ -14,7 +14,7 @@ from headrace.operators.literals import Literal
 from headrace.operators.mappings.mapping import Writing
 
 
-class Constant(Writing, tag="constant", listed=20, elsewhere="add assign literal set text value"):
+class Constant(Writing, tag="constant", listed=20, elsewhere="add assign literal set value"):
     """Writes a constant."""
 
     is_never_object = True

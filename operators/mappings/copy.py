@@ -15,7 +15,7 @@ from headrace.operators.literals import Literal
 from headrace.operators.mappings.mapping import OfField, present
 
 
-class Copy(OfField, tag="copy", listed=10, elsewhere="alias field get move rename select"):
+class Copy(OfField, tag="copy", listed=10, elsewhere="alias field get select"):
     """Copies a field."""
 
     from_: str = option(MessageField(), "Field to copy.", elsewhere="field key path source")

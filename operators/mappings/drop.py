@@ -13,7 +13,7 @@ from headrace.compiler.schema.fields import MessageField
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.structures import ListOf
 from headrace.operators.keptfields import Kept, WrittenField
-from headrace.operators.mappings.root import Change, Mapping, Policy
+from headrace.operators.mappings.root import Mapping, Policy, Rewrite
 
 
 class Drop(Mapping, tag="drop", listed=70, elsewhere="del delete exclude remove unset"):
@@ -30,7 +30,7 @@ class Drop(Mapping, tag="drop", listed=70, elsewhere="del delete exclude remove 
         """All of them."""
         return self.from_
 
-    def change(self, message: JsonValue, on_missing: str, ctx: Context) -> Change | None:
+    def change(self, message: JsonValue, on_missing: str, ctx: Context) -> Rewrite | None:
         """Remove one after the other."""
 
         def removed(written: dict[str, Any]) -> Any:

@@ -7,8 +7,8 @@ what a missing field means is the map's policy, not theirs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar, Self
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from headrace.compiler.casts import CASTS, CastError
 from headrace.compiler.code import Code
@@ -19,11 +19,16 @@ from headrace.compiler.dottedpaths import MISSING, Missing
 from headrace.compiler.dottedpaths import DottedPath as Path
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.jsontext import Decoding
-from headrace.compiler.schema.records import listed
+from headrace.compiler.schema.fields import MessageField
+from headrace.compiler.schema.records import json_type, listed, option
+from headrace.compiler.schema.variants import VariantOf
 from headrace.compiler.text.diagnostics import Path as Place
 from headrace.operators.formula import Formula
 from headrace.operators.keptfields import Kept, WrittenField
-from headrace.operators.mappings.root import Change, Mapping, Policy
+from headrace.operators.literals import Literal
+from headrace.operators.mappings.root import Mapping, Policy, Rewrite
+
+_T = TypeVar("_T")
 
 
 def present(path: str, message: JsonValue) -> JsonValue | Missing:
@@ -79,7 +84,7 @@ class Writing(Mapping):
         """Return the failure of a message for which it has no value."""
         return missing(self.sources, message)
 
-    def change(self, message: JsonValue, on_missing: str, ctx: Context) -> Change | None:
+    def change(self, message: JsonValue, on_missing: str, ctx: Context) -> Rewrite | None:
         """Write its value, else `default`, else what the policy says."""
         try:
             value = self.value(message, ctx)
@@ -160,3 +165,78 @@ class OfField(Writing):
     def reads(self) -> Sequence[tuple[str, Place]]:
         """The one field."""
         return [(self.from_, ("from",))]
+
+    def made(self, found: JsonValue) -> JsonValue:
+        """Return what it makes of the value that is there, where it does nothing else.
+
+        Raises:
+            BatchFailed: it is not what it takes.
+        """
+        raise NotImplementedError
+
+    def value(self, message: JsonValue, ctx: Context) -> JsonValue | Missing:
+        """Return what it makes of the field."""
+        found = present(self.from_, message)
+        return MISSING if found is MISSING else self.made(found)
+
+    def called(
+        self, function: Callable[[JsonValue], JsonValue], code: Code, optional: bool
+    ) -> Formula:
+        """Return the call of what does the same as `made`, quickly; whatever it raises, `made` is asked."""
+        found = code.read(Path(self.from_), optional=optional)
+        quick = code.constant(function, self.tag)
+        return Formula(f"{quick}({found})", [found], raises_on_none=True)
+
+    def text(self, found: JsonValue, longest: int) -> str:
+        """Return the value that is there, which has to be a string of at most so many characters."""
+        return short(expected(found, str, self.from_, "a string"), self.from_, longest)
+
+
+def expected(found: JsonValue, kind: type[_T], field: str, wanted: str) -> _T:
+    """Return the value of a field.
+
+    Raises:
+        BatchFailed: it is of another type than is wanted.
+    """
+    if type(found) is not kind:
+        raise BatchFailed(f"field '{field}' is {json_type(found)}: expected {wanted}")
+    return found
+
+
+def short(text: str, field: str, longest: int) -> str:
+    """Return the text of a field.
+
+    Raises:
+        BatchFailed: it is longer.
+    """
+    if len(text) > longest:
+        raise BatchFailed(f"field '{field}' has more than {longest:,} characters")
+    return text
+
+
+def from_option(doc: str, *, elsewhere: str = "field key path source") -> Any:
+    """Return the option of the one field that a mapping reads."""
+    return option(MessageField(), doc, elsewhere=elsewhere)
+
+
+def as_option() -> Any:
+    """Return the option of the field that a mapping of one field writes."""
+    return option(
+        MessageField(),
+        "Field to write; the last segment of `from` when absent.",
+        default=None,
+        elsewhere="alias into name output target",
+    )
+
+
+def default_option() -> Any:
+    """Return the option of what is written in place of what is missing."""
+    return option(VariantOf(Literal), "Written, as it is, when the field is missing.", default=None)
+
+
+LONGEST_TEXT = 16 * 1024 * 1024
+"""Characters of a string that a mapping makes, which is as much as a message that comes in may have."""
+LONGEST_READ = 1024 * 1024
+"""Characters of a string that a mapping reads from one end to the other: some milliseconds."""
+LONGEST_CHANGED = 256 * 1024
+"""Characters of a string that a mapping looks at one by one, in any script: some milliseconds."""

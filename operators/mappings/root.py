@@ -19,7 +19,7 @@ from headrace.compiler.text.diagnostics import Path as Place
 from headrace.operators.keptfields import Kept
 from headrace.operators.literals import Literal
 
-Change = Callable[[dict[str, Any]], dict[str, Any]]
+Rewrite = Callable[[dict[str, Any]], dict[str, Any]]
 """Returns an object with what a mapping does to it done; what it is given stays as it is."""
 
 
@@ -98,7 +98,7 @@ class Mapping(Tagged):
         """
         return self
 
-    def change(self, message: JsonValue, on_missing: str, ctx: Context) -> Change | None:
+    def change(self, message: JsonValue, on_missing: str, ctx: Context) -> Rewrite | None:
         """Return what it does for one message, to that and to what is kept of it; None: nothing.
 
         Raises:

@@ -85,10 +85,10 @@ from tests.operators.mappings import (
             ["mappings[0].default: unknown key 'default'"],
         ),
         (
-            a_map(arithmetic("a", "modulo", True)),
+            a_map(arithmetic("a", "power", True)),
             [
-                "mappings[0].operator: expected one of add, subtract, multiply, divide, "
-                'found "modulo"',
+                "mappings[0].operator: expected one of add, subtract, multiply, divide, modulo, min, max, "
+                'found "power"',
                 "mappings[0].right.value: expected a number, found true",
             ],
         ),
@@ -133,6 +133,11 @@ def test_a_map_that_cannot_be_meant_is_refused(document, reasons):
             ],
         ),
         ([copy("x", "a.b"), copy("y", "a.c"), copy("z", "ab")], []),
+        ([copy("x", "a"), cast("a", "text"), cast("a", "integer")], []),
+        (
+            [copy("x", "a"), cast("a", "text"), copy("y", "a")],
+            ["mappings[2].as: 'a' is written twice: mappings[0] writes it already"],
+        ),
     ],
 )
 def test_no_two_mappings_write_one_field(mappings, reasons):

@@ -20,7 +20,7 @@ strings = st.sampled_from(
     ["", "x", "a", " 12 ", "1.5", "TRUE", "2026-03-01", "null", "[1]", '{"b": 1}', "1e999"]
 )
 integers = st.sampled_from([0, 1, -3, 80, 2**53 + 1, 10**310])
-doubles = st.sampled_from([0.0, -0.0, 1.0, 0.5, 1.8, -80.25, 1.7e308, 5e-324])
+doubles = st.sampled_from([0.285, 2.5, -0.25, 0.0, -0.0, 1.0, 0.5, 1.8, -80.25, 1.7e308, 5e-324])
 numbers = integers | doubles
 
 
@@ -80,8 +80,15 @@ whens = st.sampled_from([0, 0, 1]).flatmap(
 )
 operands = one_of_type("field", field=paths) | one_of_type("value", value=numbers)
 parts = one_of_type("field", field=paths) | one_of_type("value", value=strings)
-operators = st.sampled_from(["add", "subtract", "multiply", "divide"])
+operators = st.sampled_from(["add", "subtract", "multiply", "divide", "modulo", "min", "max"])
 defaults = sometimes(literals)
+hash_forms = st.sampled_from(["hex", "base64", "uuid"])
+
+
+def words(*words):
+    return st.lists(st.sampled_from(words), min_size=1, max_size=3)
+
+
 mappings = st.one_of(
     one_of_type("copy", from_=paths, as_=sometimes(paths), default=defaults),
     one_of_type("constant", value=literals, as_=paths),
@@ -98,6 +105,41 @@ mappings = st.one_of(
     one_of_type("concat", parts=st.lists(parts, min_size=1, max_size=3), as_=paths),
     one_of_type("arithmetic", left=operands, operator=operators, right=operands, as_=paths),
     one_of_type("drop", from_=st.lists(paths, min_size=1, max_size=2)),
+    one_of_type(
+        "rename", fields=st.dictionaries(weighted(st.sampled_from("abc"), paths), paths, min_size=1)
+    ),
+    one_of_type("drop_nulls", nested=st.booleans()),
+    one_of_type(
+        "choose",
+        cases=st.lists(
+            st.fixed_dictionaries(
+                {
+                    "when": st.lists(conditions, min_size=1, max_size=2),
+                    "value": literals | one_of_type("field", field=paths),
+                }
+            ),
+            min_size=1,
+            max_size=3,
+        ),
+        as_=paths,
+        default=defaults,
+    ),
+    st.one_of(
+        one_of_type("split", by=st.sampled_from(["1", " ", "x"]), max=st.sampled_from([1, 2])),
+        one_of_type("join", with_=strings, max=st.sampled_from([1, 5])),
+        one_of_type("text", apply=words("trim", "lower", "upper")),
+        one_of_type("number", apply=words("round", "floor", "ceil"), digits=st.integers(0, 3)),
+        one_of_type("number", apply=words("abs", "round")),
+        one_of_type("hash", algorithm=st.sampled_from(["sha256", "sha512"]), to=hash_forms),
+        one_of_type("hash", algorithm=st.just("hmac_sha256"), key=st.just("k" * 16), to=hash_forms),
+        one_of_type("mask", keep_start=st.integers(0, 2), keep_end=st.integers(0, 2)),
+        one_of_type("mask", keep_start=st.integers(0, 2), keep_from=st.sampled_from(["1", "x"])),
+    ).flatmap(
+        lambda made: st.fixed_dictionaries(
+            {**{key: st.just(value) for key, value in made.items()}, "from": paths},
+            optional={"as": paths, "default": literals},
+        )
+    ),
 )
 mappings = st.builds(
     lambda mapping, when: mapping | ({"when": when} if when else {}), mappings, whens

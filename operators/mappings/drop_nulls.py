@@ -1,0 +1,98 @@
+"""The mapping that takes out what is null."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headrace.compiler.code import Code
+from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.delivery import JsonValue
+from headrace.compiler.errors import BatchFailed
+from headrace.compiler.schema.fields import Boolean
+from headrace.compiler.schema.records import option
+from headrace.operators.keptfields import ChangedFields, Kept
+from headrace.operators.mappings.root import Mapping, Policy, Rewrite
+
+_MOST_VALUES = 100_000
+"""Values of a message that are looked at: some milliseconds."""
+
+
+class DropNulls(
+    Mapping, tag="drop_nulls", listed=85, elsewhere="compact drop_null remove_nulls without_nulls"
+):
+    """Removes the fields that are null. Objects that become empty stay.
+
+    A message with more than 100,000 fields, with `nested` of values in all, fails the batch.
+    """
+
+    nested: bool = option(
+        Boolean(),
+        "Whether those of objects inside the message go as well, also in lists. Null as an item of a list "
+        "stays, as it holds a place.",
+        default=False,
+        elsewhere="deep recursive",
+    )
+
+    def is_seen_by(self, read: set[str]) -> bool:
+        """A null may be in the way of anything that is written later."""
+        return True
+
+    def change(self, message: JsonValue, on_missing: str, ctx: Context) -> Rewrite | None:
+        """Look at each field."""
+        return self._without
+
+    def _without(self, written: dict[str, Any]) -> dict[str, Any]:
+        if self.nested:
+            kept: dict[str, Any] = _Nested().without(written)
+            return kept
+        if len(written) > _MOST_VALUES:
+            raise _too_many()
+        return {key: value for key, value in written.items() if value is not None}
+
+    def generate(self, code: Code, ctx: Context, policy: Policy) -> Sequence[Kept]:
+        """Make the object anew, in one go where nothing is nested."""
+        without: Callable[..., Any] = self._without
+        if policy.is_seen:
+            message = code.message
+            if self.nested:
+                code.give_up_unless(f"{message}.__class__ is dict")
+                code.replace(f"{code.constant(without, 'without')}({message})")
+            else:
+                code.give_up_unless(
+                    f"{message}.__class__ is dict and len({message}) <= {_MOST_VALUES}"
+                )
+                items = f"for key, each in {message}.items() if each is not None"
+                code.replace(f"{{key: each {items}}}")
+        return [ChangedFields(code.constant(without, "without"))] if policy.is_kept else []
+
+
+class _Nested:
+    """Takes out the nulls of one message, and counts what it looks at."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_VALUES
+
+    def without(self, value: JsonValue) -> JsonValue:
+        """Return a value without the nulls in its objects."""
+        if value.__class__ is dict:
+            self._count(len(value))
+            return {
+                key: self.without(each) if each.__class__ in _HOLDING else each
+                for key, each in value.items()
+                if each is not None
+            }
+        self._count(len(value))
+        return [self.without(each) if each.__class__ in _HOLDING else each for each in value]
+
+    def _count(self, more: int) -> None:
+        self._left -= more
+        if self._left < 0:
+            raise _too_many()
+
+
+_HOLDING = frozenset({dict, list})
+
+
+def _too_many() -> BatchFailed:
+    return BatchFailed(f"the message has more than {_MOST_VALUES:,} values")

@@ -1,0 +1,174 @@
+"""The mapping that gives fields other names, all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Mapping as Named
+from functools import cached_property
+from typing import Any, Self
+
+from headrace.compiler.code import Code
+from headrace.compiler.component.branches import Branch, Took, altered
+from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.delivery import JsonValue
+from headrace.compiler.dottedpaths import MISSING, DottedPath
+from headrace.compiler.schema.records import listed, option
+from headrace.compiler.text.diagnostics import Fault, repeated
+from headrace.compiler.text.diagnostics import Path as Place
+from headrace.operators.keptfields import ChangedFields, Kept
+from headrace.operators.mappings.fieldnames import FieldNames
+from headrace.operators.mappings.mapping import missing, present
+from headrace.operators.mappings.root import Mapping, Policy, Rewrite
+
+
+class Rename(Mapping, tag="rename", listed=80, elsewhere="move rename_fields rename_keys"):
+    """Gives fields other names, all at once, so two may swap theirs.
+
+    A field of the top level keeps its place among the others; what has the new name already is written
+    over. Of a field that is missing or null, the old name goes as well under ``on_missing: omit``.
+    """
+
+    fields_: Named[str, str] = option(
+        FieldNames(),
+        "The new name of each field, by its old one: `{ old: new }`.",
+        elsewhere="from map mapping names rename renames",
+    )
+
+    def rules(self) -> Iterator[Fault]:
+        """Refuse one name for two fields."""
+        yield from repeated(
+            ((new, ("fields", old)) for old, new in self.fields_.items()),
+            said="'{name}' is the new name of another field as well, at {place}",
+            expected="a name of its own for every field",
+        )
+
+    @property
+    def reads(self) -> Sequence[tuple[str, Place]]:
+        """The old names."""
+        return [(old, ("fields", old)) for old in self.fields_]
+
+    @property
+    def targets(self) -> Sequence[tuple[str, Place]]:
+        """The new ones."""
+        return [(new, ("fields", old)) for old, new in self.fields_.items()]
+
+    @property
+    def removes(self) -> Sequence[str]:
+        """The old ones."""
+        return [*self.fields_]
+
+    @cached_property
+    def _paths(self) -> Sequence[tuple[DottedPath, DottedPath]]:
+        return [(DottedPath(old), DottedPath(new)) for old, new in self.fields_.items()]
+
+    def change(self, message: JsonValue, on_missing: str, ctx: Context) -> Rewrite | None:
+        """Read all of them, and then take out and write."""
+        values = [present(old, message) for old in self.fields_]
+        self.tell("on_missing" if MISSING in values else "found")
+        if on_missing == "error" and MISSING in values:
+            raise missing(self.sources, message)
+        if on_missing == "null":
+            values = [None if value is MISSING else value for value in values]
+        return lambda written: self._renamed(written, values)
+
+    def _renamed(self, written: dict[str, Any], values: Sequence[Any]) -> dict[str, Any]:
+        """Return an object with these values under the new names; what is `MISSING` has none."""
+        pairs = [(old, new, value) for (old, new), value in zip(self._paths, values, strict=True)]
+        stays = [
+            old.text in written and new.is_plain and value is not MISSING
+            for old, new, value in pairs
+        ]
+        in_place = {
+            old.text: (new.text, value)
+            for (old, new, value), is_in_place in zip(pairs, stays, strict=True)
+            if is_in_place
+        }
+        others = [pair for pair, is_in_place in zip(pairs, stays, strict=True) if not is_in_place]
+        for old, _, _ in others:
+            written = old.remove(written)
+        taken = {new for new, _ in in_place.values()}
+        kept: dict[str, Any] = {}
+        for key, value in written.items():
+            if key in in_place:
+                new, renamed = in_place[key]
+                kept[new] = renamed
+            elif key not in taken:
+                kept[key] = value
+        for _, path, value in others:
+            if value is not MISSING:
+                kept = path.write(kept, value)
+        return kept
+
+    def generate(self, code: Code, ctx: Context, policy: Policy) -> Sequence[Kept]:
+        """Call what looks at the names of a message once; of what is kept, with the values."""
+        kept: list[Kept] = []
+        is_lenient = policy.on_missing != "error"
+        if policy.is_kept:
+            names = [code.read(old, optional=is_lenient) for old, _ in self._paths]
+            if not is_lenient:
+                code.give_up_unless(" and ".join(f"{name} is not None" for name in names))
+            put = code.constant(self._put_under(policy.on_missing), "put")
+            kept.append(ChangedFields(put, names))
+        if policy.is_seen:
+            renamed = code.constant(self._quick(policy.on_missing, ctx), "renamed")
+            code.replace(f"{renamed}({code.message})")
+        return kept
+
+    def _put_under(self, on_missing: str) -> Callable[..., dict[str, Any]]:
+        """Return what puts values under the new names of an object; None is missing."""
+        nothing = MISSING if on_missing == "omit" else None
+
+        def put(written: dict[str, Any], *values: Any) -> dict[str, Any]:
+            if not written and self._is_plain:
+                return {
+                    new.text: value
+                    for (_, new), value in zip(self._paths, values, strict=True)
+                    if value is not None or nothing is None
+                }
+            return self._renamed(written, [nothing if value is None else value for value in values])
+
+        return put
+
+    @property
+    def _is_plain(self) -> bool:
+        return all(old.is_plain and new.is_plain for old, new in self._paths)
+
+    def _quick(self, on_missing: str, ctx: Context) -> Rewrite:
+        """Return what renames the fields of a message, in one go where nothing is unusual."""
+        names = dict(self.fields_)
+        olds = names.keys()
+        is_plain = self._is_plain
+
+        def renamed(message: dict[str, Any]) -> dict[str, Any]:
+            if is_plain and message.__class__ is dict and olds <= message.keys():
+                made = {names.get(key, key): value for key, value in message.items()}
+                # Less of them where a new name was there already.
+                if len(made) == len(message) and (
+                    None not in made.values() or all(message[old] is not None for old in olds)
+                ):
+                    return made
+            if message.__class__ is not dict:
+                raise TypeError("not an object")
+            change = self.change(message, on_missing, ctx)
+            return message if change is None else change(message)
+
+        return renamed
+
+    def branches(self, on_missing: str, *path: str | int) -> Iterator[Branch]:
+        """All of them are there; one is missing, where that fails no batch."""
+        sources = listed([*self.fields_])
+        are = "were never all" if len(self.fields_) > 1 else "was never"
+        yield Branch("found", f"{sources} {are} there", path)
+        if on_missing != "error":
+            of = "none of " if len(self.fields_) > 1 else ""
+            said = f"{of}{sources} was ever missing ('on_missing' is {on_missing})"
+            if not of:
+                said = f"{sources} was never missing ('on_missing' is {on_missing})"
+            yield Branch("on_missing", said, path)
+
+    def counted(self, took: Took, *path: str | int) -> Self:
+        """Return one that tells whether all were there."""
+        return altered(self, tell=lambda branch: took(branch, *path))
+
+    def tell(self, branch: str) -> None:
+        """Tell of a branch that is taken, if anybody counts."""

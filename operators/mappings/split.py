@@ -1,0 +1,68 @@
+"""The mapping that makes a list of a text."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from headrace.compiler.code import Code
+from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.delivery import JsonValue
+from headrace.compiler.dottedpaths import DottedPath as Path
+from headrace.compiler.errors import BatchFailed
+from headrace.compiler.schema.fields import Boolean, Integer
+from headrace.compiler.schema.records import option
+from headrace.operators.formula import Formula
+from headrace.operators.literals import Literal
+from headrace.operators.mappings.mapping import (
+    LONGEST_READ,
+    OfField,
+    as_option,
+    default_option,
+    from_option,
+)
+from headrace.operators.mappings.separator import MOST_PARTS, Separator
+
+_PARTS = 1_000
+
+
+class Split(OfField, tag="split", listed=90, elsewhere="explode_text split_string tokenize"):
+    """Makes a list of the parts of a text. An empty text has one part, which is empty as well.
+
+    Anything but a string fails the batch, and so does one of more than 1,048,576 characters, or with more
+    parts than `max`.
+    """
+
+    is_never_object: ClassVar = True
+
+    from_: str = from_option("Field that holds the text.")
+    by: str = option(
+        Separator(), "What stands between two parts.", elsewhere="delimiter on pattern separator"
+    )
+    trim: bool = option(
+        Boolean(), "Whether blanks around each part are left out.", default=True, elsewhere="strip"
+    )
+    max: int = option(
+        Integer(min=1, max=MOST_PARTS),
+        f"Parts that a text may have; at most {MOST_PARTS:,}.",
+        default=_PARTS,
+        elsewhere="limit max_items max_parts",
+    )
+    as_: str | None = as_option()
+    default: Literal | None = default_option()
+
+    def made(self, found: JsonValue) -> JsonValue:
+        """Return the parts."""
+        parts = self.text(found, LONGEST_READ).split(self.by, self.max)
+        if len(parts) > self.max:
+            raise BatchFailed(f"field '{self.from_}' has more than {self.max:,} parts")
+        return [part.strip() for part in parts] if self.trim else parts
+
+    def source(self, code: Code, ctx: Context, *, optional: bool) -> Formula:
+        """Split it; nothing but a string can be."""
+        found = code.read(Path(self.from_), optional=optional)
+        text = f"({found} if len({found}) <= {LONGEST_READ} else None)"
+        parts = f"{text}.split({code.constant(self.by, 'by')}, {self.max})"
+        if self.trim:
+            parts = f"[each.strip() for each in {parts}]"
+        within = f"len({{0}}) <= {self.max}"
+        return Formula(parts, [found], raises_on_none=True, within=within)
