@@ -214,6 +214,8 @@ class Transform(Component, family="transform"):
 
     is_gathering: ClassVar[bool] = False
     """Whether it can hand on larger batches than it was given."""
+    multiplies: ClassVar[bool] = False
+    """Whether it can make several messages of one."""
     remembers: ClassVar[bool] = False
     """Whether it may write into the pipeline's bucket what messages hold."""
     recalls: ClassVar[bool] = False

@@ -42,6 +42,7 @@ class FieldUse:
     - ``keeps``: what it does not write or remove is handed on as it was. A `map` with
       ``keep: mapped`` and a `reducer` keep nothing.
     - ``drops_without``: a message that lacks one of these is not handed on.
+    - ``is_open``: what it hands on may have any other field as well, of where it came from or not.
     - ``by_key``: it also reads the field that `state.key` of its pipeline names.
     """
 
@@ -54,6 +55,7 @@ class FieldUse:
     keys: frozenset[str] = frozenset()
     drops_without: frozenset[str] = frozenset()
     by_key: bool = False
+    is_open: bool = False
 
     @classmethod
     def of(
@@ -67,6 +69,7 @@ class FieldUse:
         keys: Iterable[str] = (),
         drops_without: Iterable[str] = (),
         by_key: bool = False,
+        is_open: bool = False,
     ) -> Self:
         """Return the use of a component that knows."""
         read = frozenset(reads)
@@ -80,6 +83,7 @@ class FieldUse:
             frozenset(keys),
             frozenset(drops_without),
             by_key,
+            is_open,
         )
 
     @classmethod
@@ -312,7 +316,8 @@ class Passing:
         )
 
     def _shape(self, use: FieldUse) -> Shape:
-        fields = self.fields if use.keeps else Shape({}, closed_by=(self.by,))
+        nothing = ANYTHING if use.is_open else Shape({}, closed_by=(self.by,))
+        fields = self.fields if use.keeps else nothing
         for path in sorted(use.removes) if use.keeps else ():
             segments = path.split(".")
             is_literal = fields.missing((path,)) is None

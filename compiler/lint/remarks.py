@@ -109,6 +109,8 @@ def _holders(input: Input, transforms: Iterable[DraftComponent]) -> Iterator[Hol
     for part in transforms:
         if not isinstance(part.built, Transform) or not part.built.field_use().is_known:
             break
+        if part.built.multiplies:
+            break
         held.append((part.built.holder(), str(part)))
     for holder, called in held:
         if holder is not None and not holder.is_brief:

@@ -407,4 +407,26 @@ COVERED = [
             "the condition on 'b' was never false",
         ),
     ),
+    Covered(
+        """{type: map, mappings: [{type: choose, as: y, default: {type: number, value: 0}, cases: [
+            {when: [{type: exists, field: x}], value: {type: number, value: 1}}]}]}""",
+        "a: {1s: {x: 1}, 2s: {}}",
+        (
+            "this case was never chosen",
+            "the condition on 'x' was never true",
+            "the condition on 'x' was never false",
+            "'default' was never written",
+        ),
+    ),
+    Covered(
+        """{type: map, on_missing: omit, mappings: [{type: rename, fields: {x: z}},
+            {type: rename, fields: {a: b, c: d}}]}""",
+        "a: {1s: {x: 1, a: 1, c: 1}, 2s: {}}",
+        (
+            "'x' was never there",
+            "'x' was never missing ('on_missing' is omit)",
+            "'a' and 'c' were never all there",
+            "none of 'a' and 'c' was ever missing ('on_missing' is omit)",
+        ),
+    ),
 ]

@@ -4,7 +4,6 @@ import pytest
 
 from headrace.compiler.component.fieldflow import FieldUse
 from headrace.operators.map import Map
-from tests.covered import Covered
 from tests.doubles import refusals
 from tests.operators.mappings import a_map, copy, literal
 
@@ -132,29 +131,3 @@ def test_it_reads_what_its_cases_look_at_and_demands_none_of_it():
 
     assert made.field_use() == FieldUse.of(reads=["temp", "was"], writes=["is"])
     assert [*made.demands()] == []
-
-
-COVERED = [
-    Covered(
-        """{type: map, mappings: [{type: choose, as: y, default: {type: number, value: 0}, cases: [
-            {when: [{type: exists, field: x}], value: {type: number, value: 1}}]}]}""",
-        "a: {1s: {x: 1}, 2s: {}}",
-        (
-            "this case was never chosen",
-            "the condition on 'x' was never true",
-            "the condition on 'x' was never false",
-            "'default' was never written",
-        ),
-    ),
-    Covered(
-        """{type: map, on_missing: omit, mappings: [{type: rename, fields: {x: z}},
-            {type: rename, fields: {a: b, c: d}}]}""",
-        "a: {1s: {x: 1, a: 1, c: 1}, 2s: {}}",
-        (
-            "'x' was never there",
-            "'x' was never missing ('on_missing' is omit)",
-            "'a' and 'c' were never all there",
-            "none of 'a' and 'c' was ever missing ('on_missing' is omit)",
-        ),
-    ),
-]

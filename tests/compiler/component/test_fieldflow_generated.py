@@ -7,6 +7,7 @@ from marshmallow import ValidationError
 from headrace.compiler.component.fieldflow import ANYTHING, Passing, Paths, Shape
 from headrace.compiler.dottedpaths import MISSING, DottedPath
 from headrace.compiler.errors import BatchFailed
+from headrace.operators.explode import Explode
 from headrace.operators.filter import Filter
 from headrace.operators.map import Map
 from headrace.operators.reducer import Reducer
@@ -18,7 +19,9 @@ PATHS = ["a", "b", "c", "a.b", "a.c", "b.a", "a.b.c", "a.b.d"]
 paths = st.sampled_from(PATHS)
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from(["", "a", "1", "true"]),
-    lambda inner: st.dictionaries(st.sampled_from("abcd"), inner, max_size=3),
+    lambda inner: (
+        st.dictionaries(st.sampled_from("abcd"), inner, max_size=3) | st.lists(inner, max_size=2)
+    ),
     max_leaves=6,
 )
 messages = st.dictionaries(st.sampled_from([*"abc", "a.b", "b.a", "a.b.c"]), values) | values
@@ -52,6 +55,34 @@ mappings = st.one_of(
     ),
     st.fixed_dictionaries(
         {"type": st.just("drop"), "from": st.lists(paths, min_size=1, max_size=2)}
+    ),
+    st.fixed_dictionaries(
+        {
+            "type": st.just("rename"),
+            "fields": st.dictionaries(paths, paths, min_size=1, max_size=2),
+        }
+    ),
+    st.fixed_dictionaries({"type": st.just("drop_nulls"), "nested": st.booleans()}),
+    st.fixed_dictionaries(
+        {"type": st.just("text"), "from": paths, "apply": st.just(["trim"])}, optional={"as": paths}
+    ),
+    st.fixed_dictionaries(
+        {
+            "type": st.just("choose"),
+            "as": paths,
+            "cases": st.lists(
+                st.fixed_dictionaries(
+                    {
+                        "when": st.tuples(
+                            st.fixed_dictionaries({"type": st.just("exists"), "field": paths})
+                        ).map(list),
+                        "value": st.fixed_dictionaries({"type": st.just("field"), "field": paths}),
+                    }
+                ),
+                min_size=1,
+                max_size=2,
+            ),
+        }
     ),
 )
 aggregations = st.fixed_dictionaries(
@@ -106,7 +137,14 @@ reducers = loaded(
 )
 filters = loaded(Filter, conditions)
 splitters = st.integers(1, 5).map(lambda size: Splitter(out_size=size))
-components = st.one_of(maps, reducers, filters, splitters)
+explodes = st.builds(
+    lambda path, options: Explode.load({"from": path, **options}),
+    paths,
+    st.sampled_from(
+        [{"keep": {"a": "b", "k": "a.b"}}, {"index_as": "c"}, {"as": "c"}, {"as": "b.a"}]
+    ),
+)
+components = st.one_of(maps, reducers, filters, splitters, explodes)
 
 
 def read(message, path):

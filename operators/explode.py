@@ -1,0 +1,412 @@
+"""The `explode` transform: the items of a list become messages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.component.branches import Branch, Took, altered
+from headrace.compiler.component.buildcontext import Context, Operator, PacedStep, Step
+from headrace.compiler.component.checkcontext import CheckContext
+from headrace.compiler.component.families import Origins, Transform
+from headrace.compiler.component.fieldflow import Demand, FieldUse
+from headrace.compiler.component.promises import HOLDS_NOTHING
+from headrace.compiler.delivery import LARGE_BATCH, Batch, JsonValue, is_large, parts
+from headrace.compiler.dottedpaths import MISSING, DottedPath, ScalarInTheWay
+from headrace.compiler.errors import BatchFailed
+from headrace.compiler.largejson import DecodedBatch, LargeList
+from headrace.compiler.largejson.letting_go import MESSAGES_AT_ONCE
+from headrace.compiler.schema.fields import Choice, Integer, MessageField
+from headrace.compiler.schema.records import json_type, option
+from headrace.compiler.schema.structures import ObjectOf
+from headrace.compiler.text.diagnostics import Fault
+from headrace.operators.sharing import MOST_SHARED, size_of, size_of_few
+
+_MOST_ITEMS = 1_000_000
+_ITEMS = 100_000
+_ITEMS_AT_ONCE = 256
+_FIELDS_AT_ONCE = 20_000
+"""Fields that are copied before somebody looks whether the slice is over: a millisecond."""
+
+Make = Callable[[Sequence[JsonValue], int], Batch]
+"""Returns the messages of some items, the first of which has this place in its list."""
+
+
+class FoundItems(NamedTuple):
+    """The items of one message, and what makes messages of them."""
+
+    items: Sequence[JsonValue]
+    make: Make
+    shared: JsonValue
+    """What of the message each of them gets, in a list or an object."""
+    copied: int = 0
+    """Fields that are copied for each of them."""
+    copies_items: bool = False
+    """Whether the fields of the items are copied as well."""
+
+
+class Explode(
+    Transform,
+    kind="explode",
+    listed=9,
+    elsewhere="array_join expand flatten flatmap for_each unarchive unnest unroll unwind",
+):
+    """Make a message of each item of a list: all of a batch is one batch again, in order.
+
+    Without `as` an item, which has to be an object then, is the message, with the fields of `keep` beside
+    its own. With `as` the message stays, without the list, and the item is in it. An empty list makes
+    nothing. Items and what they share are not copied, and numbers keep their digits.
+
+    What is no list, or an item that is no object and has no `as`, fails the batch. So do more than
+    `max_items` messages of one batch, and more than 128 MiB of text that they share: a text counts once for
+    each of them, as it does once they are written.
+    """
+
+    promises: ClassVar = (HOLDS_NOTHING,)
+    is_gathering: ClassVar[bool] = True
+    multiplies: ClassVar[bool] = True
+
+    from_: str = option(MessageField(), "The list.", elsewhere="field items key list path source")
+    keep: Mapping[str, str] | None = option(
+        ObjectOf(MessageField(), noun="dotted path", null_is_absent=True),
+        "Fields of the message that each item gets, by the name that they have in it: "
+        "`{ order_id: order.id }`. They are written over those of the item; what is missing is left out.",
+        default=None,
+        elsewhere="add carry copy fields with",
+    )
+    as_: str | None = option(
+        MessageField(),
+        "Where in the message the item is put, in place of being the message. Not beside `keep`.",
+        default=None,
+        elsewhere="alias into item name output target",
+    )
+    index_as: str | None = option(
+        MessageField(),
+        "Where the place of the item is put, counted from 0.",
+        default=None,
+        elsewhere="index offset position with_index",
+    )
+    max_items: int = option(
+        Integer(min=1, max=_MOST_ITEMS),
+        f"Messages that are made of one batch; at most {_MOST_ITEMS:,}. Where there would be more, the "
+        "batch fails.",
+        default=_ITEMS,
+        elsewhere="limit max max_messages",
+    )
+    on_missing: str = option(
+        Choice(
+            "error",
+            "skip",
+            "keep",
+            never_absent=True,
+            elsewhere={"error": "fail", "skip": "drop ignore omit", "keep": "pass"},
+        ),
+        "For a message in which the list is missing or null: `error` fails the batch, `skip` drops the "
+        "message, `keep` hands it on as it is.",
+        default="error",
+    )
+
+    def rules(self) -> Iterator[Fault]:
+        """Refuse two ways to say what a message is, and a place that is written twice."""
+        if self.as_ is not None and self.keep:
+            yield Fault(
+                "conflict",
+                "'keep' is for items that are the message, and with 'as' all of the message is kept",
+                expected="'keep' or 'as'",
+                path=("keep",),
+            )
+        index = self.index_as
+        if index is not None and (index in self._kept or index == self.as_):
+            yield Fault(
+                "duplicate",
+                f"'{index}' is written twice",
+                found=index,
+                expected="a field of its own for the place",
+                path=("index_as",),
+            )
+        elif index is not None and self.as_ is not None and self.as_.startswith(f"{index}."):
+            yield Fault(
+                "scalar-in-the-way",
+                f"cannot write '{self.as_}': 'index_as' makes '{index}' a number",
+                found=index,
+                expected=f"a field that is not above '{self.as_}'",
+                path=("index_as",),
+            )
+
+    @property
+    def _kept(self) -> Mapping[str, str]:
+        return self.keep or {}
+
+    def field_use(self) -> FieldUse:
+        """It reads the list and what is kept; an item may have any field."""
+        written = [path for path in (self.as_, self.index_as) if path is not None]
+        ways = [way for path in written if "." in path for way in (path, path.split(".")[0])]
+        drops = [self.from_] if self.on_missing == "skip" else []
+        if self.as_ is None:
+            return FieldUse.of(
+                reads=[self.from_, *self._kept.values(), *ways],
+                writes=written,
+                asks=[self.from_, *self._kept.values()],
+                keys=self._kept,
+                keeps=False,
+                is_open=True,
+                drops_without=drops,
+            )
+        return FieldUse.of(
+            reads=[self.from_, *ways],
+            writes=written,
+            removes=[self.from_],
+            asks=[self.from_],
+            drops_without=drops,
+        )
+
+    def demands(self) -> Iterator[Demand]:
+        """Without the list it fails the batch."""
+        if self.on_missing == "error":
+            yield Demand(self.from_, ("from",), "set 'on_missing' to skip or keep here")
+
+    def branches(self, context: CheckContext) -> Iterator[Branch]:
+        """A list has items; one has none; `on_missing` is taken, unless it is `error`."""
+        yield Branch("items", f"'{self.from_}' never had an item", ("from",))
+        yield Branch("empty", f"'{self.from_}' was never empty", ("from",))
+        if self.on_missing != "error":
+            said = f"'{self.from_}' was never missing ('on_missing' is {self.on_missing})"
+            yield Branch("on_missing", said)
+
+    def counting(self, took: Took) -> Self:
+        """Return one that tells what it found."""
+
+        def rows(message: JsonValue) -> FoundItems | None:
+            found = self._rows(message)
+            if self._list.read(message) in (MISSING, None):
+                took("on_missing")
+            else:
+                took("items" if found is not None and found.items else "empty", "from")
+            return found
+
+        return altered(self, _rows=rows)
+
+    def step(self, ctx: Context) -> Step:
+        """Return it in one go."""
+        return lambda batch: [made for made in self._exploded(batch) if made is not None]
+
+    def paced(self, ctx: Context) -> PacedStep:
+        """Return it in slices."""
+        return self._exploded
+
+    def operator(self, ctx: Context) -> Operator:
+        """Return the operator that pauses: one message may make a hundred thousand."""
+        paced = self.paced(ctx)
+        return ctx.lift_pausing(
+            lambda batch, seconds: Exploding(paced(batch), ctx.clock).begin(seconds)
+        )
+
+    def origins(self, batch: Batch, made: Sequence[Batch]) -> Origins:
+        """Each message came from the one that had it in its list."""
+        sources = [
+            [index]
+            for index, message in enumerate(batch)
+            if (rows := self._rows(message)) is not None
+            for _ in rows.items
+        ]
+        return [sources] if made else []
+
+    def reason(self, message: JsonValue, ctx: Context) -> str:
+        """Return whether the list is empty or missing."""
+        if self._list.read(message) in (MISSING, None):
+            return f"'{self.from_}' is missing or null, and 'on_missing' is skip"
+        return f"'{self.from_}' is an empty list"
+
+    def _exploded(self, batch: Batch) -> Iterator[Batch | None]:
+        """Yield the messages as one batch in the end, if there are any; None where others may have a turn.
+
+        Nothing is made before it is certain how many there will be.
+
+        Raises:
+            BatchFailed: a message cannot be done, or there would be too many.
+        """
+        found: list[FoundItems] = LargeList() if is_large(batch) else []
+        count = shared = 0
+        for part in parts(batch):
+            for message in part:
+                rows = self._rows(message)
+                if rows is None:
+                    continue
+                found.append(rows)
+                count += len(rows.items)
+                if len(rows.items) > 1:
+                    size = size_of_few(rows.shared)
+                    if size is None:
+                        size = yield from size_of(rows.shared, MOST_SHARED // len(rows.items))
+                    shared += len(rows.items) * size
+                if shared > MOST_SHARED:
+                    raise BatchFailed(
+                        "its messages share a text that is too long for as many: at most 128 MiB, counted "
+                        "for each"
+                    )
+            yield None
+        if count > self.max_items:
+            raise BatchFailed(
+                f"makes {count:,} messages, at most {self.max_items:,} are allowed ('max_items')"
+            )
+        made = _list_for(count) if is_large(batch) or count > LARGE_BATCH else []
+        for rows in found:
+            yield from _add(rows, made)
+        if isinstance(made, DecodedBatch):
+            made.slices += [MESSAGES_AT_ONCE] * (len(made) // MESSAGES_AT_ONCE)
+        if made:
+            yield made
+
+    def _rows(self, message: JsonValue) -> FoundItems | None:
+        """Return the items of a message: itself, if it is handed on as it is; None if it is dropped.
+
+        Raises:
+            BatchFailed: it has no list, or what is there is none.
+        """
+        items = self._list.read(message)
+        if items is MISSING or items is None:
+            if self.on_missing == "error":
+                raise BatchFailed(f"field '{self.from_}' is missing or null")
+            return FoundItems([message], _as_they_are, []) if self.on_missing == "keep" else None
+        if type(items) is not list:
+            raise BatchFailed(f"field '{self.from_}' is {json_type(items)}: expected a list")
+        if self._item is None:
+            found = {name: path.read(message) for name, path in self._kept_paths.items()}
+            kept = {name: value for name, value in found.items() if value is not MISSING}
+            return FoundItems(items, self._beside(kept), kept, len(kept), copies_items=True)
+        rest = self._list.remove(message)
+        copied = _fields_on(self._item, rest)
+        if self._place is not None:
+            copied += _fields_on(self._place, rest)
+        return FoundItems(items, self._inside(rest, self._item), rest, copied)
+
+    @cached_property
+    def _list(self) -> DottedPath:
+        return DottedPath(self.from_)
+
+    @cached_property
+    def _item(self) -> DottedPath | None:
+        return None if self.as_ is None else DottedPath(self.as_)
+
+    @cached_property
+    def _place(self) -> DottedPath | None:
+        return None if self.index_as is None else DottedPath(self.index_as)
+
+    @cached_property
+    def _kept_paths(self) -> Mapping[str, DottedPath]:
+        return {name: DottedPath(path) for name, path in self._kept.items()}
+
+    def _beside(self, kept: dict[str, Any]) -> Make:
+        """Return what makes messages of items that are objects."""
+
+        def made(items: Sequence[JsonValue], place: int) -> Batch:
+            try:
+                return self._numbered([{**item, **kept} for item in items], place)
+            except TypeError:  # nothing else has fields
+                wrong = next(json_type(item) for item in items if item.__class__ is not dict)
+            raise BatchFailed(
+                f"field '{self.from_}' holds {wrong}: expected objects, or an 'as' to put anything in"
+            )
+
+        return made
+
+    def _inside(self, rest: dict[str, Any], at: DottedPath) -> Make:
+        """Return what puts items into the rest of a message."""
+        is_plain = at.is_plain or at.text in rest
+        name = at.text
+
+        def made(items: Sequence[JsonValue], place: int) -> Batch:
+            if is_plain:
+                return self._numbered([{**rest, name: item} for item in items], place)
+            return self._numbered([_written(rest, at, item) for item in items], place)
+
+        return made
+
+    def _numbered(self, rows: Batch, place: int) -> Batch:
+        """Return messages with their places in them, if that is asked for."""
+        if (path := self._place) is None:
+            return rows
+        return [_written(row, path, at) for at, row in enumerate(rows, place)]
+
+
+def _list_for(count: int) -> Batch:
+    """Return a list for many messages, while which is there nobody looks for cycles among all there is.
+
+    To look through those of a hundred thousand messages takes longer than to make them.
+    """
+    try:
+        many = DecodedBatch(asyncio.get_running_loop())
+    except RuntimeError:  # none runs here
+        return LargeList()
+    many.add_containers(2 * count)
+    return many
+
+
+def _add(rows: FoundItems, made: Batch) -> Generator[None, None, None]:
+    """Add the messages of one that came; whatever it raises, some of them may be there already."""
+    for start in range(0, len(rows.items), _ITEMS_AT_ONCE):
+        some = rows.items[start : start + _ITEMS_AT_ONCE]
+        fields = rows.copied * len(some)
+        if rows.copies_items:
+            with suppress(TypeError):  # what has no length is no message: told below
+                fields += sum(map(len, some))
+        if fields <= _FIELDS_AT_ONCE:
+            made += rows.make(some, start)
+            yield
+            continue
+        for place, item in enumerate(some, start):
+            made += rows.make([item], place)
+            yield
+
+
+def _written(row: dict[str, Any], path: DottedPath, value: JsonValue) -> dict[str, Any]:
+    try:
+        return path.write(row, value)
+    except ScalarInTheWay as cause:
+        raise BatchFailed(str(cause)) from cause
+
+
+def _fields_on(path: DottedPath, message: JsonValue) -> int:
+    """Return how many fields have to be copied to write at a path."""
+    fields = 0
+    for segment in path.segments:
+        if type(message) is not dict:
+            break
+        fields += len(message)
+        message = message.get(segment)
+    return fields
+
+
+def _as_they_are(messages: Sequence[JsonValue], place: int) -> Batch:
+    return [*messages]
+
+
+class Exploding:
+    """What is being made of a batch, until the time of a slice is over, and then in the next one."""
+
+    def __init__(self, making: Iterator[Batch | None], clock: Clock) -> None:
+        self._making, self._clock = making, clock
+
+    def begin(self, seconds: float) -> list[Batch] | Exploding:
+        """Return what became of the batch; itself if it is not over yet."""
+        batches = self.resume(seconds)
+        return self if batches is None else batches
+
+    def resume(self, seconds: float) -> list[Batch] | None:
+        """Go on for so long; return what became of the batch, None when it is not over yet."""
+        ends = self._clock.monotonic() + seconds
+        for made in self._making:
+            if made is not None:
+                return [made]
+            if self._clock.monotonic() >= ends:
+                return None
+        return []
+
+    def close(self) -> None:
+        """Make no more of it."""
+        if isinstance(self._making, Generator):
+            self._making.close()

@@ -1,0 +1,418 @@
+"""The `explode` transform: the items of a list become messages."""
+
+import asyncio
+from contextlib import nullcontext
+from time import thread_time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reactivex.subject import Subject
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.component.fieldflow import FieldUse, Passing
+from headrace.compiler.delivery import LARGE_BATCH, Delivery, Window
+from headrace.compiler.dottedpaths import MISSING, DottedPath
+from headrace.compiler.errors import BatchFailed
+from headrace.compiler.largejson import LargeList
+from headrace.compiler.largejson.letting_go import MESSAGES_AT_ONCE
+from headrace.compiler.lowering.chain import lower
+from headrace.operators.explode import Explode
+from tests.covered import Covered
+from tests.doubles import StubContext, refusals
+from tests.examples import examples
+from tests.virtual import virtual
+
+ORDER = {
+    "order": {"id": 7, "lines": [{"sku": "a", "n": 1}, {"sku": "b", "n": 2}]},
+    "customer": {"id": "c1"},
+}
+
+
+def exploded(document, *batch):
+    """Return what is made of a batch; of one that fails, why."""
+    untouched = repr(batch)
+    try:
+        made = Explode.load(document).step(StubContext())([*batch])
+    except BatchFailed as cause:
+        made = str(cause)
+    assert repr(batch) == untouched
+    return made
+
+
+@pytest.mark.parametrize(
+    ("options", "made"),
+    [
+        ({}, [{"sku": "a", "n": 1}, {"sku": "b", "n": 2}]),
+        (
+            {"keep": {"order_id": "order.id", "customer": "customer.id", "none": "order.none"}},
+            [
+                {"sku": "a", "n": 1, "order_id": 7, "customer": "c1"},
+                {"sku": "b", "n": 2, "order_id": 7, "customer": "c1"},
+            ],
+        ),
+        ({"keep": {"n": "order.id"}}, [{"sku": "a", "n": 7}, {"sku": "b", "n": 7}]),
+        ({"index_as": "i"}, [{"sku": "a", "n": 1, "i": 0}, {"sku": "b", "n": 2, "i": 1}]),
+        (
+            {"index_as": "at.line"},
+            [{"sku": "a", "n": 1, "at": {"line": 0}}, {"sku": "b", "n": 2, "at": {"line": 1}}],
+        ),
+        (
+            {"as": "line"},
+            [
+                {"order": {"id": 7}, "customer": {"id": "c1"}, "line": {"sku": "a", "n": 1}},
+                {"order": {"id": 7}, "customer": {"id": "c1"}, "line": {"sku": "b", "n": 2}},
+            ],
+        ),
+        (
+            {"as": "order", "index_as": "i"},
+            [
+                {"order": {"sku": "a", "n": 1}, "customer": {"id": "c1"}, "i": 0},
+                {"order": {"sku": "b", "n": 2}, "customer": {"id": "c1"}, "i": 1},
+            ],
+        ),
+        (
+            {"as": "order.line", "index_as": "order.line.i"},
+            [
+                {
+                    "order": {"id": 7, "line": {"sku": "a", "n": 1, "i": 0}},
+                    "customer": {"id": "c1"},
+                },
+                {
+                    "order": {"id": 7, "line": {"sku": "b", "n": 2, "i": 1}},
+                    "customer": {"id": "c1"},
+                },
+            ],
+        ),
+    ],
+)
+def test_each_item_is_a_message_or_in_one(options, made):
+    assert exploded({"from": "order.lines", **options}, ORDER) == [made]
+
+
+def test_all_of_a_batch_is_one_batch_in_order_and_an_empty_list_makes_nothing():
+    document = {"from": "x", "as": "x"}
+
+    assert exploded(document, {"x": [1, None]}, {"x": []}, {"x": [[2]], "y": 0}) == [
+        [{"x": 1}, {"x": None}, {"y": 0, "x": [2]}]
+    ]
+    assert exploded(document, {"x": []}) == []
+
+
+@pytest.mark.parametrize("message", [{}, {"order": None}, {"order": {"lines": None}}, 5, [1]])
+def test_a_list_that_is_missing_or_null_is_answered_by_the_policy(message):
+    document = {"from": "order.lines"}
+
+    assert exploded(document, message) == "field 'order.lines' is missing or null"
+    assert exploded(document | {"on_missing": "skip"}, message) == []
+    assert exploded(document | {"on_missing": "skip"}, message, ORDER) == [ORDER["order"]["lines"]]
+    assert exploded(document | {"on_missing": "keep"}, message, ORDER) == [
+        [message, *ORDER["order"]["lines"]]
+    ]
+
+
+@pytest.mark.parametrize("on_missing", ["error", "skip", "keep"])
+@pytest.mark.parametrize(
+    ("options", "message", "failure"),
+    [
+        ({}, {"x": "abc"}, "field 'x' is a string: expected a list"),
+        ({}, {"x": {}}, "field 'x' is an object: expected a list"),
+        (
+            {},
+            {"x": [{}, 5]},
+            "field 'x' holds a number: expected objects, or an 'as' to put anything in",
+        ),
+        (
+            {"keep": {"a": "a"}},
+            {"x": [{}, "abc"]},
+            "field 'x' holds a string: expected objects, or an 'as' to put anything in",
+        ),
+        (
+            {"index_as": "i"},
+            {"x": [None]},
+            "field 'x' holds null: expected objects, or an 'as' to put anything in",
+        ),
+        ({"as": "y.z"}, {"x": [1], "y": 5}, "cannot write 'y.z': 'y' is not an object"),
+        ({"index_as": "y.z"}, {"x": [{"y": 5}]}, "cannot write 'y.z': 'y' is not an object"),
+    ],
+)
+def test_what_does_not_fit_fails_the_batch_whatever_is_said_of_what_is_missing(
+    options, message, failure, on_missing
+):
+    assert exploded({"from": "x", "on_missing": on_missing, **options}, message) == failure
+
+
+# --- bounds
+
+
+def test_more_messages_than_max_items_fail_the_batch_and_those_handed_on_count():
+    document = {"from": "x", "as": "x", "max_items": 3, "on_missing": "keep"}
+
+    assert exploded(document, {"x": [1, 2]}, {}) == [[{"x": 1}, {"x": 2}, {}]]
+    assert exploded(document, {"x": [1, 2]}, {}, {"x": [3]}) == (
+        "makes 4 messages, at most 3 are allowed ('max_items')"
+    )
+    many = {"from": "x", "as": "x"}
+    assert len(exploded(many, {"x": [0] * 100_000})[0]) == 100_000
+    assert exploded(many, {"x": [0] * 100_001}) == (
+        "makes 100,001 messages, at most 100,000 are allowed ('max_items')"
+    )
+
+
+TOO_MUCH = (
+    "its messages share a text that is too long for as many: at most 128 MiB, counted for each"
+)
+
+
+@pytest.mark.parametrize(
+    ("shared", "is_too_much"),
+    [
+        ("a" * 1_200, False),
+        ("a" * 1_400, True),
+        (["a" * 100] * 14, True),
+        ({"a" * 1400: 1}, True),
+        ([[[[]]] * 5] * 20, True),
+        ([0] * 100, False),
+    ],
+)
+@pytest.mark.parametrize("options", [{"as": "i"}, {"keep": {"t": "t"}}])
+def test_what_a_hundred_thousand_messages_share_is_bounded(shared, is_too_much, options):
+    message = {"x": [{}] * 100_000, "t": shared}
+
+    fails = pytest.raises(BatchFailed, match=TOO_MUCH) if is_too_much else nullcontext()
+    with fails:
+        Explode.load({"from": "x", **options}).step(StubContext())([message])
+
+
+def test_a_single_message_may_be_as_large_as_it_came():
+    text = "a" * (129 * 1024 * 1024)
+
+    explode = Explode.load({"from": "x", "as": "x"}).step(StubContext())
+
+    assert explode([{"x": [1], "t": text}]) == [[{"t": text, "x": 1}]]
+    with pytest.raises(BatchFailed, match="share a text"):
+        explode([{"x": [1, 2], "t": text}])
+
+
+class Turns:
+    """A chain with an `explode` in it, and how long it keeps the loop from everybody else."""
+
+    def __init__(self, document):
+        self.loop = asyncio.get_running_loop()
+        self.ctx = StubContext(clock=Clock(self.loop))
+        self.longest = 0.0
+        self.turns = 0
+        self.made, self.source = [], Subject()
+        self.window = Window()
+        [operator] = lower([(Explode.load(document), self.ctx)], [])
+        self.source.pipe(operator).subscribe(self._take)
+
+    def _take(self, delivery):
+        self.made.append(delivery.batch)
+        delivery.done()
+
+    async def takes(self, *batch):
+        """Hand a batch in; look at the time that each turn of the loop takes this thread."""
+        self.window.take()
+        began = self._seconds()
+        self.source.on_next(Delivery([*batch], self.window))
+        while self.window.used:
+            self.longest = max(self.longest, self._seconds() - began)
+            self.turns += 1
+            began = self._seconds()
+            await asyncio.sleep(0)
+
+    def _seconds(self):
+        return thread_time()
+
+
+WIDE = {f"f{n}": n for n in range(20)}
+NARROW = [{"n": n} for n in range(100_000)]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"as": "item"}, WIDE | {"x": NARROW}),
+        ({"keep": {name: name for name in WIDE}, "index_as": "at"}, WIDE | {"x": NARROW}),
+        ({"as": "a.b", "index_as": "a.i"}, WIDE | {"x": NARROW, "a": dict(WIDE)}),
+        # Few items, and much to copy for each; and much to look at that they share.
+        ({"as": "item"}, {"x": [0] * 100, "wide": 1} | dict.fromkeys(map(str, range(90_000)))),
+        ({"as": "a.b"}, {"x": [0] * 100, "a": dict.fromkeys(map(str, range(90_000)))}),
+        ({"as": "item"}, {"x": [0, 0], "t": [[n] for n in range(200_000)]}),
+        ({}, {"x": [dict.fromkeys(map(str, range(1_000)))] * 1_000}),
+    ],
+    ids=["as", "keep", "deep", "wide", "wide below", "much shared", "wide items"],
+)
+def test_others_have_their_turn_within_20_milliseconds(options, message):
+    async def longest():
+        turns = Turns({"from": "x", **options})
+        await turns.takes(message)
+        [made] = turns.made
+        assert len(made) == len(message["x"])
+        assert turns.turns > 2
+        return turns.longest
+
+    # A machine that is busy now and then is no fault of it.
+    assert min(asyncio.run(longest()) for _ in range(2)) < 0.02
+
+
+@virtual
+async def test_what_is_small_passes_at_once_and_a_failure_is_told():
+    turns = Turns({"from": "x"})
+
+    await turns.takes({"x": [{"a": 1}]})
+    await turns.takes({"x": 5})
+    await turns.takes({"x": []})
+
+    assert (turns.made, turns.turns) == ([[{"a": 1}]], 0)
+    assert turns.ctx.failures == ["field 'x' is a number: expected a list"]
+
+
+@virtual
+async def test_many_messages_are_a_list_that_is_let_go_of_in_slices():
+    turns = Turns({"from": "x"})
+
+    await turns.takes({"x": [{}] * LARGE_BATCH})
+    await turns.takes({"x": [{}] * (LARGE_BATCH + 1)})
+    few, many = turns.made
+
+    assert (type(few), isinstance(many, LargeList)) == (list, True)
+    assert sum(many.slices) + MESSAGES_AT_ONCE > len(many)
+
+
+# --- what is known of it
+
+items = st.lists(st.dictionaries(st.sampled_from("abi"), st.integers(0, 3), max_size=2), max_size=4)
+messages = st.dictionaries(
+    st.sampled_from(["a", "b", "x.y"]), items | st.integers(0, 3) | st.none(), max_size=3
+) | st.fixed_dictionaries({"x": st.dictionaries(st.sampled_from("yz"), items)})
+options = st.fixed_dictionaries(
+    {"on_missing": st.sampled_from(["error", "skip", "keep"])},
+    optional={
+        "keep": st.dictionaries(st.sampled_from("abk"), st.sampled_from(["a", "x.z"]), max_size=2),
+        "index_as": st.sampled_from(["i", "j.i"]),
+    },
+) | st.fixed_dictionaries(
+    {"as": st.sampled_from(["a", "x.y", "x.q", "l"])},
+    optional={"index_as": st.sampled_from(["i", "j.i"]), "on_missing": st.just("skip")},
+)
+
+
+@examples(400)
+@given(st.sampled_from(["x.y", "b"]), options, st.lists(messages, min_size=1, max_size=3))
+def test_it_does_what_it_says_of_fields_and_every_message_has_its_origin(path, options, batch):
+    made = Explode.load({"from": path, **options})
+    use = made.field_use()
+    try:
+        batches = made.step(StubContext())(batch)
+    except BatchFailed:
+        return
+
+    for messages, sources in zip(batches, made.origins(batch, batches), strict=True):
+        for message, [source] in zip(messages, sources, strict=True):
+            came = batch[source]
+            found = DottedPath(path).read(came)
+            if found in (MISSING, None):
+                assert (message, made.on_missing) == (came, "keep")
+                continue
+            if not use.keeps:
+                assert {*use.keys} & {*message} == {
+                    name
+                    for name in use.keys
+                    if DottedPath(options["keep"][name]).read(came) is not MISSING
+                    or any(name in item for item in found)
+                } & {*message}
+                continue
+            written = {each.split(".")[0] for each in use.writes | use.removes}
+            for key in {*came, *message} - written - {path}:
+                assert repr(message[key]) == repr(came[key])
+
+
+def test_it_reads_the_list_and_what_is_kept_and_an_item_may_have_any_field():
+    beside = Explode.load({"from": "o.l", "keep": {"id": "o.id"}, "on_missing": "skip"})
+    inside = Explode.load({"from": "o.l", "as": "line.x", "index_as": "i"})
+
+    assert beside.field_use() == FieldUse.of(
+        reads=["o.l", "o.id"], keys=["id"], keeps=False, is_open=True, drops_without=["o.l"]
+    )
+    assert inside.field_use() == FieldUse.of(
+        reads=["o.l", "line", "line.x"], writes=["line.x", "i"], removes=["o.l"], asks=["o.l"]
+    )
+    assert [*beside.demands()] == []
+    assert [(each.path, each.place) for each in inside.demands()] == [("o.l", ("from",))]
+
+
+def test_nothing_is_known_of_an_item_and_nobody_knows_how_many_there_are():
+    before = Passing(largest=1)
+    after = Explode.load({"from": "x"}).passes(before)
+
+    assert (after.missing("anything"), after.largest) == (None, None)
+    after = Explode.load({"from": "x", "as": "y"}).passes(before.seen_by("it"))
+    assert after.missing("x") == ("it",)
+
+
+@pytest.mark.parametrize(
+    ("document", "reasons"),
+    [
+        ({}, ["from: this key is required"]),
+        (
+            {"from": "x", "as": "y", "keep": {"a": "a"}},
+            [
+                "keep: 'keep' is for items that are the message, and with 'as' all of the message is kept"
+            ],
+        ),
+        ({"from": "x", "as": "y", "index_as": "y"}, ["index_as: 'y' is written twice"]),
+        ({"from": "x", "keep": {"a": "a"}, "index_as": "a"}, ["index_as: 'a' is written twice"]),
+        (
+            {"from": "x", "as": "i.y", "index_as": "i"},
+            ["index_as: cannot write 'i.y': 'index_as' makes 'i' a number"],
+        ),
+        (
+            {"from": "x", "max_items": 1_000_001},
+            ["max_items: expected an integer of at least 1 and of at most 1000000, found 1000001"],
+        ),
+        ({"from": "x", "keep": {"a": 5}}, ["keep.a: expected a string that is not blank, found 5"]),
+        (
+            {"from": "x", "on_missing": "null"},
+            ['on_missing: expected one of error, skip, keep, found "null"'],
+        ),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(document, reasons):
+    assert refusals(Explode, document) == reasons
+
+
+def test_the_echo_is_what_was_written():
+    document = {"from": "x", "keep": {"a": "b"}, "index_as": "i", "on_missing": "skip"}
+
+    assert Explode.load(document).dump() == {"type": "explode"} | document
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ({}, "'x' is missing or null, and 'on_missing' is skip"),
+        ({"x": []}, "'x' is an empty list"),
+    ],
+)
+def test_why_nothing_was_made_of_a_message(message, reason):
+    assert Explode.load({"from": "x"}).reason(message, StubContext()) == reason
+
+
+COVERED = [
+    Covered(
+        "{type: explode, from: x, on_missing: skip}",
+        "a: {1s: {x: [{}]}, 2s: {x: []}, 3s: {}}",
+        (
+            "'x' never had an item",
+            "'x' was never empty",
+            "'x' was never missing ('on_missing' is skip)",
+        ),
+    ),
+    Covered(
+        "{type: explode, from: x}",
+        "a: {1s: {x: [{}]}, 2s: {x: []}}",
+        ("'x' never had an item", "'x' was never empty"),
+    ),
+]
