@@ -97,6 +97,21 @@ def test_a_key_that_does_not_resolve_or_is_too_short_is_refused_at_the_build(ctx
         assert refused.value.fault.path[:2] == ("mappings", 0)
 
 
+class Playing(StubContext):
+    """A context in which nothing is resolved."""
+
+    def resolve(self, secret):
+        return secret.template
+
+
+def test_in_a_play_the_reference_is_the_key_however_short_it_is():
+    mapping = Map.load(a_map(hashed("hmac_sha256", key="${K}")))
+
+    [[made]] = mapping.step(Playing())([{"x": "abc"}])
+
+    assert made["x"] == hmac.digest(b"${K}", b"abc", "sha256").hex()
+
+
 def test_the_key_is_in_no_dump_and_in_no_generated_source(ctx):
     mapping = Map.load(a_map(hashed("hmac_sha256", key="${KEY}")))
     mapping.step(ctx)
