@@ -52,6 +52,7 @@ SCENARIOS: dict[str, list[Scenario]] = {
     "filter1": [passes.filter1],
     "filter5": [passes.filter5],
     "map1": [passes.map1],
+    "explode": [passes.explode],
     "remember10": [passes.remember10],
     "remember100": [passes.remember100],
     "recall10": [passes.recall10],

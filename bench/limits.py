@@ -73,6 +73,21 @@ def map1(batch: Batch) -> Batch:
     ]
 
 
+def explode(batch: Batch) -> Batch:
+    """Make a message of each line of an order, with two fields of the order."""
+    made = []
+    for m in batch:
+        lines = m["order"]["lines"]
+        if lines.__class__ is not list:
+            _failed(m)
+        kept = {"order_id": m["order"]["id"], "customer": m["customer"]["id"]}
+        for line in lines:
+            if line.__class__ is not dict:
+                _failed(m)
+            made.append({**line, **kept})
+    return made
+
+
 def remember(batch: Batch) -> Batch:
     """Keep two fields of the last message of each machine, and when that was."""
     now = monotonic()

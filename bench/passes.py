@@ -60,6 +60,13 @@ REDUCER: list[Config] = [
         ],
     }
 ]
+EXPLODE: list[Config] = [
+    {
+        "type": "explode",
+        "from": "order.lines",
+        "keep": {"order_id": "order.id", "customer": "customer.id"},
+    }
+]
 CHAIN = [*FILTER1, *MAP1, *REDUCER]
 NAMES = {"temp": "last_temp", "rpm": "last_rpm"}
 REMEMBER: list[Config] = [
@@ -178,6 +185,20 @@ def filter5(effort: Effort) -> list[Row]:
 def map1(effort: Effort) -> list[Row]:
     """One map with one mapping."""
     return _steps("map1", MAP1, limits.map1, effort)
+
+
+def explode(effort: Effort) -> list[Row]:
+    """Fifty orders of ten lines: a message for each line."""
+    compared = on_one_core(_exploding(effort))
+    limit = "a loop by hand"
+    return [ratio_row("explode", compared, limit, unit="msg/s", per=500, least=0.25)]
+
+
+async def _exploding(effort: Effort) -> Compared:
+    lines = [{"sku": f"s{at}", "n": at, "price": 1.5} for at in range(10)]
+    orders = [{"order": {"id": n, "lines": lines}, "customer": {"id": f"c{n}"}} for n in range(50)]
+    async with Bed(one(EXPLODE), [orders]) as bed:
+        return await compare(bed.run, limits.over([orders], limits.explode), effort)
 
 
 def _steps(name: str, transforms: list[Config], by_hand: ByHand, effort: Effort) -> list[Row]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, Self
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.branches import Branch, Took, altered
@@ -16,7 +15,7 @@ from headrace.compiler.component.families import Origins, Transform
 from headrace.compiler.component.fieldflow import Demand, FieldUse
 from headrace.compiler.component.promises import HOLDS_NOTHING
 from headrace.compiler.delivery import LARGE_BATCH, Batch, JsonValue, is_large, parts
-from headrace.compiler.dottedpaths import MISSING, DottedPath, ScalarInTheWay
+from headrace.compiler.dottedpaths import MISSING, DottedPath
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.largejson import DecodedBatch, LargeList
 from headrace.compiler.largejson.letting_go import MESSAGES_AT_ONCE
@@ -24,29 +23,19 @@ from headrace.compiler.schema.fields import Choice, Integer, MessageField
 from headrace.compiler.schema.records import json_type, option
 from headrace.compiler.schema.structures import ObjectOf
 from headrace.compiler.text.diagnostics import Fault
+from headrace.operators.founditems import (
+    FoundItems,
+    ReadField,
+    as_it_is,
+    beside,
+    inside,
+    made_of_all,
+    reader,
+)
 from headrace.operators.sharing import MOST_SHARED, size_of, size_of_few
 
 _MOST_ITEMS = 1_000_000
 _ITEMS = 100_000
-_ITEMS_AT_ONCE = 256
-_FIELDS_AT_ONCE = 20_000
-"""Fields that are copied before somebody looks whether the slice is over: a millisecond."""
-
-Make = Callable[[Sequence[JsonValue], int], Batch]
-"""Returns the messages of some items, the first of which has this place in its list."""
-
-
-class FoundItems(NamedTuple):
-    """The items of one message, and what makes messages of them."""
-
-    items: Sequence[JsonValue]
-    make: Make
-    shared: JsonValue
-    """What of the message each of them gets, in a list or an object."""
-    copied: int = 0
-    """Fields that are copied for each of them."""
-    copies_items: bool = False
-    """Whether the fields of the items are copied as well."""
 
 
 class Explode(
@@ -254,8 +243,7 @@ class Explode(
                 f"makes {count:,} messages, at most {self.max_items:,} are allowed ('max_items')"
             )
         made = _list_for(count) if is_large(batch) or count > LARGE_BATCH else []
-        for rows in found:
-            yield from _add(rows, made)
+        yield from made_of_all(found, made)
         if isinstance(made, DecodedBatch):
             made.slices += [MESSAGES_AT_ONCE] * (len(made) // MESSAGES_AT_ONCE)
         if made:
@@ -267,22 +255,21 @@ class Explode(
         Raises:
             BatchFailed: it has no list, or what is there is none.
         """
-        items = self._list.read(message)
+        items = MISSING if message.__class__ is not dict else self._read_list(message)
         if items is MISSING or items is None:
             if self.on_missing == "error":
                 raise BatchFailed(f"field '{self.from_}' is missing or null")
-            return FoundItems([message], _as_they_are, []) if self.on_missing == "keep" else None
+            return as_it_is(message) if self.on_missing == "keep" else None
         if type(items) is not list:
             raise BatchFailed(f"field '{self.from_}' is {json_type(items)}: expected a list")
         if self._item is None:
-            found = {name: path.read(message) for name, path in self._kept_paths.items()}
-            kept = {name: value for name, value in found.items() if value is not MISSING}
-            return FoundItems(items, self._beside(kept), kept, len(kept), copies_items=True)
-        rest = self._list.remove(message)
-        copied = _fields_on(self._item, rest)
-        if self._place is not None:
-            copied += _fields_on(self._place, rest)
-        return FoundItems(items, self._inside(rest, self._item), rest, copied)
+            kept = {
+                name: value
+                for name, read in self._kept_readers
+                if (value := read(message)) is not MISSING
+            }
+            return beside(self.from_, items, kept, self._place)
+        return inside(self._list.remove(message), items, self._item, self._place)
 
     @cached_property
     def _list(self) -> DottedPath:
@@ -297,40 +284,12 @@ class Explode(
         return None if self.index_as is None else DottedPath(self.index_as)
 
     @cached_property
-    def _kept_paths(self) -> Mapping[str, DottedPath]:
-        return {name: DottedPath(path) for name, path in self._kept.items()}
+    def _read_list(self) -> ReadField:
+        return reader(self._list)
 
-    def _beside(self, kept: dict[str, Any]) -> Make:
-        """Return what makes messages of items that are objects."""
-
-        def made(items: Sequence[JsonValue], place: int) -> Batch:
-            try:
-                return self._numbered([{**item, **kept} for item in items], place)
-            except TypeError:  # nothing else has fields
-                wrong = next(json_type(item) for item in items if item.__class__ is not dict)
-            raise BatchFailed(
-                f"field '{self.from_}' holds {wrong}: expected objects, or an 'as' to put anything in"
-            )
-
-        return made
-
-    def _inside(self, rest: dict[str, Any], at: DottedPath) -> Make:
-        """Return what puts items into the rest of a message."""
-        is_plain = at.is_plain or at.text in rest
-        name = at.text
-
-        def made(items: Sequence[JsonValue], place: int) -> Batch:
-            if is_plain:
-                return self._numbered([{**rest, name: item} for item in items], place)
-            return self._numbered([_written(rest, at, item) for item in items], place)
-
-        return made
-
-    def _numbered(self, rows: Batch, place: int) -> Batch:
-        """Return messages with their places in them, if that is asked for."""
-        if (path := self._place) is None:
-            return rows
-        return [_written(row, path, at) for at, row in enumerate(rows, place)]
+    @cached_property
+    def _kept_readers(self) -> Sequence[tuple[str, ReadField]]:
+        return [(name, reader(DottedPath(path))) for name, path in self._kept.items()]
 
 
 def _list_for(count: int) -> Batch:
@@ -344,45 +303,6 @@ def _list_for(count: int) -> Batch:
         return LargeList()
     many.add_containers(2 * count)
     return many
-
-
-def _add(rows: FoundItems, made: Batch) -> Generator[None, None, None]:
-    """Add the messages of one that came; whatever it raises, some of them may be there already."""
-    for start in range(0, len(rows.items), _ITEMS_AT_ONCE):
-        some = rows.items[start : start + _ITEMS_AT_ONCE]
-        fields = rows.copied * len(some)
-        if rows.copies_items:
-            with suppress(TypeError):  # what has no length is no message: told below
-                fields += sum(map(len, some))
-        if fields <= _FIELDS_AT_ONCE:
-            made += rows.make(some, start)
-            yield
-            continue
-        for place, item in enumerate(some, start):
-            made += rows.make([item], place)
-            yield
-
-
-def _written(row: dict[str, Any], path: DottedPath, value: JsonValue) -> dict[str, Any]:
-    try:
-        return path.write(row, value)
-    except ScalarInTheWay as cause:
-        raise BatchFailed(str(cause)) from cause
-
-
-def _fields_on(path: DottedPath, message: JsonValue) -> int:
-    """Return how many fields have to be copied to write at a path."""
-    fields = 0
-    for segment in path.segments:
-        if type(message) is not dict:
-            break
-        fields += len(message)
-        message = message.get(segment)
-    return fields
-
-
-def _as_they_are(messages: Sequence[JsonValue], place: int) -> Batch:
-    return [*messages]
 
 
 class Exploding:

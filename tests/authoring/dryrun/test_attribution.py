@@ -32,6 +32,19 @@ def origins(trial, stage):
     return [[*lot.origins] for lot in trial.stages[stage].handed_on]
 
 
+def test_items_came_from_the_message_that_had_them_and_an_empty_list_is_told():
+    chain = [{"type": "explode", "from": "l", "on_missing": "skip"}]
+    batch = [{"l": [{"n": 1}, {"n": 2}]}, {"l": []}, {}, {"l": [{"n": 3}]}]
+
+    trial = tried(chain, batch, traced=True)
+
+    assert origins(trial, -1) == [[(0,), (0,), (3,)]]
+    assert left(trial) == [
+        (1, 0, "'l' is an empty list"),
+        (2, 0, "'l' is missing or null, and 'on_missing' is skip"),
+    ]
+
+
 def left(trial):
     return [(index, lost.at, lost.why) for index, lost in trial.left()]
 
@@ -42,6 +55,14 @@ keeping = st.one_of(
     maps,
     buffers,
     kind("splitter", out_size=st.integers(1, 3)),
+    kind(
+        "explode",
+        **{
+            "from": st.just("l"),
+            "as": st.sampled_from(["item", "a"]),
+            "on_missing": st.sampled_from(["skip", "keep"]),
+        },
+    ),
     kind("remember", remember=names.map(lambda name: [{"field": name, "as": name}])),
     kind("recall", recall=st.lists(names, min_size=1, max_size=2, unique=True)),
     st.sampled_from(["emit(msg);", "if msg.n != 1 { emit(msg); emit(msg); }"]).map(script),
@@ -58,7 +79,9 @@ chains = st.builds(
     st.lists(collecting, max_size=1),
 ).filter(bool)
 messages = st.lists(
-    st.fixed_dictionaries(dict.fromkeys("ab", values), optional={"m": values, "n": numbers}),
+    st.fixed_dictionaries(
+        dict.fromkeys("ab", values), optional={"m": values, "n": numbers, "l": st.lists(numbers)}
+    ),
     min_size=1,
     max_size=8,
 ).map(lambda made: [{"id": number, **each} for number, each in enumerate(made)])
