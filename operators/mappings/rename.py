@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from collections.abc import Mapping as Named
 from functools import cached_property
 from typing import Any, Self
@@ -12,6 +12,7 @@ from headrace.compiler.component.branches import Branch, Took, altered
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.dottedpaths import MISSING, DottedPath
+from headrace.compiler.errors import BatchFailed
 from headrace.compiler.schema.records import listed, option
 from headrace.compiler.text.diagnostics import Fault, repeated
 from headrace.compiler.text.diagnostics import Path as Place
@@ -20,12 +21,17 @@ from headrace.operators.mappings.fieldnames import FieldNames
 from headrace.operators.mappings.mapping import missing, present
 from headrace.operators.mappings.root import Mapping, Policy, Rewrite
 
+_MOST_FIELDS = 10_000
+"""Fields of a message: all of them are looked at."""
+
 
 class Rename(Mapping, tag="rename", listed=80, elsewhere="move rename_fields rename_keys"):
     """Gives fields other names, all at once, so two may swap theirs.
 
     A field of the top level keeps its place among the others; what has the new name already is written
     over. Of a field that is missing or null, the old name goes as well under ``on_missing: omit``.
+
+    More than 10,000 fields of one object fail the batch.
     """
 
     fields_: Named[str, str] = option(
@@ -63,6 +69,8 @@ class Rename(Mapping, tag="rename", listed=80, elsewhere="move rename_fields ren
 
     def change(self, message: JsonValue, on_missing: str, ctx: Context) -> Rewrite | None:
         """Read all of them, and then take out and write."""
+        if len(message) > _MOST_FIELDS:
+            raise BatchFailed(f"the message has more than {_MOST_FIELDS:,} fields")
         values = [present(old, message) for old in self.fields_]
         self.tell("on_missing" if MISSING in values else "found")
         if on_missing == "error" and MISSING in values:
@@ -78,24 +86,29 @@ class Rename(Mapping, tag="rename", listed=80, elsewhere="move rename_fields ren
             old.text in written and new.is_plain and value is not MISSING
             for old, new, value in pairs
         ]
-        in_place = {
-            old.text: (new.text, value)
-            for (old, new, value), is_in_place in zip(pairs, stays, strict=True)
-            if is_in_place
-        }
-        others = [pair for pair, is_in_place in zip(pairs, stays, strict=True) if not is_in_place]
-        for old, _, _ in others:
-            written = old.remove(written)
-        taken = {new for new, _ in in_place.values()}
-        kept: dict[str, Any] = {}
-        for key, value in written.items():
-            if key in in_place:
-                new, renamed = in_place[key]
-                kept[new] = renamed
-            elif key not in taken:
-                kept[key] = value
-        for _, path, value in others:
-            if value is not MISSING:
+        in_place: dict[str, tuple[str, Any]] = {}
+        others: list[tuple[DottedPath, JsonValue]] = []
+        gone: set[str] = set()
+        below: dict[tuple[str, ...], set[str]] = {}
+        for (old, new, value), is_in_place in zip(pairs, stays, strict=True):
+            if is_in_place:
+                in_place[old.text] = new.text, value
+                continue
+            others.append((new, value))
+            if old.text in written:
+                gone.add(old.text)
+            else:
+                below.setdefault(old.segments[:-1], set()).add(old.segments[-1])
+        for way, names_there in below.items():
+            written = _without(written, way, names_there)
+        names = {old: new for old, (new, _) in in_place.items()}
+        gone.update({*names.values()} - names.keys())  # written over
+        kept = {names.get(key, key): each for key, each in written.items() if key not in gone}
+        kept.update(in_place.values())
+        for path, value in others:
+            if value is not MISSING and path.is_plain:
+                kept[path.text] = value
+            elif value is not MISSING:
                 kept = path.write(kept, value)
         return kept
 
@@ -103,6 +116,8 @@ class Rename(Mapping, tag="rename", listed=80, elsewhere="move rename_fields ren
         """Call what looks at the names of a message once; of what is kept, with the values."""
         kept: list[Kept] = []
         is_lenient = policy.on_missing != "error"
+        message = code.message
+        code.give_up_unless(f"{message}.__class__ is dict and len({message}) <= {_MOST_FIELDS}")
         if policy.is_kept:
             names = [code.read(old, optional=is_lenient) for old, _ in self._paths]
             if not is_lenient:
@@ -111,7 +126,7 @@ class Rename(Mapping, tag="rename", listed=80, elsewhere="move rename_fields ren
             kept.append(ChangedFields(put, names))
         if policy.is_seen:
             renamed = code.constant(self._quick(policy.on_missing, ctx), "renamed")
-            code.replace(f"{renamed}({code.message})")
+            code.replace(f"{renamed}({message})")
         return kept
 
     def _put_under(self, on_missing: str) -> Callable[..., dict[str, Any]]:
@@ -140,15 +155,13 @@ class Rename(Mapping, tag="rename", listed=80, elsewhere="move rename_fields ren
         is_plain = self._is_plain
 
         def renamed(message: dict[str, Any]) -> dict[str, Any]:
-            if is_plain and message.__class__ is dict and olds <= message.keys():
+            if is_plain and olds <= message.keys():
                 made = {names.get(key, key): value for key, value in message.items()}
                 # Less of them where a new name was there already.
                 if len(made) == len(message) and (
                     None not in made.values() or all(message[old] is not None for old in olds)
                 ):
                     return made
-            if message.__class__ is not dict:
-                raise TypeError("not an object")
             change = self.change(message, on_missing, ctx)
             return message if change is None else change(message)
 
@@ -172,3 +185,17 @@ class Rename(Mapping, tag="rename", listed=80, elsewhere="move rename_fields ren
 
     def tell(self, branch: str) -> None:
         """Tell of a branch that is taken, if anybody counts."""
+
+
+def _without(
+    parent: dict[str, Any], way: tuple[str, ...], names: Collection[str]
+) -> dict[str, Any]:
+    """Return an object without these fields of what a way leads to; itself if it leads nowhere."""
+    if not way:
+        if len(parent) > _MOST_FIELDS:
+            raise BatchFailed(f"an object in the message has more than {_MOST_FIELDS:,} fields")
+        return {name: value for name, value in parent.items() if name not in names}
+    child = parent.get(way[0])
+    if not isinstance(child, dict):
+        return parent
+    return {**parent, way[0]: _without(child, way[1:], names)}

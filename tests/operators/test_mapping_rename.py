@@ -65,6 +65,23 @@ def test_under_omit_nothing_is_written_over_by_what_is_missing(mapped):
     assert mapped(document, {"b": 1}) == {"b": 1}
 
 
+def test_a_message_with_too_many_fields_fails_its_batch(mapped):
+    wide = dict.fromkeys(map(str, range(10_001)), 0)
+
+    for keep in ("all", "mapped"):
+        assert mapped(a_map(rename(**{"1": "x"}), keep=keep), wide) == (
+            "mapping 0 ('rename'): the message has more than 10,000 fields"
+        )
+
+
+def test_so_does_one_with_too_many_fields_in_an_object_that_one_is_taken_out_of(mapped):
+    document = a_map(dotted({"d.1": "x"}))
+
+    assert mapped(document, {"d": dict.fromkeys(map(str, range(10_001)), 0)}) == (
+        "mapping 0 ('rename'): an object in the message has more than 10,000 fields"
+    )
+
+
 def test_where_an_object_would_have_to_be_the_batch_fails(mapped):
     document = a_map(dotted({"a": "b.c"}))
 
