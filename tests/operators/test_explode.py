@@ -18,6 +18,8 @@ from headrace.compiler.largejson import LargeList
 from headrace.compiler.largejson.letting_go import MESSAGES_AT_ONCE
 from headrace.compiler.lowering.chain import lower
 from headrace.operators.explode import Explode
+from headrace.operators.filter import Filter
+from headrace.operators.map import Map
 from tests.covered import Covered
 from tests.doubles import StubContext, refusals
 from tests.examples import examples
@@ -279,6 +281,22 @@ async def test_many_messages_are_a_list_that_is_let_go_of_in_slices():
 
     assert (type(few), isinstance(many, LargeList)) == (list, True)
     assert sum(many.slices) + MESSAGES_AT_ONCE > len(many)
+
+
+@virtual
+async def test_a_fused_run_ends_before_it_and_another_one_begins_behind_it():
+    ctx = StubContext(clock=Clock(asyncio.get_running_loop()))
+    one = Map.load({"mappings": [{"type": "copy", "from": "n", "as": "m"}]})
+    warm = Filter.load({"when": [{"type": "exists", "field": "n"}]})
+    told = []
+
+    operators = lower(
+        [(each, ctx) for each in (warm, one, Explode.load({"from": "x", "as": "x"}), one, warm)],
+        [],
+        lambda run, loop: told.append([transform.kind for transform, _ in run]),
+    )
+
+    assert (len(operators), told) == (3, [["filter", "map"], ["map", "filter"]])
 
 
 # --- what is known of it
