@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from headrace.compiler.component.buildcontext import Context
+from headrace.compiler.component.conditions import Condition, when_taken
 from headrace.compiler.component.families import FedBy, Input
 from headrace.compiler.component.promises import InputPromises, Lost, MemoryBound, Waiting
 from headrace.compiler.edges import INBOX_BATCHES, INBOX_TAKEN, Source
@@ -47,9 +49,19 @@ class PipelineInput(Input, kind="pipeline", listed=5, elsewhere="inproc upstream
         elsewhere="from id name pipeline pipeline_id source",
     )
 
+    when: tuple[Condition, ...] = when_taken(
+        "Conditions that all have to hold for a message that is read. The others never wait in the inbox, "
+        "and hold up nobody."
+    )
+
+    @property
+    def wanted(self) -> Sequence[Condition]:
+        """Its `when`."""
+        return self.when
+
     def source(self, ctx: Context) -> Source:
         """Attach to the upstream."""
-        return ctx.attach(self.upstream)
+        return ctx.attach(self.upstream, self.when)
 
     def is_batching(self) -> bool:
         """Return True: batches arrive as the upstream made them."""

@@ -13,10 +13,12 @@ from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.conditions import (
     Condition,
     all_counted,
-    all_hold,
+    keep_where,
+    keeping,
+    narrowed,
     outcomes,
-    test_of_all,
     unmet,
+    use_where,
 )
 from headrace.compiler.component.families import PerMessage
 from headrace.compiler.component.fieldflow import FieldUse, Passing
@@ -76,10 +78,7 @@ class Filter(PerMessage, kind="filter", listed=5, elsewhere="condition match whe
         if self.condition is not None:
             field = self.condition.field
             return FieldUse.of(reads=[field], drops_without=[field])
-        return FieldUse.of(
-            reads=[path for each in self.when for path in each.reads],
-            drops_without=[path for each in self.when for path in each.needs],
-        )
+        return use_where(self.when)
 
     def branches(self, context: CheckContext) -> Iterator[Branch]:
         """Each condition is true; it is false."""
@@ -109,34 +108,23 @@ class Filter(PerMessage, kind="filter", listed=5, elsewhere="condition match whe
 
     def passes(self, before: Passing) -> Passing:
         """Return the same, narrowed to the values it lets through."""
-        after = super().passes(before)
         if self.condition is not None:
+            after = super().passes(before)
             return after.where(self.condition.field, self.condition.matching)
-        for each in self.when:
-            for field, values in each.ranges:
-                after = after.where(field, values)
-        return after
+        return narrowed(self.when, before)
 
     def step(self, ctx: Context) -> Step:
         """Return the plain form: look at one message after the other."""
         if self.condition is not None:
             return partial(_kept_by, self.condition, ctx)
-        holds = all_hold(self.when)
-
-        def filtered(batch: Batch) -> list[Batch]:
-            kept = [message for message in batch if holds(message)]
-            return [kept] if kept else []
-
-        return filtered
+        return keeping(self.when)
 
     def generate(self, code: Code, ctx: Context) -> None:
         """Write the conditions."""
         if self.condition is not None:
             _generate(self.condition, code, ctx)
             return
-        code.keep_if(test_of_all(self.when, code))
-        for each in self.when:
-            each.learn(code)
+        keep_where(self.when, code)
 
     def reason(self, message: JsonValue, ctx: Context) -> str:
         """Return the value it found, and the condition that it does not fulfil."""

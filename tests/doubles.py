@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +24,7 @@ from headrace.compiler.component.buildcontext import (
     Release,
     Step,
 )
+from headrace.compiler.component.conditions import Condition
 from headrace.compiler.component.families import Connection
 from headrace.compiler.component.states import PipelineState, no_state, undeclared_bucket
 from headrace.compiler.config.connectionsfile import connection_fault
@@ -189,7 +190,7 @@ class StubContext:
     def admit(self, ingress: Ingress) -> None:
         self.ingress = ingress
 
-    def attach(self, upstream: str) -> Source:
+    def attach(self, upstream: str, wanted: Sequence[Condition] = ()) -> Source:
         return self._upstreams[upstream]
 
     def holds(

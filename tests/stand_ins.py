@@ -162,9 +162,9 @@ def does(step: Callable[[Batch], Any], kind: type[Transform] = Doing) -> Transfo
     return with_attribute(kind(), "does", step)
 
 
-def takes(sink: Sink) -> Output:
+def takes(sink: Sink, **options: Any) -> Output:
     """Return an output over ``sink``."""
-    return with_attribute(Taking(), "made", sink)
+    return with_attribute(Taking(**options), "made", sink)
 
 
 def with_attribute(component: Any, name: str, value: Any) -> Any:

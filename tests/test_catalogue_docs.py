@@ -52,18 +52,25 @@ def examples(component: type[Component]) -> dict[str, Document]:
 
 
 def records(record: type[Record]) -> Iterator[type[Record]]:
-    """Yield a record and everything that it holds."""
+    """Yield a record and everything that it holds, each once: some hold their own kind."""
+    yield from dict.fromkeys(_held(record, set()))
+
+
+def _held(record: type[Record], seen: set[type[Record]]) -> Iterator[type[Record]]:
+    if record in seen:
+        return
+    seen.add(record)
     yield record
     for option in record.options().values():
         field: Any = option.field
         while isinstance(field, ListOf):
             field = field.inner
         if isinstance(field, RecordOf):
-            yield from records(field.record)
+            yield from _held(field.record, seen)
         elif isinstance(field, VariantOf):
             yield field.union
             for variant in field.union.variants.values():
-                yield from records(variant)
+                yield from _held(variant, seen)
 
 
 @every_component

@@ -29,11 +29,16 @@ def inner(field: Any) -> Any:
     return field
 
 
-def within(record: type[Record], inside: tuple[str, ...] = ()) -> Iterator[Vocabulary]:
+def within(
+    record: type[Record], around: frozenset[type[Record]] = frozenset()
+) -> Iterator[Vocabulary]:
     """Yield every set of words of a record: its keys, its choices, and those of what it holds.
 
-    A union that it is ``inside`` of itself is left out: conditions hold conditions.
+    ``around`` are those that it lies in: some hold their own kind, whose words are told there.
     """
+    if record in around:
+        return
+    around |= {record}
     options = record.options()
     keys = {wire: known.elsewhere for wire, known in options.items()}
     yield f"keys of {record.__name__}", keys, dict(record.other_keys())
@@ -46,16 +51,18 @@ def within(record: type[Record], inside: tuple[str, ...] = ()) -> Iterator[Vocab
             words = {ours: " ".join(said) for ours, said in named.items()}
             yield f"{record.__name__}.{wire}", words, dict(field.others)
         elif isinstance(field, RecordOf):
-            yield from within(field.record, inside)
-        elif isinstance(field, VariantOf) and field.union.__name__ not in inside:
-            yield from of_kinds(field.union.__name__, field.union.variants, inside)
+            yield from within(field.record, around)
+        elif isinstance(field, VariantOf):
+            yield from of_kinds(field.union.__name__, field.union.variants, around)
 
 
-def of_kinds(name: str, kinds: Any, inside: tuple[str, ...] = ()) -> Iterator[Vocabulary]:
+def of_kinds(
+    name: str, kinds: Any, around: frozenset[type[Record]] = frozenset()
+) -> Iterator[Vocabulary]:
     words = {kind: record.elsewhere for kind, record in kinds.items()}
     yield f"kinds of {name}", words, dict(other_kinds(kinds))
     for record in kinds.values():
-        yield from within(record, (*inside, name))
+        yield from within(record, around)
 
 
 def vocabularies() -> Iterable[Vocabulary]:

@@ -18,6 +18,7 @@ from headrace.authoring.explaining.explained import (
 )
 from headrace.authoring.explaining.inmemory import InMemory, in_memory
 from headrace.authoring.explaining.loops import GeneratedLoop, generated_loops
+from headrace.compiler.component.conditions import Condition
 from headrace.compiler.component.families import Component, Input, Output, Transform
 from headrace.compiler.component.inputbuffers import Holder
 from headrace.compiler.component.pipelineconfig import PipelineConfig
@@ -33,6 +34,9 @@ from headrace.compiler.schema.variants import Tagged
 from headrace.compiler.text.diagnostics import path_text
 from headrace.compiler.text.documents import Site
 from headrace.compiler.text.suggest import meant_or_there
+
+LONGEST_CONDITIONS = 300
+"""Characters of the words for a list of conditions that are shown."""
 
 Readers = list[tuple[str, Input]]
 """The inputs that read a pipeline, each with what its own is called."""
@@ -144,6 +148,7 @@ class _Explaining:
                 yield ExplainedConnection(name, field.connection_kind, filed_at)
 
     def _notes(self, component: Component, index: int) -> Iterator[str]:
+        yield from _conditions(component)
         if isinstance(component, Input) and component.buffer is not None:
             yield _holds(component.buffer.holder())
         if isinstance(component, Transform):
@@ -203,6 +208,15 @@ def _options(component: Component, shown: dict[str, object]) -> Iterator[Explain
             value = shown.get(wire, value)
         if isinstance(value, str | int | float):
             yield ExplainedOption(wire, value, wire not in component.given)
+
+
+def _conditions(component: Component) -> Iterator[str]:
+    """Yield what each of its lists of conditions asks: ``when 'temp' at_least 80 and 'state' exists``."""
+    for wire, known in component.options().items():
+        listed = getattr(component, known.attribute)
+        if isinstance(listed, tuple) and listed and isinstance(listed[0], Condition):
+            said = " and ".join(each.said for each in listed)
+            yield f"{wire} {said if len(said) <= LONGEST_CONDITIONS else said[:LONGEST_CONDITIONS] + '...'}"
 
 
 def _promises(component: Component) -> Iterator[ExplainedPromise]:

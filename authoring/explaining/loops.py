@@ -10,6 +10,7 @@ from pathlib import Path
 
 from headrace.authoring.playing.player import play
 from headrace.authoring.playing.scenario import Scenario
+from headrace.compiler.component.selection import Selection
 from headrace.compiler.config.program import Program
 from headrace.compiler.delivery import Batch
 from headrace.compiler.lowering.chain import PlacedTransform, lower
@@ -37,6 +38,8 @@ def generated_loops(
     loops: dict[str, list[GeneratedLoop]] = {id: [] for id in called}
 
     def generated(run: Sequence[PlacedTransform], loop: Callable[[Batch], Batch]) -> None:
+        if isinstance(run[0][0], Selection):
+            return  # of `when`, before an output or an inbox: the conditions are told in words
         # Now: the text is there while the function lives.
         source = "".join(linecache.getlines(loop.__code__.co_filename))
         indices = tuple(ctx.index for _, ctx in run)

@@ -19,10 +19,11 @@ from headrace.compiler.component.branches import FAILED, WRITTEN
 from headrace.compiler.component.buildcontext import Context, Operator
 from headrace.compiler.component.families import Connection, Input, Output, Stage
 from headrace.compiler.component.pipelineconfig import LIST_OF
+from headrace.compiler.component.selection import Selection
 from headrace.compiler.delivery import Batch, Delivery
 from headrace.compiler.edges import Sink, Source
 from headrace.compiler.httpexchange import ExchangeWith
-from headrace.compiler.lowering.chain import PlacedTransform, RefusedTransforms
+from headrace.compiler.lowering.chain import PlacedTransform, RefusedTransforms, TransformContext
 from headrace.compiler.runtime.environment import Environment
 from headrace.compiler.schema.redaction import Hidden
 from headrace.compiler.schema.secrets import Secret, Secrets
@@ -141,6 +142,10 @@ class PlayedEnvironment(Environment):
                 operators += [*self._lowering(run, refusals), self._tap(self.played.made[at])]
                 run = []
         return [*operators, *self._lowering(run, refusals)]
+
+    def select(self, selection: Selection, place: TransformContext) -> list[Operator]:
+        """Return the operators that hand on what a component wants, built as the chains are."""
+        return self._lowering([(selection, place)], [])
 
     def refused(self, pipeline: str, stage: Stage, component: int, fault: Fault) -> None:
         """Record it."""

@@ -194,21 +194,23 @@ def _with_reasons(
     missing = [each.at for each in verdict.difference.batches if each.kind == "missing"]
     if pipeline is None or not missing:
         return verdict
-    told_of = tuple(reasons.before(pipeline, max(missing), MOST_REASONS))
+    output = component[2] if component and component[1] == "output" else None
+    told_of = tuple(reasons.before(pipeline, max(missing), MOST_REASONS, output))
     return replace(verdict, reasons=told_of)
 
 
 def reason_line(reason: Dropped, program: Program) -> str:
     """Return the line that tells why something was dropped, and where that is written."""
     config = next(each for each in program.pipelines if each.id == reason.pipeline)
-    kind = config.transforms[reason.index].kind
-    where = _written(config, reason.index)
-    name = f"{reason.pipeline}.{LIST_OF['transform']}[{reason.index}]"
+    family = LIST_OF[reason.stage]
+    kind = getattr(config, family)[reason.index].kind
+    where = _written(config, family, reason.index)
+    name = f"{reason.pipeline}.{family}[{reason.index}]"
     return f"why  {told(reason.at)}  {name} ({kind}, {where}): {reason.reason}"
 
 
-def _written(config: PipelineConfig, index: int) -> str:
-    site = config.site.inside(LIST_OF["transform"], index)
+def _written(config: PipelineConfig, family: str, index: int) -> str:
+    site = config.site.inside(family, index)
     file = None if site.document is None else site.document.file
     return place(None if file is None else FilePath(file).name, site.position())
 

@@ -7,7 +7,7 @@ and the component's place in it, so no component has to say who it is.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from reactivex import Observable
 
     from headrace.compiler.clock import Clock
+    from headrace.compiler.component.conditions import Condition
     from headrace.compiler.component.families import Connection
     from headrace.compiler.component.states import PipelineState
 
@@ -215,8 +216,11 @@ class Context(Protocol):
     def admit(self, ingress: Ingress) -> None:
         """Offer this input as the pipeline's way in over the API."""
 
-    def attach(self, upstream: str) -> Source:
-        """Return the bounded inbox that receives what another pipeline hands on."""
+    def attach(self, upstream: str, wanted: Sequence[Condition] = ()) -> Source:
+        """Return the bounded inbox that receives what another pipeline hands on.
+
+        Of that, the messages for which all that is ``wanted`` holds; nothing else is ever in it.
+        """
 
     def holds(
         self, count: Callable[[], int], release: Release | None, most: int | None = None

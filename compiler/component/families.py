@@ -15,6 +15,7 @@ from headrace.compiler.code import Code
 from headrace.compiler.component.branches import FAILED, WRITTEN, Branch, Took
 from headrace.compiler.component.buildcontext import Context, Operator, PacedStep, Reading, Step
 from headrace.compiler.component.checkcontext import CheckContext
+from headrace.compiler.component.conditions import Condition, outcomes, when_taken
 from headrace.compiler.component.envelopes import Envelope
 from headrace.compiler.component.fieldflow import Demand, FieldUse, Passing
 from headrace.compiler.component.inputbuffers import Holder, InputBuffer
@@ -91,9 +92,17 @@ class Component(Record):
         """Return which message fields it touches; a component that cannot tell says so."""
         return FieldUse.unknown()
 
+    @property
+    def wanted(self) -> Sequence[Condition]:
+        """What its `when` asks of the messages that it takes: others pass it by, before anything waits.
+
+        Most take all. Who runs it looks; it is never handed what it does not want.
+        """
+        return ()
+
     def branches(self, context: CheckContext) -> Iterable[Branch]:
         """Yield the ways that it can go, as the config decides them: tests should take each."""
-        return ()
+        return outcomes(self.wanted, "when")
 
 
 class Connection(Component, family="connection"):
@@ -199,7 +208,8 @@ class Input(Component, family="input"):
         return None
 
     def branches(self, context: CheckContext) -> Iterable[Branch]:
-        """Each limit of its `buffer` lets go."""
+        """Each limit of its `buffer` lets go; each condition is true and false."""
+        yield from super().branches(context)
         if self.buffer is not None:
             for name in self.buffer.triggers:
                 yield Branch(name, f"'{name}' of its buffer never let go", ("buffer",))
@@ -350,6 +360,16 @@ class Output(Component, family="output"):
 
     promises: ClassVar[tuple[OutputPromises, ...]] = ()
 
+    when: tuple[Condition, ...] = when_taken(
+        "Conditions that all have to hold for a message that goes here. The others take no place in what "
+        "waits for it; where none of a batch goes here, nothing is written."
+    )
+
+    @property
+    def wanted(self) -> Sequence[Condition]:
+        """Its `when`."""
+        return self.when
+
     def promised(self) -> OutputPromises:
         """Return what it promises with the options that it has."""
         [only] = self.promises
@@ -364,7 +384,8 @@ class Output(Component, family="output"):
         return None
 
     def branches(self, context: CheckContext) -> Iterable[Branch]:
-        """A batch is written; a batch fails."""
+        """Each condition is true and false; a batch is written; a batch fails."""
+        yield from super().branches(context)
         yield Branch(WRITTEN, "nothing was ever written")
         yield Branch(FAILED, "no write ever failed")
 

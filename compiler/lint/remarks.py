@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+from headrace.compiler.component.conditions import narrowed, use_where
 from headrace.compiler.component.drafts import Draft, DraftComponent
 from headrace.compiler.component.envelopes import SHARED_METADATA
 from headrace.compiler.component.families import Input, Transform
@@ -119,15 +120,24 @@ def _holders(input: Input, transforms: Iterable[DraftComponent]) -> Iterator[Hol
 
 def _along(draft: Draft, ends: Mapping[str, Passing]) -> Generator[Diagnostic, None, Passing]:
     """Yield what can be said from its inputs to its outputs; return what leaves the last transform."""
-    arriving = [_arriving(part, ends) for part in draft.inputs]
-    for part, passing in zip(draft.inputs, arriving, strict=True):
+    arriving = []
+    for part in draft.inputs:
+        passing = _handed(part, ends)
+        yield from _missing_fields(part, _wanted(part), passing)
+        arriving.append(passing := _arriving(part, passing))
         if passing.stopped:
             yield _never_reached(part, passing.stopped)
     passing = replace(merged(arriving), key=None if draft.state is None else draft.state.key)
     is_told = passing.stopped is not None  # that nothing comes so far: once is enough
     for index, part in enumerate((*draft.transforms, *draft.outputs)):
         if passing.stopped is None:
-            yield from _missing_fields(part, passing)
+            yield from _missing_fields(part, _wanted(part), passing)
+            taken = _taken_of(part, passing)
+            if taken.stopped is not None:
+                yield _never_reached(part, taken.stopped)
+                continue
+            use = part.built.field_use() if part.built is not None else FieldUse.unknown()
+            yield from _missing_fields(part, use, taken)
             yield from _fails_on_null(part, passing)
             if isinstance(part.built, Transform):
                 yield from map(part.site.diagnose, part.built.oddities(passing))
@@ -143,38 +153,55 @@ def _along(draft: Draft, ends: Mapping[str, Passing]) -> Generator[Diagnostic, N
     return passing
 
 
-def _arriving(part: DraftComponent, ends: Mapping[str, Passing]) -> Passing:
-    """Return what is known of the batches of one input."""
+def _wanted(part: DraftComponent) -> FieldUse:
+    """Return which fields are looked at before a component takes a message."""
+    return use_where(() if part.built is None else part.built.wanted)
+
+
+def _taken_of(part: DraftComponent, passing: Passing) -> Passing:
+    """Return what is known of the messages that a component takes of those that come to it."""
+    wanted = () if part.built is None else part.built.wanted
+    return narrowed(wanted, passing.seen_by(f"'when' of {part}")) if wanted else passing
+
+
+def _handed(part: DraftComponent, ends: Mapping[str, Passing]) -> Passing:
+    """Return what is known of the batches that come to one input."""
     if not isinstance(part.built, Input):
         return Passing()
-    who = str(part)
-    read = [upstream for _, upstream in upstreams(part.settings())]
-    if read:
+    if read := [upstream for _, upstream in upstreams(part.settings())]:
         met = merged(ends.get(upstream, Passing()) for upstream in read)
-        passing = Passing(
-            met.fields.blamed_on((who,)),
-            met.largest,
-            values={
-                path: tuple((who, values) for _, values in told)
-                for path, told in met.values.items()
-            },
-            stopped=f"nothing leaves pipeline '{read[0]}'" if met.stopped else None,
-        )
-    else:
-        known = part.built.hands_on()
-        fields = ANYTHING if known is None else Shape.of(known, who)
-        passing = Passing(fields, None if part.built.is_batching() else 1)
-    passing = passing.seen_by(who)
+        stopped = f"nothing leaves pipeline '{read[0]}'" if met.stopped else None
+        passing = Passing(met.fields, met.largest, values=met.values, stopped=stopped)
+        return _blamed_on(f"pipeline '{read[0]}'", passing)
+    known = part.built.hands_on()
+    fields = ANYTHING if known is None else Shape.of(known, str(part))
+    return Passing(fields, None if part.built.is_batching() else 1)
+
+
+def _blamed_on(who: str, passing: Passing) -> Passing:
+    """Return the same where somebody has seen to all that is known: whoever did is in another pipeline."""
+    values = {
+        path: tuple((who, values) for _, values in told) for path, told in passing.values.items()
+    }
+    return replace(passing, fields=passing.fields.blamed_on((who,)), values=values)
+
+
+def _arriving(part: DraftComponent, passing: Passing) -> Passing:
+    """Return what is known of the batches of one input: what it takes, in its envelope and buffered."""
+    if not isinstance(part.built, Input):
+        return passing
+    who, is_read = str(part), any(upstreams(part.settings()))
+    passing = _taken_of(part, passing)
+    passing = (_blamed_on(who, passing) if is_read else passing).seen_by(who)
     if part.built.envelope is not None:
         about = Shape.of({**SHARED_METADATA, **part.built.attaches}, who)
-        fields = part.built.envelope.enclose(passing.fields, about, is_added=bool(read))
+        fields = part.built.envelope.enclose(passing.fields, about, is_added=is_read)
         passing = replace(passing, fields=fields, values={})
     return passing if part.built.buffer is None else passing.at_most(None)
 
 
-def _missing_fields(part: DraftComponent, passing: Passing) -> Iterator[Diagnostic]:
+def _missing_fields(part: DraftComponent, use: FieldUse, passing: Passing) -> Iterator[Diagnostic]:
     """Yield what a component reads and cannot find."""
-    use = part.built.field_use() if part.built is not None else FieldUse.unknown()
     key = [passing.key] if use.by_key and passing.key is not None else []
     missing = {path: passing.missing(path) for path in sorted(use.asks.union(key))}
     lost = {path: who for path, who in missing.items() if who is not None}

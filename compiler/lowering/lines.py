@@ -166,6 +166,22 @@ class Line:
         self._queue.clear()
         return sum(lost)
 
+    def waiting(self) -> int:
+        """Return how many deliveries have not gone through."""
+        return len(self._queue) + (self._current is not None)
+
+    def settle(self) -> int:
+        """Work on nothing any more, and owe nothing for it; return how many deliveries that ends."""
+        left, ended = [*self._queue], len(self._queue)
+        if self._current is not None:
+            left.append(self._current)
+            ended += not self._handed_on
+        self._current = None
+        self.cancel()
+        for delivery in left:
+            delivery.done()
+        return ended
+
     def cancel(self) -> None:
         """Work on nothing any more."""
         self._queue.clear()

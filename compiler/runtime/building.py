@@ -119,7 +119,10 @@ class Builder:
     def _writer(self, component: Output, index: int) -> Writer:
         place = self.place("outputs", index)
         sink = self._world.environment.sink(component, place)
-        return writer(sink, place)
+        made = writer(sink, place)
+        if component.wanted:
+            made.select(place.selecting(component.wanted), self._broke)
+        return made
 
 
 def pump_over(

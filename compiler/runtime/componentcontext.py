@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -28,8 +28,10 @@ from headrace.compiler.component.buildcontext import (
     Release,
     Step,
 )
+from headrace.compiler.component.conditions import Condition
 from headrace.compiler.component.families import Connection, Stage
 from headrace.compiler.component.pipelineconfig import LIST_OF
+from headrace.compiler.component.selection import Selection
 from headrace.compiler.component.states import no_state, undeclared
 from headrace.compiler.config.connectionsfile import filed_secret_faults, misnamed, secret_faults
 from headrace.compiler.datadir import DataDir
@@ -45,6 +47,7 @@ from headrace.compiler.runtime.environment import REAL, Environment
 from headrace.compiler.runtime.monitoring.failures import Failures, cut
 from headrace.compiler.runtime.monitoring.links import Link
 from headrace.compiler.runtime.registrations import Hold, Registrations
+from headrace.compiler.runtime.selecting import Select, Selecting
 from headrace.compiler.runtime.turns import Turns
 from headrace.compiler.runtime.wayin import LargePosts, WayIn
 from headrace.compiler.schema.records import Record
@@ -57,6 +60,9 @@ log = logging.getLogger("headrace.pipeline")
 
 _C = TypeVar("_C", bound=Connection)
 _R = TypeVar("_R")
+
+Attach = Callable[[str, Select | None], Source]
+"""Returns the inbox that receives what a pipeline hands on; of some of it, with what selects that."""
 
 MOST_SAID = 100
 """Different texts that one component warns of once: some tell a place in what somebody sent."""
@@ -119,7 +125,7 @@ class World:
         data_dir: DataDir | None,
         base: Path | None,
         buckets: Buckets,
-        attach: Callable[[str], Source],
+        attach: Attach,
         environment: Environment = REAL,
     ) -> None:
         self.clock = clock
@@ -142,7 +148,7 @@ class World:
         self,
         connections: Mapping[str, Connection],
         buckets: Buckets,
-        attach: Callable[[str], Source],
+        attach: Attach,
     ) -> World:
         """Return the same world with what is going to be: for pipelines that are built for it."""
         other = copy(self)
@@ -188,7 +194,7 @@ class ComponentContext:
         self._world = world
         self._parts = parts
         self._failures = failures
-        self._stage: Stage = stage
+        self.stage: Stage = stage
         self._redaction = Redaction()
         self._said: set[str] = set()
         self._claimed: list[str] = []
@@ -282,10 +288,10 @@ class ComponentContext:
         self._world.environment.took(self.pipeline, self.place, branch, path)
 
     def fail(self, message: str) -> None:
-        if self._stage == "input":
+        if self.stage == "input":
             self._failures.report("input", None, self.redact(message), self.index)
         else:
-            self._failures.report(self._stage, self.index, self.redact(message))
+            self._failures.report(self.stage, self.index, self.redact(message))
 
     def report(self, cause: BaseException) -> None:
         """Count what the component raised; a fault of ours is logged with its traceback."""
@@ -331,13 +337,20 @@ class ComponentContext:
     def admit(self, ingress: Ingress) -> None:
         self._parts.way_in = WayIn(self.pipeline, ingress, self._world.large_posts)
 
-    def attach(self, upstream: str) -> Source:
-        return self._world.attach(upstream)
+    def attach(self, upstream: str, wanted: Sequence[Condition] = ()) -> Source:
+        return self._world.attach(upstream, self.selecting(wanted) if wanted else None)
+
+    def selecting(self, wanted: Sequence[Condition]) -> Select:
+        """Return what makes the way to the component, on which conditions are looked at."""
+        own = copy(self)
+        own.pacing = Pacing(self.clock, SliceShare(self._world.slices))
+        operators = self._world.environment.select(Selection(when=tuple(wanted)), own)
+        return partial(Selecting, operators, own.pacing.slices)
 
     def holds(
         self, count: Callable[[], int], release: Release | None, most: int | None = None
     ) -> None:
-        self._parts.holding.append(Hold(count, release, self._stage, self.index, most))
+        self._parts.holding.append(Hold(count, release, self.stage, self.index, most))
 
     def release(self) -> int:
         released = 0

@@ -11,9 +11,15 @@ from random import Random
 
 from headrace.compiler.component.buildcontext import Context, Operator
 from headrace.compiler.component.families import Input, Output, Stage
+from headrace.compiler.component.selection import Selection
 from headrace.compiler.edges import Sink, Source
 from headrace.compiler.httpexchange import ExchangeWith
-from headrace.compiler.lowering.chain import PlacedTransform, RefusedTransforms, lower
+from headrace.compiler.lowering.chain import (
+    PlacedTransform,
+    RefusedTransforms,
+    TransformContext,
+    lower,
+)
 from headrace.compiler.runtime.backoff import CHANCE
 from headrace.compiler.text.diagnostics import Fault, Path
 
@@ -58,6 +64,10 @@ class Environment:
     ) -> list[Operator]:
         """Return the operators of a chain, as `lowering.chain.lower` does."""
         return lower(stages, refusals)
+
+    def select(self, selection: Selection, place: TransformContext) -> list[Operator]:
+        """Return the operators that hand on what a component wants."""
+        return lower([(selection, place)], [])
 
     def refused(self, pipeline: str, stage: Stage, component: int, fault: Fault) -> None:
         """Take why a component cannot be built, beside its being told to whoever builds."""

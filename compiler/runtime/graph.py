@@ -27,10 +27,13 @@ from headrace.compiler.lint.rules import missing_upstream
 from headrace.compiler.lowering.chainends import Outlet
 from headrace.compiler.runtime.inbox import Inbox
 from headrace.compiler.runtime.pipeline import Pipeline
+from headrace.compiler.runtime.selecting import Select
 from headrace.compiler.text.diagnostics import Diagnostic
 
-InboxKind = Callable[[str, Callable[[Inbox], None], Callable[[str], str | None]], Inbox]
-"""Makes an inbox of an upstream; is given what detaches it, and what tells why nothing comes."""
+InboxKind = Callable[
+    [str, Callable[[Inbox], None], Callable[[str], str | None], Select | None], Inbox
+]
+"""Makes an inbox of an upstream; is given what detaches it, tells why nothing comes, and selects."""
 
 
 class Graph:
@@ -44,13 +47,21 @@ class Graph:
         self.outlets: defaultdict[str, Outlet] = defaultdict(Outlet)
         """By id, what inboxes subscribe to: whoever runs under the id hands on to them."""
 
-    def attach(self, upstream: str, make: InboxKind = Inbox) -> Source:
+    def attach(
+        self, upstream: str, select: Select | None = None, make: InboxKind = Inbox
+    ) -> Source:
         """Return a new inbox that what ``upstream`` hands on is put into from now on."""
-        inbox = self.inbox(upstream, self.pipelines, make)
+        inbox = self.inbox(upstream, self.pipelines, select, make)
         self.join(inbox)
         return inbox
 
-    def inbox(self, upstream: str, running: Iterable[str], make: InboxKind = Inbox) -> Inbox:
+    def inbox(
+        self,
+        upstream: str,
+        running: Iterable[str],
+        select: Select | None = None,
+        make: InboxKind = Inbox,
+    ) -> Inbox:
         """Return a new inbox that nothing is put into yet.
 
         Raises:
@@ -58,7 +69,7 @@ class Graph:
         """
         if upstream not in running:
             raise BuildRefused(missing_upstream(upstream, list(running)))
-        return make(upstream, self._detach, self._waits_for)
+        return make(upstream, self._detach, self._waits_for, select)
 
     def join(self, inbox: Inbox) -> None:
         """Have an inbox take what its upstream hands on."""

@@ -15,8 +15,13 @@ from typing import Any, ClassVar
 from reactivex.abc import DisposableBase
 from reactivex.disposable import Disposable
 
-from headrace.compiler.delivery import Batch, Delivery
+from headrace.compiler.delivery import Acknowledgement, Batch, Delivery
 from headrace.compiler.edges import INBOX_BATCHES, INBOX_TAKEN, Arrival, QueueFill, Source
+from headrace.compiler.errors import Ended
+from headrace.compiler.runtime.selecting import Select
+
+OWED_TO_NOBODY = Acknowledgement(lambda: None)
+"""The flow of what is read along with others: they wait for nothing."""
 
 
 class Inbox(Source):
@@ -30,8 +35,9 @@ class Inbox(Source):
         upstream: str,
         detach: Callable[[Inbox], None],
         waits_for: Callable[[str], str | None],
+        select: Select | None = None,
     ) -> None:
-        """Take what ends its subscription, and what tells why an upstream hands nothing on."""
+        """Take what ends its subscription, what tells why an upstream hands nothing on, what selects."""
         self.upstream = upstream
         self.subscription: DisposableBase = Disposable()
         """To its upstream, once it has one."""
@@ -40,12 +46,24 @@ class Inbox(Source):
         self._waiting: deque[Delivery] = deque()
         self._arrived = asyncio.Event()
         self._stopping = False
+        self._selecting = None if select is None else select(self._put, self._broke)
+        self._broken: Exception | None = None
 
     def take(self, delivery: Delivery) -> None:
-        """Accept a batch, or let it wait for room. After the end, settle it and forget it."""
+        """Accept what is wanted of a batch, now or as soon as there is room. After the end, settle it."""
         if self._stopping:
             delivery.done()
-        elif len(self._batches) < INBOX_BATCHES:
+        elif self._selecting is not None:
+            self._selecting.take(delivery)
+        else:
+            self._put(delivery)
+
+    def _broke(self, cause: Exception) -> None:
+        self._broken = cause
+        self._arrived.set()
+
+    def _put(self, delivery: Delivery) -> None:
+        if len(self._batches) < INBOX_BATCHES:
             if not self._batches:  # otherwise nobody waits
                 self._arrived.set()
             self._batches.append(delivery.batch)
@@ -73,6 +91,10 @@ class Inbox(Source):
             else:
                 self._arrived.clear()
                 await self._arrived.wait()
+            if self._stopping and self._selecting is not None:
+                await self._selecting.drain()  # what is looked at has been accepted as well
+            if self._broken is not None:
+                raise Ended(f"nothing can be read any more: {self._broken}") from self._broken
 
     def _next(self) -> Batch:
         batch = self._batches.popleft()
@@ -93,6 +115,8 @@ class Inbox(Source):
         """Settle what nobody will read any more, so that the upstream is not held up."""
         self.stop()
         lost = len(self._batches) + len(self._waiting)
+        if self._selecting is not None:
+            lost += self._selecting.close()
         self._batches.clear()
         while self._waiting:
             self._waiting.popleft().done()
@@ -107,11 +131,11 @@ class Peek(Inbox):
     """
 
     def take(self, delivery: Delivery) -> None:
-        """Accept a batch while there is room."""
-        if len(self._batches) < INBOX_BATCHES:
-            super().take(delivery)
-        else:
-            delivery.done()
+        """Accept what is wanted of a batch while there is room."""
+        looking = 0 if self._selecting is None else self._selecting.waiting()
+        if len(self._batches) + looking < INBOX_BATCHES:
+            super().take(Delivery(delivery.batch, OWED_TO_NOBODY))
+        delivery.done()
 
     def close(self) -> int:
         """Let go of the upstream. What was not read is no loss."""

@@ -13,9 +13,11 @@ from collections import deque
 from headrace.compiler.delivery import Delivery
 from headrace.compiler.edges import AwaitingSink, InlineSink, Rest, Sink
 from headrace.compiler.errors import BatchFailed, BuildRefused, NotWritable, Unreachable
+from headrace.compiler.lowering.chainends import OnNext
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.componentcontext import ComponentContext
 from headrace.compiler.runtime.monitoring.links import UP, LinkState
+from headrace.compiler.runtime.selecting import Broke, Select, Selecting
 
 WAITING_SECONDS = 2.0
 """How long nothing that was sent is taken until that is told of the output."""
@@ -29,6 +31,15 @@ class Writer:
         self.place = place
         self.is_started = False
         self._is_over = self._finished = False
+        self._selecting: Selecting | None = None
+
+    def select(self, select: Select, broke: Broke) -> None:
+        """Have it be handed only what its output wants."""
+        self._selecting = select(self.take, broke)
+
+    def entrance(self) -> OnNext:
+        """Return what the chain hands deliveries to."""
+        return self.take if self._selecting is None else self._selecting.take
 
     async def start(self) -> None:
         """Start the sink; may be called again when the other side did not answer."""
@@ -47,19 +58,21 @@ class Writer:
         return self.place.link.state(now)
 
     def waiting(self) -> int:
-        """Return how many batches it has taken that are not done."""
-        return 0
+        """Return how many batches have come to it that are not done."""
+        return 0 if self._selecting is None else self._selecting.waiting()
 
     def turned_down(self, cause: BuildRefused) -> None:
         """The other side says no, and is not tried again."""
         self.place.report_lost(cause)
 
     async def drain(self) -> None:
-        """Wait until everything taken is done."""
+        """Wait until everything that has come is done."""
+        if self._selecting is not None:
+            await self._selecting.drain()
 
     def abandon(self) -> int:
         """Stop writing: the grace is over. Return how many messages are lost by that."""
-        return 0
+        return 0 if self._selecting is None else self._selecting.abandon()
 
     async def finish(self) -> None:
         """Finish the sink, once, however the run ended; a sink that never came up has nothing to."""
@@ -122,8 +135,8 @@ class QueuedWriter(Writer):
         return state
 
     def waiting(self) -> int:
-        """Return how many batches are being written, or wait for that."""
-        return len(self._workers) + len(self._queue)
+        """Return how many batches are being looked at or written, or wait for that."""
+        return super().waiting() + len(self._workers) + len(self._queue)
 
     def take(self, delivery: Delivery) -> None:
         """Write it, or queue it behind what is being written."""
@@ -135,12 +148,14 @@ class QueuedWriter(Writer):
             self._workers[asyncio.ensure_future(self._work(delivery, rest))] = delivery
 
     async def drain(self) -> None:
-        """Wait for the workers."""
+        """Wait for the workers, which may only begin."""
+        await super().drain()
         while self._workers:
             await asyncio.wait([*self._workers])
 
     def abandon(self) -> int:
         """End the workers. Every batch they held is lost and counted, and none is acknowledged."""
+        unseen = super().abandon()
         lost = [len(each.batch) for each in (*self._workers.values(), *self._queue)]
         for _ in lost:
             self.place.report(BatchFailed("stopped before everything was written"))
@@ -152,7 +167,7 @@ class QueuedWriter(Writer):
         for worker in self._workers:
             worker.cancel()
         self._workers.clear()
-        return sum(lost)
+        return unseen + sum(lost)
 
     def _begin(self, delivery: Delivery) -> Rest | None:
         """Begin to write a delivery; return what finishes it, or None when it is done."""

@@ -156,7 +156,7 @@ class Pipeline:
         assert self.parts.chain is not None  # a pipeline that was refused never runs
         outlet = Outlet()
         self._subscription = CompositeDisposable(
-            *(outlet.subscribe(writer.take) for writer in self.parts.writers),
+            *(outlet.subscribe(writer.entrance()) for writer in self.parts.writers),
             outlet.include(self._downstream),
             self.parts.chain.subscribe(
                 leaving(outlet, self.counters, self._watch),

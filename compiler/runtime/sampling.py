@@ -15,6 +15,7 @@ from dataclasses import replace
 import msgspec
 from reactivex.abc import DisposableBase
 
+from headrace.compiler.component.conditions import Condition
 from headrace.compiler.component.families import Input
 from headrace.compiler.component.pipelineconfig import PipelineConfig, generated_id
 from headrace.compiler.delivery import Batch, Delivery, JsonValue
@@ -23,7 +24,7 @@ from headrace.compiler.errors import BuildRefused, HeadraceError
 from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import are_small
 from headrace.compiler.runtime.building import pump_over
-from headrace.compiler.runtime.componentcontext import ComponentContext, World
+from headrace.compiler.runtime.componentcontext import Attach, ComponentContext, World
 from headrace.compiler.runtime.dependencies import prepare
 from headrace.compiler.runtime.monitoring.failures import Failures, cut
 from headrace.compiler.runtime.monitoring.signatures import Signatures
@@ -80,7 +81,7 @@ class TooManySamples(HeadraceError):
 class Samples:
     """Takes samples of inputs as long as the engine lives."""
 
-    def __init__(self, world: World, attach: Callable[[str], Source]) -> None:
+    def __init__(self, world: World, attach: Attach) -> None:
         """Take what is lent to components, and what reads along with another pipeline."""
         self._world = world
         self._attach = attach
@@ -134,7 +135,7 @@ class Taking:
         most: int,
         most_bytes: int,
         world: World,
-        attach: Callable[[str], Source],
+        attach: Attach,
     ) -> None:
         self.name = f"sample-{generated_id()}"
         self._component = component
@@ -305,7 +306,7 @@ class SamplePlace(ComponentContext):
         self,
         parts: Registrations,
         world: World,
-        attach: Callable[[str], Source],
+        attach: Attach,
         broke_off: Callable[[BaseException], None],
     ) -> None:
         """Take what gives the output of another pipeline, and who is told when reading breaks off."""
@@ -321,8 +322,8 @@ class SamplePlace(ComponentContext):
         self.outage: str | None = None
         """Why nothing can be read at the moment, without secrets."""
 
-    def attach(self, upstream: str) -> Source:
-        return self._attach(upstream)
+    def attach(self, upstream: str, wanted: Sequence[Condition] = ()) -> Source:
+        return self._attach(upstream, self.selecting(wanted) if wanted else None)
 
     def warn(self, text: str) -> None:
         super().warn(text)

@@ -14,9 +14,14 @@ from headrace.compiler.component.conditions.condition import Condition
 from headrace.compiler.component.conditions.conditionlists import (
     all_counted,
     all_hold,
+    keep_where,
+    keeping,
+    narrowed,
     outcomes,
     test_of_all,
     unmet,
+    use_where,
+    when_taken,
     where_all_hold,
 )
 from headrace.compiler.component.conditions.finding import (
@@ -43,8 +48,13 @@ __all__ = [
     "StringCondition",
     "all_counted",
     "all_hold",
+    "keep_where",
+    "keeping",
+    "narrowed",
     "outcomes",
     "test_of_all",
     "unmet",
+    "use_where",
+    "when_taken",
     "where_all_hold",
 ]

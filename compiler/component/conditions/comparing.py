@@ -89,6 +89,12 @@ class Comparing(OnField):
         """Return whether both are of the type that is compared, and compare so."""
         raise NotImplementedError
 
+    @property
+    def wanted(self) -> str:
+        """The comparison, and what with."""
+        with_ = shown(self.value) if self.other is None else f"'{self.other}'"
+        return f"{self.operator} {with_}"
+
     def unmet(self, message: JsonValue) -> str:
         """Return what it found, and what it compared that with."""
         wanted = shown(self.value)

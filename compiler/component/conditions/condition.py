@@ -54,6 +54,11 @@ class Condition(Tagged):
         raise NotImplementedError
 
     @property
+    def said(self) -> str:
+        """All of it in words: ``'temp' at_least 80``."""
+        raise NotImplementedError
+
+    @property
     def subject(self) -> str:
         """What it is a condition on, as the end of ``the condition ...``."""
         raise NotImplementedError
@@ -88,6 +93,11 @@ class OnField(Condition):
     def needs(self) -> Sequence[str]:
         """The one field: without it, it does not hold."""
         return (self.field,)
+
+    @property
+    def said(self) -> str:
+        """The field, and what it asks of it."""
+        return f"'{self.field}' {self.wanted}"
 
     @property
     def subject(self) -> str:

@@ -4,16 +4,67 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from typing import Any
 
 from headrace.compiler.code import Code
 from headrace.compiler.component.branches import Branch, Took
 from headrace.compiler.component.conditions.condition import Condition
-from headrace.compiler.delivery import JsonValue
+from headrace.compiler.component.fieldflow import FieldUse, Passing
+from headrace.compiler.delivery import Batch, JsonValue
+from headrace.compiler.schema.records import option
+from headrace.compiler.schema.structures import ListOf
+from headrace.compiler.schema.variants import VariantOf
+
+
+def when_taken(doc: str) -> Any:
+    """Return the option of what a message has to be that a component takes: a list, usually empty."""
+    return option(
+        ListOf(VariantOf(Condition), noun="condition"),
+        doc,
+        default=(),
+        additive=True,
+        elsewhere="condition conditions filter if match only_if route where",
+    )
 
 
 def all_hold(conditions: Sequence[Condition]) -> Callable[[JsonValue], bool]:
     """Return the test whether all conditions hold for a message, the plain and slow one."""
     return lambda message: all(each.holds(message) for each in conditions)
+
+
+def keeping(conditions: Sequence[Condition]) -> Callable[[Batch], list[Batch]]:
+    """Return the step that hands on the messages for which all conditions hold, the plain and slow one."""
+    holds = all_hold(conditions)
+
+    def kept(batch: Batch) -> list[Batch]:
+        messages = [message for message in batch if holds(message)]
+        return [messages] if messages else []
+
+    return kept
+
+
+def keep_where(conditions: Sequence[Condition], code: Code) -> None:
+    """Write the same as source; what follows from the conditions is taken for granted from there on."""
+    code.keep_if(test_of_all(conditions, code))
+    for each in conditions:
+        each.learn(code)
+
+
+def use_where(conditions: Sequence[Condition]) -> FieldUse:
+    """Return which fields somebody touches who hands on the messages for which all conditions hold."""
+    return FieldUse.of(
+        reads=[path for each in conditions for path in each.reads],
+        drops_without=[path for each in conditions for path in each.needs],
+    )
+
+
+def narrowed(conditions: Sequence[Condition], before: Passing) -> Passing:
+    """Return what is known of the messages for which all conditions hold."""
+    after = before.after(use_where(conditions)) if conditions else before
+    for each in conditions:
+        for field, values in each.ranges:
+            after = after.where(field, values)
+    return after
 
 
 def test_of_all(conditions: Sequence[Condition], code: Code) -> str:

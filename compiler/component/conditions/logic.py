@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from headrace.compiler.code import Code
 from headrace.compiler.component.branches import Branch, Took, altered
@@ -26,6 +26,9 @@ class Combining(Condition):
 
     if TYPE_CHECKING:  # at run time it is an option of each variant
         conditions: tuple[Condition, ...]
+
+    _joint: ClassVar = " and "
+    """What stands between its conditions, in words and in source."""
 
     def rules(self) -> Iterator[Fault]:
         """Refuse too many of them inside each other."""
@@ -50,6 +53,11 @@ class Combining(Condition):
         return [*dict.fromkeys(path for each in self.conditions for path in each.reads)]
 
     @property
+    def said(self) -> str:
+        """Its word, and the conditions."""
+        return f"{self.tag} ({self._joint.join(each.said for each in self.conditions)})"
+
+    @property
     def subject(self) -> str:
         """Its word, and how many conditions that is of."""
         count = len(self.conditions)
@@ -65,8 +73,8 @@ class Combining(Condition):
         conditions = all_counted(self.conditions, took, *path, "conditions")
         return super(Combining, altered(self, conditions=conditions)).counted(took, *path)
 
-    def _sources(self, code: Code, joint: str) -> str:
-        return f"({joint.join(f'({each.source(code)})' for each in self.conditions)})"
+    def _sources(self, code: Code) -> str:
+        return f"({self._joint.join(f'({each.source(code)})' for each in self.conditions)})"
 
 
 def _conditions() -> Any:
@@ -81,6 +89,8 @@ def _conditions() -> Any:
 class AnyCondition(Combining, tag="any", elsewhere="at_least_one or some"):
     """Holds where at least one of its conditions does."""
 
+    _joint: ClassVar = " or "
+
     conditions: tuple[Condition, ...] = _conditions()
 
     def holds(self, message: JsonValue) -> bool:
@@ -89,7 +99,7 @@ class AnyCondition(Combining, tag="any", elsewhere="at_least_one or some"):
 
     def source(self, code: Code) -> str:
         """Join them with *or*."""
-        return self._sources(code, " or ")
+        return self._sources(code)
 
     def unmet(self, message: JsonValue) -> str:
         """Return why none of them holds."""
@@ -119,7 +129,7 @@ class AllCondition(Combining, tag="all", elsewhere="and every"):
 
     def source(self, code: Code) -> str:
         """Join them with *and*."""
-        return self._sources(code, " and ")
+        return self._sources(code)
 
     def learn(self, code: Code) -> None:
         """What follows from any of them."""
@@ -142,7 +152,7 @@ class NotCondition(Combining, tag="not", elsewhere="none nor unless"):
 
     def source(self, code: Code) -> str:
         """Turn round what holds where they all do."""
-        return f"not {self._sources(code, ' and ')}"
+        return f"not {self._sources(code)}"
 
     def unmet(self, message: JsonValue) -> str:
         """Return that all of them hold."""

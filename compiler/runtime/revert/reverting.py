@@ -36,6 +36,7 @@ from headrace.compiler.runtime.revert.plan import (
     exchanged,
     plan_of,
 )
+from headrace.compiler.runtime.selecting import Select
 from headrace.compiler.text.diagnostics import Diagnostic
 
 _T = TypeVar("_T")
@@ -189,9 +190,9 @@ class Reverting:
         """Return the world as it is going to be, for one pipeline."""
         inboxes = self._inboxes.setdefault(id, [])
 
-        def attach(upstream: str) -> Source:
+        def attach(upstream: str, select: Select | None) -> Source:
             # It is joined to its upstream later; the file was checked to have it.
-            inboxes.append(self._graph.inbox(upstream, [upstream]))
+            inboxes.append(self._graph.inbox(upstream, [upstream], select))
             return inboxes[-1]
 
         world = self._world.aside(self.target.connections, self.buckets, attach)

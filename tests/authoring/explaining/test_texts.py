@@ -129,3 +129,44 @@ def test_no_line_is_wider_than_its_longest_word_makes_it():
     for name in CONFIGS:
         for line in (GOLDEN / f"{name}.txt").read_text().splitlines():
             assert len(line) <= WIDTH or line.startswith("pipeline ") or " " not in line.strip()
+
+
+CONDITIONS = """
+- id: up
+  inputs: [{type: http}]
+  transforms:
+    - type: filter
+      when:
+        - {type: one_of, field: m, values: [press, 7, true]}
+        - {type: length, field: tags, operator: at_least, value: 2}
+        - {type: string, field: state, operator: starts_with, other: prefix}
+  outputs:
+    - type: stdout
+      when:
+        - {type: numeric, field: temp, operator: at_least, value: 80}
+        - type: any
+          conditions:
+            - {type: boolean, field: alarm}
+            - {type: not, conditions: [{type: exists, field: x}, {type: exists, field: y}]}
+- id: down
+  inputs: [{type: pipeline, upstream: up, when: [{type: exists, field: temp}]}]
+  outputs: [{type: stdout, when: [{type: one_of, field: m, values: [MANY]}]}]
+""".replace("MANY", ", ".join(["a" * 90] * 5))
+
+
+def test_conditions_are_told_in_words_and_no_more_of_them_than_can_be_read():
+    up, down = explained_text(CONDITIONS)
+
+    assert [part.notes for part in up.parts()] == [
+        (),
+        (
+            "when 'm' one_of \"press\", 7, true and 'tags' a length at_least 2"
+            " and 'state' starts_with 'prefix'",
+            "one generated loop",
+        ),
+        ("when 'temp' at_least 80 and any ('alarm' true or not ('x' exists and 'y' exists))",),
+    ]
+    reads, writes = [part.notes for part in down.parts()]
+    assert reads == ("when 'temp' exists",)
+    assert (len(writes[0]), writes[0][-3:]) == (308, "...")
+    assert "  outputs[0]     stdout  :11  when 'temp' at_least 80" in text_of([up])

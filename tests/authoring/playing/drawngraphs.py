@@ -150,6 +150,7 @@ envelopes = kind("merge", meta=st.just("_meta")) | kind(
     "wrap", meta=st.just("_meta"), payload=st.sampled_from(["d", "value"])
 )
 edges = st.fixed_dictionaries({}, optional={"buffer": input_buffers, "envelope": envelopes})
+selections = drawn.whens.map(lambda when: {"when": when} if when else {})
 states = st.sampled_from([{}, {"key": "b"}, {"key": "a"}]).map(
     lambda key: {"bucket": f"{HERE}s", **key}
 )
@@ -178,9 +179,11 @@ def arrivals_at(ids: Sequence[str], what: st.SearchStrategy[Any]) -> st.SearchSt
     return made()
 
 
-def pipeline(id: str, *inputs: Any, chain: Any, state: Any = None) -> dict[str, Any]:
+def pipeline(
+    id: str, *inputs: Any, chain: Any, state: Any = None, selects: Any = None
+) -> dict[str, Any]:
     named = {} if state is None else {"state": state}
-    outputs = [{"type": "stdout"}]
+    outputs = [{"type": "stdout", **(selects or {})}]
     return {"id": id, "inputs": [*inputs], "transforms": chain, "outputs": outputs, **named}
 
 
@@ -194,9 +197,10 @@ def graphs(draw: st.DrawFn, fed: Mapping[str, Any], what: st.SearchStrategy[Any]
     first = {**_of(one, fed), **draw(edges)}
     form = draw(st.sampled_from(["one", "one", "read", "read and fed", "told"]))
     ids = [one]
-    pipelines = [pipeline(one, first, chain=draw(chains), state=draw(states))]
+    selects = draw(selections)
+    pipelines = [pipeline(one, first, chain=draw(chains), state=draw(states), selects=selects)]
     if form.startswith("read"):
-        inputs = [{"type": "pipeline", "upstream": one, **draw(edges)}]
+        inputs = [{"type": "pipeline", "upstream": one, **draw(edges), **draw(selections)}]
         if form == "read and fed":
             inputs.insert(0, {**_of(other, fed), **draw(edges)})
             ids.append(other)

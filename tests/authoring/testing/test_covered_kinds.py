@@ -114,6 +114,37 @@ def test_an_output_writes_and_fails(tmp_path: Path):
     assert (has_failed.branch.name, has_failed.count) == ("failed", 1)
 
 
+SELECTING = """\
+- id: a
+  inputs: [{type: http}]
+  outputs:
+    - type: stdout
+      when: [{type: not, conditions: [{type: exists, field: n}]}, {type: boolean, field: on}]
+- id: b
+  inputs: [{type: pipeline, upstream: a, when: [{type: exists, field: n}]}]
+"""
+
+
+def test_conditions_of_outputs_and_readers_are_true_and_false(tmp_path: Path):
+    taken = covered(written(tmp_path, case_of("a: {1s: {n: 1}, 2s: {on: true}}"), SELECTING))
+    untaken = covered(written(tmp_path, case_of(""), SELECTING))
+
+    assert [each.branch.untaken for each in untaken.branches] == [
+        "the condition 'not' of 1 condition was never true",
+        "the condition 'not' of 1 condition was never false",
+        "the condition on 'n' was never true",
+        "the condition on 'n' was never false",
+        "the condition on 'on' was never true",
+        "the condition on 'on' was never false",
+        "nothing was ever written",
+        "no write ever failed",
+        "the condition on 'n' was never true",
+        "the condition on 'n' was never false",
+    ]
+    assert [each.position for each in untaken.branches][:5:2] == [(5, 14), (5, 39), (5, 67)]
+    assert [each.count for each in taken.branches] == [1, 1, 1, 1, 1, 0, 1, 0, 1, 1]
+
+
 BUFFERS = {
     "static": [("{type: static, size: 2}", "a: {1s: [1, 2]}", ["size"])],
     "tumbling": [

@@ -72,6 +72,58 @@ def test_why_is_told_of_every_kind_of_transform(tmp_path: Path):
     ]
 
 
+SELECTING = """\
+- id: up
+  inputs: [{type: http}]
+  transforms: [{type: filter, when: [{type: exists, field: temp}]}]
+  outputs:
+    - {type: stdout, when: [{type: numeric, field: temp, operator: at_least, value: 80}]}
+    - {type: stdout, when: [{type: numeric, field: temp, operator: at_most, value: 1}]}
+- id: down
+  inputs:
+    - {type: pipeline, upstream: up, when: [{type: boolean, field: on}]}
+  transforms: [{type: map, mappings: [{type: copy, from: temp, as: t}]}]
+"""
+
+
+def test_what_an_output_or_a_reader_wants_comes_there_alone(tmp_path: Path):
+    case = (
+        "tests:\n  it:\n"
+        "    given: {up: {1s: [{temp: 90}, {temp: 1, on: true}], 2s: {temp: 5}}}\n"
+        "    expect:\n"
+        "      up: {1s: [{temp: 90}, {temp: 1, on: true}], 2s: {temp: 5}}\n"
+        "      up.outputs[0]: {1s: {temp: 90}}\n"
+        "      up.outputs[1]: {1s: {temp: 1, on: true}}\n"
+        "      down: {1s: {temp: 1, on: true, t: 1}}\n"
+    )
+
+    [outcome] = outcomes(written(tmp_path, case, SELECTING))
+
+    assert (outcome.outcome, outcome.lines) == ("passed", ())
+
+
+def test_why_is_told_of_the_conditions_of_the_output_and_of_the_reader(tmp_path: Path):
+    case = (
+        "tests:\n  it:\n"
+        "    given: {up: {1s: {temp: 5}, 2s: {}}}\n"
+        "    expect:\n"
+        "      up.outputs[0]: {1s: {temp: 5}}\n"
+        "      down: {1s: {temp: 5}}\n"
+        "      up: {2s: {}, 1s: {temp: 5}}\n"
+    )
+
+    [outcome] = outcomes(written(tmp_path, case, SELECTING))
+
+    assert [line.strip() for line in outcome.lines if "why" in line] == [
+        "why  1s  up.outputs[0] (stdout, config.yaml:5:7):"
+        " 'temp' is 5, and the condition is at_least 80",
+        "why  1s  down.inputs[0] (pipeline, config.yaml:9:7):"
+        " 'on' is missing, and the condition is true",
+        "why  2s  up.transforms[0] (filter, config.yaml:3:16):"
+        " 'temp' is missing, and the condition is exists",
+    ]
+
+
 def test_why_can_be_left_out(tmp_path: Path):
     outcome = only(
         tmp_path,

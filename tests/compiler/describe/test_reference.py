@@ -136,6 +136,7 @@ def test_required_fields_come_as_declared_then_optional_ones_by_name() -> None:
         "shape",
         "columns",
         "axis",
+        "when",
         "zoom",
     ]
 

@@ -384,3 +384,60 @@ def test_a_secret_with_its_braces_or_without_a_variable_is_let_be():
     output = "{type: http, url: 'https://a.org', auth: {type: bearer, token: '%s'}}"
 
     assert remarked(chain(outputs=[output % "${TOKEN}", output % "Pa$$word"])) == []
+
+
+def when(*conditions):
+    return f"when: [{', '.join(conditions)}]"
+
+
+def numeric(operator, value, field="temp"):
+    return f"{{type: numeric, field: {field}, operator: {operator}, value: {value}}}"
+
+
+TEMP = copying("temp", keep="mapped")
+
+
+def test_what_the_conditions_of_an_output_look_at_is_missed_wherever_it_stands():
+    inside = (
+        f"{{type: any, conditions: [{numeric('at_least', 1, 'tmp')}, {numeric('at_most', 0)}]}}"
+    )
+    outputs = [
+        f"{{type: stdout, {when(inside)}}}",
+        f"{{type: stdout, {when(numeric('at_least', 1))}}}",
+    ]
+
+    assert remarked(chain(TEMP, outputs=outputs)) == [
+        "8:77: pipelines[0].outputs[0]: reads 'tmp', which transforms[0] (map, line 6) does not hand on"
+    ]
+
+
+def test_an_output_that_wants_what_never_comes_is_never_reached_and_others_are():
+    hot = f"{{type: filter, {when(numeric('at_least', 80))}}}"
+    outputs = [f"{{type: stdout, {when(numeric('at_most', 70))}}}", "{type: stdout}"]
+
+    assert remarked(chain(hot, outputs=outputs)) == [
+        "8:7: pipelines[0].outputs[0]: no message ever comes here: 'when' of outputs[0] (stdout, line 8)"
+        " drops every message that transforms[0] (filter, line 6) hands on"
+    ]
+
+
+def test_a_reader_that_wants_a_field_which_its_upstream_has_not():
+    reader = f"{{type: pipeline, upstream: a, {when('{type: exists, field: machine}')}}}"
+    text = chain(TEMP) + chain(BUFFER, inputs=[reader], id="b")
+
+    assert remarked(text) == [
+        "11:7: pipelines[1].inputs[0]: no message ever comes here: 'when' of inputs[0] (pipeline, line 11)"
+        " hands on nothing without 'machine'",
+        "11:66: pipelines[1].inputs[0]: reads 'machine', which pipeline 'a' does not hand on",
+    ]
+
+
+def test_what_a_reader_wants_is_known_of_what_it_reads():
+    reader = f"{{type: pipeline, upstream: a, {when(numeric('at_least', 80))}}}"
+    cold = f"{{type: filter, {when(numeric('at_most', 70))}}}"
+    text = chain(inputs=[HTTP]) + chain(cold, inputs=[reader], id="b")
+
+    assert remarked(text) == [
+        "13:7: pipelines[1].outputs[0]: no message ever comes here: transforms[0] (filter, line 11)"
+        " drops every message that inputs[0] (pipeline, line 9) hands on"
+    ]
