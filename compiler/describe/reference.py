@@ -33,16 +33,22 @@ def component_docs(catalogue: Catalogue) -> list[dict[str, Any]]:
 def component_doc(component: type[Component]) -> dict[str, Any]:
     """Return the ComponentDoc of one component."""
     attached = {**SHARED_METADATA, **component.attaches} if issubclass(component, Input) else {}
+    exclusive = [component.options()[wire] for wire in component.one_of]
     variants = [
         {"name": option.wire, "fields": _option_docs(option.field.record)}
-        for option in map(component.options().__getitem__, component.one_of)
+        for option in exclusive
         if isinstance(option.field, RecordOf)
+    ]
+    others = [
+        _field_doc(option.wire, option.field, option.doc, option.required)
+        for option in exclusive
+        if not isinstance(option.field, RecordOf)
     ]
     return {
         "kind": component.kind,
         "family": component.family,
         "description": prose(component),
-        "fields": _option_docs(component),
+        "fields": [*others, *_option_docs(component)],
         "variants": variants,
         "metadata": [{"name": name, "description": said} for name, said in attached.items()],
         "promises": [

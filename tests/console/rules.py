@@ -85,6 +85,8 @@ RULES: Mapping[int, str] = MappingProxyType(
                 "another client → creates a pipeline → its card appears without a reload",
                 "any screen → Ctrl-K, `press`, Enter → that pipeline opens",
                 "`#/wall` → opened → the overview alone, failing pipelines first",
+                "conditions inside each other → Ctrl-Space in the innermost → kinds, keys and fields",
+                "conditions inside each other → *add* in the form → the text has it, the form is of it",
             ],
             1,
         )

@@ -208,3 +208,88 @@ def test_apply_is_off_while_there_are_problems_and_says_how_many(console: Consol
 
     apply = page.get_by_role("button", name="Apply: 2 problems")
     expect(apply).to_be_disabled()
+
+
+NESTED = """id: pressure-windows
+inputs:
+  - type: pipeline
+    upstream: line-pressure
+    when:
+      - type: any
+        conditions:
+          - type: not
+            conditions:
+              - type: numeric
+                field: bar
+                operator: at_least
+                value: 80
+outputs: []
+"""
+CONDITIONS = [
+    "numeric",
+    "string",
+    "length",
+    "boolean",
+    "exists",
+    "one_of",
+    "any",
+    "all",
+    "not",
+]
+
+
+@rule(61)
+def test_kinds_keys_and_fields_are_offered_in_the_innermost_of_conditions(
+    console: Console,
+) -> None:
+    page = edited(console, "pressure-windows")
+    aside = form(console)
+    aside.get_by_role("button", name="sample").click()
+    post_until(console, aside.get_by_role("button", name="3 fields"))
+    shows_text(console)
+    write(page, NESTED)
+    settled(page)
+    offered = page.locator(".cm-completionLabel")
+
+    at(page, "value")
+    page.keyboard.insert_text("\n                ")
+    page.keyboard.press("Control+Space")
+    expect(offered).to_have_text(["other"])
+    page.keyboard.press("Escape")
+
+    page.keyboard.insert_text("\n              - ")
+    page.keyboard.press("Control+Space")
+    expect(offered).to_have_text(CONDITIONS)
+    page.keyboard.press("Escape")
+
+    page.keyboard.insert_text("type: exists\n                field: ")
+    page.keyboard.press("Control+Space")
+    expect(offered).to_have_text(["bar", "line", "line.name"])
+    page.keyboard.press("Enter")
+    expect(text_of(page)).to_contain_text("field: bar")
+
+
+@rule(62)
+def test_a_condition_is_added_inside_others_by_the_form(console: Console) -> None:
+    page = edited(console, "pressure-windows")
+    write(page, NESTED)
+    settled(page)
+    at(page, "not")
+
+    aside = form(console)
+    aside.get_by_role("button", name="add to conditions").click()
+
+    inner = aside.get_by_role("region", name="form of numeric")
+    expect(inner).to_be_visible()
+    inner.get_by_label("operator").select_option("at_most")
+    inner.get_by_role("textbox", name="value").fill("5")
+    page.keyboard.press("Enter")
+    shows_text(console)
+    expect(text_of(page)).to_contain_text("operator: at_most")
+    expect(text_of(page)).to_contain_text("value: 5")
+
+    for outer in ("not", "any"):
+        form(console).get_by_role("button", name=outer, exact=True).click()
+        region = form(console).get_by_role("region", name=f"form of {outer}")
+        expect(region).to_be_visible()
+    expect(region.get_by_role("button", name="not", exact=True)).to_be_visible()

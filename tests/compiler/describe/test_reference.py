@@ -233,11 +233,11 @@ def test_metadata_is_what_an_input_attaches_and_empty_for_others() -> None:
     assert component_doc(Plotter)["metadata"] == []
 
 
-def test_the_real_filter_has_variants_alone() -> None:
+def test_the_real_filter_has_variants_and_a_list_of_conditions() -> None:
     catalogue = scan("headrace.operators")
     doc = component_doc(catalogue.family("transform")["filter"])
 
-    assert doc["fields"] == []
+    assert [one["name"] for one in doc["fields"]] == ["when"]
     assert [one["name"] for one in doc["variants"]] == ["Numeric", "String"]
 
 

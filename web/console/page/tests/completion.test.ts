@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { offers } from "../src/editor/completion";
 import { Grammar, type Schema } from "../src/draft/grammar";
-import { SCHEMAS } from "./schemas";
+import { SCHEMAS, WITH_CONDITIONS } from "./schemas";
 
 const grammar = new Grammar(SCHEMAS as Record<string, Schema>);
 const none = () => [];
@@ -69,5 +69,28 @@ describe("values", () => {
     const names: Parameters<typeof offers>[3] = (path) =>
       path.join(".") === "inputs.0.connection" ? [{ name: "plant", detail: "kafka" }] : [];
     expect(offered("inputs:\n  - type: kafka\n    connection: |\n", names)).toEqual(["plant"]);
+  });
+});
+
+describe("conditions inside each other", () => {
+  const recursive = new Grammar(WITH_CONDITIONS as Record<string, Schema>);
+  const inside = (marked: string) => {
+    const text = `inputs:\n  - type: http\n    when:\n      - type: any\n        conditions:\n          - type: not\n            conditions:\n${marked}`;
+    const offset = text.indexOf("|");
+    const found = offers(text.replace("|", ""), offset, recursive, none);
+    return found?.options.map(({ label }) => label) ?? [];
+  };
+
+  test("of a further one are its kinds", () => {
+    expect(inside("              - |")).toEqual(["one_of", "any", "not"]);
+    expect(
+      inside("              - type: any\n                conditions:\n                  - |"),
+    ).toEqual(["one_of", "any", "not"]);
+    expect(inside("              - { type: | }")).toEqual(["one_of", "any", "not"]);
+  });
+
+  test("keys are those of its kind", () => {
+    expect(inside("              - type: one_of\n                |")).toEqual(["field", "values"]);
+    expect(inside("              - { type: one_of, field: a, | }")).toEqual(["values"]);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Grammar, type Schema } from "../src/draft/grammar";
 import { read } from "../src/draft/yaml";
-import { SCHEMAS } from "./schemas";
+import { SCHEMAS, WITH_CONDITIONS } from "./schemas";
 
 const grammar = new Grammar(SCHEMAS as Record<string, Schema>);
 const names = (path: (string | number)[], text: string): string[] =>
@@ -47,5 +47,29 @@ describe("what may stand at a place", () => {
   test("a noun has type and bounds", () => {
     const [, size] = grammar.members({ $ref: "x", ...grammar.schemas.Buffer });
     expect(size!.noun).toBe("integer ≥ 1");
+  });
+
+  test("conditions may lie inside each other", () => {
+    const recursive = new Grammar(WITH_CONDITIONS as Record<string, Schema>);
+    const inner = "{ type: any, conditions: [{ type: not, conditions: [{ type: one_of }] }] }";
+    const { value } = read(`inputs: [{ type: http, when: [${inner}] }]`);
+    const path = ["inputs", 0, "when", 0, "conditions", 0, "conditions", 0];
+    const keys = (at: (string | number)[]) =>
+      recursive.members(recursive.at(at, value)).map(({ name }) => name);
+    expect(keys(path)).toEqual(["type", "field", "values"]);
+    expect(keys(path.slice(0, 6))).toEqual(["type", "conditions"]);
+    expect(recursive.skeleton({ $ref: "#/components/schemas/AnyCondition" })).toEqual({
+      type: "any",
+      conditions: [{ type: "one_of", field: "", values: [] }],
+    });
+  });
+
+  test("a value of several types is none of their words, and its noun has all of them", () => {
+    const scalar: Schema = { type: ["string", "number", "boolean"] };
+    expect(grammar.choices(scalar)).toEqual([]);
+    expect(grammar.noun({ type: "array", items: scalar })).toBe(
+      "list of string | number | boolean",
+    );
+    expect(grammar.choices({ type: ["boolean", "null"] })).toEqual(["true", "false"]);
   });
 });

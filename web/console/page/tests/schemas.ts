@@ -109,3 +109,45 @@ export const SCHEMAS = {
     required: ["function", "as"],
   },
 };
+
+const conditions = { type: "array", items: reference("Condition"), description: "What it asks." };
+
+/** The same, where what an input takes is told by conditions, which lie inside each other. */
+export const WITH_CONDITIONS = {
+  ...SCHEMAS,
+  Http: {
+    type: "object",
+    properties: { type: { const: "http" }, when: conditions },
+    required: ["type"],
+  },
+  Condition: {
+    oneOf: [reference("OneOfCondition"), reference("AnyCondition"), reference("NotCondition")],
+    discriminator: {
+      propertyName: "type",
+      mapping: {
+        one_of: "#/components/schemas/OneOfCondition",
+        any: "#/components/schemas/AnyCondition",
+        not: "#/components/schemas/NotCondition",
+      },
+    },
+  },
+  OneOfCondition: {
+    type: "object",
+    properties: {
+      type: { const: "one_of" },
+      field: text("Field to look at."),
+      values: { type: "array", items: { type: ["string", "number", "boolean"] } },
+    },
+    required: ["type", "field", "values"],
+  },
+  AnyCondition: {
+    type: "object",
+    properties: { type: { const: "any" }, conditions },
+    required: ["type", "conditions"],
+  },
+  NotCondition: {
+    type: "object",
+    properties: { type: { const: "not" }, conditions },
+    required: ["type", "conditions"],
+  },
+};

@@ -102,9 +102,9 @@ export class Grammar {
 
   /** What can be chosen for a value. */
   choices(schema: Schema | undefined): string[] {
-    const { enum: words, const: word, type } = this.resolve(schema);
-    if (type === "boolean" || (Array.isArray(type) && type.includes("boolean")))
-      return ["true", "false"];
+    const resolved = this.resolve(schema);
+    const { enum: words, const: word } = resolved;
+    if (typesOf(resolved).join() === "boolean") return ["true", "false"];
     if (word !== undefined) return [String(word)];
     return (words ?? []).filter((each) => each !== null).map(String);
   }
@@ -117,14 +117,14 @@ export class Grammar {
       return this.kinds(schema)
         .map(({ name }) => name)
         .join(" | ");
-    const type = typeOf(schema);
+    const type = typesOf(schema).join(" | ");
     if (type === "array") return `list of ${schema.items ? this.noun(schema.items) : "anything"}`;
     const { minimum, maximum } = schema;
     const bounds = [
       minimum !== undefined && `≥ ${minimum}`,
       maximum !== undefined && `≤ ${maximum}`,
     ].filter(Boolean);
-    return [type ?? "anything", bounds.join(", ")].filter(Boolean).join(" ");
+    return [type || "anything", bounds.join(", ")].filter(Boolean).join(" ");
   }
 
   /** What has to be written for a value at the least. */
@@ -171,9 +171,12 @@ export class Grammar {
   }
 }
 
-/** The type of a value that is not null. */
-export const typeOf = ({ type }: Schema): string | undefined =>
-  typeof type === "string" ? type : type?.find((each) => each !== "null");
+/** The types that a value may be of, if it is not null. */
+export const typesOf = ({ type }: Schema): string[] =>
+  [type ?? []].flat().filter((each) => each !== "null");
+
+/** The first of them: most have one. */
+export const typeOf = (schema: Schema): string | undefined => typesOf(schema)[0];
 
 function without(schema: Schema, key: keyof Schema): Schema {
   const { [key]: _, ...rest } = schema;

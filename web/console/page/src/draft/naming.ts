@@ -11,7 +11,7 @@ const FAMILIES: Record<string, ComponentDoc["family"]> = {
   outputs: "output",
 };
 type FieldType = string | { [word: string]: unknown };
-type Described = { name: string; field_type: FieldType };
+type Described = { name: string; type_name?: string; field_type: FieldType };
 
 /** What the text at a path names; nothing where it is any text. */
 export function named(
@@ -31,10 +31,17 @@ export function named(
   }));
   let fields: readonly Described[] = [...doc.fields, ...variants];
   let type: FieldType | undefined;
+  // What is inside its own kind is described once, further out, and found by what it is called.
+  const unions = new Map<string | undefined, FieldType>();
   for (const [at, step] of rest.entries()) {
-    if (typeof step === "number")
-      type = (type as { list?: FieldDoc } | undefined)?.list?.field_type as FieldType;
-    else type = fields.find(({ name }) => name === step)?.field_type;
+    const described: Described | undefined =
+      typeof step === "number"
+        ? ((type as { list?: FieldDoc } | undefined)?.list as Described | undefined)
+        : fields.find(({ name }) => name === step);
+    const inside = described?.type_name;
+    type = described?.field_type;
+    if (type === "json") type = unions.get(inside) ?? type;
+    else if (typeof type === "object" && type.union) unions.set(inside, type);
     fields = fieldsOf(type, member(value, path.slice(0, at + 3)));
   }
   if (type === "message_field") return { what: "field" };
