@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
+import type { Pipeline } from "../src/api/client";
 import { apart } from "../src/graph/apart";
 import { Crowd } from "../src/graph/crowd";
 import { CARD, layout, type Placed } from "../src/graph/layout";
-import { fullness } from "../src/graph/queue";
+import { fullness, taken } from "../src/graph/queue";
 import { lines, name, path, thickness } from "../src/graph/route";
 import { trouble } from "../src/graph/trouble";
 
@@ -105,5 +106,15 @@ describe("what is not well", () => {
     expect(fullness(pipeline, "a")).toBe(0.75);
     expect(fullness(pipeline, "other")).toBe(0);
     expect(fullness(undefined, "a")).toBe(0);
+  });
+  test("of what another hands on a pipeline takes all, or what it has conditions for", () => {
+    const when = [{ type: "exists", field: "temp" }];
+    const takes = (...inputs: object[]) =>
+      taken({ config: { inputs } } as unknown as Pipeline, "a");
+    expect(takes({ type: "pipeline", upstream: "a" })).toBe("all");
+    expect(takes({ type: "pipeline", upstream: "a", when: [] })).toBe("all");
+    expect(takes({ type: "pipeline", upstream: "a", when })).toBe("its own");
+    expect(takes({ type: "pipeline", upstream: "a", when }, { type: "http" })).toBe("some");
+    expect(takes({ type: "pipeline", upstream: "b", when })).toBe("all");
   });
 });
