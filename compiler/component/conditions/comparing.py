@@ -49,7 +49,7 @@ STRING_WORDS = {
     "starts_with": "begins begins_with has_prefix prefix startswith",
     "ends_with": "endswith has_suffix suffix",
 }
-LONGEST_FOLDED = 65_536
+LONGEST_FOLDED = 8_192
 """Characters of a text that is compared whatever its case, which takes up to 20 ns for each."""
 
 
@@ -184,7 +184,7 @@ class StringCondition(Comparing, tag="string", elsewhere="text"):
     )
     ignore_case: bool = option(
         Boolean(),
-        "Whether upper and lower case are the same. A text of more than 65,536 characters does not match "
+        "Whether upper and lower case are the same. A text of more than 8,192 characters does not match "
         "then.",
         default=False,
         elsewhere="case_insensitive insensitive ignorecase nocase",

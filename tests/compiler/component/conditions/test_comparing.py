@@ -146,7 +146,7 @@ OPERATORS = ["equal_to", "not_equal_to", "contains", "starts_with", "ends_with"]
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_a_text_that_is_too_long_to_ignore_its_case_does_not_match(operator):
-    long, longest = "a" * 65_537, "a" * 65_536
+    long, longest = "a" * 8_193, "a" * 8_192
     other = {"type": "string", "field": "a", "operator": operator, "other": "b"}
     exact = operator != "not_equal_to"
 
