@@ -41,6 +41,17 @@ def text(value: JsonValue) -> str:
     raise CastError(value, "text", "a string, number or boolean")
 
 
+def are_texts(*values: JsonValue) -> bool:
+    """Return whether every value that is there can be a text."""
+    try:
+        for value in values:
+            if value is not None:
+                text(value)
+    except CastError:
+        return False
+    return True
+
+
 def integer(value: JsonValue) -> int:
     """Return a whole number, or the one a string holds: sign and digits and nothing else."""
     if type(value) is int:

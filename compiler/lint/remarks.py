@@ -17,12 +17,13 @@ from headrace.compiler.component.envelopes import SHARED_METADATA
 from headrace.compiler.component.families import Input, Transform
 from headrace.compiler.component.fieldflow import ANYTHING, FieldUse, Passing, Shape, merged
 from headrace.compiler.component.inputbuffers import Holder
-from headrace.compiler.schema.fields import ScriptText, SecretText, Strict, Text
+from headrace.compiler.schema.fields import SecretText, Strict, Text
 from headrace.compiler.schema.records import dumped
 from headrace.compiler.schema.structures import Setting, upstreams
 from headrace.compiler.text.composing import FAULTS
 from headrace.compiler.text.diagnostics import Codes, Diagnostic, Fault, Path, Severity, shown
 from headrace.compiler.text.suggest import nearest
+from headrace.compiler.texttemplates import TextTemplate
 
 CODES: Codes = {
     "fails-on-null": "A component fails on null where an earlier one may write null.",
@@ -72,7 +73,7 @@ def _taken(field: Strict, value: Any) -> Iterator[Fault]:
                 severity=Severity.WARNING,
                 is_confidential=True,
             )
-    elif isinstance(field, Text) and not isinstance(field, ScriptText):
+    elif isinstance(field, Text) and field.is_literal:
         text = dumped(value)
         if "${" in (text if field.fixed is None else text.replace("${!", "")):
             yield Fault(
@@ -209,8 +210,9 @@ def _missing_fields(part: DraftComponent, use: FieldUse, passing: Passing) -> It
     # Where in the component each of them is named first.
     spelt: dict[str, Path] = {}
     for where, _, value in part.settings() if lost else ():
-        if isinstance(value, str) and value in lost:
-            spelt.setdefault(value, where)
+        for path in value.paths if isinstance(value, TextTemplate) else (value,):
+            if isinstance(path, str) and path in lost:
+                spelt.setdefault(path, where)
     for path, who in islice(lost.items(), FAULTS):
         # It is about the component, and shown where that spells the field.
         fault = Fault(

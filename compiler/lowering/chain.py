@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from reactivex import Observable
 
-from headrace.compiler.code import GLOBALS, INDENT, Code, FunctionTooLong, compile_source
+from headrace.compiler.batchloops import loop_source
+from headrace.compiler.code import GLOBALS, Code, FunctionTooLong, compile_source
 from headrace.compiler.component.buildcontext import Context, Operator, PacedStep
 from headrace.compiler.component.families import (
     Component,
@@ -210,8 +211,8 @@ def fuse(sources: Sequence[Callable[[Code], None]], place: str) -> Fused:
     """
     constants = dict(GLOBALS)
     hopeful, careful = (_written(sources, constants, is_hopeful=hope) for hope in (True, False))
-    source = _function(hopeful.source(), careful.source())
-    paced_source = _function(hopeful.paced_source(), careful.paced_source())
+    source = loop_source(_LOOP, hopeful.source(), careful.source())
+    paced_source = loop_source(_LOOP, hopeful.paced_source(), careful.paced_source())
     try:
         loop: Callable[[Batch], Batch] = compile_source(_LOOP, source, constants, place)
     except (RecursionError, MemoryError) as cause:  # an expression of thousands of operators
@@ -222,15 +223,6 @@ def fuse(sources: Sequence[Callable[[Code], None]], place: str) -> Fused:
         return compile_source(_LOOP, paced_source, constants, f"{place}, in slices")
 
     return Fused(loop, lambda batch: compiled()(batch))
-
-
-def _function(hopeful: list[str], careful: list[str]) -> str:
-    """Return the source of the function that tries the hopeful lines first."""
-    body = careful
-    if hopeful != careful:
-        hope = [INDENT + line for line in hopeful]
-        body = ["try:", *hope, "except (KeyError, TypeError):", f"{INDENT}pass", *careful]
-    return "\n".join([f"def {_LOOP}(batch):", *(INDENT + line for line in body), ""])
 
 
 def _written(

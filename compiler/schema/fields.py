@@ -247,6 +247,8 @@ class Text(Strict):
     type_name = "string"
     field_type: Any = "text"
     of = str
+    is_literal: ClassVar[bool] = True
+    """Whether it is taken as it stands, whatever is written there."""
     expects = "a string"
 
     def __init__(self, *, fixed: Fixed | None = None, **keywords: Any) -> None:
@@ -374,6 +376,7 @@ class ScriptText(Text):
 
     type_name = "rhai script"
     field_type = {"script": "rhai"}
+    is_literal = False
 
     expects = "a script that is not blank"
 

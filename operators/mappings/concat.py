@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.compiler.casts import CASTS, CastError
+from headrace.compiler.casts import CASTS, are_texts
 from headrace.compiler.code import Code
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import JsonValue
@@ -15,20 +15,17 @@ from headrace.compiler.schema.records import option
 from headrace.compiler.schema.structures import ListOf
 from headrace.compiler.schema.variants import VariantOf
 from headrace.compiler.text.diagnostics import Path as Place
+from headrace.compiler.texttemplates import LONGEST_TEXT
 from headrace.operators.formula import Formula
 from headrace.operators.literals import Part
 from headrace.operators.mappings.mapping import Writing, converted, present
 
-_LONGEST = 16 * 1024 * 1024
-"""Characters of a string that was joined, which is as much as a message that comes in may have.
-Joined with itself a few times more, a string fills the memory."""
-
-
-_IS_SHORT = f"len({{0}}) <= {_LONGEST}"
+# Joined with itself a few times more, a string fills the memory.
+_IS_SHORT = f"len({{0}}) <= {LONGEST_TEXT}"
 """The test that a string has not grown beyond what a message may be."""
 
 
-class Concat(Writing, tag="concat", listed=50, elsewhere="format interpolate template"):
+class Concat(Writing, tag="concat", listed=50):
     """Joins strings; a number or boolean is one as JSON writes it.
 
     A list or an object fails the batch, also where another part is missing. Otherwise one missing part
@@ -63,8 +60,8 @@ class Concat(Writing, tag="concat", listed=50, elsewhere="format interpolate tem
         if len(texts) < len(fields):
             return MISSING
         pieces = [part.constant if part.path is None else texts[part.path] for part in self.parts]
-        if sum(map(len, pieces)) > _LONGEST:
-            raise BatchFailed(f"the result is longer than {_LONGEST:,} characters")
+        if sum(map(len, pieces)) > LONGEST_TEXT:
+            raise BatchFailed(f"the result is longer than {LONGEST_TEXT:,} characters")
         return "".join(pieces)
 
     def source(self, code: Code, ctx: Context, *, optional: bool) -> Formula:
@@ -73,20 +70,9 @@ class Concat(Writing, tag="concat", listed=50, elsewhere="format interpolate tem
         parts = [(each.source(code, "part", optional=optional), each.path) for each in self.parts]
         names = [name for name, path in parts if path is not None]
         if len(different := [*dict.fromkeys(names)]) > 1:
-            apart = f"{code.constant(_are_texts, 'are_texts')}({', '.join(different)})"
+            apart = f"{code.constant(are_texts, 'are_texts')}({', '.join(different)})"
         joined = " + ".join(
             name if path is None else f"({name} if {name}.__class__ is str else {text}({name}))"
             for name, path in parts
         )
         return Formula(joined, names, apart=apart, raises_on_none=True, within=_IS_SHORT)
-
-
-def _are_texts(*values: JsonValue) -> bool:
-    """Return whether every value that is there can be a text."""
-    try:
-        for value in values:
-            if value is not None:
-                CASTS["text"](value)
-    except CastError:
-        return False
-    return True

@@ -51,3 +51,7 @@ def arithmetic(left, operator, right, as_="out"):
 
 def drop(*fields):
     return {"type": "drop", "from": [*fields]}
+
+
+def template(text, as_="out", **options):
+    return {"type": "template", "template": text, "as": as_, **options}

@@ -40,6 +40,12 @@ def weighted(*strategies):
     return st.sampled_from(strategies).flatmap(lambda drawn: drawn)
 
 
+def written_template(pieces):
+    """Return a template of fields and texts, with one field at least."""
+    fields = [each if "{" in each else f"{{{each}}}" for each in [*pieces, "a"]]
+    return "".join(each.replace("}x'{", "}}x'{{ ") for each in fields)
+
+
 literals = st.one_of(
     one_of_type("text", value=strings),
     one_of_type("number", value=numbers),
@@ -103,6 +109,12 @@ mappings = st.one_of(
         default=defaults,
     ),
     one_of_type("concat", parts=st.lists(parts, min_size=1, max_size=3), as_=paths),
+    one_of_type(
+        "template",
+        template=st.lists(paths | st.just("}x'{"), min_size=1, max_size=3).map(written_template),
+        escape=st.sampled_from(["none", "none", "json", "url"]),
+        as_=paths,
+    ),
     one_of_type("arithmetic", left=operands, operator=operators, right=operands, as_=paths),
     one_of_type("drop", from_=st.lists(paths, min_size=1, max_size=2)),
     one_of_type(

@@ -42,6 +42,7 @@ UNSEEN = {
     "not-a-hash",
     "not-a-node",
     "not-a-subject",
+    "not-a-template",
     "not-a-user-name",
     "not-an-address",
     "not-an-identifier",
