@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from headrace.compiler.errors import BatchFailed, Unreachable
 from headrace.compiler.httpexchange import (
+    JSON,
     ExchangeWith,
     HttpReply,
     HttpTarget,
@@ -32,7 +33,7 @@ _T = TypeVar("_T")
 
 
 class HttpClient:
-    """Sends JSON to one url.
+    """Sends bodies to one url: JSON, unless ``media_type`` says otherwise.
 
     The user info of the url goes as Basic authentication; ``headers`` are other credentials. Both are
     handed to ``hide``: whoever tells of a failure has them taken out by ``redact``, the one place that
@@ -49,10 +50,11 @@ class HttpClient:
         verb: str = "POST",
         timeout_seconds: float = 30,
         headers: Mapping[str, str] | None = None,
+        media_type: str = JSON,
         exchange: ExchangeWith | None = None,
     ) -> None:
         self._address, self._redact, self._verb = address, redact, verb
-        target = HttpTarget(verb, address, timeout_seconds, headers or {})
+        target = HttpTarget(verb, address, timeout_seconds, headers or {}, media_type)
         self._exchange = (exchange or partial(ServerExchange, clock))(target)
         presented = [*target.headers.values(), address.password]
         if address.user is not None:

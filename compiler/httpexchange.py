@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from headrace.compiler.schema.urls import ParsedUrl
 
 REDIRECTS = 10
+JSON = "application/json"
 
 _KEEPS_METHOD = (307, 308)
 
@@ -39,6 +40,8 @@ class HttpTarget:
     seconds: float
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Credentials. The user info of the url comes beside them, as Basic authentication."""
+    media_type: str = JSON
+    """What is sent."""
 
 
 class HttpReply(Protocol):
@@ -80,7 +83,7 @@ class TooLate(NoReply):
 
 
 class Exchange(Protocol):
-    """Sends JSON to one target and has the replies."""
+    """Sends bodies to one target and has the replies."""
 
     def __call__(self, body: bytes) -> AbstractAsyncContextManager[HttpReply]:
         """Send it, and have the reply for as long as the context lasts.
@@ -108,7 +111,7 @@ class ServerExchange:
 
         self._clock, self._verb, self._seconds = clock, target.verb, target.seconds
         self._url = URL(target.address.location)
-        self._headers = CIMultiDict({"Content-Type": "application/json", "User-Agent": "headrace"})
+        self._headers = CIMultiDict({"Content-Type": target.media_type, "User-Agent": "headrace"})
         self._headers.update(target.headers)
         if target.address.user is not None:
             credential = encode_basic_auth(target.address.user, target.address.password)

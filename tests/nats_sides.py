@@ -56,10 +56,15 @@ class Peer:
 
     async def next(self) -> tuple[str, Any]:
         """Return subject and JSON value of the next message."""
+        subject, body = await self.next_payload()
+        return subject, json.loads(body)
+
+    async def next_payload(self) -> tuple[str, bytes]:
+        """Return subject and payload of the next message."""
         _, subject, *_, size = (await self._line(b"MSG")).split()
         async with asyncio.timeout(PATIENCE):
             body = await self._reader.readexactly(int(size) + 2)
-        return subject.decode(), json.loads(body)
+        return subject.decode(), body.removesuffix(b"\r\n")
 
     async def several(self, count: int) -> list[Any]:
         """Return the values of the next messages."""
@@ -127,10 +132,11 @@ async def payloads(reader: Reader, count: int) -> list[bytes]:
 
 @asynccontextmanager
 async def sink(
-    ctx: StubContext, subject: str, limits: Limits | None = None
+    ctx: StubContext, subject: str, limits: Limits | None = None, **options: Any
 ) -> AsyncIterator[NatsSink]:
     """Start an output; finish it in the end."""
-    built = NatsOutput.load({"connection": "bus", "subject": subject}).open(ctx, limits)
+    config = NatsOutput.load({"connection": "bus", "subject": subject, **options})
+    built = config.open(ctx, limits)
     assert isinstance(built, NatsSink)
     try:
         await built.start()

@@ -47,9 +47,10 @@ def sink(
     channel: str,
     ctx: StubContext | None = None,
     limits: Limits | None = None,
+    **options: Any,
 ) -> RedisSink:
     """Return a publisher that has not connected."""
-    config = RedisOutput.load({"connection": "cache", "channel": channel})
+    config = RedisOutput.load({"connection": "cache", "channel": channel, **options})
     made = config.open(ctx or context(server), limits)
     assert isinstance(made, RedisSink)
     return made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 from weakref import WeakSet
 
@@ -105,11 +105,13 @@ async def _joined(
     return whole
 
 
-async def encode_each(batch: Batch, clock: Clock) -> list[bytes]:
-    """Return what `encode` makes of each message. Raises what it does."""
+async def encode_each(
+    batch: Batch, clock: Clock, encoded: Callable[[Batch], Iterable[bytes]] | None = None
+) -> list[bytes]:
+    """Return what `encode` makes of each message, or ``encoded`` of some of them. Raises what it does."""
     made: list[bytes] = LargeList()
     turn = WritingTurn(clock)
     for some in parts(batch, ENCODED_AT_ONCE):
-        made += map(encode, some)
+        made += map(encode, some) if encoded is None else encoded(some)
         await turn.end()
     return made

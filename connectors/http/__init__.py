@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.component.families import FedBy, Input, Output
+from headrace.compiler.component.families import FedBy, Input
 from headrace.compiler.component.promises import (
     BYTES,
     InputPromises,
@@ -17,6 +17,7 @@ from headrace.compiler.component.promises import (
 )
 from headrace.compiler.edges import AwaitingSink, Source
 from headrace.compiler.httpclient import HttpClient
+from headrace.compiler.httpexchange import JSON
 from headrace.compiler.schema.fields import Choice, Integer, Number, refused
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.templates import Fixed
@@ -26,6 +27,9 @@ from headrace.compiler.text.diagnostics import Fault, shown
 from headrace.connectors.http.credential import Auth, Header
 from headrace.connectors.http.sink import HttpSink
 from headrace.connectors.http.source import CHUNK, PASSED_ON, Posts, admits
+from headrace.connectors.network.messageoutput import MessageOutput
+
+TEXT = "text/plain; charset=utf-8"
 
 FRAMING = ("connection", "content-length", "content-type", "expect", "host", "transfer-encoding")
 """Headers of a request that the output writes itself."""
@@ -157,8 +161,8 @@ class Verb(Choice):
         return super().read(value)
 
 
-class HttpOutput(Output, kind="http", listed=10, elsewhere="http_client post rest webhook"):
-    """Send each batch, or each message, to an HTTP server as JSON.
+class HttpOutput(MessageOutput, kind="http", listed=10, elsewhere="http_client post rest webhook"):
+    """Send each batch, or each message, to an HTTP server as JSON, or each message as text.
 
     Any answer but 2xx fails the batch; the reply is discarded. After a failed connection, a
     timeout, a 429 or a 5xx the next try waits: 250 ms at first, longer each time, at most
@@ -201,7 +205,15 @@ class HttpOutput(Output, kind="http", listed=10, elsewhere="http_client post res
     )
 
     def rules(self) -> Iterator[Fault]:
-        """Refuse headers that would be sent twice."""
+        """Refuse headers that would be sent twice, and the text of a message for a whole batch."""
+        if self.template is not None and self.body != "message":
+            yield Fault(
+                "conflict",
+                "a template is filled in with one message, and a request has a batch",
+                expected="'body: message' beside it",
+                path=("template",),
+                on_key=True,
+            )
         name = self.auth.name.lower() if isinstance(self.auth, Header) else "authorization"
         if name in FRAMING:
             yield Fault(
@@ -225,6 +237,7 @@ class HttpOutput(Output, kind="http", listed=10, elsewhere="http_client post res
             HttpClient(
                 self.url,
                 headers=dict([self.auth.header(ctx)] if self.auth else []),
+                media_type=JSON if self.template is None else TEXT,
                 clock=ctx.clock,
                 hide=ctx.hide,
                 redact=ctx.redact,
@@ -233,4 +246,5 @@ class HttpOutput(Output, kind="http", listed=10, elsewhere="http_client post res
             ),
             ctx.clock,
             is_single=self.body == "message",
+            bodies=None if self.template is None else self.bodies(ctx),
         )

@@ -8,22 +8,34 @@ from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.httpclient import HttpClient
 from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import encode_large
+from headrace.connectors.network.messageoutput import MessageBodies
 
 
 class HttpSink(AwaitingSink):
     """Sends batches one after the other over one session."""
 
-    def __init__(self, client: HttpClient, clock: Clock, *, is_single: bool) -> None:
+    def __init__(
+        self,
+        client: HttpClient,
+        clock: Clock,
+        *,
+        is_single: bool,
+        bodies: MessageBodies | None = None,
+    ) -> None:
+        """Take what makes the bodies of single messages; None: each is JSON, made when its turn comes."""
         self._client, self._clock = client, clock
-        self._is_single = is_single
+        self._is_single, self._bodies = is_single, bodies
 
     async def write(self, batch: Batch) -> None:
         """Send the batch, or its messages in order until one is refused."""
-        if is_large(batch) and not self._is_single:
+        if self._bodies is not None:
+            for body in await self._bodies.of_any(batch):
+                await self._client.send(body)
+        elif is_large(batch) and not self._is_single:
             await self._client.send(await encode_large(batch, self._clock))
         else:
-            for body in batch if self._is_single else [batch]:
-                await self._client.send(encode(body))
+            for each in batch if self._is_single else [batch]:
+                await self._client.send(encode(each))
 
     async def finish(self) -> None:
         """Close the session."""

@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.component.families import Input, Output
+from headrace.compiler.component.families import Input
+from headrace.compiler.component.fieldflow import FieldUse
 from headrace.compiler.component.promises import (
     BYTES,
     IN_PIPELINE,
@@ -40,6 +41,7 @@ from headrace.connectors.kafka.member import COMMIT_SECONDS, MOST_RECORDS
 from headrace.connectors.kafka.metadata import brokers
 from headrace.connectors.kafka.sink import ACKS, KafkaSink
 from headrace.connectors.kafka.source import FETCH_BYTES, KafkaSample, KafkaSource
+from headrace.connectors.network.messageoutput import MessageOutput
 from headrace.connectors.network.tls import TlsConnection
 
 _TOPIC = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
@@ -297,7 +299,9 @@ class KafkaInput(Input, kind="kafka", listed=3, elsewhere="kafka_consumer kafka_
         ]
 
 
-class KafkaOutput(Output, kind="kafka", listed=4, elsewhere="kafka_franz kafka_producer redpanda"):
+class KafkaOutput(
+    MessageOutput, kind="kafka", listed=4, elsewhere="kafka_franz kafka_producer redpanda"
+):
     """Write each message as a JSON record to a topic.
 
     The records of a batch are sent together, with those of other batches that wait, and a batch is
@@ -349,6 +353,14 @@ class KafkaOutput(Output, kind="kafka", listed=4, elsewhere="kafka_franz kafka_p
         default="all",
         additive=True,
     )
+
+    def field_use(self) -> FieldUse:
+        """With a template its fields are read, the key and the headers."""
+        use = super().field_use()
+        if not use.is_known:
+            return use
+        keyed = [] if self.key is None else [self.key]
+        return FieldUse.of(reads=[*use.reads, *keyed, *(self.headers or {}).values()])
 
     def promised(self) -> OutputPromises:
         """Return what whoever confirms comes to."""

@@ -40,6 +40,7 @@ class KafkaSink(AwaitingSink):
         self._config, self._cluster, self._ctx = config, cluster, cluster.ctx
         self._name = config.topic
         self._key = None if config.key is None else DottedPath(config.key)
+        self._bodies = config.bodies(cluster.ctx)
         self._headers = [(name, DottedPath(path)) for name, path in (config.headers or {}).items()]
         self._health = HealthCheck(cluster, config.topic)
         self._producer: Any = None
@@ -171,7 +172,11 @@ class KafkaSink(AwaitingSink):
 
     def _records(self, batch: Batch) -> list[ProducedRecord]:
         millis = self._ctx.clock.millis()
-        return [(*self._frame(message), millis) for message in batch]
+        bodies = self._bodies(batch)
+        return [
+            (*self._frame(message, body), millis)
+            for message, body in zip(batch, bodies, strict=True)
+        ]
 
     async def _watch(self) -> None:
         """Have the brokers asked when the oldest batch waits for long, as long as one is under way."""
@@ -223,11 +228,10 @@ class KafkaSink(AwaitingSink):
         return Unreachable(reason + rest)
 
     def _frame(
-        self, message: JsonValue
+        self, message: JsonValue, value: bytes
     ) -> tuple[bytes | None, bytes, list[tuple[str, bytes]] | None]:
         """Return key, value and headers of a message."""
         most = self._cluster.limits.record_bytes
-        value = jsontext.encode(message)
         key = None if self._key is None else _text(self._key.read(message))
         headers: list[tuple[str, bytes]] = []
         size = len(value) + len(key or b"")

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.checkcontext import CheckContext
-from headrace.compiler.component.families import Input, Output
+from headrace.compiler.component.families import Input
 from headrace.compiler.component.inputbuffers import Holder
 from headrace.compiler.component.promises import (
     BYTES,
@@ -39,6 +39,7 @@ from headrace.connectors.mqtt.connection import LIMITS, QOS, BrokerAccess, Limit
 from headrace.connectors.mqtt.packets import PACKET_IDS
 from headrace.connectors.mqtt.sink import MqttSink
 from headrace.connectors.mqtt.source import IN_FLIGHT, REMEDIES, MqttSample, MqttSource
+from headrace.connectors.network.messageoutput import MessageOutput
 from headrace.connectors.network.refusal import half_credential
 from headrace.connectors.network.tls import TlsConnection
 
@@ -357,7 +358,7 @@ class MqttInput(Input, kind="mqtt", listed=6):
         return MqttSample(plain, access, identifier, ctx), notes
 
 
-class MqttOutput(Output, kind="mqtt", listed=8):
+class MqttOutput(MessageOutput, kind="mqtt", listed=8):
     """Publish each message to an MQTT topic.
 
     With QoS 1 and 2 a batch is written when the broker has confirmed every message, up to 50 being

@@ -9,11 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.delivery import Batch, is_large, parts
+from headrace.compiler.delivery import Batch, parts
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BuildRefused, Unreachable
-from headrace.compiler.jsontext import encode
-from headrace.compiler.largejson import SLICE_MESSAGES, WritingTurn, encode_each
+from headrace.compiler.largejson import SLICE_MESSAGES, WritingTurn
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.connectors.mqtt import packets
 from headrace.connectors.mqtt.connection import (
@@ -112,7 +111,7 @@ class MqttSink(AwaitingSink):
     ) -> None:
         self._topic, self._qos, self._retain = config.topic, QOS.index(config.qos), config.retain
         self._access, self._identifier, self._ctx = access, identifier, ctx
-        self._limits = limits
+        self._bodies, self._limits = config.bodies(ctx), limits
         self._client: Publisher | None = None
         self._backoff, self._not_before = Backoff(), 0.0
 
@@ -162,13 +161,12 @@ class MqttSink(AwaitingSink):
         client = self._client
         if self._qos or client is None or client.is_full or len(batch) > self._limits.at_once:
             return partial(self.write, batch)
-        client.publish([encode(message) for message in batch])
+        client.publish(self._bodies(batch))
         return None
 
     async def write(self, batch: Batch) -> None:
         """Publish the batch in order; with QoS 1 and 2 until all of it is confirmed."""
-        is_sliced = is_large(batch)
-        payloads = await encode_each(batch, self._ctx.clock) if is_sliced else [*map(encode, batch)]
+        payloads = await self._bodies.of_any(batch)
         await (self._deliver(payloads) if self._qos else self._send(payloads))
 
     async def _send(self, payloads: list[bytes]) -> None:

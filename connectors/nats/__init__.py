@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.component.families import Input, Output
+from headrace.compiler.component.families import Input
 from headrace.compiler.component.promises import (
     BYTES,
     TAKEN_IN,
@@ -25,6 +25,7 @@ from headrace.compiler.schema.records import option
 from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.text.diagnostics import Fault
+from headrace.connectors.network.messageoutput import MessageOutput
 from headrace.connectors.network.refusal import unusable
 from headrace.connectors.network.tls import FILES, TlsConnection
 
@@ -279,7 +280,7 @@ class NatsInput(Input, kind="nats", listed=4):
         return NatsSource(self, servers, ctx)
 
 
-class NatsOutput(Output, kind="nats", listed=5):
+class NatsOutput(MessageOutput, kind="nats", listed=5):
     """Publish each message to a NATS subject.
 
     A batch is written when the server has confirmed it: that it has taken every message and permits
@@ -301,4 +302,4 @@ class NatsOutput(Output, kind="nats", listed=5):
         from headrace.connectors.nats.sink import NatsSink
 
         servers = ctx.connection(NatsConnection, self.connection).servers(ctx, limits)
-        return NatsSink(self.subject, servers, ctx)
+        return NatsSink(self.subject, servers, self.bodies(ctx), ctx)

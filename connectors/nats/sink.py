@@ -10,16 +10,19 @@ from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
-from headrace.compiler.jsontext import encode
-from headrace.compiler.largejson import encode_each, in_slices
+from headrace.compiler.largejson import in_slices
 from headrace.connectors.nats.connection import NatsClient, NatsServers
+from headrace.connectors.network.messageoutput import MessageBodies
 
 
 class NatsSink(AwaitingSink):
     """Publishes over one connection, and over a new one when that is over."""
 
-    def __init__(self, subject: str, servers: NatsServers, ctx: Context) -> None:
+    def __init__(
+        self, subject: str, servers: NatsServers, bodies: MessageBodies, ctx: Context
+    ) -> None:
         self._subject, self._servers, self._ctx = subject, servers, ctx
+        self._bodies = bodies
         self._client: NatsClient | None = None
 
     async def start(self) -> None:
@@ -29,7 +32,7 @@ class NatsSink(AwaitingSink):
     async def write(self, batch: Batch) -> None:
         """Publish all messages, then wait for the server's word on them."""
         is_sliced = is_large(batch)
-        bodies = await encode_each(batch, self._ctx.clock) if is_sliced else [*map(encode, batch)]
+        bodies = await self._bodies.of_any(batch)
         try:
             client = await self._connected()
         except BuildRefused as cause:  # it let us in before: worth waiting, as for any lost server

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from urllib.parse import unquote
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.component.families import Input, Output
+from headrace.compiler.component.families import Input
 from headrace.compiler.component.promises import (
     BYTES,
     TAKEN_IN,
@@ -24,6 +24,7 @@ from headrace.compiler.schema.records import option
 from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.text.diagnostics import Fault
+from headrace.connectors.network.messageoutput import MessageOutput
 from headrace.connectors.network.refusal import unusable
 from headrace.connectors.network.tls import FILES, TlsConnection
 
@@ -225,7 +226,7 @@ class RedisInput(Input, kind="redis", listed=7, elsewhere="redis_pubsub"):
         return RedisSource(self, server)
 
 
-class RedisOutput(Output, kind="redis", listed=9, elsewhere="redis_pubsub"):
+class RedisOutput(MessageOutput, kind="redis", listed=9, elsewhere="redis_pubsub"):
     """Publish each message on one Redis channel.
 
     A batch is published at once, and is written when the server has answered for each of its
@@ -246,4 +247,4 @@ class RedisOutput(Output, kind="redis", listed=9, elsewhere="redis_pubsub"):
         from headrace.connectors.redis.sink import RedisSink
 
         server = ctx.connection(RedisConnection, self.connection).server(ctx, limits)
-        return RedisSink(server, self.channel, ctx)
+        return RedisSink(server, self.channel, self.bodies(ctx), ctx)

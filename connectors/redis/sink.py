@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.delivery import Batch, is_large
+from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BatchFailed, BuildRefused, Unreachable
-from headrace.compiler.jsontext import encode
-from headrace.compiler.largejson import encode_each
+from headrace.connectors.network.messageoutput import MessageBodies
 from headrace.connectors.network.portions import PORTION_MESSAGES, portions
 from headrace.connectors.redis.connection import ErrorReply, RedisClient, RedisServer
 
@@ -18,8 +17,11 @@ from headrace.connectors.redis.connection import ErrorReply, RedisClient, RedisS
 class RedisSink(AwaitingSink):
     """Publishes over one connection, which is made again when it is lost."""
 
-    def __init__(self, server: RedisServer, channel: str, ctx: Context) -> None:
+    def __init__(
+        self, server: RedisServer, channel: str, bodies: MessageBodies, ctx: Context
+    ) -> None:
         self._server, self._channel, self._ctx = server, channel, ctx
+        self._bodies = bodies
         self._client: RedisClient | None = None
 
     async def start(self) -> None:
@@ -41,10 +43,9 @@ class RedisSink(AwaitingSink):
 
         Raises:
             Unreachable: the server does not answer, or not now.
-            BatchFailed: it refuses one of the messages.
+            BatchFailed: it refuses one of the messages, or one is none of those that can be sent.
         """
-        is_sliced = is_large(batch)
-        bodies = await encode_each(batch, self._ctx.clock) if is_sliced else [*map(encode, batch)]
+        bodies = await self._bodies.of_any(batch)
         replies: list[Any] = []
         try:
             client = await self._connected()
