@@ -43,12 +43,14 @@ MOST_FIELDS = 100
 """Fields of one template, each counted as often as it stands there."""
 PLAIN_TEXT = 100_000
 """Characters of a string that is put into a text unseen: so many fields stay below the longest text."""
-IS_PLAIN = (
-    f"{{0}}.__class__ is str and len({{0}}) <= {PLAIN_TEXT} or {{0}}.__class__ is int or"
-    " {0}.__class__ is float and (1e-4 <= {0} < 1e15 or -1e15 < {0} <= -1e-4 or {0} == 0.0)"
+IS_DIGITS = (
+    "{0}.__class__ is int or {0}.__class__ is float"
+    " and (1e-4 <= {0} < 1e15 or -1e15 < {0} <= -1e-4 or {0} == 0.0)"
 )
-"""The test that a value in an f-string is what `casts.text` gives. Doubles beyond have an exponent, which
-JSON writes otherwise than Python does."""
+"""The test that a value is a number which an f-string writes as JSON does. Doubles beyond have an exponent,
+which JSON writes otherwise than Python does."""
+IS_PLAIN = f"{{0}}.__class__ is str and len({{0}}) <= {PLAIN_TEXT} or {IS_DIGITS}"
+"""The test that a value in an f-string is what `casts.text` gives."""
 
 _BRACES = re.compile(r"\{\{|\}\}|\{|\}")
 _FORM = "a text with fields in braces, as in \"{machine} is at {temp}\"; '{{' and '}}' are braces"

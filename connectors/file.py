@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from asyncio import Future, TimerHandle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -15,18 +15,28 @@ from typing import ClassVar
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.checkcontext import CheckContext
-from headrace.compiler.component.families import Connection, Output
+from headrace.compiler.component.families import Connection
 from headrace.compiler.component.promises import OutputPromises
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink, Rest
 from headrace.compiler.errors import BuildRefused, NotWritable, OutsideRoot
-from headrace.compiler.schema.fields import Choice, ConnectionName
+from headrace.compiler.schema.fields import ConnectionName
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.structures import RecordOf
 from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.text.diagnostics import Fault
-from headrace.connectors.disk.parts import FORMATS, OTHER_FORMATS, PartFormat, Rotation, part_name
+from headrace.connectors.disk.packing import (
+    COMPRESSIONS,
+    PACKINGS,
+    Packing,
+    compress_file,
+    exists,
+    packed_name,
+)
+from headrace.connectors.disk.partformats import FORMATS, PartFormat
+from headrace.connectors.disk.parts import Rotation, part_name
+from headrace.connectors.disk.partsoutput import PartsOutput
 from headrace.connectors.disk.paths import (
     NEW_FILE,
     FilePath,
@@ -125,7 +135,7 @@ OUTPUT = OutputPromises(
 )
 
 
-class FileOutput(Output, kind="file", listed=2, elsewhere="local_file"):
+class FileOutput(PartsOutput, kind="file", listed=2, elsewhere="local_file"):
     """Write messages to files in a directory, one part after the other.
 
     A part is named for the moment it was opened and numbered within the run:
@@ -133,6 +143,11 @@ class FileOutput(Output, kind="file", listed=2, elsewhere="local_file"):
     messages leaves no file, and it is closed as `rotate` says and when the pipeline ends. Every
     batch is with the operating system before the next one is taken; a part that is closed is on
     the disk. A ``json_array`` is whole after every batch.
+
+    With `compression` a part is compressed when it is closed: until then it is a file as any other,
+    without the last part of its name, that can be read and is there after a crash. The compressed
+    one takes its place once it is on the disk itself. Where that cannot be written, or the pipeline
+    has no time left when it ends, the part stays as it is, and that is reported.
 
     When a batch cannot be written (no space left, no permission), nothing of it stays in the
     part, the batch is lost and reported, and the next batch is tried again.
@@ -147,8 +162,9 @@ class FileOutput(Output, kind="file", listed=2, elsewhere="local_file"):
         elsewhere="dir directory file filename folder",
     )
     format: str = option(
-        Choice(*FORMATS, elsewhere=OTHER_FORMATS),
-        "How messages are written: one a line, or as one array per part.",
+        FORMATS,
+        "How messages are written: as JSON, one a line or one array per part; as a text each; or as rows of"
+        " CSV.",
         default="ndjson",
         elsewhere="codec encoding",
     )
@@ -157,6 +173,12 @@ class FileOutput(Output, kind="file", listed=2, elsewhere="local_file"):
         "When a part is closed; absent, at the end of the run.",
         default=None,
         elsewhere="batch roll rotation",
+    )
+    compression: str = option(
+        COMPRESSIONS,
+        "How parts are compressed when they are closed; their names end in `.gz` or `.zst` then.",
+        default="none",
+        additive=True,
     )
 
     def open(self, ctx: Context) -> AwaitingSink:
@@ -195,14 +217,20 @@ class OpenFile:
     whole whenever nobody is writing, and closing it needs no room on the disk.
     """
 
-    def __init__(self, folder: int, name: str, form: PartFormat) -> None:
+    def __init__(
+        self, folder: int, name: str, form: PartFormat, packing: Packing | None = None
+    ) -> None:
         """Create the file; the descriptor of its folder is the part's from then on.
 
         Raises:
-            FileExistsError: the name is taken, be it by a link.
+            FileExistsError: the name is taken, be it by a link; or that which it will have is.
         """
         self._file = os.open(name, NEW_FILE, 0o666, dir_fd=folder)
-        self._folder, self._name, self._form = folder, name, form
+        if packing is not None and exists(packed_name(name, packing), folder):
+            os.close(self._file)
+            os.unlink(name, dir_fd=folder)
+            raise FileExistsError
+        self._folder, self._name, self._form, self._packing = folder, name, form, packing
         self._length = 0
         self._is_torn = False
         self.rows = 0
@@ -233,8 +261,15 @@ class OpenFile:
             write_whole(self._file, self._form.end, self._length)
         self._is_torn = False
 
-    def close(self) -> None:
-        """Put the file on the disk and close it; one without messages is removed. Takes its time."""
+    def close(self, goes_on: Callable[[], bool]) -> None:
+        """Put the file on the disk and close it; one without messages is removed. Takes its time.
+
+        It is compressed last, as long as ``goes_on`` says so.
+
+        Raises:
+            OSError: it is not on the disk.
+            Uncompressed: it is, as it was written.
+        """
         try:
             if self.is_removed:
                 raise FileNotFoundError("it was removed while it was written")
@@ -245,6 +280,8 @@ class OpenFile:
             else:
                 os.unlink(self._name, dir_fd=self._folder)
             os.fsync(self._folder)  # the name is on the disk only now
+            if self.rows and self._packing is not None:
+                compress_file(self._folder, self._name, self._file, self._packing, goes_on)
         finally:
             os.close(self._file)
             os.close(self._folder)
@@ -253,14 +290,16 @@ class OpenFile:
 class FileSink(AwaitingSink):
     """Writes one part after the other.
 
-    Writing is inline: it fills the page cache. Syncing a part that is closed is not, a thread does
-    it; only when four are being synced does a batch wait, because a disk that does not keep up has
-    to hold up its own pipeline and no other.
+    Writing is inline: it fills the page cache. Syncing and compressing a part that is closed is not, a
+    thread does it; only when four are being synced does a batch wait, because a disk that does not keep
+    up has to hold up its own pipeline and no other.
     """
 
     def __init__(self, config: FileOutput, ctx: Context, folder: Folder) -> None:
         self._path = config.path
-        self._form = FORMATS[config.format]
+        self._form = config.form(ctx)
+        self._packing = PACKINGS.get(config.compression)
+        self._has_time = True
         self._rotation = config.rotate or Rotation()
         self._folder = folder
         self._ctx = ctx
@@ -299,10 +338,13 @@ class FileSink(AwaitingSink):
             self._close()
 
     async def finish(self) -> None:
-        """Close the part, and wait until everything is on the disk."""
+        """Close the part, and wait until everything is on the disk, and compressed if there is time."""
         self._close()
-        if self._closing:
-            await asyncio.wait(self._closing)
+        try:
+            if self._closing:
+                await asyncio.wait(self._closing)
+        finally:
+            self._has_time = False
 
     def _open(self) -> OpenFile:
         """Open the next part, under the next number that is free; its time runs from now."""
@@ -311,7 +353,7 @@ class FileSink(AwaitingSink):
             for sequence in count(self._sequence + 1):
                 name = part_name(opened, sequence, self._form.extension)
                 with suppress(FileExistsError):
-                    part = OpenFile(folder, name, self._form)
+                    part = OpenFile(folder, name, self._form, self._packing)
                     break
         except OSError:
             os.close(folder)
@@ -326,7 +368,9 @@ class FileSink(AwaitingSink):
         if self._timer is not None:
             self._timer.cancel()
         if part is not None:
-            closing = asyncio.get_running_loop().run_in_executor(None, part.close)
+            closing = asyncio.get_running_loop().run_in_executor(
+                None, part.close, lambda: self._has_time
+            )
             self._closing.add(closing)
             closing.add_done_callback(self._closed)
 

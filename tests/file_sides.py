@@ -1,5 +1,8 @@
 """The `file` output as a part of a test: open, and what it has written."""
 
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -37,3 +40,19 @@ async def lost(sink: FileSink, batch: list) -> str:
     with pytest.raises(BatchFailed) as failed:
         await sink.write(batch)
     return str(failed.value)
+
+
+@contextmanager
+def tmpfs(folder: Path, kilobytes: int) -> Iterator[None]:
+    """Mount a small file system of its own."""
+    folder.mkdir()
+    size = f"size={kilobytes}k"
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("mounting a file system needs privileges")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)

@@ -77,9 +77,11 @@ async def encode_large(
     return await _joined(batch, lambda some: encode(some)[1:-1], clock, (begin, b",", end))
 
 
-async def encode_large_lines(batch: Batch, clock: Clock) -> bytes:
-    """Return what `encode_lines` does. Raises what it does."""
-    return await _joined(batch, encode_lines, clock, (b"", b"", b""))
+async def encode_large_lines(
+    batch: Batch, clock: Clock, encoded: Callable[[Batch], bytes] | None = None
+) -> bytes:
+    """Return what `encode_lines` does, or ``encoded`` of some messages. Raises what it does."""
+    return await _joined(batch, encoded or encode_lines, clock, (b"", b"", b""))
 
 
 async def _joined(

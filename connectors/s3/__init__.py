@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING, ClassVar
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.checkcontext import CheckContext
-from headrace.compiler.component.families import Connection, Output
+from headrace.compiler.component.families import Connection
 from headrace.compiler.component.promises import BYTES, MemoryBound, OutputPromises
 from headrace.compiler.edges import AwaitingSink
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.schema.fields import Boolean, Choice, ConnectionName, Integer, SecretText
+from headrace.compiler.schema.fields import Boolean, ConnectionName, Integer, SecretText
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.secrets import Secret
 from headrace.compiler.schema.structures import RecordOf
 from headrace.compiler.schema.templates import Fixed
 from headrace.compiler.schema.urls import HttpUrl, ParsedUrl
 from headrace.compiler.text.diagnostics import Fault
-from headrace.connectors.disk.parts import FORMATS, OTHER_FORMATS, PACKINGS, Rotation
+from headrace.connectors.disk.packing import COMPRESSIONS
+from headrace.connectors.disk.partformats import FORMATS
+from headrace.connectors.disk.parts import Rotation
+from headrace.connectors.disk.partsoutput import PartsOutput
 from headrace.connectors.disk.paths import FilePath
 from headrace.connectors.network.tls import TlsFiles
 from headrace.connectors.s3.objectkeys import (
@@ -186,7 +189,7 @@ OUTPUT = OutputPromises(
 )
 
 
-class S3Output(Output, kind="s3", listed=3, elsewhere="aws_s3 minio"):
+class S3Output(PartsOutput, kind="s3", listed=3, elsewhere="aws_s3 minio"):
     """Write messages to objects in a bucket, one part after the other.
 
     A part is filled in memory and uploaded whole when `rotate` closes it, and when the pipeline ends.
@@ -217,17 +220,14 @@ class S3Output(Output, kind="s3", listed=3, elsewhere="aws_s3 minio"):
         elsewhere="batch roll rotation",
     )
     format: str = option(
-        Choice(*FORMATS, elsewhere=OTHER_FORMATS),
-        "How messages are written: one a line, or as one array per part.",
+        FORMATS,
+        "How messages are written: as JSON, one a line or one array per part; as a text each; or as rows of"
+        " CSV.",
         default="ndjson",
         elsewhere="codec encoding",
     )
     compression: str = option(
-        Choice(
-            "none",
-            *PACKINGS,
-            elsewhere={"none": "false no off", "gzip": "gz true", "zstd": "zst zstandard"},
-        ),
+        COMPRESSIONS,
         "How parts are compressed; their names end in `.gz` or `.zst` then.",
         default="none",
         additive=True,
@@ -249,6 +249,7 @@ class S3Output(Output, kind="s3", listed=3, elsewhere="aws_s3 minio"):
 
     def rules(self) -> Iterator[Fault]:
         """Refuse parts that nothing would ever upload, and keys that are too long."""
+        yield from super().rules()
         if self.rotate.interval_secs is None and self.rotate.max_rows is None:
             yield Fault(
                 "no-trigger",

@@ -23,7 +23,7 @@ import msgspec
 
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.errors import HeadraceError
-from headrace.connectors.disk.parts import PACKINGS
+from headrace.connectors.disk.packing import PACKINGS
 from headrace.connectors.disk.paths import NEW_FILE, Folder, write_whole
 from headrace.connectors.s3.objectkeys import LONGEST_KEY, holds_control
 

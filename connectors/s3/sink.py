@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import Batch, is_large
 from headrace.compiler.edges import AwaitingSink, QueueFill, Rest
-from headrace.connectors.disk.parts import FORMATS, PACKINGS, PartFormat, part_name
+from headrace.connectors.disk.packing import PACKINGS, packed_name
+from headrace.connectors.disk.partformats import PartFormat
+from headrace.connectors.disk.parts import part_name
 from headrace.connectors.s3.objectkeys import PartNumbers, folder_of, partition_of
 from headrace.connectors.s3.objectpart import Content, ObjectPart, UnsentFolder
 from headrace.connectors.s3.objectstore import S3Store
@@ -80,7 +82,7 @@ class S3Sink(AwaitingSink):
     ) -> None:
         """Take where parts go, where they are kept else, and their numbers."""
         self._config, self._ctx, self._store = config, ctx, store
-        self._form = FORMATS[config.format]
+        self._form = config.form(ctx)
         self._bound = config.max_buffered_bytes
         self._numbers = numbers
         self._uploads = UploadQueue(store, folder, numbers, ctx)
@@ -181,10 +183,10 @@ class S3Sink(AwaitingSink):
         """Open the next part; its time runs from now."""
         config, opened = self._config, self._ctx.clock.now()
         packing = PACKINGS.get(config.compression)
-        extension = self._form.extension + (f".{packing.extension}" if packing else "")
+        name = part_name(opened, 0, self._form.extension)
         folder = folder_of(config.prefix, partition_of(config.partition, opened))
         self._part = OpenPart(
-            self._numbers.numbered(folder + part_name(opened, 0, extension)),
+            self._numbers.numbered(folder + (packed_name(name, packing) if packing else name)),
             self._form,
             config.compression,
         )

@@ -174,7 +174,7 @@ INNER = "expected a relative path without '.' and '..', found "
         ({"path": "a\0b"}, "path: a path holds no NUL character"),
         (
             {"path": "a", "format": "json"},
-            'format: expected one of ndjson, json_array, found "json"',
+            'format: expected one of ndjson, json_array, text, csv, found "json"',
         ),
         (
             {"path": "a", "rotate": {"interval_secs": 0}},

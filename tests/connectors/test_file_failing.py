@@ -2,32 +2,15 @@
 
 import os
 import resource
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.file_sides import FIRST, MORNING, lost, opened, parts
+from tests.file_sides import FIRST, MORNING, lost, opened, parts, tmpfs
 from tests.promises import promise
 from tests.virtual import virtual
-
-
-@contextmanager
-def tmpfs(folder: Path, kilobytes: int) -> Iterator[None]:
-    """Mount a small file system of its own."""
-    folder.mkdir()
-    size = f"size={kilobytes}k"
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("mounting a file system needs privileges")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 @contextmanager

@@ -206,7 +206,10 @@ def test_no_account_shows_its_keys():
             {"partition": "/ y=%Y/"},
             'partition: "/ y=%Y/" has blanks around it, which would be left out',
         ),
-        ({"format": "csv"}, 'format: expected one of ndjson, json_array, found "csv"'),
+        (
+            {"format": "xml"},
+            'format: expected one of ndjson, json_array, text, csv, found "xml"',
+        ),
         ({"compression": "lz4"}, 'compression: expected one of none, gzip, zstd, found "lz4"'),
         ({"partition": ""}, "partition: this must not be blank"),
         ({"partition": " / "}, "partition: this must not be blank"),

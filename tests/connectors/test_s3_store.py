@@ -41,6 +41,44 @@ async def test_an_object_has_its_name_its_bytes_and_its_type(object_store: S3):
     assert (ctx.failures, ctx.warnings) == ([], [])
 
 
+@pytest.mark.parametrize(
+    ("options", "ending", "media_type", "bodies"),
+    [
+        (
+            {"format": "text", "template": "{n}: {s}"},
+            ".txt",
+            "text/plain; charset=utf-8",
+            ["1: ü\n2: =a,b\n", "3: x\n"],
+        ),
+        (
+            {"format": "csv", "csv": {"columns": ["s", "n"]}},
+            ".csv",
+            "text/csv; charset=utf-8",
+            ['s,n\nü,1\n"=a,b",2\n', "s,n\nx,3\n"],
+        ),
+    ],
+    ids=["text", "csv"],
+)
+async def test_an_object_has_texts_or_rows_of_csv(
+    object_store: S3, options: dict[str, Any], ending: str, media_type: str, bodies: list[str]
+):
+    ctx = context(object_store)
+
+    async with started(
+        sink(ctx, prefix=options["format"], rotate={"max_rows": 2}, **options)
+    ) as it:
+        await it.write([{"n": 1, "s": "ü"}])
+        await it.write([{"n": 2, "s": "=a,b"}])
+        await it.write([{"n": 3, "s": "x"}])
+
+    found = objects(object_store, options["format"])
+    assert [body.decode() for body in found.values()] == bodies
+    assert all(key.endswith(ending) for key in found)
+    async with asking(object_store) as client:
+        about = await client.head_object(Bucket=BUCKET, Key=next(iter(found)))
+    assert about["ContentType"] == media_type
+
+
 async def test_an_object_that_is_there_is_not_overwritten(object_store: S3):
     ctx = context(object_store)
     other, ours = part(b"other\n", "p/taken-1"), part(b"ours\n", "p/taken-1")

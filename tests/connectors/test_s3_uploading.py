@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from headrace.connectors.disk.parts import PACKINGS
+from headrace.connectors.disk.packing import PACKINGS
 from tests.promises import promise
 from tests.s3_filling import ASIDE, MIB, MORNING, QUARTER, key, opened
 from tests.virtual import virtual
