@@ -25,7 +25,7 @@ class MessageOutput(Output):
         " batch with a message that lacks one of the fields fails, and nothing of it is sent.",
         default=None,
         additive=True,
-        elsewhere="body format payload text",
+        elsewhere="format pattern payload text",
     )
 
     def field_use(self) -> FieldUse:

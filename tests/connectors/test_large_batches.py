@@ -25,7 +25,7 @@ from tests.peer import peer
 from tests.virtual import virtual
 
 LARGE = [{"n": n, "s": "ü"} for n in range(10 * LARGE_BATCH)]
-SMALL = [{"n": -1}]
+SMALL = [{"n": -1, "s": "ü"}]
 BAD = [*LARGE, "\ud800", *LARGE]
 
 
@@ -45,6 +45,11 @@ class Turns:
 
         return encoded
 
+    @property
+    def had(self) -> int:
+        """How many there were."""
+        return self._turns
+
     async def count(self) -> None:
         """Have a turn whenever others do."""
         while True:
@@ -62,8 +67,8 @@ def context(folder: Path | None = None) -> StubContext:
     return StubContext(clock=TickingClock(), data_dir=folder, connections=connections)
 
 
-def file(folder: Path, format: str = "ndjson") -> Sink:
-    document = {"connection": "disk", "path": "out", "format": format}
+def file(folder: Path, format: str = "ndjson", **options: Any) -> Sink:
+    document = {"connection": "disk", "path": "out", "format": format, **options}
     return FileOutput.load(document).open(context(folder))
 
 
@@ -115,6 +120,27 @@ async def test_a_large_batch_is_part_of_an_array(tmp_path: Path, turns: Turns) -
     counting.cancel()
     assert content(tmp_path) == encode([*LARGE, *SMALL, *LARGE])
     assert max(turns.made.values()) <= 3 * ENCODED_AT_ONCE
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({"format": "text", "template": "{n}{s}"}, "{}ü\n"),
+        ({"format": "csv", "csv": {"columns": ["n", "s"], "header": False}}, "{},ü\n"),
+    ],
+    ids=["text", "csv"],
+)
+@virtual
+async def test_texts_and_rows_of_a_large_batch_are_made_in_turns_with_others(
+    tmp_path: Path, turns: Turns, options: dict[str, Any], line: str
+) -> None:
+    counting = asyncio.ensure_future(turns.count())
+
+    assert await written(file(tmp_path, **options), SMALL, LARGE) == []
+
+    counting.cancel()
+    assert content(tmp_path).decode() == "".join(line.format(n) for n in [-1, *range(len(LARGE))])
+    assert turns.had >= len(LARGE) / (3 * ENCODED_AT_ONCE)
 
 
 @virtual

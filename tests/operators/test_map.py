@@ -364,6 +364,7 @@ def test_the_generated_form_needs_no_help_where_a_missing_field_is_usual(ctx, po
 
 # --- its branches, for the coverage of tests
 
+BOTH = ["'x' and 'z' were never there", "'x' and 'z' were never missing ('on_missing' is omit)"]
 COVERED = [
     Covered(
         """{type: map, on_missing: omit, mappings: [
@@ -371,6 +372,7 @@ COVERED = [
             {type: cast, from: y, to: integer},
             {type: concat, as: xy, parts: [{type: field, field: x}, {type: field, field: z}]},
             {type: coalesce, as: w, from: [x, z]},
+            {type: template, as: t, template: "{x} {z}"},
             {type: constant, as: k, value: {type: number, value: 1}},
             {type: drop, from: [q]}]}""",
         "a: {1s: {x: 1, z: 1, y: '2'}, 2s: {}, 3s: {y: two}}",
@@ -380,10 +382,7 @@ COVERED = [
             "'y' was never there",
             "'y' was never missing ('on_missing' is omit)",
             "the cast of 'y' never failed",
-            "'x' and 'z' were never there",
-            "'x' and 'z' were never missing ('on_missing' is omit)",
-            "'x' and 'z' were never there",
-            "'x' and 'z' were never missing ('on_missing' is omit)",
+            *3 * BOTH,
         ),
     ),
     Covered(

@@ -88,6 +88,27 @@ def test_a_field_that_was_dropped_or_not_kept():
     ]
 
 
+@pytest.mark.parametrize(
+    ("output", "column"),
+    [
+        (
+            "{type: http, url: 'http://collector/in', body: message, template: '${value} {m.t}'}",
+            73,
+        ),
+        ("{type: file, connection: disk, path: a, format: text, template: '{m.t}: {m.t}'}", 71),
+        ("{type: file, connection: disk, path: a, format: csv, csv: {columns: [value, m.t]}}", 83),
+    ],
+)
+def test_a_field_of_a_template_or_a_column_that_no_input_has(output, column):
+    document = chain(inputs=[DUMMY], outputs=[output])
+
+    assert remarked(document) == [
+        f"6:{column}: pipelines[0].outputs[0]:"
+        " reads 'm.t', which inputs[0] (dummy, line 4) does not hand on"
+    ]
+    assert remarked(document.replace("m.t", "value").replace("[value, value]", "[value]")) == []
+
+
 def test_what_a_mapping_wrote_before_is_there():
     mapping = (
         "{type: map, mappings: [{type: copy, from: value, as: m.n},"
