@@ -71,7 +71,7 @@ class CsvWriting(Record):
 
     columns: tuple[str, ...] = option(
         ListOf(MessageField(), at_least=1, at_most=MOST_COLUMNS, noun="dotted path"),
-        "The fields that are written, in order; as they are spelt here, they are the header.",
+        "The fields that are written, in order, up to 1,000; as they are spelt here, they are the header.",
         elsewhere="fields names",
     )
     header: bool = option(

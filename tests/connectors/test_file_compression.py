@@ -143,7 +143,7 @@ async def test_on_a_full_disk_a_part_stays_as_it_is(tmp_path):
 
 
 async def test_what_takes_too_long_at_the_end_stays_as_it_is(tmp_path, monkeypatch):
-    monkeypatch.setattr(packing, "PIECE", 10)
+    monkeypatch.setattr(packing, "PIECE", 1)
     sink = opened(tmp_path, **GZIP)
     await sink.write(["x" * 1_000_000])
 
@@ -166,7 +166,7 @@ from headrace.connectors.disk import packing
 from tests.file_sides import opened
 
 async def write():
-    packing.PIECE = 100
+    packing.PIECE = 1
     sink = opened(pathlib.Path(sys.argv[1]), compression="gzip")
     for n in range(1000):
         await sink.write([{"n": n, "x": "x" * 1000}])
@@ -185,6 +185,7 @@ def writing(folder: Path, phase: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("phase", ["writing", "closing"])
 async def test_after_a_kill_everything_that_was_written_is_there_and_can_be_read(tmp_path, phase):
     with writing(tmp_path, phase) as process:
