@@ -11,12 +11,18 @@ from headrace.compiler.delivery import Batch
 _EACH = "each"
 
 
-def loop_source(name: str, hopeful: Sequence[str], careful: Sequence[str]) -> str:
-    """Return the source of the function that tries the hopeful lines first."""
+USUAL = "(KeyError, TypeError)"
+"""What the hopeful lines raise where a field is missing, or is of another type."""
+
+
+def loop_source(
+    name: str, hopeful: Sequence[str], careful: Sequence[str], raised: str = USUAL
+) -> str:
+    """Return the source of the function that tries the hopeful lines first, unless something is raised."""
     body = list(careful)
     if body != list(hopeful):
         hope = [INDENT + line for line in hopeful]
-        body = ["try:", *hope, "except (KeyError, TypeError):", f"{INDENT}pass", *careful]
+        body = ["try:", *hope, f"except {raised}:", f"{INDENT}pass", *careful]
     return "\n".join([f"def {name}(batch):", *(INDENT + line for line in body), ""])
 
 

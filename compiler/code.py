@@ -40,7 +40,7 @@ import math
 import re
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, count
 from typing import Any, NamedTuple
@@ -55,6 +55,7 @@ MOST_LINES = 10_000
 
 INDENT = "    "
 _MESSAGE, _OUT, _PART, _LARGE = "m", "out", "part", "results"
+_GIVEN, _FAILED = "given", "failed"
 
 
 class FunctionTooLong(Exception):
@@ -92,6 +93,7 @@ class Code:
         self._returns: str | None = None
         self._returns_each: tuple[str, str, str] | None = None
         self._messages = "batch"
+        self._apart: tuple[str, str] | None = None
         # What holds at this point: names of values read, writes put off, and what the message is.
         # A plain path is remembered by its segments, a dotted one by its text: the segments of a
         # dotted one stand for the way down alone, without the literal key.
@@ -262,6 +264,15 @@ class Code:
         self._clauses = None
         self._messages = "reversed(batch)"
 
+    def leave_each(self, alone: Callable[..., object], lose: Callable[..., object]) -> None:
+        """Leave a message that raises to ``alone``, and not its batch; it is told by itself.
+
+        ``alone(message, failed)`` returns what it becomes, or adds it to a list that ``lose`` gets in the
+        end, if something is in it.
+        """
+        self._clauses = None
+        self._apart = self.constant(alone, "alone"), self.constant(lose, "lose")
+
     def returns(self, expression: str) -> None:
         """Return this after the last message, in place of the list of messages."""
         self._returns = expression
@@ -284,6 +295,7 @@ class Code:
             f"for {_MESSAGE} in {self._messages}:",
             *body,
             *self._after,
+            *self._told(),
             f"return {result}",
         ]
 
@@ -313,6 +325,7 @@ class Code:
             *(INDENT + line for line in body),
             f"{INDENT}yield",
             *self._paced_after,
+            *self._told(),
             *last,
         ]
 
@@ -322,7 +335,26 @@ class Code:
         lines = [INDENT + line for line in self._lines]
         if self._returns is not None:
             return self._returns, self._before, lines or [f"{INDENT}pass"]
-        return _OUT, self._before, [*lines, f"{INDENT}{_OUT}.append({_MESSAGE})"]
+        lines = [*lines, f"{INDENT}{_OUT}.append({_MESSAGE})"]
+        if self._apart is None:
+            return _OUT, self._before, lines
+        return _OUT, [*self._before, f"{_FAILED} = []"], self._each_apart(lines, self._apart[0])
+
+    def _each_apart(self, lines: Sequence[str], alone: str) -> list[str]:
+        """Return what is done in the loop, each message apart; what raises is left to ``alone``."""
+        return [
+            f"{INDENT}{_GIVEN} = {_MESSAGE}",
+            f"{INDENT}try:",
+            *(INDENT + line for line in lines),
+            f"{INDENT}except Exception:",
+            f"{INDENT}{INDENT}{_OUT} += {alone}({_GIVEN}, {_FAILED})",
+        ]
+
+    def _told(self) -> list[str]:
+        """Return what is done once the last message is through: those that failed are told of."""
+        if self._apart is None:
+            return []
+        return [f"if {_FAILED}:", f"{INDENT}{self._apart[1]}({_FAILED})"]
 
     def _emit(self, *lines: str) -> None:
         if len(self._lines) + len(lines) > MOST_LINES:

@@ -13,6 +13,7 @@
     ├── Stalled             a virtual clock has nothing left to wait for (clock.py)
     ├── TooManyMoments      a virtual clock has been moved on as often as it may (clock.py)
     └── BatchFailed         a batch is dropped and reported; later batches go on
+        ├── Stopped             there was no time left for it before its pipeline ended
         ├── NotWritable     what is written to takes nothing now; the next batch tries it
         └── Unreachable     the other side does not answer: worth waiting before the next try
 
@@ -102,6 +103,10 @@ class Ended(HeadraceError):
 
 class BatchFailed(HeadraceError):
     """A batch could not be transformed or written; it is dropped and reported."""
+
+
+class Stopped(BatchFailed):
+    """A batch was still on its way when the time of its pipeline to end was over."""
 
 
 class NotWritable(BatchFailed):

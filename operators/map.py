@@ -12,6 +12,7 @@ from headrace.compiler.component.branches import Branch, Took, altered
 from headrace.compiler.component.buildcontext import Context, Step
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.conditions import all_counted, all_hold, outcomes, test_of_all
+from headrace.compiler.component.failingmessages import FailsByMessage
 from headrace.compiler.component.families import PerMessage
 from headrace.compiler.component.fieldflow import Demand, FieldUse, Paths
 from headrace.compiler.delivery import Batch, JsonValue
@@ -32,6 +33,7 @@ CODES: Codes = {
 
 
 class Map(
+    FailsByMessage,
     PerMessage,
     kind="map",
     listed=8,
@@ -165,11 +167,12 @@ class Map(
         """Of each mapping: what it reads is there, or `default` or `on_missing` is taken; a cast fails.
 
         Of ``on_missing: error`` that is no branch: nobody has chosen that way. Each condition of `when` is
-        true; it is false.
+        true; it is false. Under `on_error: skip` also that a message is skipped.
         """
         for index, mapping in enumerate(self.mappings):
             yield from outcomes(mapping.when, "mappings", index, "when")
             yield from mapping.branches(self.on_missing, "mappings", index)
+        yield from self.skipped()
 
     def counting(self, took: Took) -> Self:
         """Return one with mappings that tell."""

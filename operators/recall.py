@@ -10,6 +10,7 @@ from headrace.compiler.code import Code
 from headrace.compiler.component.branches import Branch, Took, telling
 from headrace.compiler.component.buildcontext import Context, Step
 from headrace.compiler.component.checkcontext import CheckContext
+from headrace.compiler.component.failingmessages import FailsByMessage
 from headrace.compiler.component.families import PerMessage
 from headrace.compiler.component.fieldflow import FieldUse, Passing
 from headrace.compiler.component.states import no_state
@@ -26,7 +27,9 @@ NOT_AN_OBJECT = "passed on a message that is not an object, unchanged"
 EMPTY: Mapping[str, JsonValue] = {}
 
 
-class Recall(PerMessage, kind="recall", listed=7, elsewhere="enrich get load lookup"):
+class Recall(
+    FailsByMessage, PerMessage, kind="recall", listed=7, elsewhere="enrich get load lookup"
+):
     """Write what is remembered onto each message, as fields of the top level.
 
     Looked up is what the pipeline's bucket holds under the key of the message: the value of the
@@ -84,7 +87,9 @@ class Recall(PerMessage, kind="recall", listed=7, elsewhere="enrich get load loo
         return after.stop(f"{before.by} hands on nothing without '{before.key}'")
 
     def branches(self, context: CheckContext) -> Iterator[Branch]:
-        """All names are remembered; `on_missing` is taken, unless it is `error`."""
+        """All names are remembered; `on_missing` is taken, unless it is `error`; under `on_error: skip` a
+        message is skipped.
+        """
         names = listed(self.recall)
         said = f"{names} was never remembered"
         if len(self.recall) > 1:
@@ -93,6 +98,7 @@ class Recall(PerMessage, kind="recall", listed=7, elsewhere="enrich get load loo
         if self.on_missing != "error":
             said = f"{names} {'was' if len(self.recall) == 1 else 'were'} never missing"
             yield Branch("on_missing", f"{said} ('on_missing' is {self.on_missing})")
+        yield from self.skipped()
 
     def counting(self, took: Took) -> Self:
         """Return one that tells of each message whether something is missing."""

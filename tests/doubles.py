@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar, cast
@@ -16,6 +18,7 @@ from headrace.compiler.buckets import Bucket
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import (
     AwaitingStep,
+    FailedMessage,
     Ingress,
     Operator,
     PacedStep,
@@ -29,6 +32,7 @@ from headrace.compiler.component.families import Connection
 from headrace.compiler.component.states import PipelineState, no_state, undeclared_bucket
 from headrace.compiler.config.connectionsfile import connection_fault
 from headrace.compiler.datadir import DataDir
+from headrace.compiler.delivery import JsonValue
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
 from headrace.compiler.jsontext import Decoding
@@ -94,6 +98,7 @@ class StubContext:
         self.warnings: list[str] = []
         self.failures: list[str] = []
         self.notes: list[str] = []
+        self.lost: Counter[str] = Counter()
         self.claims: list[str] = []
         self.taken: list[tuple[str, tuple[str | int, ...]]] = []
         self.files: list[str] = []
@@ -171,9 +176,15 @@ class StubContext:
     def fail(self, message: str) -> None:
         self.failures.append(message)
 
-    def report(self, cause: BaseException) -> None:
+    def report(self, cause: BaseException, lost: Sequence[JsonValue] = ()) -> None:
         """Keep what the component raised among its failures."""
         self.failures.append(str(cause) or type(cause).__name__)
+
+    def lose(self, failed: Sequence[FailedMessage]) -> None:
+        """Keep what was raised among its failures, one for each text."""
+        for said, of_it in groupby(sorted(str(cause) for _, cause in failed)):
+            self.lost[said] += len(list(of_it))
+            self.failures.append(said)
 
     def lift(self, step: Step, paced: PacedStep | None = None) -> Operator:
         return per_batch(step, self.report, self.pacing, paced)
@@ -211,7 +222,9 @@ class StubContext:
     def note(self, text: str) -> None:
         self.notes.append(text)
 
-    def report_lost(self, cause: BaseException, seconds: float | None = None) -> None:
+    def report_lost(
+        self, cause: BaseException, seconds: float | None = None, lost: Sequence[JsonValue] = ()
+    ) -> None:
         """Keep what the component raised because the other side is not there."""
         self.report(cause)
         self.link.lost(self.failures[-1])

@@ -21,6 +21,7 @@ from reactivex.disposable import CompositeDisposable, Disposable
 from headrace.authoring.dryrun.steps import Indices, StepSlices, TracedBatch, joined, unused
 from headrace.compiler.component.buildcontext import (
     AwaitingStep,
+    FailedMessage,
     Operator,
     PacedStep,
     Paused,
@@ -31,7 +32,7 @@ from headrace.compiler.component.families import Transform
 from headrace.compiler.delivery import Batch, Delivery, JsonValue
 from headrace.compiler.lowering.chain import TransformContext
 from headrace.compiler.lowering.chainends import OnNext
-from headrace.compiler.runtime.componentcontext import ComponentContext
+from headrace.compiler.runtime.componentcontext import NOTHING, ComponentContext, worded
 from headrace.compiler.runtime.limitedthreads import Interrupted, TimeLimit
 
 MOST_LOST = 100_000
@@ -99,6 +100,8 @@ class ProbedStage(ComponentContext):
         self.times: list[float] = []
         """When each of them left, in seconds since the play began."""
         self.lost: deque[DroppedMessage] = deque(maxlen=MOST_LOST)
+        self._failed: dict[int, str] = {}
+        """Why messages that are in its step now were skipped, by what tells them apart."""
         self._course = course
         self._before = before
         self._following: deque[TracedBatch] | None = None
@@ -111,16 +114,28 @@ class ProbedStage(ComponentContext):
         self._entry: tuple[bool, int | None] | None = None
         """Of a batch that is handed in now: whether it is a flush, and how many it takes to leave."""
 
-    def report(self, cause: BaseException) -> None:
+    def report(self, cause: BaseException, lost: Batch = NOTHING) -> None:
         """Keep the first thing that was raised; the batch is out of the step."""
         self.is_working = False
         self.cause = self.cause or cause
-        super().report(cause)
+        super().report(cause, lost)
+
+    def lose(self, failed: Sequence[FailedMessage]) -> None:
+        """Keep why each message went no further: that is told beside it, and the run goes on.
+
+        Of a run that is not traced nobody is told of single messages: then it is a warning.
+        """
+        for message, cause in failed:
+            said = f"skipped by error: {self.redact(worded(cause))}"
+            if self._course.is_traced:
+                self._failed[id(message)] = said
+            else:
+                self.warn_once(said)
 
     def still_held(self) -> Iterator[DroppedMessage]:
         """Yield what it still holds, if it is traced."""
         for message, origins, since in self._kept:
-            yield self._lose(message, origins, since, held=len(self._kept))
+            yield self._lost(message, origins, since, held=len(self._kept))
 
     def lift(self, step: Step, paced: PacedStep | None = None) -> Operator:
         """Return the operator, its step watched: each of few messages on its way."""
@@ -265,7 +280,8 @@ class ProbedStage(ComponentContext):
             sources = [each] if each else []
         now = self.clock.monotonic()
         for index in unused(came.batch, sources):
-            self.lost.append(self._lose(came.batch[index], came.origins[index], now))
+            self.lost.append(self._lost(came.batch[index], came.origins[index], now))
+        self._failed.clear()
         return joined(came.origins, sources)
 
     def _is_unasked(self, batch: Batch) -> bool:
@@ -292,9 +308,9 @@ class ProbedStage(ComponentContext):
             self._following.append(batch)
         return True
 
-    def _lose(
+    def _lost(
         self, message: JsonValue, origins: Indices, seconds: float, held: int = 0
     ) -> DroppedMessage:
         how = f"held ({held} in all) " if held else ""
-        why = how + self.transform.reason(message, self)
+        why = how + (self._failed.get(id(message)) or self.transform.reason(message, self))
         return DroppedMessage(origins, self.index, why, seconds, is_held=held > 0)

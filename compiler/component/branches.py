@@ -18,6 +18,8 @@ _R = TypeVar("_R")
 
 FAILED = "failed"
 """The branch that is taken whenever a component reports a failure; nobody else has to tell."""
+SKIPPED = "skipped by error"
+"""The branch of a message that `on_error: skip` leaves out; told of with `Context.lose`."""
 WRITTEN = "written"
 """The branch of an output that has written a batch; who stands for its sink tells."""
 

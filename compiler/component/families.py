@@ -274,6 +274,11 @@ class Transform(Component, family="transform"):
         """Whether its step makes of a batch what it makes of each message by itself, as one batch."""
         return False
 
+    @property
+    def skips_failing(self) -> bool:
+        """Whether a batch goes on without the messages that fail (`failingmessages.FailsByMessage`)."""
+        return False
+
     def origins(self, batch: Batch, made: Sequence[Batch]) -> Origins:
         """Return from which messages of a batch came each message that its step made of it.
 

@@ -230,10 +230,12 @@ def _fails_on_null(part: DraftComponent, passing: Passing) -> Iterator[Diagnosti
     """Yield the fields that an earlier component may write as null, and that must not be null here."""
     demands = part.built.demands() if passing.nulls and isinstance(part.built, Transform) else ()
     told = (each for each in demands if each.path in passing.nulls)
+    skips = isinstance(part.built, Transform) and part.built.skips_failing
+    costs = "leaves the message out" if skips else "fails the batch"
     for each in islice(told, FAULTS):
         fault = Fault(
             "fails-on-null",
-            f"this fails the batch where '{each.path}' is null, and {passing.nulls[each.path]} writes null"
+            f"this {costs} where '{each.path}' is null, and {passing.nulls[each.path]} writes null"
             " for what is not remembered",
             found=shown(each.path),
             suggestion=f"{each.remedy}, or to skip where it is recalled",

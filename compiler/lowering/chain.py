@@ -12,9 +12,10 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from reactivex import Observable
 
-from headrace.compiler.batchloops import loop_source
+from headrace.compiler.batchloops import USUAL, loop_source
 from headrace.compiler.code import GLOBALS, Code, FunctionTooLong, compile_source
-from headrace.compiler.component.buildcontext import Context, Operator, PacedStep
+from headrace.compiler.component.buildcontext import Context, Operator, PacedStep, Step
+from headrace.compiler.component.failingmessages import skipping
 from headrace.compiler.component.families import (
     Component,
     Fusible,
@@ -26,9 +27,10 @@ from headrace.compiler.component.families import (
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.delivery import Batch, Delivery
 from headrace.compiler.errors import BuildRefused
+from headrace.compiler.lowering.apart import Apart, unheard
 from headrace.compiler.lowering.chainends import Counters, PassWatch, entering
 from headrace.compiler.lowering.lifting import fused, optimistic
-from headrace.compiler.lowering.lines import Pacing
+from headrace.compiler.lowering.lines import Pacing, Report
 
 _LOOP = "fused"
 """What the function of a generated loop is called, in tracebacks as well."""
@@ -43,8 +45,8 @@ class TransformContext(Context, Protocol):
     pacing: Pacing
     """How its large batches share the loop."""
 
-    def report(self, cause: BaseException) -> None:
-        """Count it, log it, tell whoever listens."""
+    def report(self, cause: BaseException, lost: Batch) -> None:
+        """Count it and the messages that are lost by it, log it, tell whoever listens."""
 
 
 PlacedTransform = tuple[Transform, TransformContext]
@@ -126,16 +128,20 @@ def lower(
 def _runs(stages: Sequence[PlacedTransform]) -> list[list[PlacedTransform]]:
     """Return what becomes one operator each: a fused run ends behind what gathers messages.
 
-    What is not pure is alone: a loop that starts again would see what it has done itself.
+    What is not pure is alone: a loop that starts again would see what it has done itself. Where a message
+    may be left out, what gathers begins anew: it is not to have gathered half of one.
     """
     runs: list[list[PlacedTransform]] = []
-    goes_on = False
+    goes_on = gathers = False
     for stage in stages:
-        if goes_on and isinstance(stage[0], PerMessage | PerBatch):
+        if (goes_on and isinstance(stage[0], PerMessage)) or (
+            gathers and isinstance(stage[0], PerBatch)
+        ):
             runs[-1].append(stage)
         else:
             runs.append([stage])
         goes_on = isinstance(stage[0], PerMessage)
+        gathers = goes_on and not any(transform.skips_failing for transform, _ in runs[-1])
     return runs
 
 
@@ -148,7 +154,7 @@ def _fuse(
     run: Sequence[PlacedTransform], refusals: RefusedTransforms, generated: TellLoop | None
 ) -> list[Operator]:
     """Return one operator for a run; several where that would be too much source."""
-    plain = list(_each(run, lambda transform, ctx: (transform.step(ctx), ctx.report), refusals))
+    plain = list(_each(run, _plain, refusals))
     if refusals:
         return []
     sources = [
@@ -157,7 +163,7 @@ def _fuse(
         if isinstance(transform, Fusible)
     ]
     try:
-        loop, paced = fuse(sources, _named(run))
+        loop, paced = fuse(sources, _named(run), _apart(run))
     except FunctionTooLong:
         if len(run) == 1:
             return plainly(run, refusals)
@@ -172,6 +178,20 @@ def _fuse(
         if isinstance(transform, Fusible)
     ]
     return [fused(loop, plain, run[0][1].pacing, optimistic(paced, plainly_paced))]
+
+
+def _plain(transform: Transform, ctx: TransformContext) -> tuple[Step, Report]:
+    """Return the plain step on a batch, and who is told if it fails."""
+    step = transform.step(ctx)
+    return (skipping(step, ctx.lose) if transform.skips_failing else step), ctx.report
+
+
+def _apart(run: Sequence[PlacedTransform]) -> Apart | None:
+    """Return what does to a message by itself what a run does; None: no message is left out."""
+    losing = [ctx.lose if transform.skips_failing else None for transform, ctx in run]
+    if not any(losing):
+        return None
+    return Apart([transform.step(unheard(ctx)) for transform, ctx in run], losing)
 
 
 def _each(
@@ -201,18 +221,25 @@ class Fused(NamedTuple):
     """The same for a large batch, in slices. Compiled when the first one comes."""
 
 
-def fuse(sources: Sequence[Callable[[Code], None]], place: str) -> Fused:
+def fuse(
+    sources: Sequence[Callable[[Code], None]], place: str, apart: Apart | None = None
+) -> Fused:
     """Return functions over a batch that do to each message what the sources say, in order.
 
-    ``place`` names them in tracebacks: ``p1 transforms[0..2]``.
+    ``place`` names them in tracebacks: ``p1 transforms[0..2]``. With ``apart`` a message that raises in the
+    careful source is done to by itself there, and the others go on.
 
     Raises:
         FunctionTooLong: it would be too much source.
     """
     constants = dict(GLOBALS)
     hopeful, careful = (_written(sources, constants, is_hopeful=hope) for hope in (True, False))
-    source = loop_source(_LOOP, hopeful.source(), careful.source())
-    paced_source = loop_source(_LOOP, hopeful.paced_source(), careful.paced_source())
+    raised = USUAL
+    if apart is not None:
+        careful.leave_each(apart.alone, apart.tell)
+        raised = "Exception"  # it knows of each message what to do
+    source = loop_source(_LOOP, hopeful.source(), careful.source(), raised)
+    paced_source = loop_source(_LOOP, hopeful.paced_source(), careful.paced_source(), raised)
     try:
         loop: Callable[[Batch], Batch] = compile_source(_LOOP, source, constants, place)
     except (RecursionError, MemoryError) as cause:  # an expression of thousands of operators

@@ -46,7 +46,7 @@ def per_batch(
         try:
             batches = step(delivery.batch)
         except Exception as cause:
-            report(cause)
+            report(cause, delivery.batch)
             delivery.done()
             return
         hand_on(delivery, batches, emit)
@@ -75,7 +75,7 @@ def fused(
             try:
                 batches = step(batch)
             except Exception as cause:
-                report(cause)
+                report(cause, batch)
                 batches = []
             if not batches or not batches[0]:
                 delivery.done()
@@ -119,7 +119,7 @@ def optimistic(loop: PacedStep, plain: Sequence[tuple[PacedStep, Report]]) -> Pa
                     else:
                         made = some
             except Exception as cause:
-                report(cause)
+                report(cause, batch)
                 return
             if not made:
                 return
@@ -221,7 +221,7 @@ class PacedLine(SlicedLine):
             except StopIteration:
                 break
             except Exception as cause:
-                self._report(cause)
+                self._report(cause, self._left(delivery))
                 break
             if part:
                 self._handed_on += len(part)

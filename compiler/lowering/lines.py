@@ -27,11 +27,11 @@ from headrace.compiler.component.buildcontext import (
     PausingStep,
 )
 from headrace.compiler.delivery import LARGE_BATCH, Batch, Delivery
-from headrace.compiler.errors import BatchFailed
+from headrace.compiler.errors import Stopped
 from headrace.compiler.largejson import TURN_SECONDS
 
-Report = Callable[[BaseException], None]
-"""Told what a component raised; counts and reports it under that component."""
+Report = Callable[[BaseException, Batch], None]
+"""Told what a component raised, and which messages are lost by it; counts and reports it there."""
 Emit = Callable[[Delivery], None]
 PassOn = Callable[[Delivery, Emit], None]
 """Does with a delivery what is done at once, and hands on what becomes of it."""
@@ -157,14 +157,18 @@ class Line:
 
     def abandon(self) -> int:
         """Report what has not gone through, for its time is over; return how many messages those are."""
-        lost = [len(each.batch) for each in self._queue]
+        lost = [each.batch for each in self._queue]
         if self._current is not None:
-            lost.append(max(len(self._current.batch) - self._handed_on, 0))
-        for _ in filter(None, lost):
-            self._report(BatchFailed("stopped before everything that was accepted went through"))
+            lost.append(self._left(self._current))
+        for batch in filter(None, lost):
+            self._report(Stopped("stopped before everything that was accepted went through"), batch)
         self._current = None
         self._queue.clear()
-        return sum(lost)
+        return sum(map(len, lost))
+
+    def _left(self, delivery: Delivery) -> Batch:
+        """Return what is not handed on of the current delivery."""
+        return delivery.batch[self._handed_on :] if self._handed_on else delivery.batch
 
     def waiting(self) -> int:
         """Return how many deliveries have not gone through."""
@@ -214,7 +218,7 @@ class Line:
             hand_on(delivery, batches, self._observer.on_next)
 
     def _failed(self, delivery: Delivery, cause: Exception) -> None:
-        self._report(cause)
+        self._report(cause, delivery.batch)
         delivery.done()
 
 

@@ -18,8 +18,10 @@ from typing import TypeVar
 
 from headrace.compiler.buckets import Bucket, Buckets
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.branches import SKIPPED
 from headrace.compiler.component.buildcontext import (
     AwaitingStep,
+    FailedMessage,
     Ingress,
     Operator,
     PacedStep,
@@ -35,6 +37,7 @@ from headrace.compiler.component.selection import Selection
 from headrace.compiler.component.states import no_state, undeclared
 from headrace.compiler.config.connectionsfile import filed_secret_faults, misnamed, secret_faults
 from headrace.compiler.datadir import DataDir
+from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused, HeadraceError
 from headrace.compiler.httpexchange import ExchangeWith, ServerExchange
@@ -46,6 +49,7 @@ from headrace.compiler.runtime.dependencies import Readings, read_now
 from headrace.compiler.runtime.environment import REAL, Environment
 from headrace.compiler.runtime.monitoring.failures import Failures, cut
 from headrace.compiler.runtime.monitoring.links import Link
+from headrace.compiler.runtime.monitoring.losses import LostMessages, lost_with
 from headrace.compiler.runtime.registrations import Hold, Registrations
 from headrace.compiler.runtime.selecting import Select, Selecting
 from headrace.compiler.runtime.turns import Turns
@@ -64,6 +68,8 @@ _R = TypeVar("_R")
 Attach = Callable[[str, Select | None], Source]
 """Returns the inbox that receives what a pipeline hands on; of some of it, with what selects that."""
 
+NOTHING: Batch = []
+"""No messages: nothing is lost by most failures of inputs."""
 MOST_SAID = 100
 """Different texts that one component warns of once: some tell a place in what somebody sent."""
 
@@ -293,16 +299,42 @@ class ComponentContext:
         else:
             self._failures.report(self.stage, self.index, self.redact(message))
 
-    def report(self, cause: BaseException) -> None:
-        """Count what the component raised; a fault of ours is logged with its traceback."""
+    def report(self, cause: BaseException, lost: Batch = NOTHING) -> None:
+        """Count what the component raised; a fault of ours is logged with its traceback.
+
+        ``lost`` are the messages of which nothing goes on because of it.
+        """
+        self._trace(cause)
+        if lost:
+            self._count_lost(worded(cause), lost_with(cause, lost))
+        else:
+            self.fail(worded(cause))
+
+    def _count_lost(self, said: str, lost: LostMessages) -> None:
+        self._failures.report(self._stage, self.index, self.redact(said), lost=lost)
+
+    def _trace(self, cause: BaseException) -> None:
         if not _is_foreseen(cause):
             log.debug("pipeline '%s' %s", self.pipeline, self.place, exc_info=cause)
-        self.fail(_worded(cause))
 
-    def report_lost(self, cause: BaseException, seconds: float | None = None) -> None:
+    def lose(self, failed: Sequence[FailedMessage]) -> None:
+        causes: dict[str, Exception] = {}
+        messages: defaultdict[str, Batch] = defaultdict(list)
+        for message, cause in failed:
+            said = worded(cause)
+            causes.setdefault(said, cause)
+            messages[said].append(message)
+        for said, cause in causes.items():
+            self._trace(cause)
+            self._count_lost(said, LostMessages(messages[said], "error"))
+        self.took(SKIPPED)
+
+    def report_lost(
+        self, cause: BaseException, seconds: float | None = None, lost: Batch = NOTHING
+    ) -> None:
         """Count what the component raised because the other side is not there."""
-        self.report(cause)
-        self._note_lost(_worded(cause), seconds)
+        self.report(cause, lost)
+        self._note_lost(worded(cause), seconds)
 
     def disconnected(self, message: str, seconds: float | None = None) -> None:
         self.fail(message)
@@ -382,7 +414,7 @@ def _is_foreseen(cause: BaseException) -> bool:
     return isinstance(cause, HeadraceError | OSError | TimeoutError)
 
 
-def _worded(cause: BaseException) -> str:
+def worded(cause: BaseException) -> str:
     """Return what is told of a cause."""
     if _is_foreseen(cause):
         return str(cause) or type(cause).__name__

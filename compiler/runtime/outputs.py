@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-from headrace.compiler.delivery import Delivery
+from headrace.compiler.delivery import Batch, Delivery
 from headrace.compiler.edges import AwaitingSink, InlineSink, Rest, Sink
-from headrace.compiler.errors import BatchFailed, BuildRefused, NotWritable, Unreachable
+from headrace.compiler.errors import BatchFailed, BuildRefused, NotWritable, Stopped, Unreachable
 from headrace.compiler.lowering.chainends import OnNext
 from headrace.compiler.runtime.backoff import Backoff
 from headrace.compiler.runtime.componentcontext import ComponentContext
@@ -102,7 +102,7 @@ class InlineWriter(Writer):
         try:
             self._write(delivery.batch)
         except Exception as cause:
-            self.place.report(cause)
+            self.place.report(cause, delivery.batch)
         delivery.done()
 
 
@@ -156,29 +156,30 @@ class QueuedWriter(Writer):
     def abandon(self) -> int:
         """End the workers. Every batch they held is lost and counted, and none is acknowledged."""
         unseen = super().abandon()
-        lost = [len(each.batch) for each in (*self._workers.values(), *self._queue)]
-        for _ in lost:
-            self.place.report(BatchFailed("stopped before everything was written"))
+        lost = [each.batch for each in (*self._workers.values(), *self._queue)]
+        for batch in lost:
+            self.place.report(Stopped("stopped before everything was written"), batch)
+        count = sum(map(len, lost))
         if lost:
             self.place.warn(
-                f"messages lost, because not written in time: {sum(lost):,} (batches: {len(lost):,})"
+                f"messages lost, because not written in time: {count:,} (batches: {len(lost):,})"
             )
         self._queue.clear()
         for worker in self._workers:
             worker.cancel()
         self._workers.clear()
-        return unseen + sum(lost)
+        return unseen + count
 
     def _begin(self, delivery: Delivery) -> Rest | None:
         """Begin to write a delivery; return what finishes it, or None when it is done."""
         if self._closed_until and self._clock.monotonic() < self._closed_until:
             # The same text: one outage is one failure, counted.
-            self.place.report(Unreachable(self._cause))
+            self.place.report(Unreachable(self._cause), delivery.batch)
         else:
             try:
                 rest = self._awaiting.begin(delivery.batch)
             except Exception as cause:
-                self._failed(cause)
+                self._failed(cause, delivery.batch)
             else:
                 if rest is not None:
                     return rest
@@ -202,7 +203,7 @@ class QueuedWriter(Writer):
         try:
             await rest()
         except Exception as cause:
-            self._failed(cause)
+            self._failed(cause, delivery.batch)
         else:
             self._succeeded()
         self._moved = self._clock.monotonic()
@@ -216,18 +217,18 @@ class QueuedWriter(Writer):
         elif self.place.link.status != "up" and self._awaiting.is_confirming:
             self.place.link.connected()
 
-    def _failed(self, cause: Exception) -> None:
+    def _failed(self, cause: Exception, lost: Batch) -> None:
         """Report a lost batch; nobody answering opens the backoff."""
         if isinstance(cause, Unreachable):
             self._cause = str(cause)
             now = self._clock.monotonic()
             if now >= self._closed_until:  # of several under way, the first that fails opens it
                 self._closed_until = now + self._backoff.next()
-            self.place.report_lost(cause, self._closed_until - now)
+            self.place.report_lost(cause, self._closed_until - now, lost)
         elif isinstance(cause, NotWritable):
-            self.place.report_lost(cause)
+            self.place.report_lost(cause, lost=lost)
         else:
-            self.place.report(cause)
+            self.place.report(cause, lost)
 
 
 def writer(sink: Sink, place: ComponentContext) -> Writer:

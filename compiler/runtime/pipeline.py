@@ -71,6 +71,9 @@ class Pipeline:
         self.failures = Failures(
             id, world.clock, self._failed, history.signatures(), is_logged=world.environment.is_told
         )
+        for index, each in enumerate(config.transforms):
+            if each.skips_failing:
+                self.failures.losses.expect("transform", index, "error")
         self._lifecycle = Lifecycle()
         self._opening = Opening(self.parts, world.clock, world.environment.random)
         self._refusals: list[RefusedComponent] = []

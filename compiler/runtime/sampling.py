@@ -24,7 +24,7 @@ from headrace.compiler.errors import BuildRefused, HeadraceError
 from headrace.compiler.jsontext import encode
 from headrace.compiler.largejson import are_small
 from headrace.compiler.runtime.building import pump_over
-from headrace.compiler.runtime.componentcontext import Attach, ComponentContext, World
+from headrace.compiler.runtime.componentcontext import NOTHING, Attach, ComponentContext, World
 from headrace.compiler.runtime.dependencies import prepare
 from headrace.compiler.runtime.monitoring.failures import Failures, cut
 from headrace.compiler.runtime.monitoring.signatures import Signatures
@@ -334,9 +334,9 @@ class SamplePlace(ComponentContext):
         if self._keep(message, self.failed):
             super().fail(message)
 
-    def report(self, cause: BaseException) -> None:
+    def report(self, cause: BaseException, lost: Batch = NOTHING) -> None:
         """Take note that a life of the source is over, or never began."""
-        super().report(cause)
+        super().report(cause, lost)
         self.outage = self._shown(str(cause) or type(cause).__name__)
         self._broke_off(cause)
 

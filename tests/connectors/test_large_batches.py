@@ -79,7 +79,7 @@ def content(folder: Path) -> bytes:
 
 def writing_to(sink: Sink, reports: list[BaseException]) -> Writer:
     place = context()
-    place.report = reports.append  # type: ignore[method-assign]
+    place.report = lambda cause, _=(): reports.append(cause)  # type: ignore
     return writer(sink, place)  # type: ignore[arg-type]
 
 

@@ -367,6 +367,11 @@ def test_the_generated_form_needs_no_help_where_a_missing_field_is_usual(ctx, po
 BOTH = ["'x' and 'z' were never there", "'x' and 'z' were never missing ('on_missing' is omit)"]
 COVERED = [
     Covered(
+        "{type: map, on_error: skip, mappings: [{type: copy, from: x, as: c}]}",
+        "a: {1s: {x: 1}, 2s: {}}",
+        ("'x' was never there", "no message was ever skipped by error"),
+    ),
+    Covered(
         """{type: map, on_missing: omit, mappings: [
             {type: copy, from: x, as: c, default: {type: number, value: 0}},
             {type: cast, from: y, to: integer},

@@ -396,6 +396,11 @@ def in_machines(key):
 # --- its branches, for the coverage of tests
 
 COVERED = [
+    Covered(
+        "{type: recall, recall: [r], on_missing: error, on_error: skip}",
+        "state.last: {0s: {k: {r: 1}}}, a: {1s: {id: k}, 2s: {id: other}}",
+        ("'r' was never remembered", "no message was ever skipped by error"),
+    ),
     *(
         Covered(
             f"{{type: recall, recall: [r, s], on_missing: {policy}}}",

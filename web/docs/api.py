@@ -22,6 +22,7 @@ from headrace.compiler.runtime.monitoring import (
 from headrace.compiler.runtime.monitoring.bucketfigures import BucketFigures
 from headrace.compiler.runtime.monitoring.figures import PipelineFigures
 from headrace.compiler.runtime.monitoring.liveevents import MESSAGES_PER_BATCH
+from headrace.compiler.runtime.monitoring.losses import ComponentLoss
 from headrace.compiler.runtime.monitoring.pipelinelive import PipelineLive
 from headrace.compiler.text import composing
 from headrace.web import bodies
@@ -81,7 +82,8 @@ LIMITS = (
 """What a client meets, and the bound it has."""
 
 LIVE = PipelineLive("running", 0, "ok", (), (), ())
-PIPELINE = PipelineFigures("p", b"{}", LIVE, 0, 0, 0, {"input": 0}, 0, 0)
+LOSS = ComponentLoss("transform", 0, "error", 0)
+PIPELINE = PipelineFigures("p", b"{}", LIVE, 0, 0, 0, {"input": 0}, (LOSS,), 0, 0)
 BUCKET = BucketFigures("b", 0, 1, None, 0)
 """Of which figures are made, to see the labels that they have."""
 

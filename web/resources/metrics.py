@@ -79,6 +79,12 @@ class Scrape:
         failures = Counter(
             "headrace_failures", "Failures, repeated ones included.", labels=by_stage
         )
+        lost = Counter(
+            "headrace_messages_lost",
+            "Messages that went no further: left out (reason error), with their batch (batch), or because"
+            " the time to end was over (stopped).",
+            labels=("pipeline", "stage", "component", "reason"),
+        )
         held = Gauge("headrace_messages_held", "Messages held by buffers.", labels=by_pipeline)
         in_flight = Gauge("headrace_batches_in_flight", "Batches on their way.", labels=by_pipeline)
         status = Gauge(
@@ -92,10 +98,13 @@ class Scrape:
             skipped.add_metric((each.id,), each.skipped)
             for stage, count in each.failures.items():
                 failures.add_metric((each.id, stage), count)
+            for loss in each.losses:
+                where = (each.id, loss.stage, str(loss.component), loss.reason)
+                lost.add_metric(where, loss.count)
             held.add_metric((each.id,), each.held)
             in_flight.add_metric((each.id,), each.in_flight)
             status.add_metric((each.id, each.status), 1)
-        return messages, skipped, failures, held, in_flight, status
+        return messages, skipped, failures, lost, held, in_flight, status
 
     def _of_buckets(self) -> Sequence[Metric]:
         from prometheus_client.core import CounterMetricFamily as Counter

@@ -23,6 +23,7 @@ from typing import Protocol, get_args
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.families import Stage
 from headrace.compiler.component.pipelineconfig import LIST_OF
+from headrace.compiler.runtime.monitoring.losses import Losses, LostMessages
 from headrace.compiler.runtime.monitoring.signatures import ComponentKey, Signatures
 
 MOST_BYTES = 2048
@@ -61,15 +62,23 @@ class Failures:
         self._is_logged = is_logged
         self._logged = Repeats(clock, LOG_PAUSES, self._log)
         self.table = signatures
+        self.losses = Losses()
         self.by_stage: dict[Stage, int] = dict.fromkeys(get_args(Stage), 0)
 
     def report(
-        self, stage: Stage, component: int | None, message: str, input_index: int | None = None
+        self,
+        stage: Stage,
+        component: int | None,
+        message: str,
+        input_index: int | None = None,
+        lost: LostMessages | None = None,
     ) -> None:
-        """Count one failure, tell of it, and log it now or with others.
+        """Count one failure and what is lost by it, tell of it, and log it now or with others.
 
         Of an input that is known ``component`` is None all the same: that is how failures are told apart.
         """
+        if lost is not None and component is not None:
+            self.losses.add(stage, component, lost)
         message = cut(" ".join(message.split()))
         self.by_stage[stage] += 1
         self.table.count(stage, component, message, input_index)

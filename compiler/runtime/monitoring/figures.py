@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 
 import msgspec
 
 from headrace.compiler.component.families import Stage
 from headrace.compiler.runtime.lifecycle import Status
+from headrace.compiler.runtime.monitoring.losses import ComponentLoss
 from headrace.compiler.runtime.monitoring.pipelinelive import PipelineLive, live_of
 from headrace.compiler.runtime.pipeline import Pipeline
 
@@ -25,6 +26,8 @@ class PipelineFigures(msgspec.Struct, frozen=True):
     skipped: int
     failures: Mapping[Stage, int]
     """Failures by stage, repeated ones included."""
+    losses: Sequence[ComponentLoss]
+    """Messages lost, by component and reason."""
     held: int
     """Messages held on purpose by buffers."""
     in_flight: int
@@ -52,6 +55,7 @@ def figures_of(pipeline: Pipeline) -> PipelineFigures:
         counters.outbound,
         counters.skipped,
         dict(pipeline.failures.by_stage),
+        [*pipeline.failures.losses],
         pipeline.parts.held,
         pipeline.in_flight,
     )

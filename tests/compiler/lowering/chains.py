@@ -22,13 +22,15 @@ class Chain:
 
     def __init__(self):
         self.failures = []
+        self.lost = []
         self.taken = []
         self.ended = []
         self.broker = Broker()
         self.source = Subject()
 
-    def report(self, cause):
+    def report(self, cause, lost):
         self.failures.append(str(cause))
+        self.lost.append(lost)
 
     def runs(self, operator):
         """Subscribe; what ends the subscription is returned."""

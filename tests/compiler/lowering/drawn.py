@@ -157,6 +157,8 @@ mappings = st.builds(
     lambda mapping, when: mapping | ({"when": when} if when else {}), mappings, whens
 )
 
+on_errors = st.sampled_from(["fail", "skip"])
+
 
 @st.composite
 def maps(draw):
@@ -166,6 +168,7 @@ def maps(draw):
             {
                 "keep": st.sampled_from(["all", "mapped"]),
                 "on_missing": st.sampled_from(["error", "omit", "null"]),
+                "on_error": on_errors,
             }
         )
     )
@@ -241,9 +244,12 @@ remembers = st.builds(
     weighted(st.just([]), st.lists(conditions, max_size=2)),
 )
 recalls = st.builds(
-    lambda names, policy: Recall.load({"recall": names, "on_missing": policy}),
+    lambda names, policy, on_error: Recall.load(
+        {"recall": names, "on_missing": policy, "on_error": on_error}
+    ),
     names,
     st.sampled_from(["skip", "null", "null", "error"]),
+    on_errors,
 )
 keeping = st.lists(weighted(remembers, recalls, some_maps, filters), min_size=1, max_size=5)
 scalars = st.none() | st.booleans() | numbers | strings

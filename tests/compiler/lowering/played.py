@@ -31,8 +31,12 @@ class Stage(StubContext):
             self.log.append(("warned", self.index, text))
         super().warn_once(text)
 
-    def report(self, cause):
-        self.log.append(("failed", self.index, f"{type(cause).__name__}: {cause}"))
+    def report(self, cause, lost):
+        self.log.append(("failed", self.index, f"{type(cause).__name__}: {cause}", exact(lost)))
+
+    def lose(self, failed):
+        told = [(exact(message), f"{type(cause).__name__}: {cause}") for message, cause in failed]
+        self.log.append(("lost", self.index, told))
 
 
 def run(transforms, batches, lowering):

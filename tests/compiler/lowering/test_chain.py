@@ -186,7 +186,7 @@ def test_every_transform_that_cannot_be_built_is_told_with_its_place(lowering):
 def test_a_traceback_shows_the_generated_line_under_the_places_it_was_made_from():
     placed = stages(Cutting(), Adding(), Adding())
     causes = []
-    placed[1][1].report = causes.append
+    placed[1][1].report = lambda cause, _: causes.append(cause)
 
     run(lowered(placed), ["x"])
 

@@ -179,8 +179,8 @@ async def test_where_the_loop_raises_the_plain_steps_decide_and_own_the_fault():
         raise KeyError("x")
 
     plain = [
-        (doubling(), lambda cause: told.append((0, str(cause)))),
-        (doubling(), lambda cause: told.append((1, str(cause)))),
+        (doubling(), lambda cause, _: told.append((0, str(cause)))),
+        (doubling(), lambda cause, _: told.append((1, str(cause)))),
     ]
     steps = [(at_once, report) for _, report in plain]
     chain.runs(fused(at_once, steps, chain.pacing, optimistic(raises, plain)))

@@ -122,7 +122,7 @@ def test_what_fails_is_reported_under_the_step_that_failed(chain):
     told = []
 
     def reporting(component):
-        return lambda cause: told.append((component, str(cause)))
+        return lambda cause, _: told.append((component, str(cause)))
 
     steps = [lambda batch: [batch], refusing, never]
     chain.runs(small(never, [(step, reporting(n)) for n, step in enumerate(steps)]))

@@ -19,6 +19,11 @@ CONFIG = {
     "inputs": [{"type": "http"}],
     "transforms": [
         {"type": "filter", "Numeric": {"field": "n", "operator": "greater_than", "value": 0}},
+        {
+            "type": "map",
+            "mappings": [{"type": "copy", "from": "n", "as": "m"}],
+            "on_error": "skip",
+        },
         {"type": "buffer", "size": 2},
     ],
 }
@@ -61,6 +66,7 @@ async def test_every_figure_is_there_for_every_pipeline_and_every_bucket(client,
         "headrace_messages": {(id, "input"): 4, (id, "output"): 2},
         "headrace_messages_skipped": {(id,): 0},
         "headrace_failures": {(id, "input"): 0, (id, "transform"): 0, (id, "output"): 0},
+        "headrace_messages_lost": {("1", id, "error", "transform"): 0},
         "headrace_messages_held": {(id,): 1},
         "headrace_batches_in_flight": {(id,): 0},
         "headrace_pipeline_status": {(id, "running"): 1},
@@ -111,3 +117,40 @@ async def test_what_the_process_uses_is_told(client) -> None:
     # The system counts in hundredths of a second.
     assert before - 0.02 <= scraped["process_cpu_seconds"][()] <= time.process_time() + 0.02
     assert scraped["process_resident_memory_bytes"][()] > 1_000_000
+
+
+LOSING = {
+    "id": "losing",
+    "inputs": [{"type": "http"}],
+    "transforms": [
+        {
+            "type": "map",
+            "mappings": [{"type": "cast", "from": "n", "to": "integer"}],
+            "on_error": "skip",
+        },
+        {"type": "map", "mappings": [{"type": "copy", "from": "m", "as": "c"}]},
+    ],
+}
+
+
+async def test_lost_messages_are_counted_by_component_and_reason(client, service) -> None:
+    await client.simulate_post("/api/pipelines", json=LOSING)
+    listener = service.engine.observe()
+    for body in (
+        b'[{"n": "x"}, {"n": "y"}, {}, {"n": 1, "m": 1}]',
+        b'[{"n": "z"}, {"n": 1}, {"n": 2}]',
+    ):
+        await Exchange(
+            Application(service), "POST", "/api/pipelines/losing/messages", body=[body]
+        ).run()
+        await anext(aiter(listener))
+    listener.close()
+
+    scraped = own((await client.simulate_get("/metrics")).text)
+
+    assert scraped["headrace_messages_lost"] == {
+        ("0", "losing", "error", "transform"): 4,
+        ("1", "losing", "batch", "transform"): 2,
+    }
+    # A failure for each text and batch, whatever the number of messages.
+    assert scraped["headrace_failures"]["losing", "transform"] == 4

@@ -1,0 +1,123 @@
+"""What a message costs that a transform cannot do: its batch, or itself.
+
+A transform takes `on_error` over by naming `FailsByMessage` as its first base:
+
+    class Map(FailsByMessage, PerMessage, kind="map"): ...
+
+Its step stays what it is: it raises for a batch with a bad message in it. Under `skip` it is handed one
+message at a time wherever it runs plainly, and in a generated loop only what raises there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from headrace.compiler.component.branches import SKIPPED, Branch
+from headrace.compiler.component.buildcontext import (
+    Context,
+    FailedMessage,
+    Operator,
+    PacedStep,
+    Step,
+)
+from headrace.compiler.component.families import Transform
+from headrace.compiler.delivery import Batch, parts
+from headrace.compiler.largejson import LargeList
+from headrace.compiler.schema.fields import Choice
+from headrace.compiler.schema.records import option
+
+Lose = Callable[[Sequence[FailedMessage]], None]
+"""Is told of the messages that a batch goes on without: `Context.lose`."""
+
+
+class FailsByMessage(Transform):
+    """A transform whose failures cost a batch, or under ``on_error: skip`` a message."""
+
+    on_error: str | None = option(
+        Choice(
+            "fail",
+            "skip",
+            elsewhere={
+                "fail": "abort error raise reject stop",
+                "skip": "continue drop drop_on_error ignore omit",
+            },
+        ),
+        "What a message costs that cannot be done: `fail` its whole batch, as if left out; `skip` itself, "
+        "which is counted as lost while the others go on.",
+        default=None,
+        additive=True,
+        elsewhere="catch drop_on_error error_handling on_failure",
+    )
+
+    @property
+    def skips_failing(self) -> bool:
+        """Whether a batch goes on without the messages that fail."""
+        return self.on_error == "skip"
+
+    def skipped(self) -> Iterator[Branch]:
+        """Yield the branch of a message that is left out, if any is."""
+        if self.skips_failing:
+            yield Branch(SKIPPED, "no message was ever skipped by error")
+
+    def paced(self, ctx: Context) -> PacedStep:
+        """Return the step on a large batch: in slices, if messages may fail alone."""
+        if self.skips_failing:
+            return skipping_in_slices(self.step(ctx), ctx.lose)
+        if (paced := super().paced(ctx)) is not None:
+            return paced
+        step = self.step(ctx)
+        return lambda batch: iter(step(batch))
+
+    def operator(self, ctx: Context) -> Operator:
+        """Return the operator of a step that is handed each message alone, if it may fail alone."""
+        if self.skips_failing:
+            return ctx.lift(skipping(self.step(ctx), ctx.lose), self.paced(ctx))
+        return super().operator(ctx)
+
+
+def skipping(step: Step, lose: Lose) -> Step:
+    """Return the step that goes on without the messages for which ``step`` raises."""
+
+    def skipped(batch: Batch) -> list[Batch]:
+        made: Batch = []
+        failed: list[FailedMessage] = []
+        _each(step, batch, made, failed)
+        told(failed, lose)
+        return [made] if made else []
+
+    return skipped
+
+
+def skipping_in_slices(step: Step, lose: Lose) -> PacedStep:
+    """Return the same for a large batch: it makes one batch in the end."""
+
+    def skipped(batch: Batch) -> Iterator[Batch | None]:
+        made: Batch = LargeList()
+        failed: list[FailedMessage] = []
+        for part in parts(batch):
+            _each(step, part, made, failed)
+            yield None
+        told(failed, lose)
+        if made:
+            yield made
+
+    return skipped
+
+
+def _each(step: Step, batch: Batch, made: Batch, failed: list[FailedMessage]) -> None:
+    for message in batch:
+        try:
+            for some in step([message]):
+                made += some
+        except Exception as cause:  # told of below, with all of the batch
+            failed.append((message, cause))
+
+
+def told(failed: list[FailedMessage], lose: Lose) -> None:
+    """Tell of what has failed, if anything has, and keep nothing of it.
+
+    What was raised has the list in its traceback: a circle, which would keep the messages.
+    """
+    if failed:
+        lose(failed)
+        failed.clear()

@@ -1,0 +1,69 @@
+"""A message that raises in a generated loop: it goes through the plain steps by itself, in its place.
+
+What it does there shows nowhere before the whole batch is through. A step whose failures cost the batch
+raises, and then all of the batch runs again through the plain steps, as without this; so it does where
+somebody would warn for the first time. So what is told is what the plain steps tell: stage after stage, and
+of each the messages in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import TypeVar
+
+from headrace.compiler.code import GiveUp
+from headrace.compiler.component.buildcontext import Context, FailedMessage, Step
+from headrace.compiler.component.failingmessages import Lose
+from headrace.compiler.delivery import Batch, JsonValue
+
+_C = TypeVar("_C", bound=Context)
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """The plain steps of a loop, and for each who is told of what it fails for; None: its batch fails."""
+
+    steps: Sequence[Step]
+    losing: Sequence[Lose | None]
+
+    def alone(self, message: JsonValue, failed: list[tuple[int, FailedMessage]]) -> Batch:
+        """Return what becomes of a message, or nothing; add it to what has failed, if it has.
+
+        Raises:
+            Exception: its batch fails, or is to be run again.
+        """
+        batch = [message]
+        for place, (step, lose) in enumerate(zip(self.steps, self.losing, strict=True)):
+            try:
+                made = step(batch)
+            except Exception as cause:
+                if lose is None or isinstance(cause, GiveUp):
+                    failed.clear()  # what was raised has the list in its traceback: a circle
+                    raise
+                failed.append((place, (batch[0], cause)))
+                return []
+            if not made:
+                return []
+            batch = made[0]  # a per-message step gives one batch or none
+        return batch
+
+    def tell(self, failed: list[tuple[int, FailedMessage]]) -> None:
+        """Tell of all that has failed of one batch, stage after stage; keep nothing of it."""
+        for place, lose in enumerate(self.losing):
+            if lose is not None and (of_it := [each for at, each in failed if at == place]):
+                lose(of_it)
+        failed.clear()
+
+
+def unheard(ctx: _C) -> _C:
+    """Return the same context for a step in which nobody may warn for the first time."""
+
+    def warn_once(text: str) -> None:
+        if not ctx.has_warned(text):
+            raise GiveUp
+
+    quiet = copy(ctx)
+    setattr(quiet, "warn_once", warn_once)  # noqa: B010 - a method, of this one alone
+    return quiet

@@ -1,0 +1,57 @@
+"""Messages that went no further: how many, where, and why. Nothing that is counted here comes again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from headrace.compiler.component.families import Stage
+from headrace.compiler.delivery import JsonValue
+from headrace.compiler.errors import Stopped
+
+LossReason = Literal["error", "batch", "stopped"]
+"""The message could not be done and its batch went on without it; its batch failed; or there was no time
+left before the pipeline ended."""
+
+
+class LostMessages(NamedTuple):
+    """Messages of one batch that are lost by one failure, as they came to where that happened."""
+
+    messages: Sequence[JsonValue]
+    reason: LossReason
+
+
+def lost_with(cause: BaseException, batch: Sequence[JsonValue]) -> LostMessages:
+    """Return what is lost of a batch of which nothing goes on."""
+    return LostMessages(batch, "stopped" if isinstance(cause, Stopped) else "batch")
+
+
+class ComponentLoss(msgspec.Struct, frozen=True):
+    """How many messages one component has lost for one reason."""
+
+    stage: Stage
+    component: int
+    reason: LossReason
+    count: int
+
+
+class Losses:
+    """What one pipeline has lost."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[Stage, int, LossReason]] = Counter()
+
+    def expect(self, stage: Stage, component: int, reason: LossReason) -> None:
+        """Tell of what was not lost yet, too: who watches a figure has to see it change."""
+        self._counts[stage, component, reason] += 0
+
+    def add(self, stage: Stage, component: int, lost: LostMessages) -> None:
+        """Count messages."""
+        self._counts[stage, component, lost.reason] += len(lost.messages)
+
+    def __iter__(self) -> Iterator[ComponentLoss]:
+        for (stage, component, reason), count in self._counts.items():
+            yield ComponentLoss(stage, component, reason, count)
