@@ -267,7 +267,7 @@ class Code:
     def leave_each(self, alone: Callable[..., object], lose: Callable[..., object]) -> None:
         """Leave a message that raises to ``alone``, and not its batch; it is told by itself.
 
-        ``alone(message, failed)`` returns what it becomes, or adds it to a list that ``lose`` gets in the
+        ``alone(message, failed)`` returns what it becomes, or adds it to a dict that ``lose`` gets in the
         end, if something is in it.
         """
         self._clauses = None
@@ -338,7 +338,7 @@ class Code:
         lines = [*lines, f"{INDENT}{_OUT}.append({_MESSAGE})"]
         if self._apart is None:
             return _OUT, self._before, lines
-        return _OUT, [*self._before, f"{_FAILED} = []"], self._each_apart(lines, self._apart[0])
+        return _OUT, [*self._before, f"{_FAILED} = {{}}"], self._each_apart(lines, self._apart[0])
 
     def _each_apart(self, lines: Sequence[str], alone: str) -> list[str]:
         """Return what is done in the loop, each message apart; what raises is left to ``alone``."""

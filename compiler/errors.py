@@ -115,3 +115,15 @@ class NotWritable(BatchFailed):
 
 class Unreachable(BatchFailed):
     """The other side does not answer or asks us to slow down: the next try waits for the backoff."""
+
+
+def is_foreseen(cause: BaseException) -> bool:
+    """Return whether it is what can go wrong, and no fault of ours."""
+    return isinstance(cause, HeadraceError | OSError | TimeoutError)
+
+
+def worded(cause: BaseException) -> str:
+    """Return what is told of a cause."""
+    if is_foreseen(cause):
+        return str(cause) or type(cause).__name__
+    return f"{type(cause).__name__}: {cause}"

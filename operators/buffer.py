@@ -12,6 +12,7 @@ from headrace.compiler.component.branches import Branch, Took, altered
 from headrace.compiler.component.buildcontext import Context, Operator
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.conditions import Condition, all_counted, all_hold, outcomes
+from headrace.compiler.component.failingmessages import FAILS_AS_A_WHOLE
 from headrace.compiler.component.families import Transform
 from headrace.compiler.component.fieldflow import FieldUse, Passing
 from headrace.compiler.component.inputbuffers import Holder
@@ -91,6 +92,7 @@ class Buffer(Transform, kind="buffer", listed=1, elsewhere="batch batcher hold w
     finish. A message is acknowledged to its broker when it has left the outputs, not when it is held.
     """
 
+    lacks: ClassVar = FAILS_AS_A_WHOLE
     is_gathering = True
     promises: ClassVar = (TransformPromises(holds="`size` messages, else `max_messages`"),)
 

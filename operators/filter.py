@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Self
+from typing import ClassVar, Self
 
 from headrace.compiler.code import Code, GiveUp
 from headrace.compiler.component.branches import Branch, Took, altered, telling
@@ -20,6 +20,7 @@ from headrace.compiler.component.conditions import (
     unmet,
     use_where,
 )
+from headrace.compiler.component.failingmessages import NEVER_FAILS
 from headrace.compiler.component.families import PerMessage
 from headrace.compiler.component.fieldflow import FieldUse, Passing
 from headrace.compiler.delivery import Batch, JsonValue
@@ -39,6 +40,8 @@ class Filter(PerMessage, kind="filter", listed=5, elsewhere="condition match whe
     false and is not told. `Numeric` and `String` are one condition by itself: a message without the
     field, or with a value of another type in it, is dropped, and the first one is told in a warning.
     """
+
+    lacks: ClassVar = NEVER_FAILS
 
     one_of = ("Numeric", "String", "when")
 

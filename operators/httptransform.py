@@ -8,6 +8,7 @@ from typing import ClassVar
 from headrace.compiler.component.branches import FAILED, Branch
 from headrace.compiler.component.buildcontext import Context, Operator
 from headrace.compiler.component.checkcontext import CheckContext
+from headrace.compiler.component.failingmessages import FAILS_AS_A_WHOLE
 from headrace.compiler.component.families import Transform
 from headrace.compiler.component.promises import HOLDS_NOTHING
 from headrace.compiler.delivery import Batch, JsonValue, is_large
@@ -46,6 +47,8 @@ class HttpTransform(
 
     Shape: n messages in, one batch of as many as the server answers out.
     """
+
+    lacks: ClassVar = FAILS_AS_A_WHOLE
 
     drivers = ("aiohttp",)
     promises: ClassVar = (HOLDS_NOTHING,)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from typing import Self, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 from headrace.compiler.code import Code
 from headrace.compiler.component.branches import Branch, Took, altered
 from headrace.compiler.component.buildcontext import Context, PacedStep, Step
 from headrace.compiler.component.checkcontext import CheckContext
+from headrace.compiler.component.failingmessages import FAILS_AS_A_WHOLE
 from headrace.compiler.component.families import Origins, PerBatch
 from headrace.compiler.component.fieldflow import Demand, FieldUse, Passing
 from headrace.compiler.delivery import Batch, JsonValue, is_large, parts
@@ -107,6 +108,8 @@ class Reducer(
     functions of numbers give doubles, and null where the result would not be finite or where there
     is no value. A value of a wrong type fails the batch.
     """
+
+    lacks: ClassVar = FAILS_AS_A_WHOLE
 
     aggregations: tuple[Aggregation, ...] = option(
         ListOf(RecordOf(Aggregation), at_least=1, noun="aggregation"),

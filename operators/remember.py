@@ -18,6 +18,7 @@ from headrace.compiler.component.conditions import (
     outcomes,
     where_all_hold,
 )
+from headrace.compiler.component.failingmessages import NEVER_FAILS
 from headrace.compiler.component.families import Fusible, Origins
 from headrace.compiler.component.fieldflow import FieldUse
 from headrace.compiler.component.states import no_state
@@ -69,6 +70,7 @@ class Remember(Fusible, kind="remember", listed=6, elsewhere="cache put save sto
     object) or of one that is no object; either is warned about once.
     """
 
+    lacks: ClassVar = NEVER_FAILS
     remembers: ClassVar[bool] = True
 
     remember: tuple[Remembered, ...] = option(

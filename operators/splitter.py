@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 from headrace.compiler.component.branches import Branch, Took, altered
 from headrace.compiler.component.buildcontext import Context, PacedStep, Step
 from headrace.compiler.component.checkcontext import CheckContext
+from headrace.compiler.component.failingmessages import NEVER_FAILS
 from headrace.compiler.component.families import Origins, Transform
 from headrace.compiler.component.fieldflow import FieldUse, Passing
 from headrace.compiler.component.promises import HOLDS_NOTHING
@@ -25,6 +26,7 @@ class Splitter(Transform, kind="splitter", listed=3, elsewhere="chunk chunks spl
     ``size`` in its place where nothing may be lost.
     """
 
+    lacks: ClassVar = NEVER_FAILS
     promises: ClassVar = (HOLDS_NOTHING,)
 
     out_size: int = option(

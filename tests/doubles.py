@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from itertools import groupby
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar, cast
@@ -18,7 +17,7 @@ from headrace.compiler.buckets import Bucket
 from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import (
     AwaitingStep,
-    FailedMessage,
+    FailedMessages,
     Ingress,
     Operator,
     PacedStep,
@@ -180,10 +179,10 @@ class StubContext:
         """Keep what the component raised among its failures."""
         self.failures.append(str(cause) or type(cause).__name__)
 
-    def lose(self, failed: Sequence[FailedMessage]) -> None:
-        """Keep what was raised among its failures, one for each text."""
-        for said, of_it in groupby(sorted(str(cause) for _, cause in failed)):
-            self.lost[said] += len(list(of_it))
+    def lose(self, failed: FailedMessages) -> None:
+        """Keep what is told among its failures, and how many messages it has cost."""
+        for said, (_, messages) in failed.items():
+            self.lost[said] += len(messages)
             self.failures.append(said)
 
     def lift(self, step: Step, paced: PacedStep | None = None) -> Operator:

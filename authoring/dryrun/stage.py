@@ -21,7 +21,7 @@ from reactivex.disposable import CompositeDisposable, Disposable
 from headrace.authoring.dryrun.steps import Indices, StepSlices, TracedBatch, joined, unused
 from headrace.compiler.component.buildcontext import (
     AwaitingStep,
-    FailedMessage,
+    FailedMessages,
     Operator,
     PacedStep,
     Paused,
@@ -32,7 +32,7 @@ from headrace.compiler.component.families import Transform
 from headrace.compiler.delivery import Batch, Delivery, JsonValue
 from headrace.compiler.lowering.chain import TransformContext
 from headrace.compiler.lowering.chainends import OnNext
-from headrace.compiler.runtime.componentcontext import NOTHING, ComponentContext, worded
+from headrace.compiler.runtime.componentcontext import NOTHING, ComponentContext
 from headrace.compiler.runtime.limitedthreads import Interrupted, TimeLimit
 
 MOST_LOST = 100_000
@@ -120,15 +120,15 @@ class ProbedStage(ComponentContext):
         self.cause = self.cause or cause
         super().report(cause, lost)
 
-    def lose(self, failed: Sequence[FailedMessage]) -> None:
+    def lose(self, failed: FailedMessages) -> None:
         """Keep why each message went no further: that is told beside it, and the run goes on.
 
         Of a run that is not traced nobody is told of single messages: then it is a warning.
         """
-        for message, cause in failed:
-            said = f"skipped by error: {self.redact(worded(cause))}"
+        for why, (_, messages) in failed.items():
+            said = f"skipped by error: {self.redact(why)}"
             if self._course.is_traced:
-                self._failed[id(message)] = said
+                self._failed.update((id(message), said) for message in messages)
             else:
                 self.warn_once(said)
 

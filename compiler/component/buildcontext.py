@@ -7,14 +7,14 @@ and the component's place in it, so no component has to say who it is.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from headrace.compiler.buckets import Bucket
 from headrace.compiler.datadir import DataDir
-from headrace.compiler.delivery import Batch, Delivery, JsonValue
+from headrace.compiler.delivery import Batch, Delivery
 from headrace.compiler.edges import Source
 from headrace.compiler.httpexchange import ExchangeWith
 from headrace.compiler.jsontext import Decoding
@@ -37,8 +37,8 @@ PausingStep = Callable[[Batch, float], "list[Batch] | Paused"]
 PacedStep = Callable[[Batch], Iterator[Batch | None]]
 """A step on a large batch: yields each batch that it makes, and None wherever others may have a turn.
 Where it makes one batch at the end and raises before, it has made nothing."""
-FailedMessage = tuple[JsonValue, Exception]
-"""A message as it came to a transform, and what it raised there."""
+FailedMessages = Mapping[str, tuple[Exception, Batch]]
+"""Messages of a batch that failed, as they came: by what is told of it, with the first that was raised."""
 Operator = Callable[["Observable[Delivery]"], "Observable[Delivery]"]
 """A step lifted onto deliveries, or an Rx operator that remembers across batches and knows time."""
 
@@ -197,7 +197,7 @@ class Context(Protocol):
     def fail(self, message: str) -> None:
         """Count and report a failure of this component that no batch carries (a timer's write)."""
 
-    def lose(self, failed: Sequence[FailedMessage]) -> None:
+    def lose(self, failed: FailedMessages) -> None:
         """Count the messages of one batch that it goes on without, and report each different failure."""
 
     def lift(self, step: Step, paced: PacedStep | None = None) -> Operator:

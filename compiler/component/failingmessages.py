@@ -10,24 +10,57 @@ message at a time wherever it runs plainly, and in a generated loop only what ra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from headrace.compiler.component.branches import SKIPPED, Branch
 from headrace.compiler.component.buildcontext import (
     Context,
-    FailedMessage,
+    FailedMessages,
     Operator,
     PacedStep,
     Step,
 )
 from headrace.compiler.component.families import Transform
-from headrace.compiler.delivery import Batch, parts
+from headrace.compiler.delivery import Batch, JsonValue, parts
+from headrace.compiler.errors import worded
 from headrace.compiler.largejson import LargeList
 from headrace.compiler.schema.fields import Choice
 from headrace.compiler.schema.records import option
 
-Lose = Callable[[Sequence[FailedMessage]], None]
+Lose = Callable[[FailedMessages], None]
 """Is told of the messages that a batch goes on without: `Context.lose`."""
+
+NEVER_FAILS = {"on_error": "it cannot fail on a message"}
+"""What a transform lacks whose step never raises for what is in a message."""
+FAILS_AS_A_WHOLE = {"on_error": "it is about whole batches, and has no smaller unit to leave out"}
+"""What one lacks that has to do with a batch, or with nothing of it."""
+
+MOST_TEXTS = 100
+"""Different failures of one batch that are told apart: a script may throw whatever a message brings."""
+OTHERS = "failures with other texts"
+"""What is told of further ones."""
+
+
+class Failing(dict[str, tuple[Exception, Batch]]):
+    """The messages of one batch that have failed so far, those that failed alike together."""
+
+    def add(self, message: JsonValue, cause: Exception) -> None:
+        """Add a message, as it came, and what it raised."""
+        said = worded(cause)
+        if said not in self:
+            if len(self) >= MOST_TEXTS:
+                said = OTHERS
+            self.setdefault(said, (cause, []))
+        self[said][1].append(message)
+
+    def tell(self, lose: Lose) -> None:
+        """Tell of what has failed, if anything has, and keep nothing of it.
+
+        What was raised has this in its traceback: a circle, which would keep the messages.
+        """
+        if self:
+            lose(self)
+            self.clear()
 
 
 class FailsByMessage(Transform):
@@ -80,9 +113,9 @@ def skipping(step: Step, lose: Lose) -> Step:
 
     def skipped(batch: Batch) -> list[Batch]:
         made: Batch = []
-        failed: list[FailedMessage] = []
+        failed = Failing()
         _each(step, batch, made, failed)
-        told(failed, lose)
+        failed.tell(lose)
         return [made] if made else []
 
     return skipped
@@ -93,31 +126,21 @@ def skipping_in_slices(step: Step, lose: Lose) -> PacedStep:
 
     def skipped(batch: Batch) -> Iterator[Batch | None]:
         made: Batch = LargeList()
-        failed: list[FailedMessage] = []
+        failed = Failing()
         for part in parts(batch):
             _each(step, part, made, failed)
             yield None
-        told(failed, lose)
+        failed.tell(lose)
         if made:
             yield made
 
     return skipped
 
 
-def _each(step: Step, batch: Batch, made: Batch, failed: list[FailedMessage]) -> None:
+def _each(step: Step, batch: Batch, made: Batch, failed: Failing) -> None:
     for message in batch:
         try:
             for some in step([message]):
                 made += some
         except Exception as cause:  # told of below, with all of the batch
-            failed.append((message, cause))
-
-
-def told(failed: list[FailedMessage], lose: Lose) -> None:
-    """Tell of what has failed, if anything has, and keep nothing of it.
-
-    What was raised has the list in its traceback: a circle, which would keep the messages.
-    """
-    if failed:
-        lose(failed)
-        failed.clear()
+            failed.add(message, cause)

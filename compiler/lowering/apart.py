@@ -10,51 +10,51 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import TypeVar
 
 from headrace.compiler.code import GiveUp
-from headrace.compiler.component.buildcontext import Context, FailedMessage, Step
-from headrace.compiler.component.failingmessages import Lose
+from headrace.compiler.component.buildcontext import Context, Step
+from headrace.compiler.component.failingmessages import Failing, Lose
 from headrace.compiler.delivery import Batch, JsonValue
+
+FailingByStage = dict[int, Failing]
+"""What has failed of one batch, by the place of the step that it failed at."""
 
 _C = TypeVar("_C", bound=Context)
 
 
-@dataclass(frozen=True, slots=True)
 class Apart:
     """The plain steps of a loop, and for each who is told of what it fails for; None: its batch fails."""
 
-    steps: Sequence[Step]
-    losing: Sequence[Lose | None]
+    def __init__(self, steps: Sequence[Step], losing: Sequence[Lose | None]) -> None:
+        self._stages = [*enumerate(zip(steps, losing, strict=True))]
 
-    def alone(self, message: JsonValue, failed: list[tuple[int, FailedMessage]]) -> Batch:
+    def alone(self, message: JsonValue, failed: FailingByStage) -> Batch:
         """Return what becomes of a message, or nothing; add it to what has failed, if it has.
 
         Raises:
             Exception: its batch fails, or is to be run again.
         """
         batch = [message]
-        for place, (step, lose) in enumerate(zip(self.steps, self.losing, strict=True)):
+        for place, (step, lose) in self._stages:
             try:
                 made = step(batch)
             except Exception as cause:
                 if lose is None or isinstance(cause, GiveUp):
-                    failed.clear()  # what was raised has the list in its traceback: a circle
+                    failed.clear()  # what was raised has it in its traceback: a circle
                     raise
-                failed.append((place, (batch[0], cause)))
+                failed.setdefault(place, Failing()).add(batch[0], cause)
                 return []
             if not made:
                 return []
             batch = made[0]  # a per-message step gives one batch or none
         return batch
 
-    def tell(self, failed: list[tuple[int, FailedMessage]]) -> None:
+    def tell(self, failed: FailingByStage) -> None:
         """Tell of all that has failed of one batch, stage after stage; keep nothing of it."""
-        for place, lose in enumerate(self.losing):
-            if lose is not None and (of_it := [each for at, each in failed if at == place]):
-                lose(of_it)
-        failed.clear()
+        for place, (_, lose) in self._stages:
+            if lose is not None and place in failed:
+                failed.pop(place).tell(lose)
 
 
 def unheard(ctx: _C) -> _C:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -21,7 +21,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.component.branches import SKIPPED
 from headrace.compiler.component.buildcontext import (
     AwaitingStep,
-    FailedMessage,
+    FailedMessages,
     Ingress,
     Operator,
     PacedStep,
@@ -39,7 +39,7 @@ from headrace.compiler.config.connectionsfile import filed_secret_faults, misnam
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import Source
-from headrace.compiler.errors import BuildRefused, HeadraceError
+from headrace.compiler.errors import BuildRefused, is_foreseen, worded
 from headrace.compiler.httpexchange import ExchangeWith, ServerExchange
 from headrace.compiler.lowering.lifting import awaiting, divided, pausing, per_batch
 from headrace.compiler.lowering.lines import Pacing, SliceShare
@@ -314,19 +314,13 @@ class ComponentContext:
         self._failures.report(self._stage, self.index, self.redact(said), lost=lost)
 
     def _trace(self, cause: BaseException) -> None:
-        if not _is_foreseen(cause):
+        if not is_foreseen(cause):
             log.debug("pipeline '%s' %s", self.pipeline, self.place, exc_info=cause)
 
-    def lose(self, failed: Sequence[FailedMessage]) -> None:
-        causes: dict[str, Exception] = {}
-        messages: defaultdict[str, Batch] = defaultdict(list)
-        for message, cause in failed:
-            said = worded(cause)
-            causes.setdefault(said, cause)
-            messages[said].append(message)
-        for said, cause in causes.items():
+    def lose(self, failed: FailedMessages) -> None:
+        for said, (cause, messages) in failed.items():
             self._trace(cause)
-            self._count_lost(said, LostMessages(messages[said], "error"))
+            self._count_lost(said, LostMessages(messages, "error"))
         self.took(SKIPPED)
 
     def report_lost(
@@ -408,14 +402,3 @@ class ComponentContext:
 
     def on_finish(self, action: Callable[[], Awaitable[None]]) -> None:
         self._parts.closing.append(action)
-
-
-def _is_foreseen(cause: BaseException) -> bool:
-    return isinstance(cause, HeadraceError | OSError | TimeoutError)
-
-
-def worded(cause: BaseException) -> str:
-    """Return what is told of a cause."""
-    if _is_foreseen(cause):
-        return str(cause) or type(cause).__name__
-    return f"{type(cause).__name__}: {cause}"

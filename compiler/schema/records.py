@@ -79,6 +79,8 @@ class Record(Frozen):
     """Wire names that the document spelled out: an echo repeats those. Empty if built by hand."""
     elsewhere: ClassVar[str] = ""
     """What users of other tools would call it by its `type`, words in one text."""
+    lacks: ClassVar[Mapping[str, str]] = {}
+    """Keys that its neighbours have, each with why this one has not, as a clause."""
 
     def __init_subclass__(cls, elsewhere: str = "", **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -130,6 +132,13 @@ class Record(Frozen):
         made: type[RecordSchema] = type(cls.__name__, (RecordSchema,), declared)
         made.record = cls  # set afterwards: an option may have that name as well
         return made()
+
+    @classmethod
+    def unknown(cls, key: str, why: str) -> Fault:
+        """Return the fault of a key that neighbours have, at its place, and why this one has not."""
+        others = "one of " + ", ".join(each for each in cls.options() if each != key)
+        said = f"unknown key '{key}': {why}"
+        return Fault("unknown-key", said, key, others, on_key=True, path=(key,))
 
     @classmethod
     def load(cls, document: Any) -> Self:
@@ -196,6 +205,10 @@ class RecordSchema(marshmallow.Schema):
 
     def _unknown(self, key: str, given: Collection[str]) -> UnknownKey:
         """Return the fault of a key, and where it belongs if an object further in has one like it."""
+        if key in self.record.lacks:
+            lacking = self.record.unknown(key, self.record.lacks[key])
+            said = (lacking.message, lacking.found, lacking.expected)
+            return UnknownKey(lacking.code, *said, on_key=True)
         fault = unknown_key(key, self.fields, given, self.record.other_keys())
         homes = [wire for wire, field in self.fields.items() if key in field.keys_inside]  # type: ignore[attr-defined]
         if fault.meant is not None or not homes:

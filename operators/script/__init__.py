@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar, Self
 
-from headrace.compiler.component.branches import Branch, Took, altered
+from headrace.compiler.component.branches import FAILED, Branch, Took, altered
 from headrace.compiler.component.buildcontext import Context, Operator
 from headrace.compiler.component.checkcontext import CheckContext
+from headrace.compiler.component.failingmessages import FailsByMessage
 from headrace.compiler.component.families import Transform
 from headrace.compiler.component.promises import HOLDS_NOTHING
 from headrace.compiler.component.states import no_state
@@ -26,6 +27,9 @@ from headrace.operators.script.scriptbranches import UNTAKEN, CountedScript, way
 from headrace.operators.script.sources import ScriptFiles, ScriptSource
 from headrace.operators.script.wording import of_silence
 
+OF_BATCHES = "a run of scope batch is about all of a batch, and what fails is the batch"
+"""Why its failures have no smaller unit."""
+
 CODES: Codes = {
     "no-emit": "A script never calls 'emit', so it hands on nothing.",
     "unknown-function": "A script calls a function that neither it nor the language has.",
@@ -33,7 +37,11 @@ CODES: Codes = {
 
 
 class Script(
-    Transform, kind="script", listed=9, elsewhere="code function javascript js lua python rhai"
+    FailsByMessage,
+    Transform,
+    kind="script",
+    listed=9,
+    elsewhere="code function javascript js lua python rhai",
 ):
     """Run a script on every message, or on every batch, and hand on what it emits.
 
@@ -44,7 +52,8 @@ class Script(
 
     A script compiles when the config is checked, with everything it imports. When a run fails, its
     whole batch is dropped and reported with the script, the line and the column; what was remembered
-    until then stays.
+    until then stays. Under `on_error: skip` that is so for its message, and the next one goes on; nothing
+    runs twice. The third run of a batch that a limit has stopped costs the batch all the same.
 
     A run that takes long is paused every few milliseconds, so that nobody else waits for it; later
     batches of the pipeline stay behind it, in order.
@@ -74,6 +83,11 @@ class Script(
         default="message",
         elsewhere="mode per",
     )
+
+    def rules(self) -> Iterator[Fault]:
+        """Refuse to leave out messages where a run is about a batch."""
+        if self.on_error is not None and self.scope == "batch":
+            yield self.unknown("on_error", OF_BATCHES)
 
     def examine(self, context: CheckContext) -> Iterator[Fault]:
         """Compile the script, and remark on one that cannot do what it seems to be for."""
@@ -111,9 +125,14 @@ class Script(
                 yield no_state(f"'{name}'")
 
     def branches(self, context: CheckContext) -> Iterator[Branch]:
-        """It emits; it emits nothing (unless `emit` is in no block); it fails (unless it has a `try`)."""
-        text = self.source.text(ScriptFiles(context.base))
-        return (Branch(way, UNTAKEN[way]) for way in ways(text))
+        """It emits; it emits nothing (unless `emit` is in no block); it fails (unless it has a `try`),
+        which under `on_error: skip` is that a message is skipped.
+        """
+        for way in ways(self.source.text(ScriptFiles(context.base))):
+            if way == FAILED and self.skips_failing:
+                yield from self.skipped()
+            else:
+                yield Branch(way, UNTAKEN[way])
 
     def counting(self, took: Took) -> Self:
         """Return one that tells what came of its runs."""
@@ -132,6 +151,7 @@ class Script(
         host = ScriptHost(self.source.name, ctx)
         program = self._compiled(ScriptFiles(ctx.base, ctx.reads), host)
         host.lend(None if ctx.state is None else ctx.bucket())
+        program.lose = ctx.lose if self.skips_failing else None
         return ctx.lift_pausing(program.start)
 
     @property

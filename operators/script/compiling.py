@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache, partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from headrace.compiler.component.failingmessages import Failing, Lose
 from headrace.compiler.delivery import Batch
 from headrace.compiler.errors import BatchFailed, BuildRefused
 from headrace.compiler.text.diagnostics import Codes, Fault, Spot
@@ -41,6 +42,9 @@ OPERATIONS = 100_000
 """What a run may do where the config does not say."""
 LARGEST_BUDGET = 2**64 - 1
 """What the engine counts to; a larger number says the same."""
+MOST_STOPPED = 3
+"""Runs of a batch that limits stop before it fails, although messages may fail alone: ten thousand that
+take all their time would hold the pipeline for hours."""
 SECONDS = 1.0
 """How long a run may take, pauses not counted: operations are not time."""
 
@@ -161,6 +165,14 @@ class CompiledScript:
     is_whole: bool
     bounds: Mapping[str, float]
     reword: Callable[[str, str | None], str]
+    lose: Lose | None = None
+    """Is told of the messages that a batch goes on without; None: their batch fails."""
+    failing: Failing = field(default_factory=Failing)
+    """Those of the batch that it runs on."""
+    left_out: int = 0
+    """How many those are, or of a batch that is through were."""
+    stopped: int = 0
+    """Of how many of them a limit stopped the run."""
 
     @property
     def never_emits(self) -> bool:
@@ -174,8 +186,27 @@ class CompiledScript:
             ScriptFailed: a run failed; nothing is left of the batch.
         """
         self.host.given = batch
-        made = self.batches_of(self.script.start, [batch] if self.is_whole else batch, seconds)
+        self.left_out = self.stopped = 0
+        start: Callable[..., list[Any] | rhai.Paused] = self.script.start
+        if self.lose is not None:
+            start = partial(start, failed=self._leave_out)
+        made = self.batches_of(start, [batch] if self.is_whole else batch, seconds)
         return made if isinstance(made, list) else PausedScript(made, self)
+
+    def _leave_out(self, error: rhai.ScriptError) -> None:
+        """Take note of a message whose run failed; the runs of the others go on.
+
+        Raises:
+            rhai.ScriptError: limits have stopped too many runs of this batch.
+        """
+        self.left_out += 1
+        self.stopped += getattr(error, "limit", None) is not None
+        if self.stopped == MOST_STOPPED:
+            raise error
+        assert error.index is not None  # of a run it is known
+        failed = self._failed(error)
+        failed.__cause__ = error
+        self.failing.add(self.host.given[error.index], failed)
 
     def batches_of(self, run: Callable[..., list[Any] | _T], *given: Any) -> list[Batch] | _T:
         """Return what was emitted as batches, or what ``run`` returns of a run that is not over.
@@ -190,12 +221,15 @@ class CompiledScript:
             raise self._failed(error) from error
         if not isinstance(made, list):
             return made
+        if self.lose is not None:
+            self.failing.tell(self.lose)
         self.let_go()
         return made if self.is_whole else [made]  # every value is a batch, or all together are
 
     def let_go(self) -> None:
         """Keep nothing of the batch: its run is over, and an input may count its bytes until it is gone."""
         self.host.given = []
+        self.failing.clear()
 
     def _failed(self, error: rhai.ScriptError) -> ScriptFailed:
         """Return what a run failed with."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from headrace.compiler.component.branches import FAILED, Took
@@ -60,13 +60,14 @@ class CountedScript(CompiledScript):
     is only told what is certain: that fewer were emitted than came in, so some run emitted nothing.
     """
 
-    took: Took
+    took: Took = field(kw_only=True)
 
     def batches_of(self, run: Callable[..., list[Any] | _T], *given: Any) -> list[Batch] | _T:
         """Return what was emitted, having told."""
         runs = 1 if self.is_whole else len(self.host.given)
         made = super().batches_of(run, *given)
         if isinstance(made, list):
+            runs -= self.left_out
             emitted = sum(map(len, made))
             if emitted:
                 self.took(EMITTED)

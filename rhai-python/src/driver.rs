@@ -275,7 +275,13 @@ impl Driver {
         self.answered(py, Command::Go, slice_end)
     }
 
-    /// What a run left: its notes are told, and what it emitted may `leave`.
+    /// Whether values were taken in that did not run, because one before them failed.
+    pub fn has_more(&self) -> bool {
+        !self.run().inputs.borrow().is_empty()
+    }
+
+    /// What a run left: its notes are told, and what it emitted may `leave`; also what ran before a failure, if it
+    /// goes on.
     pub fn settle(&mut self, py: Python<'_>, done: Result<(), Box<Failure>>) -> PyResult<()> {
         if let Some(interrupt) = self.interrupt.take() {
             return Err(interrupt);
@@ -290,11 +296,8 @@ impl Driver {
             true => Vec::new(),
             false => std::mem::take(&mut self.raised),
         };
-        if let Err(failure) = done {
-            return Err(told(py, *failure, raised));
-        }
         run.emitted.borrow_mut().reverse();
-        Ok(())
+        done.map_err(|failure| told(py, *failure, raised))
     }
 
     /// Add to `out` what was emitted: all of it (true), or as much as the slice has time for (false).

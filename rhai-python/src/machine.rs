@@ -45,7 +45,7 @@ pub enum Command {
 
 /// What comes out of the other stack.
 pub enum Event {
-    /// The runs are over, or one failed; what they emitted is in `Run::emitted`.
+    /// The runs are over, or one failed; what they emitted is in `Run::emitted`, what did not run in `Run::inputs`.
     Done(Result<(), Box<Failure>>),
     Parsed(Result<Box<AST>, Box<Failure>>),
     Loaded(Result<Box<Module>, Box<Failure>>),
@@ -170,13 +170,16 @@ impl Drop for Machine {
 
 impl Program {
     fn run_all(&mut self, run: &Run) -> Result<(), Box<Failure>> {
-        let done =
-            std::iter::from_fn(|| run.next_input()).try_for_each(|input| self.run(run, input));
-        if done.is_err() {
-            run.clear();
-            self.caches = Caches::new();
+        while let Some(input) = run.next_input() {
+            let emitted = run.emitted.borrow().len();
+            let done = self.run(run, input);
+            if done.is_err() {
+                run.failed(emitted);
+                self.caches = Caches::new();
+                return done;
+            }
         }
-        done
+        Ok(())
     }
 
     fn run(&mut self, run: &Run, input: Input) -> Result<(), Box<Failure>> {

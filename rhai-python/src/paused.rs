@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Instant;
 
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyException, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use pyo3::{PyTraverseError, PyVisit};
@@ -26,6 +26,12 @@ pub struct Batch {
     running: usize,
     /// What the ones that ran emitted is on its way out.
     is_leaving: bool,
+    /// Values that were taken in run next: one before them failed.
+    begins: bool,
+    /// It is a value that could not be taken in which failed: nothing ran.
+    is_refused: bool,
+    /// Is told of each value that fails, and the others go on; None: all fail.
+    on_failure: Option<Py<PyAny>>,
     emitted: Py<PyList>,
     /// Raised once what is left of the runs is dropped.
     failed: Option<PyErr>,
@@ -37,7 +43,9 @@ impl Batch {
         home: Arc<Home>,
         view: Arc<View>,
         values: &Bound<'_, PyList>,
+        on_failure: Option<Py<PyAny>>,
     ) -> Self {
+        driver.run().goes_on.set(on_failure.is_some());
         Self {
             driver: Pinned::new(driver),
             home,
@@ -46,6 +54,9 @@ impl Batch {
             index: 0,
             running: 0,
             is_leaving: false,
+            begins: false,
+            is_refused: false,
+            on_failure,
             failed: None,
             emitted: PyList::empty(values.py()).unbind(),
         }
@@ -68,8 +79,22 @@ impl Batch {
             } else if !self.driver.get()?.forget(py, slice_end) {
                 return Ok(false);
             } else if let Some(error) = self.failed.take() {
-                return Err(error);
+                if !std::mem::take(&mut self.is_refused) {
+                    return Err(error);
+                }
+                self.skip(py, error)?;
+                self.index += 1;
             }
+        }
+    }
+
+    /// Tell of a value that failed, if the others go on; the error comes back if they do not.
+    fn skip(&self, py: Python<'_>, error: PyErr) -> PyResult<()> {
+        match &self.on_failure {
+            Some(tell) if error.is_instance_of::<PyException>(py) => {
+                tell.call1(py, (error.into_value(py),)).map(drop)
+            }
+            _ => Err(error),
         }
     }
 
@@ -83,20 +108,28 @@ impl Batch {
                 return Ok(Step::Paused);
             }
             self.is_leaving = false;
-            self.index += std::mem::take(&mut self.running);
+            self.begins = driver.has_more();
+            if !self.begins {
+                self.index += std::mem::take(&mut self.running);
+            }
             return Ok(Step::Made);
         }
         let event = match self.running {
             0 => {
                 let values = self.values.bind(py);
                 let taken = driver.take_in(py, values, self.index, &self.view, slice_end);
-                match taken.map_err(|refused| at(py, refused, self.index))? {
-                    None => return Ok(Step::Paused),
-                    Some(0) => return Ok(Step::Over),
-                    Some(taken) => self.running = taken,
+                match taken.map_err(|refused| at(py, refused, self.index)) {
+                    Ok(None) => return Ok(Step::Paused),
+                    Ok(Some(0)) => return Ok(Step::Over),
+                    Ok(Some(taken)) => self.running = taken,
+                    Err(refused) => {
+                        self.is_refused = self.on_failure.is_some();
+                        return Err(refused);
+                    }
                 }
                 driver.begin(py, slice_end)
             }
+            _ if std::mem::take(&mut self.begins) => driver.begin(py, slice_end),
             _ => driver.go_on(py, slice_end),
         };
         let Event::Done(done) = event else {
@@ -104,7 +137,9 @@ impl Batch {
         };
         let failing = self.index + driver.run().begun.get() - 1;
         let settled = driver.settle(py, done);
-        settled.map_err(|error| at(py, error, failing))?;
+        if let Err(error) = settled {
+            self.skip(py, at(py, error, failing))?;
+        }
         self.is_leaving = true;
         Ok(Step::Made)
     }
@@ -202,6 +237,9 @@ impl Paused {
         };
         visit.call(&batch.values)?;
         visit.call(&batch.emitted)?;
+        if let Some(tell) = &batch.on_failure {
+            visit.call(tell)?;
+        }
         batch.driver.traverse(&visit)
     }
 

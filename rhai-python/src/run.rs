@@ -80,6 +80,8 @@ pub struct Run {
     pub emits_lists: bool,
     /// Whether anybody reads the notes.
     pub notes_wanted: bool,
+    /// A value that fails leaves the others as they are: those that ran, and those that are to run.
+    pub goes_on: Cell<bool>,
 
     /// Values to run, the next one last; how many of them were begun.
     pub inputs: RefCell<Vec<Input>>,
@@ -126,6 +128,7 @@ impl Run {
             interpolates: Cell::new(true),
             emits_lists,
             notes_wanted,
+            goes_on: Cell::new(false),
             inputs: RefCell::default(),
             begun: Cell::new(0),
             emitted: RefCell::default(),
@@ -198,6 +201,14 @@ impl Run {
         let input = self.inputs.borrow_mut().pop()?;
         self.begun.set(self.begun.get() + 1);
         Some(input)
+    }
+
+    /// Drop what the run of a value has left that failed; of the others as well, if they do not go on.
+    pub fn failed(&self, emitted_before: usize) {
+        match self.goes_on.get() {
+            true => self.emitted.borrow_mut().truncate(emitted_before),
+            false => self.clear(),
+        }
     }
 
     /// Drop what is left of runs that will not go on.

@@ -133,13 +133,19 @@ impl Script {
     /// What one run with this value emitted.
     fn run<'py>(&self, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let py = value.py();
-        self.run_each(&PyList::new(py, [value])?)
+        self.run_each(&PyList::new(py, [value])?, None)
     }
 
-    /// What a run for each of the values emitted, in one list.
-    fn run_each<'py>(&self, values: &Bound<'py, PyList>) -> PyResult<Bound<'py, PyList>> {
+    /// What a run for each of the values emitted, in one list. With ``failed`` the others go on where one fails: it is
+    /// called with the error, and what it raises fails all.
+    #[pyo3(signature = (values, *, failed=None))]
+    fn run_each<'py>(
+        &self,
+        values: &Bound<'py, PyList>,
+        failed: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyList>> {
         let py = values.py();
-        let mut batch = self.batch(values)?;
+        let mut batch = self.batch(values, failed)?;
         while !batch.advance(py, Some(Instant::now() + BREATH))? {
             py.check_signals()?;
             py.detach(std::thread::yield_now);
@@ -148,13 +154,15 @@ impl Script {
     }
 
     /// The same, but for so many seconds at most: then the rest is handed back, to be resumed.
+    #[pyo3(signature = (values, seconds, *, failed=None))]
     fn start<'py>(
         slf: &Bound<'py, Self>,
         values: &Bound<'py, PyList>,
         seconds: f64,
+        failed: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = values.py();
-        let mut batch = slf.get().batch(values)?;
+        let mut batch = slf.get().batch(values, failed)?;
         match batch.advance(py, slice_end(seconds)?)? {
             true => Ok(batch.into_emitted(py).into_any()),
             false => Ok(Bound::new(py, Paused::new(slf.clone().unbind(), batch))?.into_any()),
@@ -186,7 +194,7 @@ impl Script {
 }
 
 impl Script {
-    fn batch(&self, values: &Bound<'_, PyList>) -> PyResult<Batch> {
+    fn batch(&self, values: &Bound<'_, PyList>, failed: Option<Py<PyAny>>) -> PyResult<Batch> {
         bury();
         let callables = self
             .callables
@@ -206,7 +214,8 @@ impl Script {
         run.interpolates.set(home.interpolates);
         run.source_bytes.set(home.source_bytes);
         let driver = Driver::new(program, run, callables)?;
-        Ok(Batch::new(driver, home.clone(), self.view.clone(), values))
+        let view = self.view.clone();
+        Ok(Batch::new(driver, home.clone(), view, values, failed))
     }
 }
 

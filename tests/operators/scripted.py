@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,8 @@ class Outcome:
     failures: list[str]
     warnings: list[str]
     state: dict[str, dict[str, Any]]
+    lost: dict[str, int] = field(default_factory=dict)
+    """How many messages were skipped, by the failure."""
 
     @property
     def messages(self) -> list[Any]:
@@ -78,7 +80,7 @@ def outcome(
         )
         out = await _through(it, ctx, batches, seconds)
         kept = {key: values for key, values, _ in bucket.newest(100)}
-        return Outcome(out, ctx.failures, ctx.warnings, kept)
+        return Outcome(out, ctx.failures, ctx.warnings, kept, dict(ctx.lost))
 
     return run_virtual(main, started_at=started_at)
 

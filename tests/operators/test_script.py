@@ -411,6 +411,22 @@ COVERED = [
         ),
     ),
     Covered(
+        """{type: script, on_error: skip, source: {type: inline,
+            code: 'if msg.x % 2 == 0 { emit(msg); }'}}""",
+        "a: {1s: [{x: 2}, {x: two}], 2s: {x: 3}}",
+        (
+            "the script never emitted anything",
+            "the script always emitted something",
+            "no message was ever skipped by error",
+        ),
+    ),
+    # What is skipped is not what emits nothing.
+    Covered(
+        "{type: script, on_error: skip, source: {type: inline, code: 'emit(10 / msg.x);'}}",
+        "a: {1s: [{x: 2}, {x: 0}]}",
+        ("the script never emitted anything", "no message was ever skipped by error"),
+    ),
+    Covered(
         """{type: script, scope: batch, source: {type: inline,
             code: 'if batch[0].x % 2 == 0 { emit(batch); }'}}""",
         "a: {1s: [{x: 2}, {x: 3}], 2s: {x: 3}, 3s: {x: two}}",

@@ -21,6 +21,7 @@ from math import inf
 from typing import Protocol, get_args
 
 from headrace.compiler.clock import Clock
+from headrace.compiler.component.failingmessages import OTHERS
 from headrace.compiler.component.families import Stage
 from headrace.compiler.component.pipelineconfig import LIST_OF
 from headrace.compiler.runtime.monitoring.losses import Losses, LostMessages
@@ -32,7 +33,6 @@ LOG_PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
 long outage fills no disk."""
 MOST_TEXTS = 8
 """Different messages of one component that are told of in a while."""
-OTHERS = "failures with other texts"
 
 log = logging.getLogger("headrace.pipeline")
 

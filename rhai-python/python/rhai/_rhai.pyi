@@ -1,6 +1,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final, final
 
+from rhai._errors import ScriptError
+
 __all__ = ["RHAI_VERSION", "Paused", "Script"]
 
 RHAI_VERSION: Final[str]
@@ -37,8 +39,16 @@ class Script:
     @property
     def reaches(self) -> list[str] | None: ...
     def run(self, value: Any) -> list[Any]: ...
-    def run_each(self, values: list[Any]) -> list[Any]: ...
-    def start(self, values: list[Any], seconds: float) -> list[Any] | Paused: ...
+    def run_each(
+        self, values: list[Any], *, failed: Callable[[ScriptError], object] | None = None
+    ) -> list[Any]: ...
+    def start(
+        self,
+        values: list[Any],
+        seconds: float,
+        *,
+        failed: Callable[[ScriptError], object] | None = None,
+    ) -> list[Any] | Paused: ...
 
 @final
 class Paused:

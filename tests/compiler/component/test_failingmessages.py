@@ -11,10 +11,14 @@ from reactivex.subject import Subject
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.lowering.chain import lower, plainly
 from headrace.compiler.schema.records import faults_of
+from headrace.operators.buffer import Buffer
 from headrace.operators.filter import Filter
+from headrace.operators.httptransform import HttpTransform
 from headrace.operators.map import Map
 from headrace.operators.reducer import Reducer
-from tests.doubles import StubContext
+from headrace.operators.remember import Remember
+from headrace.operators.splitter import Splitter
+from tests.doubles import StubContext, refusals
 from tests.marbles import Broker
 from tests.operators.mappings import a_map, arithmetic, cast, copy
 
@@ -82,7 +86,7 @@ def test_each_different_failure_of_a_batch_is_one_and_of_the_next_batch_another(
 
     line.send([{"n": "x"}, {"n": "y"}, {}], [{"n": "z"}])
 
-    assert sorted(line.failures[0]) == sorted([WHOLE, MISSING, WHOLE])
+    assert line.failures == [[WHOLE, MISSING, WHOLE]]
     assert line.lost == [{WHOLE: 3, MISSING: 1}]
 
 
@@ -214,7 +218,7 @@ def test_a_message_that_a_plain_step_cannot_do_for_a_fault_of_ours_is_left_out_a
     line = Line(plainly, Faulty.load(a_map(DOUBLED, on_error="skip")))
 
     assert line.send([{"n": 0}, {"n": 2}]) == [[{"n": 0.5}]]
-    assert line.lost == [{"division by zero": 1}]
+    assert line.lost == [{"ZeroDivisionError: division by zero": 1}]
 
 
 def test_a_step_on_its_own_still_raises():
@@ -230,3 +234,31 @@ def test_a_word_from_elsewhere_is_answered_with_ours(word, meant):
     [fault] = faults_of(refused.value)
     assert (fault.path, fault.expected) == (("on_error",), "one of fail, skip")
     assert f"'{meant}'" in fault.suggestion
+
+
+@pytest.mark.parametrize(
+    ("kind", "document"),
+    [
+        (Filter, {"when": [{"type": "exists", "field": "t"}]}),
+        (Remember, {"remember": [{"field": "a", "as": "a"}]}),
+        (Splitter, {"out_size": 2}),
+    ],
+)
+def test_what_cannot_fail_on_a_message_has_no_such_key_and_says_so(kind, document):
+    assert refusals(kind, {**document, "on_error": "skip"}) == [
+        "on_error: unknown key 'on_error': it cannot fail on a message"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "document"),
+    [
+        (Reducer, {"aggregations": [{"function": "count", "as": "n"}]}),
+        (Buffer, {"size": 2}),
+        (HttpTransform, {"url": "https://h/", "verb": "POST"}),
+    ],
+)
+def test_what_is_about_a_batch_has_no_such_key_and_says_so(kind, document):
+    assert refusals(kind, {**document, "on_error": "skip"}) == [
+        "on_error: unknown key 'on_error': it is about whole batches, and has no smaller unit to leave out"
+    ]

@@ -35,7 +35,7 @@ class Stage(StubContext):
         self.log.append(("failed", self.index, f"{type(cause).__name__}: {cause}", exact(lost)))
 
     def lose(self, failed):
-        told = [(exact(message), f"{type(cause).__name__}: {cause}") for message, cause in failed]
+        told = [(said, type(cause), exact(messages)) for said, (cause, messages) in failed.items()]
         self.log.append(("lost", self.index, told))
 
 
