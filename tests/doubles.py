@@ -25,6 +25,7 @@ from headrace.compiler.component.buildcontext import (
     Reading,
     Release,
     Step,
+    WantedFailures,
 )
 from headrace.compiler.component.conditions import Condition
 from headrace.compiler.component.families import Connection
@@ -37,6 +38,7 @@ from headrace.compiler.errors import BuildRefused
 from headrace.compiler.jsontext import Decoding
 from headrace.compiler.lowering.lifting import awaiting, divided, pausing, per_batch
 from headrace.compiler.lowering.lines import Pacing, SliceShare
+from headrace.compiler.runtime.failureinbox import FailureInbox
 from headrace.compiler.runtime.monitoring.links import Link
 from headrace.compiler.schema.records import Record, faults_of
 from headrace.compiler.schema.redaction import Redaction
@@ -202,6 +204,14 @@ class StubContext:
 
     def attach(self, upstream: str, wanted: Sequence[Condition] = ()) -> Source:
         return self._upstreams[upstream]
+
+    def hear(self, wanted: WantedFailures) -> Source:
+        """Return an inbox that nobody puts anything in."""
+
+        def left_out(count: int) -> None:
+            self.skipped += count
+
+        return FailureInbox(wanted, left_out, lambda _: None)
 
     def holds(
         self, count: Callable[[], int], release: Release | None, most: int | None = None

@@ -29,6 +29,7 @@ CONNECTION = "connections."
 _COMPONENT = re.compile(rf"(.+)\.({'|'.join(FAMILY_OF)})\[([0-9]{{1,4}})\]", re.DOTALL)
 _WHY_NOT = {
     "pipeline": "is fed by its upstream",
+    "failures": "is fed by what fails",
     "clock": "makes its messages itself",
 }
 

@@ -7,10 +7,10 @@ and the component's place in it, so no component has to say who it is.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from headrace.compiler.buckets import Bucket
 from headrace.compiler.datadir import DataDir
@@ -90,6 +90,23 @@ class Ingress(Protocol):
 
     def offer(self, batch: Batch, origin: Origin | None, size: int = 0) -> bool:
         """Queue one batch, of a body of ``size`` bytes; False when it was not taken: there is no room."""
+
+
+class WantedFailures(NamedTuple):
+    """Which failures an input reads, and how."""
+
+    upstreams: Sequence[str]
+    """Pipelines; none: all that get nothing from who reads the failures of all."""
+    stages: Sequence[str]
+    """Stages; none: all."""
+    messages: bool
+    """Whether the message comes along."""
+    max_queued_bytes: int
+    """What may wait to be read."""
+
+    def wants(self, stage: str) -> bool:
+        """Return whether it reads failures of a stage."""
+        return not self.stages or stage in self.stages
 
 
 MOST_BYTES = 1024 * 1024
@@ -226,6 +243,9 @@ class Context(Protocol):
 
         Of that, the messages for which all that is ``wanted`` holds; nothing else is ever in it.
         """
+
+    def hear(self, wanted: WantedFailures) -> Source:
+        """Return the bounded inbox that receives failures of other pipelines."""
 
     def holds(
         self, count: Callable[[], int], release: Release | None, most: int | None = None

@@ -40,7 +40,7 @@ Stage = Literal["input", "transform", "output"]
 Fits = Callable[[Batch], object]
 """Raises `BatchFailed` for a batch that could not be written, whatever the other side says."""
 
-FedBy = Literal["server", "posts", "pipeline", "clock"]
+FedBy = Literal["server", "posts", "pipeline", "failures", "clock"]
 """What brings an input its messages."""
 
 Origins = Sequence[Sequence[Sequence[int]]]
@@ -138,8 +138,8 @@ class Input(Component, family="input"):
     is_only: ClassVar[bool] = False
     """Whether a pipeline may have at most one of this kind."""
     fed_by: ClassVar[FedBy] = "server"
-    """What brings it messages: a server that it connects to, posts over the API, another pipeline, or
-    the time alone."""
+    """What brings it messages: a server that it connects to, posts over the API, another pipeline, what
+    fails in others, or the time alone."""
     is_raw: ClassVar[bool] = True
     """Whether what arrives is bytes, one message each, as `Source.is_raw` has it."""
     attaches: ClassVar[Mapping[str, str]] = {}
@@ -186,6 +186,10 @@ class Input(Component, family="input"):
         part in something that outlives it, or that others have a share in.
         """
         return self.source(ctx), ()
+
+    def hears_all(self) -> bool:
+        """Return whether it reads failures of all pipelines that get nothing from its own."""
+        return False
 
     def is_kept(self) -> bool:
         """Return whether what is sent while the connection is lost comes afterwards."""

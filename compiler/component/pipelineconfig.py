@@ -81,6 +81,11 @@ class PipelineConfig(Record):
         """The pipelines it reads from."""
         return [name for _, name in self.readings()]
 
+    @property
+    def hears_all(self) -> bool:
+        """Whether it reads failures of all pipelines that get nothing from it."""
+        return any(each.hears_all() for each in self.inputs)
+
     def readings(self) -> Iterator[tuple[Path, str]]:
         """Yield the pipelines it reads from, each with the path of where it says so."""
         return upstreams(settings_of(self))

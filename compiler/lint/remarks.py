@@ -169,7 +169,8 @@ def _handed(part: DraftComponent, ends: Mapping[str, Passing]) -> Passing:
     """Return what is known of the batches that come to one input."""
     if not isinstance(part.built, Input):
         return Passing()
-    if read := [upstream for _, upstream in upstreams(part.settings())]:
+    named = [upstream for _, upstream in upstreams(part.settings())]
+    if read := named if part.built.fed_by == "pipeline" else []:
         met = merged(ends.get(upstream, Passing()) for upstream in read)
         stopped = f"nothing leaves pipeline '{read[0]}'" if met.stopped else None
         passing = Passing(met.fields, met.largest, values=met.values, stopped=stopped)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.lint.rules import circle
@@ -34,3 +34,30 @@ def _way(start: str, end: str, configs: Configs) -> list[str]:
             after.update(dict.fromkeys(new, here))
             reached += new
     return []
+
+
+def fed_by_hearers(configs: Configs) -> frozenset[str]:
+    """Return the pipelines that read the failures of all, and those that get something from one of them.
+
+    Nobody who reads the failures of all hears of these: what fails there would come round for ever.
+    """
+    readers: dict[str, list[str]] = {}
+    for id, config in configs.items():
+        for upstream in config.upstreams:
+            readers.setdefault(upstream, []).append(id)
+    reached = [id for id, config in configs.items() if config.hears_all]
+    found = {*reached}
+    for here in reached:
+        new = [each for each in readers.get(here, ()) if each not in found]
+        found.update(new)
+        reached += new
+    return frozenset(found)
+
+
+def read_by(config: PipelineConfig, fed: Collection[str], ids: Iterable[str]) -> list[str]:
+    """Return the pipelines that one reads from: what they hand on, or what fails in them.
+
+    ``fed`` is what `fed_by_hearers` says of all of them, whose ``ids`` are given.
+    """
+    heard = [each for each in ids if each not in fed] if config.hears_all else []
+    return [*config.upstreams, *heard]

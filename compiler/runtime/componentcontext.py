@@ -29,6 +29,7 @@ from headrace.compiler.component.buildcontext import (
     Reading,
     Release,
     Step,
+    WantedFailures,
 )
 from headrace.compiler.component.conditions import Condition
 from headrace.compiler.component.families import Connection, Stage
@@ -47,6 +48,7 @@ from headrace.compiler.runtime.capturing.captures import Captures
 from headrace.compiler.runtime.capturing.recorder import recorded
 from headrace.compiler.runtime.dependencies import Readings, read_now
 from headrace.compiler.runtime.environment import REAL, Environment
+from headrace.compiler.runtime.failureinbox import FailureInbox, FailureReaders
 from headrace.compiler.runtime.monitoring.failures import Failures, cut
 from headrace.compiler.runtime.monitoring.links import Link
 from headrace.compiler.runtime.monitoring.losses import LostMessages, lost_with
@@ -132,6 +134,8 @@ class World:
         base: Path | None,
         buckets: Buckets,
         attach: Attach,
+        failure_readers: FailureReaders,
+        listen: Callable[[FailureInbox], None],
         environment: Environment = REAL,
     ) -> None:
         self.clock = clock
@@ -147,6 +151,9 @@ class World:
         self.base = base
         self.buckets = buckets
         self.attach = attach
+        self.failure_readers = failure_readers
+        self.listen = listen
+        """Has an inbox take failures, now or when it takes over."""
         self.readings: Readings = {}
         """What was read ahead for what is being built."""
 
@@ -155,10 +162,12 @@ class World:
         connections: Mapping[str, Connection],
         buckets: Buckets,
         attach: Attach,
+        listen: Callable[[FailureInbox], None],
     ) -> World:
         """Return the same world with what is going to be: for pipelines that are built for it."""
         other = copy(self)
         other.connections, other.buckets, other.attach = connections, buckets, attach
+        other.listen = listen
         return other
 
     def missing(self, record: Record) -> list[Fault]:
@@ -188,6 +197,7 @@ class World:
     def merge(self, other: World) -> None:
         """Be as the other one from now on: what was going to be has come."""
         self.connections, self.buckets, self.attach = other.connections, other.buckets, other.attach
+        self.listen = other.listen
         self.readings = {}
 
 
@@ -372,6 +382,15 @@ class ComponentContext:
         own.pacing = Pacing(self.clock, SliceShare(self._world.slices))
         operators = self._world.environment.select(Selection(when=tuple(wanted)), own)
         return partial(Selecting, operators, own.pacing.slices)
+
+    def hear(self, wanted: WantedFailures) -> Source:
+        def left_out(count: int) -> None:
+            self._parts.counters.skipped += count
+            self.warn_once("left out failures: more came than may wait, or be of one batch")
+
+        inbox = FailureInbox(wanted, left_out, self._world.failure_readers.leave)
+        self._world.listen(inbox)
+        return inbox
 
     def holds(
         self, count: Callable[[], int], release: Release | None, most: int | None = None

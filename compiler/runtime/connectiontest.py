@@ -105,7 +105,7 @@ class ConnectionTests:
                 import_module(name)
             return {each: read_now(each, base) for each in wanted}
 
-        own = world.aside(world.connections, world.buckets, world.attach)
+        own = world.aside(world.connections, world.buckets, world.attach, world.listen)
         with world.clock.outside():
             own.readings = await asyncio.to_thread(work, connection.drivers)
         return own

@@ -93,6 +93,8 @@ class Engine:
             base=base,
             buckets=self.state,
             attach=self.graph.attach,
+            failure_readers=self.graph.failure_readers,
+            listen=self.graph.listen,
             environment=environment,
         )
         self.changes = GraphChanges(

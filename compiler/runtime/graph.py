@@ -17,14 +17,16 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
 from headrace.compiler.component.pipelineconfig import PipelineConfig
 from headrace.compiler.edges import Source
 from headrace.compiler.errors import BuildRefused
-from headrace.compiler.lint.rings import Configs, rings
+from headrace.compiler.lint.rings import Configs, fed_by_hearers, read_by, rings
 from headrace.compiler.lint.rules import missing_upstream
 from headrace.compiler.lowering.chainends import Outlet
+from headrace.compiler.runtime.failureinbox import FailureInbox, FailureReaders
 from headrace.compiler.runtime.inbox import Inbox
 from headrace.compiler.runtime.pipeline import Pipeline
 from headrace.compiler.runtime.selecting import Select
@@ -46,6 +48,7 @@ class Graph:
         self.pipelines: dict[str, Pipeline] = {}
         self.outlets: defaultdict[str, Outlet] = defaultdict(Outlet)
         """By id, what inboxes subscribe to: whoever runs under the id hands on to them."""
+        self.failure_readers = FailureReaders()
 
     def attach(
         self, upstream: str, select: Select | None = None, make: InboxKind = Inbox
@@ -75,6 +78,18 @@ class Graph:
         """Have an inbox take what its upstream hands on."""
         inbox.subscription = self.outlets[inbox.upstream].subscribe(inbox.take)
 
+    def listen(self, inbox: FailureInbox) -> None:
+        """Have an inbox take failures from now on.
+
+        Raises:
+            BuildRefused: nobody runs under an id whose failures it is to read.
+        """
+        for index, upstream in enumerate(inbox.wanted.upstreams):
+            if upstream not in self.pipelines:
+                missing = missing_upstream(upstream, list(self.pipelines))
+                raise BuildRefused(replace(missing, path=("upstream", index)))
+        self.failure_readers.join(inbox)
+
     def forget(self, id: str) -> None:
         """Drop the outlet of an id that nobody runs under and nobody reads."""
         if id not in self.pipelines and id in self.outlets and not self.outlets[id].observers:
@@ -98,9 +113,14 @@ class Graph:
         ]
         return [*missing, *rings(id, {**self.configs(), id: config})]
 
-    def settle_decoding(self) -> None:
-        """Have those pipelines keep the digits of numbers whose messages reach who wants them."""
-        keeping = keeping_digits(self.configs())
+    def settle(self) -> None:
+        """Have those pipelines keep the digits of numbers whose messages reach who wants them.
+
+        And those be told of failures who get nothing back from where they come from.
+        """
+        configs = self.configs()
+        self.failure_readers.fed_by_them = fed_by_hearers(configs)
+        keeping = keeping_digits(configs)
         for id, each in self.pipelines.items():
             each.parts.decoding.keep_digits(keeps=id in keeping)
 
@@ -129,10 +149,12 @@ def keeping_digits(pipelines: Configs) -> set[str]:
     for id, config in pipelines.items() if keeping else ():
         if config.state is not None and any(each.remembers for each in config.transforms):
             remembering[config.state.bucket].append(id)
-    found = [*keeping]
+    found, fed = [*keeping], fed_by_hearers(pipelines)
     for config in map(pipelines.__getitem__, found):
         # Where its messages come from, and the values that it puts into them.
-        feeding = {upstream for upstream in config.upstreams if upstream in pipelines}
+        feeding = {
+            upstream for upstream in read_by(config, fed, pipelines) if upstream in pipelines
+        }
         if config.state is not None and any(each.recalls for each in config.transforms):
             feeding |= {*remembering[config.state.bucket]}
         found += feeding - keeping
@@ -152,8 +174,13 @@ async def upstream_first(
     if len(ending) < 2:
         await end([*ending.values()])
         return
+    configs = {id: each.config for id, each in ending.items()}
+    fed = fed_by_hearers(configs)
     order = TopologicalSorter(
-        {id: [up for up in each.config.upstreams if up in ending] for id, each in ending.items()}
+        {
+            id: [up for up in read_by(each, fed, configs) if up in ending]
+            for id, each in configs.items()
+        }
     )
     left = dict(ending)
     with suppress(CycleError):  # those that are in one are ended last, and together

@@ -75,7 +75,7 @@ class GraphChanges:
         try:
             refused = [*rings(id, self._graph.configs())]
             if not refused:
-                self._graph.settle_decoding()
+                self._graph.settle()
                 await self._prepare([config])
                 refused = pipeline.build() or await pipeline.open(OPENING_SECONDS, is_awaited=True)
             if self._pipelines.get(id) is not pipeline:
@@ -101,7 +101,7 @@ class GraphChanges:
         try:
             for config in program.pipelines:
                 made.append(self._reserved(config))
-            self._graph.settle_decoding()
+            self._graph.settle()
             refused = [diagnostic for each in made for diagnostic in each.build()]
             if not refused:
                 opened = await asyncio.gather(*(each.open(OPENING_SECONDS) for each in made))
@@ -129,7 +129,7 @@ class GraphChanges:
         with self._lock.leaving():
             await ended.stop(ENDING_SECONDS, is_deleted=True)
         self._graph.forget(pipeline)
-        self._graph.settle_decoding()
+        self._graph.settle()
 
     async def plan(self, target: Target) -> Plan:
         """Return what a revert to ``target`` would do. Whether all of it can be built shows then."""
@@ -262,7 +262,7 @@ class GraphChanges:
             await asyncio.gather(*(each.stop(ENDING_SECONDS) for each in made))
         for each in made:
             self._graph.forget(each.id)
-        self._graph.settle_decoding()
+        self._graph.settle()
 
     async def _prepare(self, configs: Iterable[PipelineConfig]) -> None:
         """Have what is needed to build pipelines, which has to happen before anything is awaited."""

@@ -24,6 +24,7 @@ from headrace.compiler.runtime.componentcontext import World
 from headrace.compiler.runtime.lifecycle import Lifecycle, Phase, Status
 from headrace.compiler.runtime.monitoring.failures import Failures
 from headrace.compiler.runtime.monitoring.feed import Feed
+from headrace.compiler.runtime.monitoring.losses import LostMessages
 from headrace.compiler.runtime.monitoring.pipelinehistory import History, Life
 from headrace.compiler.runtime.monitoring.watch import Watch
 from headrace.compiler.runtime.opening import Opening, RefusedComponent
@@ -69,7 +70,12 @@ class Pipeline:
         self._recorded: Life | None = None
         self._watch = Watch(id, feed, self.counters)
         self.failures = Failures(
-            id, world.clock, self._failed, history.signatures(), is_logged=world.environment.is_told
+            id,
+            world.clock,
+            self._failed,
+            history.signatures(),
+            is_logged=world.environment.is_told,
+            hear=self._hear,
         )
         for index, each in enumerate(config.transforms):
             if each.skips_failing:
@@ -183,6 +189,31 @@ class Pipeline:
         self._watch.failed(stage, component, message, input_index)
         index = input_index if component is None else component
         self._world.environment.failed(self.id, stage, index, message)
+
+    def _hear(
+        self,
+        stage: Stage,
+        component: int | None,
+        message: str,
+        input_index: int | None,
+        lost: LostMessages | None,
+    ) -> None:
+        """Tell those of it who read failures."""
+        readers = self._world.failure_readers
+        if not readers:
+            return
+        index = input_index if component is None else component
+        parts = getattr(self.config, LIST_OF[stage])
+        failure = {
+            "pipeline_id": self.id,
+            "stage": stage,
+            "component": component,
+            "input_index": input_index,
+            "kind": None if index is None else parts[index].kind,
+            "error": message,
+            "at": self.clock.timestamp(),
+        }
+        readers.tell(self.id, stage, failure, lost)
 
     def _report(self, cause: Exception) -> None:
         said = self._world.secrets.redact(f"{type(cause).__name__}: {cause}")

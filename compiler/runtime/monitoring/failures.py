@@ -34,6 +34,9 @@ long outage fills no disk."""
 MOST_TEXTS = 8
 """Different messages of one component that are told of in a while."""
 
+Hear = Callable[[Stage, int | None, str, int | None, LostMessages | None], None]
+"""Takes each failure, with the messages that are lost by it."""
+
 log = logging.getLogger("headrace.pipeline")
 
 
@@ -56,10 +59,11 @@ class Failures:
         signatures: Signatures,
         *,
         is_logged: bool = True,
+        hear: Hear | None = None,
     ) -> None:
         self._pipeline = pipeline
         self._tell = tell
-        self._is_logged = is_logged
+        self._is_logged, self._hear = is_logged, hear
         self._logged = Repeats(clock, LOG_PAUSES, self._log)
         self.table = signatures
         self.losses = Losses()
@@ -85,6 +89,8 @@ class Failures:
         if self._is_logged:
             self._logged.add(stage, component, message)
         self._tell(stage, component, message, input_index)
+        if self._hear is not None:
+            self._hear(stage, component, message, input_index, lost)
 
     def settle(self) -> None:
         """Log what has been counted and not been logged: the pipeline is over."""

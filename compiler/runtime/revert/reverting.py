@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -25,8 +26,8 @@ from headrace.compiler.edges import Source
 from headrace.compiler.errors import HeadraceError, Refused
 from headrace.compiler.runtime.componentcontext import World
 from headrace.compiler.runtime.dependencies import Readings, prepare
+from headrace.compiler.runtime.failureinbox import FailureInbox
 from headrace.compiler.runtime.graph import Graph, upstream_first
-from headrace.compiler.runtime.inbox import Inbox
 from headrace.compiler.runtime.pipeline import Pipeline
 from headrace.compiler.runtime.revert.plan import (
     Comparison,
@@ -101,7 +102,8 @@ class Reverting:
         """Set when the old pipelines have ended, or when it is clear that they go on."""
         self._graph, self._world, self._make = graph, world, make
         self._opening_seconds, self._ending_seconds = opening_seconds, ending_seconds
-        self._inboxes: dict[str, list[Inbox]] = {}
+        self._joining: dict[str, list[Callable[[], None]]] = {}
+        """What has the inboxes of a pipeline take something, when it takes over."""
         self._worlds: list[World] = []
         self.is_cancelled = False
         """Whether it is to change nothing, if it has not begun to."""
@@ -188,14 +190,18 @@ class Reverting:
 
     def _aside(self, id: str, readings: Readings) -> World:
         """Return the world as it is going to be, for one pipeline."""
-        inboxes = self._inboxes.setdefault(id, [])
+        joining = self._joining.setdefault(id, [])
 
         def attach(upstream: str, select: Select | None) -> Source:
             # It is joined to its upstream later; the file was checked to have it.
-            inboxes.append(self._graph.inbox(upstream, [upstream], select))
-            return inboxes[-1]
+            inbox = self._graph.inbox(upstream, [upstream], select)
+            joining.append(partial(self._graph.join, inbox))
+            return inbox
 
-        world = self._world.aside(self.target.connections, self.buckets, attach)
+        def listen(inbox: FailureInbox) -> None:
+            joining.append(partial(self._graph.failure_readers.join, inbox))
+
+        world = self._world.aside(self.target.connections, self.buckets, attach, listen)
         world.readings = readings
         self._worlds.append(world)
         return world
@@ -217,7 +223,7 @@ class Reverting:
         install()
         for world in self._worlds:
             world.merge(self._world)
-        self._graph.settle_decoding()
+        self._graph.settle()
 
     async def _end(self, old: Mapping[str, Pipeline]) -> None:
         clock = self._world.clock
@@ -233,14 +239,14 @@ class Reverting:
             await self._each(layer, hand_over)
 
         await upstream_first(old, end)
-        for id in [*self._inboxes]:
+        for id in [*self._joining]:
             self._join(id)
         for id in old:
             self._graph.forget(id)
 
     def _join(self, id: str) -> None:
-        for inbox in self._inboxes.pop(id, ()):
-            self._graph.join(inbox)
+        for join in self._joining.pop(id, ()):
+            join()
 
     async def _each(
         self, pipelines: Iterable[Pipeline], act: Callable[[Pipeline], Coroutine[Any, Any, _T]]

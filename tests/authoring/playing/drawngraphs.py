@@ -109,6 +109,7 @@ scripts = st.sampled_from(
         ("message", "emit(msg); emit(#{a: msg.b, b: `x`});"),
         ("message", "remember(`x`, #{a: msg.a, c: 1}); emit(msg);"),
         ("message", "if msg.a == 80 { throw `eighty`; } emit(recall(`x`) ?? msg);"),
+        ("message", "emit(msg); if msg.a == 80 || msg.b == `` { throw `no`; }", "skip"),
         ("message", "warn(`${msg.b} came`); emit(msg);"),
         ("batch", "emit(batch); emit([#{a: batch.len(), b: ``}]);"),
         ("batch", "batch.reverse(); emit(batch);"),
@@ -118,6 +119,7 @@ scripts = st.sampled_from(
         "type": "script",
         "scope": made[0],
         "source": {"type": "inline", "code": made[1]},
+        **({"on_error": made[2]} if made[2:] else {}),
     }
 )
 loops = drawn.weighted(
