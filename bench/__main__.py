@@ -22,6 +22,7 @@ from bench import (
     passes,
     scripts,
     signingin,
+    skipping,
     stores,
 )
 from bench.measuring import BRIEF, THOROUGH, Effort
@@ -53,6 +54,8 @@ SCENARIOS: dict[str, list[Scenario]] = {
     "filter5": [passes.filter5],
     "map1": [passes.map1],
     "explode": [passes.explode],
+    "skipmap": [skipping.skipmap],
+    "skipscript": [skipping.skipscript],
     "remember10": [passes.remember10],
     "remember100": [passes.remember100],
     "recall10": [passes.recall10],
