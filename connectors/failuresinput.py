@@ -39,7 +39,8 @@ class FailuresInput(
 
     One message for each message that a failure has cost, at most 1,000 of a batch; one alone where it cost
     none, as when an input loses its server. `message` is the message as it came to what failed; one that
-    makes more than 20,000 values of its batch looked at does not come along.
+    makes more than 20,000 values of its batch looked at does not come along. Of a payload that an input
+    skips because it is not JSON, `payload` is the text, at most 64 KiB of it.
 
     It informs, and makes nobody wait: beyond `max_queued_bytes` failures are left out and counted, and
     `left_out` of the next one says how many. Without `upstream` it reads those of all pipelines, but of
@@ -63,7 +64,9 @@ class FailuresInput(
         default=(),
         elsewhere="stage where",
     )
-    messages: bool = option(Boolean(), "Whether the message that failed comes along.", default=True)
+    messages: bool = option(
+        Boolean(), "Whether the message that failed, or the payload, comes along.", default=True
+    )
     max_queued_bytes: int = option(
         Integer(min=1),
         "What may wait to be read, roughly; beyond it failures are left out.",
@@ -92,7 +95,7 @@ class FailuresInput(
     def hands_on(self) -> Iterator[str]:
         """The fields of a failure; `message` has whatever the message had."""
         yield from ("pipeline_id", "stage", "component", "input_index", "kind", "error", "at")
-        yield from ("message", "left_out") if self.messages else ("left_out",)
+        yield from ("message", "payload", "left_out") if self.messages else ("left_out",)
 
     def is_batching(self) -> bool:
         """Return True: failures that came together are read together."""

@@ -158,6 +158,7 @@ def pump_over(
         world.clock,
         place.warn_once,
         with_origins=acknowledges,
+        unread=place.unread,
     )
     return Pump(
         source,

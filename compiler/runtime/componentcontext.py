@@ -297,6 +297,10 @@ class ComponentContext:
         self._parts.counters.skipped += 1
         self.warn_once(text)
 
+    def unread(self, why: str, payload: bytes) -> None:
+        """Tell those who read failures of a payload that the input skips: it is no failure of its own."""
+        self._failures.unread(self.redact(why), self.index, payload)
+
     def has_warned(self, text: str) -> bool:
         return text in self._said
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
+from sys import getsizeof
 from typing import ClassVar
 
 from headrace.compiler.component.buildcontext import WantedFailures
@@ -22,6 +23,8 @@ MOST_MESSAGES = 1_000
 """Messages of one batch that are told of."""
 MOST_VALUES = 20_000
 """Values in the messages of one batch that are looked at to count their bytes: some milliseconds."""
+MOST_PAYLOAD = 65_536
+"""Bytes of a payload that come along."""
 TAKEN = 100
 """Failures that are taken out at once, as a batch."""
 _BYTES = 1_000
@@ -50,9 +53,13 @@ class FailureInbox(Source):
         self._arrived = asyncio.Event()
         self._stopping = False
 
-    def take(self, failure: Failed, lost: LostMessages | None) -> None:
-        """Put in one failure for each message that it cost, or one without a message."""
-        messages: Sequence[JsonValue] = () if lost is None else lost.messages
+    def take(self, failure: Failed, lost: LostMessages | bytes | None) -> None:
+        """Put in one failure for each message that it cost, one with a payload, or one with neither."""
+        if isinstance(lost, bytes) and self.wanted.messages:
+            text = lost[:MOST_PAYLOAD].decode("utf-8", "replace")
+            self._put({**failure, "payload": text}, _BYTES + getsizeof(text))
+            return
+        messages = lost.messages if isinstance(lost, LostMessages) else ()
         if not messages:
             self._put(failure, _BYTES)
             return
@@ -131,7 +138,9 @@ class FailureReaders:
         """Have it take no more, if it does."""
         self._readers[:] = [each for each in self._readers if each is not reader]
 
-    def tell(self, pipeline: str, stage: Stage, failure: Failed, lost: LostMessages | None) -> None:
+    def tell(
+        self, pipeline: str, stage: Stage, failure: Failed, lost: LostMessages | bytes | None
+    ) -> None:
         """Put a failure in wherever it is wanted."""
         for each in self._readers:
             if each.wanted.wants(stage) and self._hears(each.wanted.upstreams, pipeline):

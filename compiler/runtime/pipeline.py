@@ -196,7 +196,7 @@ class Pipeline:
         component: int | None,
         message: str,
         input_index: int | None,
-        lost: LostMessages | None,
+        lost: LostMessages | bytes | None,
     ) -> None:
         """Tell those of it who read failures."""
         readers = self._world.failure_readers

@@ -48,6 +48,8 @@ class Unpacking:
     warn_once: Callable[[str], None]
     with_origins: bool
     """Whether somebody asks where a batch came from."""
+    unread: Callable[[str, bytes], None]
+    """Is told why a payload is skipped, and of the payload."""
 
     def batches(self, arrivals: Sequence[Arrival]) -> Iterable[Unpacked | None]:
         """Return batches, and None in between wherever others may have a turn."""
@@ -107,7 +109,9 @@ class Unpacking:
         except NotJson as cause:
             # Without the place of the fault: one warning for each kind, however many there are.
             kind, _, _ = str(cause).partition(" (byte ")
-            self.warn_once(f"skipped a payload that is not JSON: {kind}")
+            said = f"skipped a payload that is not JSON: {kind}"
+            self.warn_once(said)
+            self.unread(said, payload)
             self.counters.skipped += 1
             return []
         return self._put_on([message], origin)

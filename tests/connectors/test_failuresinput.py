@@ -11,14 +11,19 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import WantedFailures
 from headrace.compiler.errors import Refused, Unreachable
 from headrace.compiler.runtime.engine import Engine
-from headrace.compiler.runtime.failureinbox import MOST_MESSAGES, MOST_VALUES, FailureInbox
+from headrace.compiler.runtime.failureinbox import (
+    MOST_MESSAGES,
+    MOST_PAYLOAD,
+    MOST_VALUES,
+    FailureInbox,
+)
 from headrace.compiler.runtime.monitoring.losses import LostMessages
 from headrace.connectors.failuresinput import FailuresInput
 from headrace.connectors.pipelineinput import PipelineInput
 from headrace.operators.map import Map
 from tests.doubles import refusals
 from tests.promises import promise
-from tests.stand_ins import Kept, Slow, Told, batches, pipeline, reads, run, running, takes
+from tests.stand_ins import Kept, RawTold, Slow, Told, batches, pipeline, reads, run, running, takes
 from tests.stopwatch import Stopwatch
 from tests.virtual import virtual
 
@@ -103,6 +108,27 @@ async def test_a_failure_without_a_message_comes_alone_and_an_input_is_told_by_i
             "left_out": 0,
         }
     ]
+
+
+@virtual
+async def test_a_payload_that_is_no_json_comes_as_text_and_not_all_of_a_large_one() -> None:
+    it, kept = engine(), Kept()
+    payloads = [(b'{"n": 1}', 0), (b"\xffno json", 1), (b"x" * 100_000, 2)]
+    source = RawTold(it.clock, [0.5, payloads])
+    await run(it, pipeline("orders", [reads(source)], [casting()], [takes(Kept())]))
+    await run(it, pipeline("faults", [failures("orders")], [], [takes(kept)]))
+    await it.clock.sleep(1)
+
+    told = [each for batch in kept.batches for each in batch]
+    assert [(each["stage"], each["input_index"], len(each["payload"])) for each in told] == [
+        ("input", 0, 8),
+        ("input", 0, MOST_PAYLOAD),
+    ]
+    assert told[0]["payload"] == "\N{REPLACEMENT CHARACTER}no json"
+    assert told[0]["error"].startswith("skipped a payload that is not JSON: ")
+    assert "message" not in told[0]
+    assert running(it, "orders").failures.total == 0
+    await it.close()
 
 
 @virtual

@@ -34,8 +34,8 @@ long outage fills no disk."""
 MOST_TEXTS = 8
 """Different messages of one component that are told of in a while."""
 
-Hear = Callable[[Stage, int | None, str, int | None, LostMessages | None], None]
-"""Takes each failure, with the messages that are lost by it."""
+Hear = Callable[[Stage, int | None, str, int | None, LostMessages | bytes | None], None]
+"""Takes each failure, with the messages that are lost by it, or the payload that could not be read."""
 
 log = logging.getLogger("headrace.pipeline")
 
@@ -91,6 +91,11 @@ class Failures:
         self._tell(stage, component, message, input_index)
         if self._hear is not None:
             self._hear(stage, component, message, input_index, lost)
+
+    def unread(self, why: str, input_index: int, payload: bytes) -> None:
+        """Tell those who read failures of a payload that is skipped; it is counted elsewhere."""
+        if self._hear is not None:
+            self._hear("input", None, why, input_index, payload)
 
     def settle(self) -> None:
         """Log what has been counted and not been logged: the pipeline is over."""

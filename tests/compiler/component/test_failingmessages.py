@@ -21,6 +21,7 @@ from headrace.operators.splitter import Splitter
 from tests.doubles import StubContext, refusals
 from tests.marbles import Broker
 from tests.operators.mappings import a_map, arithmetic, cast, copy
+from tests.promises import promise
 
 DOUBLED = arithmetic("n", "multiply", 2, as_="n")
 WHOLE = (
@@ -90,6 +91,7 @@ def test_each_different_failure_of_a_batch_is_one_and_of_the_next_batch_another(
     assert line.lost == [{WHOLE: 3, MISSING: 1}]
 
 
+@promise("delivery.ack.left_out")
 @either_way
 def test_custody_of_what_is_left_out_closes_with_its_batch(lowering):
     line = Line(lowering, skipping(cast("n", "integer")))
