@@ -267,3 +267,41 @@ def test_a_step_is_asked_once_whether_traced_or_not():
         tried([does(lambda batch: [[next(asked)]])], [1, 2], traced=traced)
 
     assert next(asked) == 2
+
+
+CASTING = {
+    "type": "map",
+    "mappings": [{"type": "cast", "from": "n", "to": "integer"}],
+    "on_error": "skip",
+}
+NO_INTEGER = (
+    "skipped by error: mapping 0 ('cast'): field 'n': cannot read a string as an integer: "
+    "expected a whole number, or its digits in a string"
+)
+
+
+@pytest.mark.parametrize(
+    ("transform", "why"),
+    [
+        (CASTING, NO_INTEGER),
+        (
+            {**script("msg.n = 10 / msg.n; emit(msg)"), "on_error": "skip"},
+            "skipped by error: script line 1, column 12: '/' does not take an int and a string",
+        ),
+    ],
+)
+def test_a_message_that_is_skipped_by_error_is_told_of_with_the_text(transform, why):
+    trial = tried([transform], [{"n": 1}, {"n": "x"}, {"n": 5}], traced=True)
+
+    assert trial.failure is None
+    assert origins(trial, 0) == [[(0,), (2,)]]
+    [(index, at, said)] = left(trial)
+    assert (index, at) == (1, 0)
+    assert said.startswith(why)
+
+
+def test_without_attribution_it_is_a_warning():
+    trial = tried([CASTING], [{"n": 1}, {"n": "x"}])
+
+    assert trial.failure is None
+    assert trial.warnings(trial.stages[0]) == [NO_INTEGER]
