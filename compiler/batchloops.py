@@ -38,7 +38,8 @@ def of_each(write: Callable[[Code], str], place: str) -> Callable[[Batch], list[
         code = Code(constants, is_hopeful=is_hopeful)
         code.replace(write(code))
         sources.append(code.source())
+    hopeful, careful = sources
     function: Callable[[Batch], list[Any]] = compile_source(
-        _EACH, loop_source(_EACH, *sources), constants, place
+        _EACH, loop_source(_EACH, hopeful, careful), constants, place
     )
     return function

@@ -165,12 +165,18 @@ def _taken_of(part: DraftComponent, passing: Passing) -> Passing:
     return narrowed(wanted, passing.seen_by(f"'when' of {part}")) if wanted else passing
 
 
+def _read(part: DraftComponent) -> list[str]:
+    """Return the pipelines whose messages come to an input."""
+    if not isinstance(part.built, Input) or part.built.fed_by != "pipeline":
+        return []
+    return [upstream for _, upstream in upstreams(part.settings())]
+
+
 def _handed(part: DraftComponent, ends: Mapping[str, Passing]) -> Passing:
     """Return what is known of the batches that come to one input."""
     if not isinstance(part.built, Input):
         return Passing()
-    named = [upstream for _, upstream in upstreams(part.settings())]
-    if read := named if part.built.fed_by == "pipeline" else []:
+    if read := _read(part):
         met = merged(ends.get(upstream, Passing()) for upstream in read)
         stopped = f"nothing leaves pipeline '{read[0]}'" if met.stopped else None
         passing = Passing(met.fields, met.largest, values=met.values, stopped=stopped)
@@ -192,7 +198,7 @@ def _arriving(part: DraftComponent, passing: Passing) -> Passing:
     """Return what is known of the batches of one input: what it takes, in its envelope and buffered."""
     if not isinstance(part.built, Input):
         return passing
-    who, is_read = str(part), any(upstreams(part.settings()))
+    who, is_read = str(part), bool(_read(part))
     passing = _taken_of(part, passing)
     passing = (_blamed_on(who, passing) if is_read else passing).seen_by(who)
     if part.built.envelope is not None:

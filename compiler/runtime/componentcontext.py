@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -325,7 +325,7 @@ class ComponentContext:
             self.fail(worded(cause))
 
     def _count_lost(self, said: str, lost: LostMessages) -> None:
-        self._failures.report(self._stage, self.index, self.redact(said), lost=lost)
+        self._failures.report(self.stage, self.index, self.redact(said), lost=lost)
 
     def _trace(self, cause: BaseException) -> None:
         if not is_foreseen(cause):

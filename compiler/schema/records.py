@@ -208,7 +208,7 @@ class RecordSchema(marshmallow.Schema):
         if key in self.record.lacks:
             lacking = self.record.unknown(key, self.record.lacks[key])
             said = (lacking.message, lacking.found, lacking.expected)
-            return UnknownKey(lacking.code, *said, on_key=True)
+            return UnknownKey("unknown-key", *said, on_key=True)
         fault = unknown_key(key, self.fields, given, self.record.other_keys())
         homes = [wire for wire, field in self.fields.items() if key in field.keys_inside]  # type: ignore[attr-defined]
         if fault.meant is not None or not homes:
