@@ -19,6 +19,7 @@ mod machine;
 mod mentions;
 mod modules;
 mod natives;
+mod pattern;
 mod paused;
 mod pinned;
 mod refusal;
@@ -32,6 +33,8 @@ static HEAP: gauge::Counting = gauge::Counting;
 
 #[pymodule(gil_used = false)]
 mod _rhai {
+    #[pymodule_export]
+    use super::pattern::{Matcher, Pattern};
     #[pymodule_export]
     use super::paused::Paused;
     #[pymodule_export]

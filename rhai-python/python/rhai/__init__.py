@@ -1,13 +1,23 @@
-"""The Rhai script engine for Python."""
+"""The Rhai script engine for Python, and regular expressions whose cost is bounded."""
 
-from rhai._errors import BudgetError, CompileError, ImportRefused, RunError, ScriptError
-from rhai._rhai import RHAI_VERSION, Paused, Script
+from rhai._errors import (
+    BudgetError,
+    CompileError,
+    ImportRefused,
+    PatternError,
+    RunError,
+    ScriptError,
+)
+from rhai._rhai import RHAI_VERSION, Matcher, Pattern, Paused, Script
 
 __all__ = [
     "RHAI_VERSION",
     "BudgetError",
     "CompileError",
     "ImportRefused",
+    "Matcher",
+    "Pattern",
+    "PatternError",
     "Paused",
     "RunError",
     "Script",

@@ -53,3 +53,11 @@ class BudgetError(RunError):
 
 class ImportRefused(Exception):
     """What a ``load`` raises for an import path that it does not serve; its text becomes the error's."""
+
+
+class PatternError(ValueError):
+    """A regular expression is refused; ``at`` is how many characters are before the place, or None."""
+
+    def __init__(self, message: str, at: int | None = None) -> None:
+        super().__init__(message)
+        self.message, self.at = message, at

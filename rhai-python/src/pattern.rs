@@ -1,0 +1,92 @@
+//! The classes `Pattern` and `Matcher`: regular expressions whose cost is bounded whatever the text.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
+
+pub mod program;
+mod syntax;
+mod whole;
+
+use program::Program;
+use syntax::Refused;
+use whole::Whole;
+
+impl Refused {
+    fn raise(self, py: Python<'_>) -> PyErr {
+        let exception = py
+            .import("rhai._errors")
+            .and_then(|module| module.getattr("PatternError"))
+            .and_then(|class| class.call1((self.message, self.at)));
+        exception.map_or_else(|error| error, PyErr::from_value)
+    }
+}
+
+/// A pattern that finds its named groups.
+#[pyclass(frozen, module = "rhai")]
+pub struct Pattern {
+    program: Program,
+}
+
+#[pymethods]
+impl Pattern {
+    #[new]
+    fn new(py: Python<'_>, regex: &str) -> PyResult<Self> {
+        let program = Program::new(regex).map_err(|refused| refused.raise(py))?;
+        Ok(Self { program })
+    }
+
+    #[getter]
+    fn names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.program.names)
+    }
+
+    #[getter]
+    fn longest(&self) -> usize {
+        self.program.longest
+    }
+
+    #[getter]
+    fn is_one_pass(&self) -> bool {
+        self.program.is_one_pass()
+    }
+
+    fn groups<'py>(
+        &self,
+        py: Python<'py>,
+        text: &Bound<'py, PyString>,
+    ) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let Some(text) = utf8(text) else {
+            return Ok(None);
+        };
+        let count = self.program.names.len();
+        let found = self.program.find(text, |slots| {
+            let groups = (1..=count).map(|group| program::part(text, slots, group));
+            PyTuple::new(py, groups.collect::<Vec<_>>())
+        });
+        found.transpose()
+    }
+}
+
+/// A pattern that a text matches somewhere, or nowhere.
+#[pyclass(frozen, module = "rhai")]
+pub struct Matcher {
+    whole: Whole,
+}
+
+#[pymethods]
+impl Matcher {
+    #[new]
+    fn new(py: Python<'_>, regex: &str) -> PyResult<Self> {
+        let whole = Whole::new(regex).map_err(|refused| refused.raise(py))?;
+        Ok(Self { whole })
+    }
+
+    fn is_match(&self, text: &Bound<'_, PyString>) -> bool {
+        utf8(text).is_some_and(|text| self.whole.is_match(text))
+    }
+}
+
+/// The text; None with a lone surrogate in it, which no pattern matches.
+fn utf8<'t>(text: &'t Bound<'_, PyString>) -> Option<&'t str> {
+    text.to_str().ok()
+}
