@@ -85,6 +85,8 @@ class Code:
         self._constant_names = {id(value): name for name, value in constants.items()}
         self._names = count(1)
         self._lines: list[str] = []
+        # Those of them that stand only where a batch is worked on at once, and only in slices.
+        self._only: dict[bool, set[int]] = {False: set(), True: set()}
         self._clauses: list[str] | None = []  # the same as a comprehension, while it can be one
         self._depth = 0
         self._before: list[str] = []
@@ -146,6 +148,19 @@ class Code:
             self._clauses = None
             self._emit(f"if not ({condition}):", f"{INDENT}raise GiveUp")
             self._facts.add(condition)
+
+    @contextmanager
+    def only(self, *, in_slices: bool) -> Iterator[None]:
+        """Write whole statements that stand only where a batch is worked on in slices, or at once.
+
+        A transform that `takes_long` so gives up at once where a message takes long by itself; then its
+        batch is worked on in slices, and there it may `yield`, so that others have a turn.
+        """
+        self._flush()
+        start = len(self._lines)
+        yield
+        self._flush()
+        self._only[in_slices].update(range(start, len(self._lines)))
 
     def know(self, condition: str) -> None:
         """Take for granted what follows from what is written so far."""
@@ -288,7 +303,7 @@ class Code:
             clauses = [INDENT + clause for clause in self._clauses]
             head = [INDENT + _MESSAGE, f"{INDENT}for {_MESSAGE} in batch"]
             return ["return [", *head, *clauses, "]"]
-        result, begin, body = self._loop()
+        result, begin, body = self._loop(in_slices=False)
         return [
             *begin,
             *([] if self._returns else [f"{result} = []"]),
@@ -305,7 +320,7 @@ class Code:
         It yields None there, and in the end what is made of the batch. ``parts`` yields the parts of
         something, ``large`` makes an empty list for many messages.
         """
-        result, begin, body = self._loop()
+        result, begin, body = self._loop(in_slices=True)
         last = [f"yield {result}", "return"]
         if self._returns_each is not None:
             expression, item, items = self._returns_each
@@ -329,10 +344,11 @@ class Code:
             *last,
         ]
 
-    def _loop(self) -> tuple[str, list[str], list[str]]:
+    def _loop(self, *, in_slices: bool) -> tuple[str, list[str], list[str]]:
         """Return the name of what is made, what comes before the loop, and what is done in it."""
         self._flush()
-        lines = [INDENT + line for line in self._lines]
+        left_out = self._only[not in_slices]
+        lines = [INDENT + line for at, line in enumerate(self._lines) if at not in left_out]
         if self._returns is not None:
             return self._returns, self._before, lines or [f"{INDENT}pass"]
         lines = [*lines, f"{INDENT}{_OUT}.append({_MESSAGE})"]

@@ -32,6 +32,10 @@ LARGE_BATCH = 2_048
 up to there a pass takes some milliseconds."""
 
 
+SLOW_BATCH = 500
+"""The same where something on the way takes microseconds for a message, such as the parsing of a text."""
+
+
 def is_large(batch: Batch) -> bool:
     """Return whether a batch is worked on in slices: it has many messages, or comes from a large text.
 

@@ -75,6 +75,11 @@ class Map(
         default="error",
     )
 
+    @property
+    def takes_long(self) -> bool:  # type: ignore[override]  # depends on the mappings
+        """Whether one of its mappings does."""
+        return any(mapping.takes_long for mapping in self.mappings)
+
     def rules(self) -> Iterator[Fault]:
         """Refuse what cannot be meant: two writers of one field, a write below a scalar."""
         yield from self._idle_drops() if self.keep == "mapped" else ()

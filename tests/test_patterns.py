@@ -52,7 +52,13 @@ UNSEEN = {
 """Patterns made of arguments of a function, as they come out."""
 
 
-APPLIED = {"_ITEM": {"match"}, "_ITEMS": {"match"}, "_BLANKS": {"match", "fullmatch"}}
+APPLIED = {
+    "_ITEM": {"match"},
+    "_ITEMS": {"match"},
+    "_BLANKS": {"match", "fullmatch"},
+    "_COMMON_LINE": {"match"},
+    "_COMBINED_LINE": {"match"},
+}
 """How those are applied that are handed to a function."""
 BOUNDED = {
     ("operators/script/wording.py", "_OWNER"): 100,  # `Halt.before`

@@ -239,6 +239,9 @@ class Transform(Component, family="transform"):
     promises: ClassVar[tuple[TransformPromises, ...]] = ()
     acts: ClassVar[str] = ""
     """What it does to the world outside, also in a dry run: ``posts every batch ...``. Most: nothing."""
+    takes_long: ClassVar[bool] = False
+    """Whether it takes microseconds for a message, or longer for a long one: then a fused run that it is
+    in takes smaller batches in slices. A property where the options decide."""
 
     def passes(self, before: Passing) -> Passing:
         """Return what is known of what it hands on, from what is known of what comes in.
@@ -323,6 +326,8 @@ class Fusible(Transform):
     """
 
     promises: ClassVar = (HOLDS_NOTHING,)
+    fuses: ClassVar[bool] = True
+    """Whether it is fused at all. A property where the options decide; one that is not is an `operator`."""
 
     def generate(self, code: Code, ctx: Context) -> None:
         """Write the source for one message."""
@@ -341,12 +346,13 @@ class PerMessage(Fusible):
     """A transform that looks at one message at a time and remembers nothing."""
 
     def paced(self, ctx: Context) -> PacedStep:
-        """Return the step on one part after the other."""
+        """Return the step on one part after the other; on one message where that may take long."""
         step = self.step(ctx)
+        size = 1 if self.takes_long else None
 
         def paced(batch: Batch) -> Iterator[Batch | None]:
             made: Batch = LargeList()
-            for part in parts(batch):
+            for part in parts(batch, size):
                 for some in step(part):
                     made += some
                 yield None

@@ -121,7 +121,7 @@ class ForEditors(Rendering):
 def _exactly_one(wires: tuple[str, ...]) -> Schema:
     """Return what holds if exactly one of these keys is given, where null is as good as absent."""
     first, *others = wires
-    given = {"required": [first], "properties": {first: {"type": ["object", "array"]}}}
+    given = {"required": [first], "properties": {first: {"type": ["object", "array", "string"]}}}
     if not others:
         return given
     none = {"properties": {other: {"type": "null"} for other in others}}

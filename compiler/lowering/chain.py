@@ -118,7 +118,7 @@ def lower(
     """
     operators: list[Operator] = []
     for run in _runs(stages):
-        if isinstance(run[0][0], Fusible):
+        if _fuses(run[0][0]):
             operators += _fuse(run, refusals, generated)
         else:
             operators += plainly(run, refusals)
@@ -134,15 +134,21 @@ def _runs(stages: Sequence[PlacedTransform]) -> list[list[PlacedTransform]]:
     runs: list[list[PlacedTransform]] = []
     goes_on = gathers = False
     for stage in stages:
-        if (goes_on and isinstance(stage[0], PerMessage)) or (
-            gathers and isinstance(stage[0], PerBatch)
-        ):
+        transform = stage[0]
+        joins = (goes_on and isinstance(transform, PerMessage)) or (
+            gathers and isinstance(transform, PerBatch)
+        )
+        if joins and _fuses(transform):
             runs[-1].append(stage)
         else:
             runs.append([stage])
-        goes_on = isinstance(stage[0], PerMessage)
-        gathers = goes_on and not any(transform.skips_failing for transform, _ in runs[-1])
+        goes_on = isinstance(transform, PerMessage) and transform.fuses
+        gathers = goes_on and not any(each.skips_failing for each, _ in runs[-1])
     return runs
+
+
+def _fuses(transform: Transform) -> bool:
+    return isinstance(transform, Fusible) and transform.fuses
 
 
 def plainly(stages: Sequence[PlacedTransform], refusals: RefusedTransforms) -> list[Operator]:
@@ -162,6 +168,9 @@ def _fuse(
         for transform, ctx in run
         if isinstance(transform, Fusible)
     ]
+    pacing = run[0][1].pacing
+    if any(transform.takes_long for transform, _ in run):
+        pacing = pacing.slower()
     try:
         loop, paced = fuse(sources, _named(run), _apart(run))
     except FunctionTooLong:
@@ -177,7 +186,7 @@ def _fuse(
         for transform, ctx in run
         if isinstance(transform, Fusible)
     ]
-    return [fused(loop, plain, run[0][1].pacing, optimistic(paced, plainly_paced))]
+    return [fused(loop, plain, pacing, optimistic(paced, plainly_paced))]
 
 
 def _plain(transform: Transform, ctx: TransformContext) -> tuple[Step, Report]:

@@ -66,7 +66,8 @@ def fused(
 
     The loop keeps no books. When it raises, the batch is run again through the steps it was made from
     (what it did shows nowhere): they decide, and what they say is reported under the right component.
-    A large batch goes through ``paced``, in slices (see `optimistic`).
+    A large batch goes through ``paced``, in slices (see `optimistic`); so does one that is run again where
+    steps take long, unless it is one message.
     """
 
     def again(delivery: Delivery, emit: Emit) -> None:
@@ -88,6 +89,8 @@ def fused(
         try:
             batch = loop(delivery.batch)
         except Exception:  # reported by `again`, by the step that owns the fault
+            if pacing.is_slow and len(delivery.batch) > 1:
+                raise TakesLong from None
             again(delivery, emit)
             return
         if batch:
@@ -181,6 +184,10 @@ def _direct(pass_on: PassOn) -> Operator:
     return operator
 
 
+class TakesLong(Exception):
+    """What was to be done with a delivery at once takes long: it is worked on in slices instead."""
+
+
 class PacedLine(SlicedLine):
     """Deliveries that are passed on as they come; a large batch, and what waits behind it, in slices."""
 
@@ -194,14 +201,17 @@ class PacedLine(SlicedLine):
     ) -> None:
         super().__init__(report, pacing, observer)
         self._pass_on, self._paced, self._emit = pass_on, paced, observer.on_next
-        self._large = pacing.large
+        self._large, self._is_slow = pacing.large, pacing.is_slow
 
     def entrance(self) -> Emit:
         pass_on, emit, large = self._pass_on, self._emit, self._large  # this is on every pass
 
         def take(delivery: Delivery) -> None:
             if not self._busy and len(delivery.batch) <= large and delivery.batch.__class__ is list:
-                pass_on(delivery, emit)
+                try:
+                    pass_on(delivery, emit)
+                except TakesLong:
+                    self.take(delivery)
             else:
                 self.take(delivery)
 
@@ -210,7 +220,8 @@ class PacedLine(SlicedLine):
     async def _work_on(self, delivery: Delivery) -> None:
         await self._behind()
         await self._slice()
-        if len(delivery.batch) <= self._large and delivery.batch.__class__ is list:
+        is_large = len(delivery.batch) > self._large or delivery.batch.__class__ is not list
+        if not is_large and not self._is_slow:
             self._pass_on(delivery, self._emit)
             return
         delivery.share(1)

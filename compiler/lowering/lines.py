@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reactivex import Observable
 from reactivex.abc import DisposableBase, ObserverBase, SchedulerBase
@@ -26,7 +26,7 @@ from headrace.compiler.component.buildcontext import (
     Paused,
     PausingStep,
 )
-from headrace.compiler.delivery import LARGE_BATCH, Batch, Delivery
+from headrace.compiler.delivery import LARGE_BATCH, SLOW_BATCH, Batch, Delivery
 from headrace.compiler.errors import Stopped
 from headrace.compiler.largejson import TURN_SECONDS
 
@@ -101,6 +101,12 @@ class Pacing:
     slices: SliceShare
     large: int = LARGE_BATCH
     """Messages of a batch above which it takes turns."""
+    is_slow: bool = False
+    """Whether a smaller one does as well that cannot be done as it usually is."""
+
+    def slower(self) -> Pacing:
+        """Return that of steps which take microseconds for a message, and longer for a long one."""
+        return replace(self, large=min(self.large, SLOW_BATCH), is_slow=True)
 
 
 def hand_on(delivery: Delivery, batches: Sequence[Batch], emit: Callable[[Delivery], None]) -> None:

@@ -39,6 +39,9 @@ class Mapping(Tagged):
     is_never_object: ClassVar[bool] = False
     """Whether what it writes surely is no object, so that nothing can be written below it."""
 
+    takes_long: ClassVar[bool] = False
+    """Whether it takes microseconds for a message, or longer for a long text."""
+
     needs_all: ClassVar[bool] = True
     """Whether it has nothing to write where one of the fields that it reads is missing."""
 

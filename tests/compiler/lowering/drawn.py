@@ -7,6 +7,7 @@ from headrace.compiler.casts import CASTS
 from headrace.operators.aggregations import FUNCTIONS
 from headrace.operators.filter import Filter
 from headrace.operators.map import Map
+from headrace.operators.parse import Parse
 from headrace.operators.recall import Recall
 from headrace.operators.reducer import Reducer
 from headrace.operators.remember import Remember
@@ -182,6 +183,39 @@ def maps(draw):
     return made
 
 
+splits = st.builds(
+    lambda by, into, rest: {"split": {"by": by, "into": into, "rest": rest}},
+    st.sampled_from([".", "1", " "]),
+    st.sampled_from([["a"], ["a", "b"], [None, "c"], ["b", "a.b", None]]),
+    st.booleans(),
+)
+csv_lines = st.sampled_from(["a", "c", "a.b"]).map(lambda name: {"csv": {"columns": [name]}})
+with_names = st.sampled_from([{"pairs": {"within": "1"}}, {"preset": "logfmt"}])
+
+
+@st.composite
+def parses(draw):
+    """Draw a parse that takes some of the strings apart."""
+    form = draw(weighted(splits, splits, csv_lines, with_names))
+    policies = st.sampled_from(["error", "skip", "keep", "keep"])
+    document = {
+        "from": draw(weighted(st.just("b"), st.just("b"), paths)),
+        "on_missing": draw(policies),
+        "on_mismatch": draw(policies),
+        "keep": draw(st.sampled_from(["all", "all", "parsed"])),
+        "max_length": draw(st.sampled_from([3, 65_536])),
+        **form,
+    }
+    if form.keys() & {"pairs", "preset"} or draw(st.booleans()):
+        document["as"] = draw(paths)
+    if draw(st.booleans()):
+        document["nulls"] = draw(st.lists(strings, max_size=2))
+    names = [*(Parse.load(document).form.names or "a")]
+    words = st.sampled_from([*CASTS])
+    document["types"] = draw(st.dictionaries(st.sampled_from(names), words, max_size=2))
+    return Parse.load(document)
+
+
 def condition(fields, value, *operators):
     return st.fixed_dictionaries(
         {
@@ -205,7 +239,7 @@ filters = (
     | st.lists(conditions, min_size=1, max_size=2).map(lambda when: {"when": when})
 ).map(Filter.load)
 some_maps = maps().filter(lambda made: made.mappings)
-chains = st.lists(weighted(some_maps, some_maps, filters), min_size=1, max_size=4)
+chains = st.lists(weighted(some_maps, some_maps, filters, parses()), min_size=1, max_size=4)
 
 
 @st.composite
@@ -251,7 +285,9 @@ recalls = st.builds(
     st.sampled_from(["skip", "null", "null", "error"]),
     on_errors,
 )
-keeping = st.lists(weighted(remembers, recalls, some_maps, filters), min_size=1, max_size=5)
+keeping = st.lists(
+    weighted(remembers, recalls, some_maps, filters, parses()), min_size=1, max_size=5
+)
 scalars = st.none() | st.booleans() | numbers | strings
 values = scalars | st.recursive(
     scalars,

@@ -42,8 +42,13 @@ class Stage(StubContext):
 def run(transforms, batches, lowering):
     """Return everything that can be told of a run, in order."""
     log = []
-    for _ in playing(transforms, batches, lowering, log):
-        pass
+
+    async def main():
+        clock = Clock(asyncio.get_running_loop())
+        for _ in playing(transforms, batches, lowering, log):
+            await clock.sleep(1)
+
+    run_virtual(main)
     return log
 
 

@@ -1,0 +1,378 @@
+"""The `parse` transform: takes the text of a field apart into fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from typing import Any, Self
+
+from headrace.compiler.casts import CASTS, OTHER_NAMES, CastError
+from headrace.compiler.code import Code
+from headrace.compiler.component.branches import Branch, Took, telling
+from headrace.compiler.component.buildcontext import Context, Step
+from headrace.compiler.component.checkcontext import CheckContext
+from headrace.compiler.component.families import PerMessage
+from headrace.compiler.component.fieldflow import Demand, FieldUse
+from headrace.compiler.delivery import SLOW_BATCH, Batch, JsonValue
+from headrace.compiler.dottedpaths import MISSING, DottedPath, Missing, ScalarInTheWay
+from headrace.compiler.errors import BatchFailed
+from headrace.compiler.schema.fields import Choice, Integer, MessageField, Text
+from headrace.compiler.schema.records import json_type, option
+from headrace.compiler.schema.structures import ListOf, ObjectOf, RecordOf
+from headrace.compiler.text.diagnostics import Fault
+from headrace.operators.parsing.csvline import CsvLineForm
+from headrace.operators.parsing.form import Fields, TextForm
+from headrace.operators.parsing.keyvalues import PairsForm
+from headrace.operators.parsing.presets import PRESETS
+from headrace.operators.parsing.splitting import SplitForm
+from headrace.operators.parsing.values import FieldValues, Mismatch
+
+LONGEST = 262_144
+"""Characters of a text that a config may allow: a line of CSV of so many takes some milliseconds."""
+_MISMATCHES = (Mismatch, CastError)
+_POLICIES = {"error": "fail", "skip": "drop ignore", "keep": "pass leave"}
+
+
+class Parse(PerMessage, kind="parse", listed=7, elsewhere="dissect extract grok kv parse_regex"):
+    """Take the text of a field apart, and write what it says as fields of the message.
+
+    Exactly one of the forms says how the text is read. What is written takes the place of fields of the
+    same name; with `as` all of it is one object there. A name is a key as it is: a dot in it means nothing.
+
+    A text that does not fit, or is too long, or of which a value will not convert to its type, is left to
+    `on_mismatch`, and nothing of it is written. Null is missing, as everywhere. A value that is no text
+    fails the batch.
+    """
+
+    one_of = ("split", "pairs", "csv", "preset")
+    takes_long = True
+
+    from_: str = option(
+        MessageField(), "Field that holds the text.", elsewhere="field key path source"
+    )
+    split: SplitForm | None = option(
+        RecordOf(SplitForm),
+        "Parts in order, with something between them.",
+        default=None,
+        elsewhere="dissect tokenize",
+    )
+    pairs: PairsForm | None = option(
+        RecordOf(PairsForm),
+        "PairsForm of a name and a value; needs `as`, since the text chooses the names.",
+        default=None,
+        elsewhere="key_value kv",
+    )
+    csv: CsvLineForm | None = option(RecordOf(CsvLineForm), "One line of CSV.", default=None)
+    preset: str | None = option(
+        Choice(
+            *PRESETS,
+            elsewhere={
+                "combined": "apache apache_combined httpd nginx",
+                "common": "apache_common clf",
+                "syslog": "rfc3164 rfc5424",
+                "logfmt": "key_value kv",
+            },
+        ),
+        "Lines as others write them.",
+        default=None,
+        elsewhere="format grok",
+    )
+    as_: str | None = option(
+        MessageField(),
+        "Field to write an object of all fields to, in place of fields of the message.",
+        default=None,
+        elsewhere="alias into output target to",
+    )
+    types: dict[str, str] | None = option(
+        ObjectOf(Choice(*CASTS, elsewhere=OTHER_NAMES), noun="type", null_is_absent=True),
+        "What fields are cast to, by name, as `cast` of a [`map`](map.md) does it; others are texts.",
+        default=None,
+        elsewhere="casts convert schema",
+    )
+    nulls: tuple[str, ...] | None = option(
+        ListOf(Text(), noun="text"),
+        "Texts that stand for nothing: null is written. `-` for a preset and the empty text for `csv`, "
+        "unless this is given; else none.",
+        default=None,
+        elsewhere="na_values null_values",
+    )
+    keep: str = option(
+        Choice(
+            "all",
+            "parsed",
+            never_absent=True,
+            elsewhere={"all": "everything true", "parsed": "false mapped none only"},
+        ),
+        "Whether the rest of the message survives, or only what is written here.",
+        default="all",
+    )
+    on_missing: str = option(
+        Choice("error", "skip", "keep", never_absent=True, elsewhere=_POLICIES),
+        "For a message without the field: `error` fails the batch, `skip` drops the message, `keep` hands "
+        "it on as it is.",
+        default="error",
+    )
+    on_mismatch: str = option(
+        Choice("error", "skip", "keep", never_absent=True, elsewhere=_POLICIES),
+        "For a text that does not fit: the same.",
+        default="error",
+        elsewhere="on_error on_failure on_no_match",
+    )
+    max_length: int = option(
+        Integer(min=1, max=LONGEST),
+        "Characters of a text; a longer one does not fit.",
+        default=65_536,
+        elsewhere="limit max_bytes max_size",
+    )
+
+    def rules(self) -> Iterator[Fault]:
+        """Refuse several forms and none, names without a bound, and types of what is not written."""
+        expected = "exactly one of " + ", ".join(self.one_of)
+        given = [wire for wire in self.one_of if self.values()[wire] is not None]
+        if len(given) != 1:
+            code, said = "missing-key", "'parse' needs a form: how the text is read"
+            if given:
+                code, said = (
+                    "conflict",
+                    f"'parse' has one form, not both '{given[0]}' and '{given[1]}'",
+                )
+            yield Fault(code, said, expected=expected)
+            return
+        form = self.form
+        if form.names is None and self.as_ is None:
+            yield Fault(
+                "missing-key",
+                f"'{form.word}' needs 'as': the text chooses the names, and could overwrite any field",
+                expected="the field that gets an object of them",
+            )
+        if self.types and form.knows_types:
+            yield Fault(
+                "conflict",
+                f"the fields of '{form.word}' have their types already",
+                expected="no 'types'; a map after it can cast",
+                path=("types",),
+            )
+        elif form.names is not None:
+            for name in self.types or ():
+                if name not in form.names:
+                    yield Fault(
+                        "unknown-key",
+                        f"'{name}' is no field that '{form.word}' makes",
+                        found=name,
+                        expected="one of " + ", ".join(form.names[:20]),
+                        path=("types", name),
+                        on_key=True,
+                    )
+
+    @cached_property
+    def form(self) -> TextForm:
+        """How the text is read."""
+        given = self.split or self.pairs or self.csv
+        return given or PRESETS[self.preset or ""]()
+
+    def field_use(self) -> FieldUse:
+        """It reads the text, and writes the names of the form, or what is below `as`."""
+        names, target = self.form.names, self.as_
+        passes_on = "keep" in (self.on_missing, self.on_mismatch)
+        written: dict[str, Any] = {"keys": names}
+        ways: list[str] = []
+        if target is not None:
+            # What lies on the way decides whether it can be written; the object takes the place of another.
+            path = DottedPath(target)
+            ways = [] if path.is_plain else [target, path.segments[0]]
+            is_told = names is not None and not any("." in name for name in names)
+            below = [f"{target}.{name}" for name in names or ()] if is_told else [target]
+            written = {"writes": below, "removes": () if passes_on else [target]}
+        return FieldUse.of(
+            reads=[self.from_, *ways],
+            keeps=self.keep == "all" or passes_on,
+            drops_without=[self.from_] if self.on_missing == "skip" else (),
+            asks=[self.from_],
+            **written,
+        )
+
+    def demands(self) -> Iterator[Demand]:
+        """Without the text the batch fails, unless `on_missing` says otherwise."""
+        if self.on_missing == "error":
+            yield Demand(self.from_, ("from",), "set 'on_missing' to skip or keep here")
+
+    def branches(self, context: CheckContext) -> Iterator[Branch]:
+        """A text fits; there is none; it does not fit. The last two not under ``error``."""
+        yield Branch("found", f"no text in '{self.from_}' ever fitted '{self.form.word}'")
+        if self.on_missing != "error":
+            said = f"'{self.from_}' was never missing ('on_missing' is {self.on_missing})"
+            yield Branch("missing", said)
+        if self.on_mismatch != "error":
+            said = f"every text fitted '{self.form.word}' ('on_mismatch' is {self.on_mismatch})"
+            yield Branch("mismatch", said)
+
+    def counting(self, took: Took) -> Self:
+        """Return one that tells of each message what was found."""
+
+        def tell(found: Fields | Missing | Mismatch) -> None:
+            is_other = found is MISSING or isinstance(found, Mismatch)
+            took("found" if not is_other else "missing" if found is MISSING else "mismatch")
+
+        return telling(self, "_found", tell)
+
+    def step(self, ctx: Context) -> Step:
+        """Return the plain form: look at one message after the other."""
+        read = self._reader(ctx)
+
+        def parsed(batch: Batch) -> list[Batch]:
+            made = (self._made(message, read) for message in batch)
+            kept = [message for message in made if message is not MISSING]
+            return [kept] if kept else []
+
+        return parsed
+
+    def reason(self, message: JsonValue, ctx: Context) -> str:
+        """Return that there is no text, or that it does not fit."""
+        found = self._found(message, self._reader(ctx))
+        if isinstance(found, Mismatch):
+            return f"{found}, and 'on_mismatch' is skip"
+        return f"'{self.from_}' is missing or null, and 'on_missing' is skip"
+
+    def _made(self, message: JsonValue, read: Callable[[str], Fields]) -> JsonValue | Missing:
+        """Return what is handed on of a message, `MISSING` if nothing is."""
+        found = self._found(message, read)
+        if found is MISSING or isinstance(found, Mismatch):
+            policy = self.on_missing if found is MISSING else self.on_mismatch
+            if policy == "error":
+                said = str(found) if isinstance(found, Mismatch) else self._absent
+                raise BatchFailed(said)
+            return message if policy == "keep" else MISSING
+        rest = message if self.keep == "all" else {}
+        if self.as_ is None:
+            return {**rest, **found}
+        try:
+            return DottedPath(self.as_).write(rest, found)
+        except ScalarInTheWay as cause:
+            raise BatchFailed(str(cause)) from cause
+
+    @property
+    def _absent(self) -> str:
+        return f"field '{self.from_}' is missing or null"
+
+    def _found(
+        self, message: JsonValue, read: Callable[[str], Fields]
+    ) -> Fields | Missing | Mismatch:
+        """Return the fields of a message, that there is no text, or why it does not fit.
+
+        Raises: `BatchFailed` for a value that is no text.
+        """
+        text = DottedPath(self.from_).read(message)
+        if text is MISSING or text is None:
+            return MISSING
+        if type(text) is not str:
+            raise BatchFailed(f"field '{self.from_}' is {json_type(text)}: expected a string")
+        if len(text) > self.max_length:
+            return Mismatch(
+                f"'{self.from_}': the text has {len(text):,} characters, at most {self.max_length:,}"
+            )
+        try:
+            return read(text)
+        except Mismatch as cause:
+            said = f"'{self.from_}' does not fit {self.form.word}"
+            return Mismatch(f"{said}: {cause}" if cause.args else said)
+
+    def _values(self, ctx: Context) -> FieldValues:
+        nulls = self.form.usual_nulls if self.nulls is None else self.nulls
+        decimal = "." if self.csv is None else self.csv.decimal
+        return FieldValues(self.types or {}, frozenset(nulls), ctx, decimal)
+
+    def _reader(self, ctx: Context) -> Callable[[str], Fields]:
+        return self.form.reader(self._values(ctx), ctx)
+
+    def generate(self, code: Code, ctx: Context) -> None:
+        """Write the form; what fails is left to the plain form."""
+        values = self._values(ctx)
+        with ExitStack() as within:
+            text = code.read(DottedPath(self.from_), optional=self.on_missing != "error")
+            if self.on_missing == "keep":
+                within.enter_context(code.block(f"if {text} is not None:"))
+            elif self.on_missing == "skip":
+                code.keep_if(f"{text} is not None")
+            code.give_up_unless(f"{text}.__class__ is str")
+            if self.on_mismatch == "keep":
+                found: Mapping[str, str] | str = self._fitting(text, values, code, ctx)
+                within.enter_context(code.block(f"if {found} is not None:"))
+            else:
+                demand = code.give_up_unless if self.on_mismatch == "error" else code.keep_if
+                self._bound(text, code, demand)
+                with self._trying("continue", values, code):
+                    found = self.form.source(code, text, values, ctx, demand)
+            self._write(found, code)
+
+    def _fitting(self, text: str, values: FieldValues, code: Code, ctx: Context) -> str:
+        """Write the form for a text that may not fit; return a name that holds None then."""
+        fields = code.let("None", "fields")
+        with self._trying("pass", values, code), ExitStack() as within:
+
+            def demand(condition: str) -> None:
+                within.enter_context(code.block(f"if {condition}:"))
+
+            self._bound(text, code, demand)
+            found = self.form.source(code, text, values, ctx, demand)
+            code.line(f"{fields} = {_display(found)}")
+        return fields
+
+    def _bound(self, text: str, code: Code, demand: Callable[[str], None]) -> None:
+        """Write the bounds of the length: of any text, and of one of a batch that is worked on at once."""
+        most, form = code.name("most"), self.form
+        code.before(f"{most} = min({self.max_length}, {form.at_once} // len(batch))")
+        with code.only(in_slices=False), code.block(f"if len({text}) > {most}:"):
+            code.line("raise GiveUp")
+        with (
+            code.only(in_slices=True),
+            code.block(f"if len({text}) > {form.at_once // SLOW_BATCH}:"),
+        ):
+            code.line("yield")
+        fits = f"len({text}) <= {self.max_length}"
+        if self.on_mismatch == "keep":  # a block, which what comes then stands in
+            demand(fits)
+            return
+        with code.only(in_slices=True):
+            demand(fits)
+
+    @contextmanager
+    def _trying(self, otherwise: str, values: FieldValues, code: Code) -> Iterator[None]:
+        """Write what may raise for a text that does not fit, and what is done then."""
+        if self.on_mismatch == "error" or not self.form.may_raise(values):
+            yield
+            return
+        with code.block("try:"):
+            yield
+        with code.block(f"except {code.constant(_MISMATCHES, 'mismatches')}:"):
+            code.line(otherwise)
+
+    def _write(self, found: Mapping[str, str] | str, code: Code) -> None:
+        """Write the fields where they belong."""
+        keeps = self.keep == "all"
+        if self.as_ is not None:
+            target = DottedPath(self.as_)
+            if keeps:
+                code.write(target, _display(found))
+                return
+            made = _display(found)
+            for segment in reversed(target.segments):
+                made = f"{{{segment!r}: {made}}}"
+            code.replace(made)
+        elif not keeps:
+            code.replace(_display(found))
+        elif isinstance(found, str):
+            code.replace(f"{{**{code.message}, **{found}}}")
+        else:
+            for name, value in found.items():
+                if "." in name:  # a key of the top level: a path with a dot would lead elsewhere
+                    code.replace(f"{{**{code.message}, {name!r}: {value}}}")
+                else:
+                    code.write(DottedPath(name), value)
+
+
+def _display(found: Mapping[str, str] | str) -> str:
+    """Return the source of an object of the fields."""
+    if isinstance(found, str):
+        return found
+    return "{" + ", ".join(f"{name!r}: {value}" for name, value in found.items()) + "}"

@@ -1,0 +1,49 @@
+"""A transform `parse` as the tests write it, and what it makes of texts, in either form."""
+
+from reactivex.subject import Subject
+
+from headrace.compiler.lowering.chain import lower, plainly
+from headrace.operators.parse import Parse
+from tests.compiler.lowering.played import exact
+from tests.doubles import StubContext
+from tests.marbles import over_lists
+
+TOPIC = {"split": {"by": "/", "into": ["site", "machine"]}}
+
+
+def parse(form, **options):
+    """Return one that reads `value`; a Python keyword is written with an underscore behind it."""
+    named = {name.rstrip("_"): value for name, value in options.items() if value is not None}
+    return Parse.load({"from": "value", **form, **named})
+
+
+def handed_on(transform, *messages, ctx=None):
+    """Return what is handed on of each message by itself, `None` where nothing is, or why it fails.
+
+    The plain form and the generated one have to agree.
+    """
+    results = []
+    for message in messages:
+        seen = [_result(lowering, transform, message, ctx) for lowering in (plainly, lower)]
+        assert exact(seen[0]) == exact(seen[1])
+        results.append(seen[0])
+    return results
+
+
+def read(form, text, **options):
+    """Return the fields that a text is taken apart into, or why it does not fit."""
+    [made] = handed_on(parse(form, keep="parsed", **options), {"value": text})
+    return made
+
+
+def _result(lowering, transform, message, ctx):
+    ctx = ctx or StubContext(place="transforms[0]")
+    ctx.failures.clear()
+    seen, source, untouched = [], Subject(), exact(message)
+    [operator] = lowering([(transform, ctx)], [])
+    source.pipe(over_lists(operator)).subscribe(seen.append)
+    source.on_next([message])
+    assert exact(message) == untouched
+    if ctx.failures:
+        return ctx.failures[0]
+    return seen[0][0] if seen else None

@@ -1,0 +1,180 @@
+"""A `parse` of many texts, or of long ones, holds up nobody else, and hands on its batch as one."""
+
+import asyncio
+import gc
+from time import thread_time
+
+import pytest
+
+from headrace.compiler.clock import Clock
+from headrace.compiler.delivery import SLOW_BATCH, Delivery
+from headrace.compiler.lowering.chain import lower
+from headrace.compiler.lowering.lines import Pacing, SliceShare
+from headrace.operators.map import Map
+from headrace.operators.parse import Parse
+from tests.compiler.lowering.sliced import SlicedChain, Stage
+from tests.doubles import StubContext
+from tests.marbles import Broker
+from tests.operators.parsed import TOPIC, parse
+from tests.virtual import virtual
+
+LONGEST = 0.02
+"""Seconds of this thread's CPU time: those that other processes take from it do not count."""
+COPY = Map.load({"mappings": [{"type": "copy", "from": "machine", "as": "m"}], "keep": "mapped"})
+
+
+class Sliced(SlicedChain):
+    """A chain of transforms in which every slice is over as soon as somebody looks."""
+
+    def __init__(self, *transforms):
+        super().__init__()
+        self.ctx = StubContext(place="transforms[0]", clock=self.clock)
+        self.ctx.pacing = self.pacing
+        [operator] = lower([(each, Stage(self.ctx)) for each in transforms], [])
+        self.runs(operator)
+
+    @property
+    def works(self):
+        return bool(self.pacing.slices.paused)
+
+
+def topics(count, text="n/m"):
+    return [{"value": text} for _ in range(count)]
+
+
+@virtual
+async def test_a_batch_of_more_than_five_hundred_is_worked_on_in_slices_and_is_one_in_the_end():
+    it = Sliced(parse(TOPIC), COPY)
+
+    it.send(topics(SLOW_BATCH))
+    assert it.batches == [[{"m": "m"}] * SLOW_BATCH]
+    it.send(topics(SLOW_BATCH + 1), topics(1))
+    assert (len(it.batches), it.works) == (1, True)
+    await it.settles()
+
+    assert [len(batch) for batch in it.batches] == [SLOW_BATCH, SLOW_BATCH + 1, 1]
+
+
+@virtual
+async def test_where_nothing_takes_long_a_batch_of_that_many_passes_at_once():
+    it = Sliced(Map.load({"mappings": [{"type": "copy", "from": "value", "as": "m"}]}))
+
+    it.send(topics(SLOW_BATCH + 1))
+
+    assert (len(it.batches), it.works) == (1, False)
+
+
+@pytest.mark.parametrize("at", [0, SLOW_BATCH])
+@virtual
+async def test_nothing_of_a_large_batch_is_handed_on_if_one_of_its_texts_does_not_fit(at):
+    it, batch = Sliced(parse(TOPIC), COPY), topics(SLOW_BATCH + 1)
+    batch[at] = {"value": "x"}
+
+    it.send(batch, topics(1))
+    await it.settles()
+
+    assert it.batches == [[{"m": "m"}]]
+    assert it.ctx.failures == ["'value' does not fit split: 1 parts for 2 names"]
+    assert len(it.broker.acknowledged) == 1
+
+
+@pytest.mark.parametrize(("others", "longest"), [(1, 65_536), (99, 20_000), (499, 4_000)])
+@virtual
+async def test_a_batch_with_a_text_that_is_long_for_so_many_is_worked_on_in_slices(others, longest):
+    it = Sliced(parse(TOPIC, on_mismatch="keep"))
+    long, longer = (topics(1, "n/" + "m" * (size - 2)) for size in (longest, longest + 1))
+
+    it.send([*topics(others), *long])
+    assert (len(it.batches), it.works) == (1, False)
+    it.send([*topics(others), *longer])
+    assert (len(it.batches), it.works) == (1, True)
+    await it.settles()
+
+    texts = [len(batch[-1]["value"]) for batch in it.batches]
+    assert texts == [longest, longest + 1]
+    assert ["machine" in batch[-1] for batch in it.batches] == [True, longest < 65_536]
+
+
+@virtual
+async def test_so_is_one_that_has_to_be_run_again_unless_it_is_one_message():
+    it = Sliced(parse(TOPIC))
+    bad = topics(1, "x")
+
+    it.send(bad)
+    assert (it.works, len(it.ctx.failures)) == (False, 1)
+    it.send([*topics(1), *bad])
+    assert (it.works, len(it.ctx.failures)) == (True, 1)
+    await it.settles()
+
+    assert it.batches == []
+    assert len(it.ctx.failures) == len(it.broker.acknowledged) == 2
+
+
+# --- no turn is long
+
+ACCESS = (
+    '203.0.113.7 - - [22/Nov/2026:12:00:07 +0000] "GET /api/items/7?q=a HTTP/1.1" 200 512 '
+    '"https://shop.example/list" "Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/140.0"'
+)
+HEAD = ACCESS[: ACCESS.index("GET")]
+PAIR = {"between": " "}
+NAMES = [f"n{n}" for n in range(1000)]
+HOSTILE = {
+    "logfmt, at once": ({"preset": "logfmt", "as": "x"}, "a=b " * 50, 500),
+    "pairs, at once": ({"pairs": PAIR, "as": "x"}, "a=1 " * 49 + "a=1", 500),
+    "cells, at once": ({"csv": {"columns": NAMES[:20]}}, "," * 1_000, 500),
+    "types, at once": (
+        {"csv": {"columns": NAMES}, "types": dict.fromkeys(NAMES, "integer")},
+        "1," * 99,
+        500,
+    ),
+    "many lines": ({"preset": "combined"}, ACCESS, 100_000),
+    "long requests": ({"preset": "combined"}, HEAD + "\\a" * 32_000, 200),
+    "quotes": ({"csv": {"columns": ["a"]}}, '"' * 65_536, 200),
+    "cells": ({"csv": {"columns": NAMES}}, "," * 65_536, 200),
+    "names": ({"split": {"by": "/", "into": NAMES}}, "/" * 65_536, 200),
+    "pairs": ({"pairs": PAIR, "as": "x"}, " ".join(f"{n}=1" for n in range(1000)), 200),
+    "logfmt": ({"preset": "logfmt", "as": "x"}, "a=b " * 16_000, 200),
+    "logfmt, escapes": ({"preset": "logfmt", "as": "x"}, 'a="' + "\\n" * 32_000 + '"', 200),
+    "elements": ({"preset": "syslog"}, "<1>1 - - - - - " + "[a]" * 20_000, 200),
+    "parameters": ({"preset": "syslog"}, "<1>1 - - - - - [a" + ' b="\\""' * 900 + "]", 200),
+    "no tag": ({"preset": "syslog"}, "Oct 11 00:00:00 h " + "x[" * 32_000, 200),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("policy", ["error", "keep"])
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_no_turn_is_long(kind, policy):
+    form, text, count = HOSTILE[kind]
+    transform = Parse.load({"from": "value", **form, "on_mismatch": policy})
+    batch = [{"value": text} for _ in range(count)]
+    gc.collect()
+    gc.freeze()
+
+    # What else the machine does can only make a turn longer.
+    longest = [asyncio.run(_longest_turn(transform, batch))]
+    while min(longest) >= LONGEST and len(longest) < 3:
+        longest.append(asyncio.run(_longest_turn(transform, batch)))
+    gc.unfreeze()
+
+    assert min(longest) < LONGEST
+
+
+async def _longest_turn(transform, batch):
+    """Return the CPU seconds of the longest turn while a batch is worked on."""
+    clock, chain, longest = Clock(asyncio.get_running_loop()), SlicedChain(), 0.0
+    ctx = StubContext(place="transforms[0]", clock=clock)
+    ctx.pacing = Pacing(clock, SliceShare())
+    [operator] = lower([(transform, Stage(ctx))], [])
+    chain.runs(operator)
+    last = thread_time()
+    broker = Broker()
+    chain.source.on_next(Delivery(batch, broker.window))
+    longest = thread_time() - last
+    while ctx.pacing.slices.paused:
+        last = thread_time()
+        await clock.sleep(0)
+        longest = max(longest, thread_time() - last)
+    assert len(chain.batches) + len(ctx.failures) == 1
+    return longest
