@@ -10,7 +10,7 @@ from typing import Any, Self
 from headrace.compiler.casts import CASTS, OTHER_NAMES, CastError
 from headrace.compiler.code import Code
 from headrace.compiler.component.branches import Branch, Took, telling
-from headrace.compiler.component.buildcontext import Context, Step
+from headrace.compiler.component.buildcontext import Context, Operator, Step
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.families import PerMessage
 from headrace.compiler.component.fieldflow import Demand, FieldUse
@@ -18,15 +18,22 @@ from headrace.compiler.delivery import SLOW_BATCH, Batch, JsonValue
 from headrace.compiler.dottedpaths import MISSING, DottedPath, Missing, ScalarInTheWay
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.schema.fields import Choice, Integer, MessageField, Text
+from headrace.compiler.schema.patterntext import PatternText
 from headrace.compiler.schema.records import json_type, option
 from headrace.compiler.schema.structures import ListOf, ObjectOf, RecordOf
-from headrace.compiler.text.diagnostics import Fault
+from headrace.compiler.text.diagnostics import Codes, Fault, Severity
 from headrace.operators.parsing.csvline import CsvLineForm
 from headrace.operators.parsing.form import Fields, TextForm
 from headrace.operators.parsing.keyvalues import PairsForm
+from headrace.operators.parsing.onebyone import OneByOne
 from headrace.operators.parsing.presets import PRESETS
+from headrace.operators.parsing.regexform import RegexForm
 from headrace.operators.parsing.splitting import SplitForm
 from headrace.operators.parsing.values import FieldValues, Mismatch
+
+CODES: Codes = {
+    "shorter-texts": "A pattern does not search texts as long as its transform allows.",
+}
 
 LONGEST = 262_144
 """Characters of a text that a config may allow: a line of CSV of so many takes some milliseconds."""
@@ -45,25 +52,19 @@ class Parse(PerMessage, kind="parse", listed=7, elsewhere="dissect extract grok 
     fails the batch.
     """
 
-    one_of = ("split", "pairs", "csv", "preset")
+    one_of = ("regex", "preset", "split", "pairs", "csv")
     takes_long = True
 
     from_: str = option(
         MessageField(), "Field that holds the text.", elsewhere="field key path source"
     )
-    split: SplitForm | None = option(
-        RecordOf(SplitForm),
-        "Parts in order, with something between them.",
+    regex: str | None = option(
+        PatternText(),
+        "A regular expression that is found in the text, anywhere; each group with a name, `(?<name>...)`, "
+        "is a field, null where it takes no part.",
         default=None,
-        elsewhere="dissect tokenize",
+        elsewhere="expression match pattern",
     )
-    pairs: PairsForm | None = option(
-        RecordOf(PairsForm),
-        "PairsForm of a name and a value; needs `as`, since the text chooses the names.",
-        default=None,
-        elsewhere="key_value kv",
-    )
-    csv: CsvLineForm | None = option(RecordOf(CsvLineForm), "One line of CSV.", default=None)
     preset: str | None = option(
         Choice(
             *PRESETS,
@@ -78,6 +79,19 @@ class Parse(PerMessage, kind="parse", listed=7, elsewhere="dissect extract grok 
         default=None,
         elsewhere="format grok",
     )
+    split: SplitForm | None = option(
+        RecordOf(SplitForm),
+        "Parts in order, with something between them.",
+        default=None,
+        elsewhere="dissect tokenize",
+    )
+    pairs: PairsForm | None = option(
+        RecordOf(PairsForm),
+        "Pairs of a name and a value; needs `as`, since the text chooses the names.",
+        default=None,
+        elsewhere="key_value kv",
+    )
+    csv: CsvLineForm | None = option(RecordOf(CsvLineForm), "One line of CSV.", default=None)
     as_: str | None = option(
         MessageField(),
         "Field to write an object of all fields to, in place of fields of the message.",
@@ -140,6 +154,14 @@ class Parse(PerMessage, kind="parse", listed=7, elsewhere="dissect extract grok 
             yield Fault(code, said, expected=expected)
             return
         form = self.form
+        if form.names is not None and not form.names:
+            yield Fault(
+                "missing-key",
+                "this pattern has no group with a name, so nothing would be written",
+                expected="at least one '(?<name>...)'",
+                path=("regex",),
+            )
+            return
         if form.names is None and self.as_ is None:
             yield Fault(
                 "missing-key",
@@ -168,8 +190,27 @@ class Parse(PerMessage, kind="parse", listed=7, elsewhere="dissect extract grok 
     @cached_property
     def form(self) -> TextForm:
         """How the text is read."""
-        given = self.split or self.pairs or self.csv
-        return given or PRESETS[self.preset or ""]()
+        if self.regex is not None:
+            return RegexForm(self.regex)
+        return self.split or self.pairs or self.csv or PRESETS[self.preset or ""]()
+
+    @property
+    def fuses(self) -> bool:  # type: ignore[override]  # depends on the pattern
+        """Whether a text takes microseconds: a pattern that has several ways to go on may take 7 ms."""
+        return not self.form.takes_milliseconds
+
+    def examine(self, context: CheckContext) -> Iterator[Fault]:
+        """Remark on a pattern that does not search texts as long as `max_length` allows."""
+        longest = self.form.longest
+        if longest is not None and longest < self.max_length:
+            yield Fault(
+                "shorter-texts",
+                f"this pattern searches at most {longest:,} bytes of text: a longer one does not fit",
+                expected="a pattern that begins with '^' and of which each character says how to go on",
+                suggestion=f"set 'max_length' to {longest} at most",
+                path=("regex",),
+                severity=Severity.WARNING,
+            )
 
     def field_use(self) -> FieldUse:
         """It reads the text, and writes the names of the form, or what is below `as`."""
@@ -215,6 +256,12 @@ class Parse(PerMessage, kind="parse", listed=7, elsewhere="dissect extract grok 
             took("found" if not is_other else "missing" if found is MISSING else "mismatch")
 
         return telling(self, "_found", tell)
+
+    def operator(self, ctx: Context) -> Operator:
+        """Return the operator; one that does not fuse looks at the clock after each message."""
+        if self.fuses:
+            return super().operator(ctx)
+        return ctx.lift_pausing(OneByOne(self.step(ctx), ctx.clock).start)
 
     def step(self, ctx: Context) -> Step:
         """Return the plain form: look at one message after the other."""

@@ -35,6 +35,16 @@ class TextForm:
     """Texts that stand for nothing where the config does not say."""
 
     @property
+    def takes_milliseconds(self) -> bool:
+        """Whether one text may, however short it is."""
+        return False
+
+    @property
+    def longest(self) -> int | None:
+        """Bytes of UTF-8 of the longest text that it looks at; None: any."""
+        return None
+
+    @property
     def at_once(self) -> int:
         """Characters of a batch that are taken apart at once, whatever they are: some milliseconds."""
         return SOME

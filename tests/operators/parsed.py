@@ -1,7 +1,10 @@
 """A transform `parse` as the tests write it, and what it makes of texts, in either form."""
 
+from contextlib import suppress
+
 from reactivex.subject import Subject
 
+from headrace.compiler.clock import run_virtual
 from headrace.compiler.lowering.chain import lower, plainly
 from headrace.operators.parse import Parse
 from tests.compiler.lowering.played import exact
@@ -23,10 +26,18 @@ def handed_on(transform, *messages, ctx=None):
     The plain form and the generated one have to agree.
     """
     results = []
-    for message in messages:
-        seen = [_result(lowering, transform, message, ctx) for lowering in (plainly, lower)]
-        assert exact(seen[0]) == exact(seen[1])
-        results.append(seen[0])
+
+    async def play():
+        for message in messages:
+            seen = [_result(lowering, transform, message, ctx) for lowering in (plainly, lower)]
+            assert exact(seen[0]) == exact(seen[1])
+            results.append(seen[0])
+
+    if ctx is None:
+        run_virtual(play)
+    else:  # of the test's own loop
+        with suppress(StopIteration):
+            play().send(None)
     return results
 
 

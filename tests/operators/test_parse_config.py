@@ -8,7 +8,6 @@ from headrace.compiler.text.documents import read
 from headrace.operators.parse import Parse
 from tests.doubles import refusals
 
-FORMS = "split, pairs, csv, preset"
 SPLIT = {"by": "/", "into": ["a"]}
 
 
@@ -19,7 +18,7 @@ SPLIT = {"by": "/", "into": ["a"]}
         ({"from": "v"}, [": 'parse' needs a form: how the text is read"]),
         (
             {"from": "v", "split": SPLIT, "preset": "common"},
-            [": 'parse' has one form, not both 'split' and 'preset'"],
+            [": 'parse' has one form, not both 'preset' and 'split'"],
         ),
         (
             {"from": "v", "split": {"by": "", "into": []}},
@@ -85,6 +84,40 @@ SPLIT = {"by": "/", "into": ["a"]}
 )
 def test_what_cannot_be_meant_is_refused(document, reasons):
     assert refusals(Parse, document) == reasons
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("regex", "reason"),
+    [
+        ("^(?<a>x", "regex: "),
+        ("^x$", "regex: this pattern has no group with a name, so nothing would be written"),
+        ("(x)", "regex: this pattern has no group with a name, so nothing would be written"),
+        (r"^(?<a>x)\1$", "regex: "),
+    ],
+)
+def test_a_pattern_compiles_and_names_a_group(regex, reason):
+    [said] = refusals(Parse, {"from": "v", "regex": regex})
+
+    assert said.startswith(reason)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("options", "remarks"),
+    [
+        ("regex: '^(?<a>[a-z]+) (?<b>.*)$'", []),
+        ("regex: '(?<a>[a-z]+)@(?<b>[a-z.]+)', max_length: 10000", []),
+        ("regex: '(?<a>[a-z]+)@(?<b>[a-z.]+)'", ["shorter-texts"]),
+    ],
+)
+def test_a_pattern_that_does_not_search_texts_as_long_as_may_come_is_told(options, remarks):
+    text = CHAIN.format(parse=f"{{ type: parse, from: v, {options} }}", read="a")
+
+    known = scan("headrace.operators", "headrace.connectors")
+    _, said = load_program(read(text, "mill.yaml", "yaml"), known)
+
+    assert [each.code for each in said if each.code == "shorter-texts"] == remarks
 
 
 def test_the_echo_is_what_was_written():

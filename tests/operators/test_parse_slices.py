@@ -18,6 +18,7 @@ from tests.marbles import Broker
 from tests.operators.parsed import TOPIC, parse
 from tests.virtual import virtual
 
+CONSTANTS = [{"as": "x", "value": {"type": "number", "value": n}} for n in range(2)]
 LONGEST = 0.02
 """Seconds of this thread's CPU time: those that other processes take from it do not count."""
 COPY = Map.load({"mappings": [{"type": "copy", "from": "machine", "as": "m"}], "keep": "mapped"})
@@ -110,6 +111,44 @@ async def test_so_is_one_that_has_to_be_run_again_unless_it_is_one_message():
     assert len(it.ctx.failures) == len(it.broker.acknowledged) == 2
 
 
+@pytest.mark.engine
+@virtual
+async def test_a_pattern_that_has_several_ways_to_go_on_is_no_part_of_a_loop_and_pauses_after_each_text():
+    chain, ctx = SlicedChain(), StubContext(place="transforms[0]")
+    ctx.pacing = chain.pacing
+    clock = ctx._clock = chain.clock
+    it = parse({"regex": r"(?<machine>[a-z]+)@(?<site>[a-z.]+)"}, on_mismatch="skip")
+    before, behind = (Map.load({"mappings": [{"type": "constant", **each}]}) for each in CONSTANTS)
+    operators = lower([(each, Stage(ctx)) for each in (before, it, behind)], [])
+    assert len(operators) == 3
+    chain.source.pipe(*operators).subscribe(chain.taken.append)
+
+    chain.send(topics(3, "m@n"), topics(1, "x"), topics(1, "o@n"))
+    turns = 0
+    while chain.pacing.slices.paused:
+        turns += 1
+        await clock.sleep(0)
+
+    assert turns >= 3
+    assert [[each["machine"] for each in batch] for batch in chain.batches] == [["m"] * 3, ["o"]]
+    assert len(chain.broker.acknowledged) == 1
+
+
+@pytest.mark.engine
+@virtual
+async def test_if_one_of_its_texts_does_not_fit_nothing_of_the_batch_is_handed_on():
+    chain, ctx = SlicedChain(), StubContext(place="transforms[0]")
+    ctx.pacing, ctx._clock = chain.pacing, chain.clock
+    it = parse({"regex": r"(?<machine>[a-z]+)@(?<site>[a-z.]+)"})
+    chain.runs(lower([(it, Stage(ctx))], [])[0])
+
+    chain.send([*topics(5, "m@n"), *topics(1, "x")], topics(1, "m@n"))
+    await chain.settles()
+
+    assert [len(batch) for batch in chain.batches] == [1]
+    assert ctx.failures == ["'value' does not fit regex"]
+
+
 # --- no turn is long
 
 ACCESS = (
@@ -138,8 +177,23 @@ HOSTILE = {
     "logfmt, escapes": ({"preset": "logfmt", "as": "x"}, 'a="' + "\\n" * 32_000 + '"', 200),
     "elements": ({"preset": "syslog"}, "<1>1 - - - - - " + "[a]" * 20_000, 200),
     "parameters": ({"preset": "syslog"}, "<1>1 - - - - - [a" + ' b="\\""' * 900 + "]", 200),
+    "one pass": ({"regex": r"^(?<a>[^ ]+) (?<b>[^ ]+)$"}, "a" * 65_535, 200),
+    "groups": ({"regex": "^" + "".join(f"(?<n{n}>[a-z])" for n in range(100))}, "x" * 100, 500),
     "no tag": ({"preset": "syslog"}, "Oct 11 00:00:00 h " + "x[" * 32_000, 200),
 }
+
+
+@pytest.mark.long
+@pytest.mark.engine
+@pytest.mark.parametrize("regex", ["(a+)+$", "[ab]*a[ab]{30}$", "(?<b>.*).*=.*", "(?<b>[^x]+)+y"])
+def test_no_turn_is_long_with_a_pattern_that_has_several_ways_to_go_on(regex):
+    transform = Parse.load({"from": "value", "regex": f"(?<a>{regex})", "on_mismatch": "keep"})
+    longest = transform.form.longest
+    batch = [{"value": ("ab" * longest)[: min(longest, 65_536) - 1] + "!"} for _ in range(50)]
+
+    turns = [asyncio.run(_longest_turn(transform, batch)) for _ in range(3)]
+
+    assert min(turns) < LONGEST
 
 
 @pytest.mark.long
@@ -147,6 +201,8 @@ HOSTILE = {
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_no_turn_is_long(kind, policy):
     form, text, count = HOSTILE[kind]
+    if "regex" in form:
+        pytest.importorskip("rhai")
     transform = Parse.load({"from": "value", **form, "on_mismatch": policy})
     batch = [{"value": text} for _ in range(count)]
     gc.collect()

@@ -1,5 +1,7 @@
 """Chains of transforms and messages for them, generated."""
 
+from importlib.util import find_spec
+
 from hypothesis import strategies as st
 from marshmallow import ValidationError
 
@@ -190,13 +192,23 @@ splits = st.builds(
     st.booleans(),
 )
 csv_lines = st.sampled_from(["a", "c", "a.b"]).map(lambda name: {"csv": {"columns": [name]}})
+# One that fuses, and two that do not.
+patterns = st.sampled_from(
+    [
+        {"regex": r"^(?<a>[0-9]+)(?:\.(?<b>[0-9]))?$"},
+        {"regex": r"(?<c>[0-9x])"},
+        {"regex": "(?<a.b>.*)(?<a>[a-z1]+)"},
+    ]
+    if find_spec("rhai")
+    else [{"preset": "common"}]
+)
 with_names = st.sampled_from([{"pairs": {"within": "1"}}, {"preset": "logfmt"}])
 
 
 @st.composite
 def parses(draw):
     """Draw a parse that takes some of the strings apart."""
-    form = draw(weighted(splits, splits, csv_lines, with_names))
+    form = draw(weighted(splits, splits, csv_lines, with_names, patterns))
     policies = st.sampled_from(["error", "skip", "keep", "keep"])
     document = {
         "from": draw(weighted(st.just("b"), st.just("b"), paths)),
@@ -212,7 +224,8 @@ def parses(draw):
         document["nulls"] = draw(st.lists(strings, max_size=2))
     names = [*(Parse.load(document).form.names or "a")]
     words = st.sampled_from([*CASTS])
-    document["types"] = draw(st.dictionaries(st.sampled_from(names), words, max_size=2))
+    if form != {"preset": "common"}:
+        document["types"] = draw(st.dictionaries(st.sampled_from(names), words, max_size=2))
     return Parse.load(document)
 
 
