@@ -17,12 +17,13 @@ from headrace.operators.parsing.form import MANY, Fields, TextForm
 from headrace.operators.parsing.months import MONTHS
 from headrace.operators.parsing.values import FieldValues, Mismatch
 
-# Nothing is given back (`++`): each character is looked at once. Three times as fast as with an engine
-# that has to be called through an extension, since most of it is making strings.
+# Nothing is given back (`++`): each character is looked at once or twice. The patterns of the extension
+# take 0.4 µs less for a line of 3 µs; these are there without it.
 _QUOTED = r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
+_REQUEST = rf'(?:"([^ "\\]++) ([^ "\\]++) ([^ "\\]++)"|{_QUOTED})'
 _COMMON = (
     r"([^ ]++) [^ ]++ ([^ ]++) \[([0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}(?::[0-9]{2}){3} [+-][0-9]{4})\] "
-    rf"{_QUOTED} ([0-9]{{3}}) ([0-9]{{1,18}}|-)"
+    rf"{_REQUEST} ([0-9]{{3}}) ([0-9]{{1,18}}|-)"
 )
 _COMMON_LINE = re.compile(rf"{_COMMON}(?![^ \r\n])")
 _COMBINED_LINE = re.compile(rf"{_COMMON} {_QUOTED} {_QUOTED}(?![^ \r\n])")
@@ -52,16 +53,13 @@ class AccessLog(TextForm):
 
     def reader(self, values: FieldValues, ctx: Context) -> Callable[[str], Fields]:
         """Return what reads a line."""
-        match, nulls, more = self.line.match, values.nulls, self.more
+        match, nulls = self.line.match, values.nulls
 
         def read(text: str) -> Fields:
             found = match(text)
             if found is None:
                 raise Mismatch
-            ip, user, at, request, status, size, *others = found.groups()
-            words = request.split(" ")
-            is_whole = len(words) == 3
-            method, path, protocol = words if is_whole else _NO_REQUEST
+            ip, user, at, method, path, protocol, request, status, size, *others = found.groups()
             fields: dict[str, Any] = {
                 "ip": ip,
                 "user": None if user in nulls else user,
@@ -72,10 +70,16 @@ class AccessLog(TextForm):
                 "status": int(status),
                 "bytes": None if size in nulls else _size(size),
             }
-            for name, value in zip(more, others, strict=True):
-                fields[name] = None if value in nulls else value
-            if not is_whole:
-                fields["request"] = None if request in nulls else request
+            if others:
+                referer, agent = others
+                fields["referer"] = None if referer in nulls else referer
+                fields["agent"] = None if agent in nulls else agent
+            if request is not None:
+                words = request.split(" ")
+                if len(words) == len(_WORDS):  # one of them has a backslash
+                    fields.update(zip(_WORDS, words, strict=True))
+                else:
+                    fields["request"] = None if request in nulls else request
             return fields
 
         return read
@@ -96,7 +100,7 @@ class Combined(AccessLog):
     more = ("referer", "agent")
 
 
-_NO_REQUEST = (None, None, None)
+_WORDS = ("method", "path", "protocol")
 
 
 def _size(text: str) -> int:

@@ -70,6 +70,13 @@ def test_a_request_that_is_none_is_kept_whole(request_, kept):
     }
 
 
+def test_a_path_may_have_escapes():
+    made = combined(LINE.replace("/api/items/7?q=a", r"/a\x22b\"c"))
+
+    assert (made["path"], made["protocol"]) == (r"/a\x22b\"c", "HTTP/1.1")
+    assert "request" not in made
+
+
 def test_quotes_inside_are_escaped_and_stay_as_they_are_written():
     agent = r"a \"b\" \\"
 
