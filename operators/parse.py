@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from typing import Any, Self
+from zoneinfo import ZoneInfo
 
 from headrace.compiler.casts import CASTS, OTHER_NAMES, CastError
 from headrace.compiler.code import Code
@@ -25,6 +26,7 @@ from headrace.compiler.text.diagnostics import Codes, Fault, Severity
 from headrace.operators.parsing.csvline import CsvLineForm
 from headrace.operators.parsing.form import Fields, TextForm
 from headrace.operators.parsing.keyvalues import PairsForm
+from headrace.operators.parsing.localzone import LocalZone
 from headrace.operators.parsing.onebyone import OneByOne
 from headrace.operators.parsing.presets import PRESETS
 from headrace.operators.parsing.regexform import RegexForm
@@ -92,6 +94,12 @@ class Parse(PerMessage, kind="parse", listed=7, elsewhere="dissect extract grok 
         elsewhere="key_value kv",
     )
     csv: CsvLineForm | None = option(RecordOf(CsvLineForm), "One line of CSV.", default=None)
+    zone: str | None = option(
+        LocalZone(),
+        "Zone of the times that tell none, for `syslog`: a name such as Europe/Berlin; UTC if left out.",
+        default=None,
+        elsewhere="time_zone timezone tz",
+    )
     as_: str | None = option(
         MessageField(),
         "Field to write an object of all fields to, in place of fields of the message.",
@@ -154,6 +162,13 @@ class Parse(PerMessage, kind="parse", listed=7, elsewhere="dissect extract grok 
             yield Fault(code, said, expected=expected)
             return
         form = self.form
+        if self.zone is not None and not form.tells_no_zone:
+            yield Fault(
+                "conflict",
+                f"'{form.word}' has no times without a zone",
+                expected="no 'zone', or the preset syslog",
+                path=("zone",),
+            )
         if form.names is not None and not form.names:
             yield Fault(
                 "missing-key",
@@ -327,7 +342,8 @@ class Parse(PerMessage, kind="parse", listed=7, elsewhere="dissect extract grok 
     def _values(self, ctx: Context) -> FieldValues:
         nulls = self.form.usual_nulls if self.nulls is None else self.nulls
         decimal = "." if self.csv is None else self.csv.decimal
-        return FieldValues(self.types or {}, frozenset(nulls), ctx, decimal)
+        zone = ZoneInfo(self.zone or "UTC")
+        return FieldValues(self.types or {}, frozenset(nulls), ctx, decimal, zone)
 
     def _reader(self, ctx: Context) -> Callable[[str], Fields]:
         return self.form.reader(self._values(ctx), ctx)

@@ -31,6 +31,8 @@ class TextForm:
     """What it is called where a text does not fit it, as its config spells it."""
     knows_types: ClassVar[bool] = False
     """Whether its fields have types of their own, so that none can be given."""
+    tells_no_zone: ClassVar[bool] = False
+    """Whether it has times of which the text does not tell the zone."""
     usual_nulls: ClassVar[tuple[str, ...]] = ()
     """Texts that stand for nothing where the config does not say."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime, tzinfo
+from datetime import date, datetime, tzinfo
 from itertools import islice
 from typing import Any
 
@@ -68,18 +68,16 @@ class Syslog(TextForm):
 
     word = "syslog"
     knows_types = True
+    tells_no_zone = True
     usual_nulls = ("-",)
     names: Sequence[str] = (
         *("facility", "severity", "severity_code", "at", "host", "app", "pid", "msgid", "data"),
         "message",
     )
 
-    def __init__(self, zone: tzinfo = UTC) -> None:
-        self.zone = zone
-
     def reader(self, values: FieldValues, ctx: Context) -> Callable[[str], Fields]:
         """Return what reads a line."""
-        nulls, zone = values.nulls, self.zone
+        nulls, zone = values.nulls, values.zone
 
         def read(text: str) -> Fields:
             if _IS_5424.match(text):

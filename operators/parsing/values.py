@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 
 from headrace.compiler.casts import CASTS, CastError
 from headrace.compiler.code import Code
@@ -19,13 +20,15 @@ class Mismatch(Exception):
 class FieldValues:
     """The types of fields, by name, and the texts that stand for nothing.
 
-    ``decimal`` is what stands before the decimals of a `float`, where that is no point.
+    ``decimal`` is what stands before the decimals of a `float`, where that is no point; ``zone`` is that of
+    times that tell none.
     """
 
     types: Mapping[str, str]
     nulls: frozenset[str]
     ctx: Context
     decimal: str = "."
+    zone: tzinfo = UTC
 
     def of(self, name: str, text: str | None) -> JsonValue:
         """Return the value of a field.

@@ -77,6 +77,14 @@ SPLIT = {"by": "/", "into": ["a"]}
             ["max_length: expected an integer of at least 1 and of at most 262144, found 262145"],
         ),
         (
+            {"from": "v", "preset": "combined", "zone": "UTC"},
+            ["zone: 'combined' has no times without a zone"],
+        ),
+        *(
+            ({"from": "v", "preset": "syslog", "zone": zone}, [f'zone: there is no zone "{zone}"'])
+            for zone in ("Berlin", "localtime", "../etc/passwd", "Europe/Nowhere", "")
+        ),
+        (
             {"from": "v", "preset": "grok"},
             ['preset: expected one of combined, common, syslog, logfmt, found "grok"'],
         ),

@@ -159,6 +159,27 @@ async def test_now_is_the_time_of_the_pipeline():
 
 
 @pytest.mark.parametrize(
+    ("text", "at_"),
+    [
+        ("Nov 22 12:00:00", "2026-11-22T12:00:00+01:00"),
+        ("Jul  1 12:00:00", "2026-07-01T12:00:00+02:00"),
+        ("Oct 25 02:30:00", "2026-10-25T02:30:00+02:00"),  # comes twice
+        ("Mar 28 02:30:00", "2027-03-28T02:30:00+01:00"),  # never comes
+        ("2026-11-22T12:00:00Z", "2026-11-22T12:00:00+00:00"),
+    ],
+)
+def test_a_time_without_a_zone_is_one_of_the_config(text, at_):
+    @virtual(started_at=at(2026, 11, 27))
+    async def reads():
+        it = parse({"preset": "syslog"}, zone="Europe/Berlin")
+        ctx = StubContext(place="transforms[0]")
+        [made] = handed_on(it, {"value": f"{text} h x: y"}, ctx=ctx)
+        assert made["at"] == at_
+
+    reads()
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "",
