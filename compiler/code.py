@@ -66,6 +66,14 @@ class GiveUp(Exception):
     """The generated code met what it was not written for: the plain steps have to say what."""
 
 
+class TakesLong(BaseException):
+    """What was to be done with a batch at once takes long: it is worked on in slices instead.
+
+    It is no `Exception`: it says nothing of a message, and whoever catches what a message raises lets it
+    through.
+    """
+
+
 GLOBALS: dict[str, Any] = {
     kind.__name__: kind for kind in (GiveUp, Written, bool, dict, float, int, list, str)
 } | {"parts": parts, "large": LargeList}
@@ -153,8 +161,8 @@ class Code:
     def only(self, *, in_slices: bool) -> Iterator[None]:
         """Write whole statements that stand only where a batch is worked on in slices, or at once.
 
-        A transform that `takes_long` so gives up at once where a message takes long by itself; then its
-        batch is worked on in slices, and there it may `yield`, so that others have a turn.
+        A transform that `takes_long` raises a constant `TakesLong` at once, where a message takes long by
+        itself; in slices it may `yield`, so that others have a turn.
         """
         self._flush()
         start = len(self._lines)

@@ -9,7 +9,7 @@ from typing import Any, Self
 from zoneinfo import ZoneInfo
 
 from headrace.compiler.casts import CASTS, OTHER_NAMES, CastError
-from headrace.compiler.code import Code
+from headrace.compiler.code import Code, TakesLong
 from headrace.compiler.component.branches import Branch, Took, telling
 from headrace.compiler.component.buildcontext import Context, Operator, Step
 from headrace.compiler.component.checkcontext import CheckContext
@@ -384,20 +384,15 @@ class Parse(PerMessage, kind="parse", listed=7, elsewhere="dissect extract grok 
     def _bound(self, text: str, code: Code, demand: Callable[[str], None]) -> None:
         """Write the bounds of the length: of any text, and of one of a batch that is worked on at once."""
         most, form = code.name("most"), self.form
-        code.before(f"{most} = min({self.max_length}, {form.at_once} // len(batch))")
+        code.before(f"{most} = {form.at_once} // len(batch)")
         with code.only(in_slices=False), code.block(f"if len({text}) > {most}:"):
-            code.line("raise GiveUp")
+            code.line(f"raise {code.constant(TakesLong, 'TakesLong')}")
         with (
             code.only(in_slices=True),
             code.block(f"if len({text}) > {form.at_once // SLOW_BATCH}:"),
         ):
             code.line("yield")
-        fits = f"len({text}) <= {self.max_length}"
-        if self.on_mismatch == "keep":  # a block, which what comes then stands in
-            demand(fits)
-            return
-        with code.only(in_slices=True):
-            demand(fits)
+        demand(f"len({text}) <= {self.max_length}")
 
     @contextmanager
     def _trying(self, otherwise: str, values: FieldValues, code: Code) -> Iterator[None]:

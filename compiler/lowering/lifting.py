@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from reactivex import Observable
 from reactivex.abc import DisposableBase, ObserverBase, SchedulerBase
 
+from headrace.compiler.code import TakesLong
 from headrace.compiler.component.buildcontext import (
     AwaitingStep,
     Operator,
@@ -182,10 +183,6 @@ def _direct(pass_on: PassOn) -> Operator:
         return Observable(subscribe)
 
     return operator
-
-
-class TakesLong(Exception):
-    """What was to be done with a delivery at once takes long: it is worked on in slices instead."""
 
 
 class PacedLine(SlicedLine):

@@ -29,7 +29,9 @@ def handed_on(transform, *messages, ctx=None):
 
     async def play():
         for message in messages:
-            seen = [_result(lowering, transform, message, ctx) for lowering in (plainly, lower)]
+            seen = [
+                await _result(lowering, transform, message, ctx) for lowering in (plainly, lower)
+            ]
             assert exact(seen[0]) == exact(seen[1])
             results.append(seen[0])
 
@@ -47,13 +49,15 @@ def read(form, text, **options):
     return made
 
 
-def _result(lowering, transform, message, ctx):
+async def _result(lowering, transform, message, ctx):
     ctx = ctx or StubContext(place="transforms[0]")
     ctx.failures.clear()
     seen, source, untouched = [], Subject(), exact(message)
     [operator] = lowering([(transform, ctx)], [])
     source.pipe(over_lists(operator)).subscribe(seen.append)
     source.on_next([message])
+    while ctx.pacing.slices.paused:
+        await ctx.clock.sleep(0)
     assert exact(message) == untouched
     if ctx.failures:
         return ctx.failures[0]

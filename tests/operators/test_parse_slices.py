@@ -79,10 +79,10 @@ async def test_nothing_of_a_large_batch_is_handed_on_if_one_of_its_texts_does_no
     assert len(it.broker.acknowledged) == 1
 
 
-@pytest.mark.parametrize(("others", "longest"), [(1, 65_536), (99, 20_000), (499, 4_000)])
+@pytest.mark.parametrize(("others", "longest"), [(19, 100_000), (99, 20_000), (499, 4_000)])
 @virtual
 async def test_a_batch_with_a_text_that_is_long_for_so_many_is_worked_on_in_slices(others, longest):
-    it = Sliced(parse(TOPIC, on_mismatch="keep"))
+    it = Sliced(parse(TOPIC, max_length=262_144))
     long, longer = (topics(1, "n/" + "m" * (size - 2)) for size in (longest, longest + 1))
 
     it.send([*topics(others), *long])
@@ -93,7 +93,6 @@ async def test_a_batch_with_a_text_that_is_long_for_so_many_is_worked_on_in_slic
 
     texts = [len(batch[-1]["value"]) for batch in it.batches]
     assert texts == [longest, longest + 1]
-    assert ["machine" in batch[-1] for batch in it.batches] == [True, longest < 65_536]
 
 
 @virtual
