@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from types import ModuleType
+from typing import NamedTuple
 
 NO_ENGINE = (
     "a pattern needs the package 'rhai-python', which is not installed: where there is Rust 1.85 or newer"
@@ -37,8 +38,8 @@ class Pattern:
     look-around and no back references. Groups without a name are none.
 
     ``names``: those of the groups, in their order. ``longest``: bytes of UTF-8 of the longest text that
-    it searches, at most 4 MiB; longer ones do not match. ``is_one_pass``: it begins with ``^`` and each
-    character says how to go on, so that ``longest`` is 4 MiB whatever the pattern.
+    it searches, at most 1 MiB; longer ones do not match. ``is_one_pass``: it begins with ``^`` and each
+    character says how to go on, so that ``longest`` is 1 MiB whatever the pattern.
 
     ``groups(text)`` returns the texts of the named groups as a tuple, in the order of ``names``, None for
     a group that took no part; None where the text does not match, or is too long. It raises nothing.
@@ -48,7 +49,7 @@ class Pattern:
             deep, it has more than 4,096 characters; or the extension is not installed.
     """
 
-    __slots__ = ("groups", "is_one_pass", "longest", "names")
+    __slots__ = ("_made", "groups", "is_one_pass", "longest", "names")
 
     def __init__(self, regex: str) -> None:
         engine = _engine()
@@ -56,6 +57,7 @@ class Pattern:
             pattern = engine.Pattern(regex)
         except engine.PatternError as error:
             raise PatternRefused(error.message, error.at) from error
+        self._made = pattern
         self.names: tuple[str, ...] = pattern.names
         self.longest: int = pattern.longest
         self.is_one_pass: bool = pattern.is_one_pass
@@ -64,13 +66,50 @@ class Pattern:
 
     def is_too_long(self, text: str) -> bool:
         """Return whether a text did not match because it has more than ``longest`` bytes."""
-        return 4 * len(text) > self.longest and len(text.encode(errors="replace")) > self.longest
+        return _has_more(text, self.longest)
+
+    def replacement(self, with_: str, *, first: bool = False) -> Replacement:
+        """Return what puts a text in the place of all matches, or of the first one.
+
+        ``$name`` and ``${name}`` stand there for what a group matched, nothing if it took no part; ``$$``
+        is a dollar. A match of nothing right behind another match is none.
+
+        Raises:
+            PatternRefused: it names a group that the pattern has not.
+        """
+        try:
+            made = self._made.replacement(with_, first=first)
+        except _engine().PatternError as error:
+            raise PatternRefused(error.message, error.at) from error
+        return Replacement(made.replaced, made.longest)
 
 
-class Matcher:
+class Replacement(NamedTuple):
+    """What replaces matches of a pattern in a text.
+
+    ``replaced(text)`` returns the text with the matches replaced; None where it is too long, or would get
+    longer than 16 MiB. ``longest``: bytes of UTF-8 of the longest text that it takes. Where all matches are
+    replaced and there may be several that is 3,000, or less where the automaton is too large to be kept
+    whole: each search may read the text to its end.
+    """
+
+    replaced: Callable[[str], str | None]
+    longest: int
+
+    def is_too_long(self, text: str) -> bool:
+        """Return whether nothing was replaced because a text has more than ``longest`` bytes."""
+        return _has_more(text, self.longest)
+
+
+def _has_more(text: str, most: int) -> bool:
+    """Return whether a text has more bytes of UTF-8; characters alone may tell."""
+    return 4 * len(text) > most and len(text.encode(errors="replace")) > most
+
+
+class WholePattern:
     """A regular expression that a text matches somewhere, or nowhere: for conditions.
 
-    ``is_match(text)`` looks once at each byte, in 2 ns, whatever the pattern. A text of more than 4 MiB
+    ``is_match(text)`` looks once at each byte, in 2 to 8 ns, whatever the pattern. One of more than 1 MiB
     does not match. Patterns are written as those of `Pattern`, some of which are too large for it.
 
     Raises:
@@ -99,13 +138,13 @@ def pattern(regex: str) -> Pattern:
 
 
 @lru_cache(MOST_KEPT)
-def matcher(regex: str) -> Matcher:
-    """Return the matcher, compiled once.
+def whole_pattern(regex: str) -> WholePattern:
+    """Return the pattern, compiled once.
 
     Raises:
-        PatternRefused: see `Matcher`.
+        PatternRefused: see `WholePattern`.
     """
-    return Matcher(regex)
+    return WholePattern(regex)
 
 
 def _engine() -> ModuleType:

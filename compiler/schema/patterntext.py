@@ -24,7 +24,7 @@ class PatternText(Text):
     expects = "a regular expression"
 
     def __init__(self, compiles: Callable[[str], object] = pattern) -> None:
-        """Take what compiles it: `pattern`, or for a condition `matcher`."""
+        """Take what compiles it: `pattern`, or for a condition `whole_pattern`."""
         self.compiles = compiles
         super().__init__()
 

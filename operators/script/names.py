@@ -31,12 +31,12 @@ _REGISTERED = """
 E PI abs acos acosh all append asin asinh atan atanh bits bytes ceiling chars chop clear contains cos
 cosh crop debug dedup drain end ends_with exit exp extract fill_with filter find find_map floor for_each
 fraction get get_bit get_bits hypot index_of insert int is_anonymous is_empty is_even is_exclusive
-is_finite is_inclusive is_infinite is_nan is_odd is_zero keys len ln log make_lower make_upper map max
-min mixin name order order_by order_desc pad parse_float parse_int parse_json pop print push range
-reduce reduce_rev remove replace retain reverse round set set_bit set_bits shift sign sin sinh some sort
-sort_by sort_desc splice split split_rev sqrt start starts_with sub_string take tan tanh to_binary
-to_blob to_chars to_debug to_degrees to_float to_hex to_int to_json to_lower to_octal to_radians
-to_string to_upper trim truncate values zip
+is_finite is_inclusive is_infinite is_nan is_odd is_zero keys len ln log make_lower make_upper map
+matches max min mixin name order order_by order_desc pad parse_float parse_int parse_json parse_regex
+pop print push range reduce reduce_rev remove replace replace_regex retain reverse round set set_bit
+set_bits shift sign sin sinh some sort sort_by sort_desc splice split split_rev sqrt start starts_with
+sub_string take tan tanh to_binary to_blob to_chars to_debug to_degrees to_float to_hex to_int to_json
+to_lower to_octal to_radians to_string to_upper trim truncate values zip
 """
 
 FUNCTIONS = KEYWORDS | {*_REGISTERED.split()}
@@ -49,17 +49,23 @@ LENT: Mapping[str, int] = {"emit": 1} | {
 
 ELSEWHERE: Mapping[str, str] = {
     "append": "push",
+    "capture": "parse_regex",
+    "captures": "parse_regex",
     "ceil": "ceiling",
     "count": "len",
     "float": "parse_float",
     "forEach": "for_each",
+    "gsub": "replace_regex",
     "has": "contains",
     "includes": "contains",
     "int": "parse_int",
+    "is_match": "matches",
     "length": "len",
     "lower": "to_lower",
     "parseFloat": "parse_float",
     "parseInt": "parse_int",
+    "regex_replace": "replace_regex",
+    "replaceAll": "replace_regex",
     "size": "len",
     "str": "to_string",
     "strip": "trim",

@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-use crate::run::{Run, STRIDE, on_look};
+use crate::run::{Run, STRIDE, current, on_look};
 
 /// What a block costs beyond its size: the allocator's own bookkeeping, and a share that bounds how
 /// deep values nest. A level of nesting costs at least two blocks, so this is what keeps the stack
@@ -102,6 +102,16 @@ thread_local! {
 #[inline(always)]
 pub fn gauge<T>(work: impl FnOnce(&Gauge) -> T) -> T {
     GAUGE.with(work)
+}
+
+/// Do something whose memory outlives the run, so that it is not the run's; the allocator does not pause it.
+pub fn apart<T>(work: impl FnOnce() -> T) -> T {
+    let held = gauge(|gauge| gauge.held.get());
+    let pauses = current(|run| run.pauses_in_allocator.replace(false));
+    let done = work();
+    gauge(|gauge| gauge.held.set(held));
+    current(|run| run.pauses_in_allocator.set(pauses.unwrap_or(false)));
+    done
 }
 
 impl Gauge {

@@ -19,6 +19,7 @@ mod machine;
 mod mentions;
 mod modules;
 mod natives;
+mod numbers;
 mod pattern;
 mod paused;
 mod pinned;
@@ -34,7 +35,9 @@ static HEAP: gauge::Counting = gauge::Counting;
 #[pymodule(gil_used = false)]
 mod _rhai {
     #[pymodule_export]
-    use super::pattern::{Matcher, Pattern};
+    use super::numbers::has_slow_numbers;
+    #[pymodule_export]
+    use super::pattern::{Matcher, Pattern, Replacement};
     #[pymodule_export]
     use super::paused::Paused;
     #[pymodule_export]

@@ -2,14 +2,17 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
+use std::sync::Arc;
 
 pub mod program;
-mod syntax;
+pub mod replacing;
+pub mod syntax;
 mod whole;
 
 use program::Program;
+use replacing::Template;
 use syntax::Refused;
-use whole::Whole;
+use whole::{ROOM, Whole};
 
 impl Refused {
     fn raise(self, py: Python<'_>) -> PyErr {
@@ -24,7 +27,7 @@ impl Refused {
 /// A pattern that finds its named groups.
 #[pyclass(frozen, module = "rhai")]
 pub struct Pattern {
-    program: Program,
+    program: Arc<Program>,
 }
 
 #[pymethods]
@@ -32,7 +35,9 @@ impl Pattern {
     #[new]
     fn new(py: Python<'_>, regex: &str) -> PyResult<Self> {
         let program = Program::new(regex).map_err(|refused| refused.raise(py))?;
-        Ok(Self { program })
+        Ok(Self {
+            program: program.into(),
+        })
     }
 
     #[getter]
@@ -65,6 +70,39 @@ impl Pattern {
         });
         found.transpose()
     }
+
+    #[pyo3(signature = (with_, *, first=false))]
+    fn replacement(&self, py: Python<'_>, with_: &str, first: bool) -> PyResult<Replacement> {
+        let template = Template::parse(with_, &self.program.names);
+        Ok(Replacement {
+            program: self.program.clone(),
+            template: template.map_err(|refused| refused.raise(py))?,
+            first,
+        })
+    }
+}
+
+/// A pattern, and what takes the place of its matches.
+#[pyclass(frozen, module = "rhai")]
+pub struct Replacement {
+    program: Arc<Program>,
+    template: Template,
+    first: bool,
+}
+
+#[pymethods]
+impl Replacement {
+    #[getter]
+    fn longest(&self) -> usize {
+        self.program.longest_replaced(self.first)
+    }
+
+    fn replaced<'py>(&self, text: &Bound<'py, PyString>) -> Option<Bound<'py, PyString>> {
+        let py = text.py();
+        let given = utf8(text)?;
+        let made = self.program.replaced(given, &self.template, self.first);
+        made.ok().map(|made| PyString::new(py, &made))
+    }
 }
 
 /// A pattern that a text matches somewhere, or nowhere.
@@ -77,7 +115,7 @@ pub struct Matcher {
 impl Matcher {
     #[new]
     fn new(py: Python<'_>, regex: &str) -> PyResult<Self> {
-        let whole = Whole::new(regex).map_err(|refused| refused.raise(py))?;
+        let whole = Whole::new(regex, &ROOM).map_err(|refused| refused.raise(py))?;
         Ok(Self { whole })
     }
 

@@ -27,6 +27,7 @@ from headrace.compiler.component.conditions.conditionlists import (
 from headrace.compiler.component.conditions.finding import (
     BooleanCondition,
     ExistsCondition,
+    MatchesCondition,
     OneOfCondition,
 )
 from headrace.compiler.component.conditions.logic import (
@@ -42,6 +43,7 @@ __all__ = [
     "Condition",
     "ExistsCondition",
     "LengthCondition",
+    "MatchesCondition",
     "NotCondition",
     "NumericCondition",
     "OneOfCondition",

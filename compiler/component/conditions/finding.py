@@ -1,4 +1,4 @@
-"""Conditions on what one field holds: that it is there, a boolean, or one of some values."""
+"""Conditions on what one field holds: that it is there, a boolean, one of some values, or matches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from headrace.compiler.code import Code
 from headrace.compiler.component.conditions.condition import OnField, field_option
 from headrace.compiler.decimals import NUMBERS
 from headrace.compiler.delivery import JsonValue
+from headrace.compiler.patterns import whole_pattern
 from headrace.compiler.schema.fields import Boolean, Scalar
+from headrace.compiler.schema.patterntext import PatternText
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.structures import ListOf
 from headrace.compiler.text.diagnostics import shown
@@ -114,3 +116,31 @@ class _Apart(NamedTuple):
     strings: frozenset[str]
     numbers: frozenset[float]
     booleans: frozenset[bool]
+
+
+class MatchesCondition(OnField, tag="matches", elsewhere="like match pattern regexp rlike"):
+    """Holds where a string matches a [regular expression](patterns.md) somewhere.
+
+    `^` and `$` bind it to the ends of the string. A text of more than 1 MiB does not match.
+    """
+
+    field: str = field_option()
+    regex: str = option(
+        PatternText(whole_pattern),
+        "What it has to match: an automaton of at most 1 MiB.",
+        elsewhere="expression pattern re regexp value",
+    )
+
+    def matches(self, found: JsonValue) -> bool:
+        """Look for it in a string."""
+        return type(found) is str and whole_pattern(self.regex).is_match(found)
+
+    def test(self, code: Code, found: str) -> str:
+        """Look at the type, and for it in the string."""
+        is_match = code.constant(whole_pattern(self.regex).is_match, "is_match")
+        return f"{found}.__class__ is str and {is_match}({found})"
+
+    @property
+    def wanted(self) -> str:
+        """That it matches."""
+        return f"matches {shown(self.regex)}"

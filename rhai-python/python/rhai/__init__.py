@@ -8,7 +8,15 @@ from rhai._errors import (
     RunError,
     ScriptError,
 )
-from rhai._rhai import RHAI_VERSION, Matcher, Pattern, Paused, Script
+from rhai._rhai import (
+    RHAI_VERSION,
+    Matcher,
+    Pattern,
+    Paused,
+    Replacement,
+    Script,
+    has_slow_numbers,
+)
 
 __all__ = [
     "RHAI_VERSION",
@@ -19,7 +27,9 @@ __all__ = [
     "Pattern",
     "PatternError",
     "Paused",
+    "Replacement",
     "RunError",
     "Script",
     "ScriptError",
+    "has_slow_numbers",
 ]

@@ -3,9 +3,19 @@ from typing import Any, Final, final
 
 from rhai._errors import ScriptError
 
-__all__ = ["RHAI_VERSION", "Matcher", "Pattern", "Paused", "Script"]
+__all__ = [
+    "RHAI_VERSION",
+    "Matcher",
+    "Pattern",
+    "Paused",
+    "Replacement",
+    "Script",
+    "has_slow_numbers",
+]
 
 RHAI_VERSION: Final[str]
+
+def has_slow_numbers(body: bytes) -> bool: ...
 
 @final
 class Script:
@@ -65,6 +75,13 @@ class Pattern:
     @property
     def is_one_pass(self) -> bool: ...
     def groups(self, text: str) -> tuple[str | None, ...] | None: ...
+    def replacement(self, with_: str, *, first: bool = False) -> Replacement: ...
+
+@final
+class Replacement:
+    @property
+    def longest(self) -> int: ...
+    def replaced(self, text: str) -> str | None: ...
 
 @final
 class Matcher:

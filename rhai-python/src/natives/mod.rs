@@ -18,6 +18,7 @@ mod control;
 mod equality;
 mod json;
 mod output;
+mod patterns;
 mod sorting;
 mod strings;
 pub mod text;
@@ -57,6 +58,7 @@ fn ours() -> Shared<Module> {
     equality::register(&mut module);
     json::register(&mut module);
     output::register(&mut module);
+    patterns::register(&mut module);
     sorting::register(&mut module);
     strings::register(&mut module);
     text::register(&mut module);

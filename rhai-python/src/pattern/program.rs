@@ -3,9 +3,9 @@
 //! An engine whose time is linear in the text is not quick for that: a program of 64 KiB takes 178 ms on 64 KiB of
 //! text. So a text may be as long as 2²⁴ bytes divided by those of the automaton, which took 7 ms at most in
 //! 28,275 random patterns. A pattern that stands at the start of the text, and can be matched in one pass, takes 3 ns a
-//! byte whatever it is: its texts may have 4 MiB.
+//! byte whatever it is: its texts may have 1 MiB.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use regex_automata::dfa::onepass;
 use regex_automata::nfa::thompson;
@@ -14,13 +14,19 @@ use regex_automata::util::primitives::NonMaxUsize;
 use regex_automata::{Anchored, Input, meta};
 
 use super::syntax::{Refused, Syntax};
+use super::whole::{LITTLE_ROOM, Whole};
 
 /// Bytes of a program.
 pub const MOST_PROGRAM: usize = 64 * 1024;
 /// Bytes of a text that is searched at all.
-pub const LONGEST: usize = 4 * 1024 * 1024;
+pub const LONGEST: usize = 1024 * 1024;
 /// Bytes of the automaton times bytes of the text.
 const MOST_WORK: usize = 1 << 24;
+/// Bytes of a text in which all matches are replaced: each search may read the text to its end, so that together they
+/// take time that grows with its square.
+const LONGEST_OF_ALL: usize = 3_000;
+/// Bytes of the automaton times the square of those of such a text, where its states are too many to be kept.
+const MOST_WORK_OF_ALL: usize = 1 << 27;
 /// Bytes of a one-pass automaton; what is larger is searched like any other pattern.
 const MOST_ONE_PASS: usize = 1024 * 1024;
 
@@ -32,6 +38,13 @@ pub struct Program {
     pub names: Vec<String>,
     /// Bytes of the longest text in which it is searched for.
     pub longest: usize,
+    /// The same, of one whose matches are all replaced; known when somebody asks.
+    longest_of_all: OnceLock<usize>,
+    regex: String,
+    /// Bytes of the automaton.
+    size: usize,
+    /// Whether it can match at the start of a text alone.
+    is_at_start: bool,
     search: Search,
     scratch: Pool<Scratch, MakeScratch>,
 }
@@ -55,37 +68,30 @@ impl Program {
     pub fn new(text: &str) -> Result<Self, Refused> {
         let syntax = Syntax::parse(text)?;
         let automaton = automaton(&syntax, text, thompson::WhichCaptures::All)?;
+        let (size, is_at_start) = (
+            automaton.memory_usage(),
+            automaton.is_always_start_anchored(),
+        );
         let slots = 2 * (syntax.names.len() + 1);
-        if let Some(dfa) = one_pass(&automaton) {
-            let dfa = Arc::new(dfa);
-            let kept = dfa.clone();
-            let make: MakeScratch = Box::new(move || Scratch {
-                one_pass: Some(kept.create_cache()),
-                any: None,
-                slots: vec![None; slots],
-            });
-            return Ok(Self {
-                names: syntax.names,
-                longest: LONGEST,
-                search: Search::OnePass(dfa),
-                scratch: Pool::new(make),
-            });
-        }
-        let regex = meta::Builder::new()
-            .configure(meta::Config::new().nfa_size_limit(Some(MOST_PROGRAM)))
-            .build_from_hir(&syntax.hir)
-            .map_err(|_| too_large(&syntax, text))?;
-        let kept = regex.clone();
-        let make: MakeScratch = Box::new(move || Scratch {
-            one_pass: None,
-            any: Some(kept.create_cache()),
-            slots: vec![None; slots],
-        });
+        let (search, longest) = match one_pass(&automaton) {
+            Some(dfa) => (Search::OnePass(Arc::new(dfa)), LONGEST),
+            None => {
+                let regex = meta::Builder::new()
+                    .configure(meta::Config::new().nfa_size_limit(Some(MOST_PROGRAM)))
+                    .build_from_hir(&syntax.hir)
+                    .map_err(|_| too_large(&syntax, text))?;
+                (Search::Any(regex), LONGEST.min(MOST_WORK / size))
+            }
+        };
         Ok(Self {
             names: syntax.names,
-            longest: (MOST_WORK / automaton.memory_usage().max(1)).min(LONGEST),
-            search: Search::Any(regex),
-            scratch: Pool::new(make),
+            longest,
+            longest_of_all: OnceLock::new(),
+            regex: text.to_owned(),
+            size,
+            is_at_start,
+            scratch: Pool::new(scratch(&search, slots)),
+            search,
         })
     }
 
@@ -93,30 +99,76 @@ impl Program {
         matches!(self.search, Search::OnePass(_))
     }
 
+    /// Bytes of the longest text in which the first match can be replaced, or all of them.
+    pub fn longest_replaced(&self, first: bool) -> usize {
+        if first || self.is_at_start {
+            return self.longest;
+        }
+        let of_all = || match Whole::new(&self.regex, &LITTLE_ROOM) {
+            Ok(_) => LONGEST_OF_ALL,
+            Err(_) => (MOST_WORK_OF_ALL / self.size).isqrt(),
+        };
+        self.longest.min(*self.longest_of_all.get_or_init(of_all))
+    }
+
     /// Search in a text, and have a look at where the groups are; None where it does not match, or is too long.
     pub fn find<T>(&self, text: &str, look: impl FnOnce(&Slots) -> T) -> Option<T> {
-        if text.len() > self.longest {
-            return None;
+        match text.len() > self.longest {
+            true => None,
+            false => self.find_from(text, 0, usize::MAX, look),
         }
+    }
+
+    /// Search from a place on, in a text that is not too long; so many groups are looked for.
+    pub fn find_from<T>(
+        &self,
+        text: &str,
+        from: usize,
+        groups: usize,
+        look: impl FnOnce(&Slots) -> T,
+    ) -> Option<T> {
         let scratch = &mut *self.scratch.get();
-        self.search(scratch, &Input::new(text), usize::MAX)
+        let input = Input::new(text).range(from..);
+        self.search(scratch, input, groups)
             .then(|| look(&scratch.slots))
     }
 
-    /// Search from `input`'s start on; only the first of the groups are looked for.
-    fn search(&self, scratch: &mut Scratch, input: &Input<'_>, groups: usize) -> bool {
+    fn search(&self, scratch: &mut Scratch, input: Input<'_>, groups: usize) -> bool {
         let most = scratch.slots.len().min(groups.saturating_mul(2));
         let slots = &mut scratch.slots[..most];
         match (&self.search, &mut scratch.one_pass, &mut scratch.any) {
             (Search::OnePass(dfa), Some(cache), _) => {
-                let input = input.clone().anchored(Anchored::Yes);
+                let input = input.anchored(Anchored::Yes);
                 dfa.try_search_slots(cache, &input, slots)
                     .is_ok_and(|found| found.is_some())
             }
             (Search::Any(regex), _, Some(cache)) => {
-                regex.search_slots_with(cache, input, slots).is_some()
+                regex.search_slots_with(cache, &input, slots).is_some()
             }
             _ => false,
+        }
+    }
+}
+
+/// What makes the scratch of a search.
+fn scratch(search: &Search, slots: usize) -> MakeScratch {
+    let slots = vec![None; slots];
+    match search {
+        Search::OnePass(dfa) => {
+            let dfa = dfa.clone();
+            Box::new(move || Scratch {
+                one_pass: Some(dfa.create_cache()),
+                any: None,
+                slots: slots.clone(),
+            })
+        }
+        Search::Any(regex) => {
+            let regex = regex.clone();
+            Box::new(move || Scratch {
+                one_pass: None,
+                any: Some(regex.create_cache()),
+                slots: slots.clone(),
+            })
         }
     }
 }

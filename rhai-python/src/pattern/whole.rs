@@ -7,19 +7,33 @@ use regex_automata::nfa::thompson::WhichCaptures;
 use super::program::{LONGEST, automaton};
 use super::syntax::{Refused, Syntax};
 
-/// Bytes of the automaton, and of what building it takes.
-const MOST_BYTES: usize = 1024 * 1024;
+/// Bytes of an automaton, and of what building it takes meanwhile, which bounds the time of that.
+pub struct Room {
+    pub bytes: usize,
+    pub meanwhile: usize,
+}
+
+/// For a pattern that is built once, with its config: some 20 ms.
+pub const ROOM: Room = Room {
+    bytes: 1024 * 1024,
+    meanwhile: 128 * 1024,
+};
+/// For one that may come with a message: some 5 ms.
+pub const LITTLE_ROOM: Room = Room {
+    bytes: 256 * 1024,
+    meanwhile: 32 * 1024,
+};
 
 pub struct Whole(dense::DFA<Vec<u32>>);
 
 impl Whole {
-    pub fn new(text: &str) -> Result<Self, Refused> {
+    pub fn new(text: &str, room: &Room) -> Result<Self, Refused> {
         let syntax = Syntax::parse(text)?;
         let automaton = automaton(&syntax, text, WhichCaptures::None)?;
         let config = dense::Config::new()
             .start_kind(StartKind::Unanchored)
-            .dfa_size_limit(Some(MOST_BYTES))
-            .determinize_size_limit(Some(MOST_BYTES));
+            .dfa_size_limit(Some(room.bytes))
+            .determinize_size_limit(Some(room.meanwhile));
         dense::Builder::new()
             .configure(config)
             .build_from_nfa(&automaton)

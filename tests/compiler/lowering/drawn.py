@@ -56,6 +56,7 @@ literals = st.one_of(
     one_of_type("null"),
 )
 comparisons = st.sampled_from(["greater_than", "at_most", "equal_to", "not_equal_to"])
+regexes = st.sampled_from(["", "^a", "1", r"\d$", "(?<x>.)(?<y>.)?"])
 single_conditions = st.one_of(
     one_of_type("exists", field=paths),
     one_of_type("boolean", field=paths, value=st.booleans()),
@@ -72,6 +73,8 @@ single_conditions = st.one_of(
         "one_of", field=paths, values=st.lists(numbers | strings | st.booleans(), min_size=1)
     ),
     one_of_type("length", field=paths, operator=comparisons, value=st.integers(0, 2)),
+    # Without the script engine there are no patterns.
+    *([one_of_type("matches", field=paths, regex=regexes)] if find_spec("rhai") else []),
 )
 conditions = st.recursive(
     single_conditions,
@@ -98,6 +101,12 @@ def words(*words):
     return st.lists(st.sampled_from(words), min_size=1, max_size=3)
 
 
+replacing = {
+    "with_": st.sampled_from(["", "bb", "$$"]),
+    "first": st.booleans(),
+    "as_": sometimes(paths),
+    "default": defaults,
+}
 mappings = st.one_of(
     one_of_type("copy", from_=paths, as_=sometimes(paths), default=defaults),
     one_of_type("constant", value=literals, as_=paths),
@@ -154,6 +163,12 @@ mappings = st.one_of(
             {**{key: st.just(value) for key, value in made.items()}, "from": paths},
             optional={"as": paths, "default": literals},
         )
+    ),
+    one_of_type("replace", from_=paths, text=st.sampled_from(["1", "a"]), **replacing),
+    *(
+        [one_of_type("replace", from_=paths, regex=regexes, **replacing)]
+        if find_spec("rhai")
+        else []
     ),
 )
 mappings = st.builds(

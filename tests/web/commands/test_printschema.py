@@ -46,6 +46,7 @@ UNSEEN = {
     "not-a-user-name",
     "not-an-address",
     "not-an-identifier",
+    "not-a-pattern",
     "not-compiled",
     "zero-divisor",
     # Of tests, which name what is in a config and write time as text.

@@ -61,6 +61,10 @@ def one_of(*values, field="a"):
     return {"type": "one_of", "field": field, "values": [*values]}
 
 
+def matches(regex, field="a"):
+    return {"type": "matches", "field": field, "regex": regex}
+
+
 def of(word, *conditions):
     """Return ``any``, ``all`` or ``not`` of some conditions."""
     return {"type": word, "conditions": [*conditions]}

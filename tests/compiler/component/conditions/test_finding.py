@@ -1,5 +1,8 @@
 """Conditions on what one field holds: a boolean, anything, one of some values."""
 
+import sys
+import time
+
 import pytest
 
 from headrace.compiler.decimals import Written
@@ -8,6 +11,7 @@ from tests.compiler.component.conditions.asked import (
     conditions,
     exists,
     hold,
+    matches,
     of,
     one_of,
     refused,
@@ -108,3 +112,68 @@ def test_they_need_the_field_that_they_look_at(document):
 
     assert [*condition.reads] == [*condition.needs] == [*negated.reads] == ["a.b"]
     assert [*negated.needs] == []
+
+
+# --- matches
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("regex", "found", "is_matched"),
+    [
+        ("b+", "abc", True),
+        ("^b", "abc", False),
+        (r"^\d{4}-", "2026-11-27", True),
+        ("", "", True),
+        ("é$", "café", True),
+        ("1", 1, False),
+        ("true", True, False),
+        ("a", ["a"], False),
+        (".*", None, False),
+        ("a", "\ud800a", False),
+    ],
+)
+def test_a_string_matches_somewhere_and_nothing_else_does(regex, found, is_matched):
+    assert hold({"a": found}, matches(regex)) is is_matched
+    assert not hold({}, matches(regex))
+
+
+@pytest.mark.engine
+def test_a_text_of_more_than_1_mib_does_not_match():
+    text = "x" * (2**20 - 1)
+
+    assert hold({"a": text + "1"}, matches("1"))
+    assert not hold({"a": text + "x1"}, matches("1"))
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("text", ["a" * 28 + "!", "a" * 1_000_000 + "!"])
+def test_a_hostile_text_takes_as_long_as_any_other(text):
+    [condition] = conditions(matches("(a+)+$"))
+    began = time.thread_time()
+
+    assert not condition.holds({"a": text})
+    assert time.thread_time() - began < 0.02
+
+
+@pytest.mark.engine
+def test_a_pattern_that_cannot_be_used_is_refused_with_its_place():
+    assert refused(matches("a(b")) == ["regex: unclosed group"]
+    [reason] = refused(matches("a[^x]{30}b"))
+    assert reason.startswith("regex: this pattern is too large for a condition")
+
+
+def test_without_the_engine_a_pattern_is_refused_with_the_reason(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rhai", None)
+
+    [reason] = refused(matches("a pattern that nobody has asked for"))
+
+    assert reason.startswith("regex: a pattern needs the package 'rhai-python'")
+
+
+@pytest.mark.engine
+def test_why_a_text_does_not_match_is_told():
+    [condition] = conditions(matches(r"^\d"))
+
+    assert condition.unmet({"a": "x"}) == ('\'a\' is "x", and the condition is matches "^\\\\d"')
+    assert [*condition.reads] == [*condition.needs] == ["a"]
