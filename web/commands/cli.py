@@ -36,8 +36,27 @@ class Commands(click.Group):
         return super().parse_args(ctx, args)
 
 
+def _tell_version(ctx: click.Context, _option: click.Parameter, is_asked: bool) -> None:
+    """Print the version, and that of the tables of zones."""
+    if not is_asked or ctx.resilient_parsing:
+        return
+    from importlib.metadata import version
+
+    from headrace.web.commands.zonetables import tables
+
+    click.echo(f"headrace {version('headrace')}\nzones {tables()}")
+    ctx.exit()
+
+
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="headrace", message="headrace %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_tell_version,
+    help="Show the version, and that of the tables of zones, and exit.",
+)
 def commands() -> None:
     """Run data pipelines that a config describes.
 
