@@ -122,7 +122,8 @@ def _moment(value: JsonValue, wanted: str) -> str:
         if type(value) in NUMBERS:
             return rfc3339_of_seconds(value)
     except ValueError as cause:
-        expected = "RFC 3339 with an offset, YYYY-MM-DD, or seconds since 1970 up to 9e9"
+        usual = "RFC 3339 with an offset, YYYY-MM-DD, or seconds since 1970 up to 9e9"
+        expected = f"{usual} (the mapping 'time' reads others)"
         raise CastError(value, wanted, expected) from cause
     raise CastError(value, wanted, "a string or a number of seconds")
 

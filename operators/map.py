@@ -9,11 +9,11 @@ from typing import Any, Self
 
 from headrace.compiler.code import Code
 from headrace.compiler.component.branches import Branch, Took, altered
-from headrace.compiler.component.buildcontext import Context, Step
+from headrace.compiler.component.buildcontext import Context, PacedStep, Step
 from headrace.compiler.component.checkcontext import CheckContext
 from headrace.compiler.component.conditions import all_counted, all_hold, outcomes, test_of_all
 from headrace.compiler.component.failingmessages import FailsByMessage
-from headrace.compiler.component.families import PerMessage
+from headrace.compiler.component.families import PerMessage, in_parts
 from headrace.compiler.component.fieldflow import Demand, FieldUse, Paths
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.dottedpaths import DottedPath, ScalarInTheWay
@@ -192,9 +192,23 @@ class Map(
         mappings = self._built(ctx)
 
         def rewritten(batch: Batch) -> list[Batch]:
-            return [[self._rewritten(message, mappings, ctx) for message in batch]]
+            return self._for_batch(mappings, ctx)(batch)
 
         return rewritten
+
+    def paced(self, ctx: Context) -> PacedStep:
+        """Return the plain form for a large batch, of which each part is settled alike."""
+        mappings = self._built(ctx)
+
+        def rewritten(batch: Batch) -> Iterator[Batch | None]:
+            return in_parts(self._for_batch(mappings, ctx), batch, is_slow=self.takes_long)
+
+        return rewritten
+
+    def _for_batch(self, mappings: Sequence[Mapping], ctx: Context) -> Step:
+        """Return the step for one batch, what is asked once for all of it being settled."""
+        settled = [each.for_batch(ctx) for each in mappings]
+        return lambda batch: [[self._rewritten(message, settled, ctx) for message in batch]]
 
     def _rewritten(
         self, message: JsonValue, mappings: Sequence[Mapping], ctx: Context

@@ -342,23 +342,23 @@ class Fusible(Transform):
         return lambda batch: iter(step(batch))
 
 
+def in_parts(step: Step, batch: Batch, *, is_slow: bool) -> Iterator[Batch | None]:
+    """Yield None behind each part of a batch that a step has done, a message where that is slow; then all."""
+    made: Batch = LargeList()
+    for part in parts(batch, 1 if is_slow else None):
+        for some in step(part):
+            made += some
+        yield None
+    yield made
+
+
 class PerMessage(Fusible):
     """A transform that looks at one message at a time and remembers nothing."""
 
     def paced(self, ctx: Context) -> PacedStep:
         """Return the step on one part after the other; on one message where that may take long."""
         step = self.step(ctx)
-        size = 1 if self.takes_long else None
-
-        def paced(batch: Batch) -> Iterator[Batch | None]:
-            made: Batch = LargeList()
-            for part in parts(batch, size):
-                for some in step(part):
-                    made += some
-                yield None
-            yield made
-
-        return paced
+        return lambda batch: in_parts(step, batch, is_slow=self.takes_long)
 
     @property
     def takes_each_alone(self) -> bool:

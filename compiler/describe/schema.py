@@ -184,6 +184,8 @@ class Rendering(OpenAPIConverter):
                 least = {"minItems": field.at_least} if field.at_least else {}
                 most = {} if field.at_most is None else {"maxItems": field.at_most}
                 return {"type": "array", "items": self.takes(field.inner), **least, **most}
+            case structures.OneOrListOf():
+                return {"anyOf": [self.takes(field.inner), self.takes(field.listed)]}
             case structures.ObjectOf():
                 # No name can be anything but a string, and a validator need not be told so again.
                 names = {

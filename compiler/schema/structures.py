@@ -83,6 +83,25 @@ class ListOf(Strict):
         return tuple(_each_read(enumerate(listed), lambda _, value: self.inner.deserialize(value)))
 
 
+class OneOrListOf(Strict):
+    """One of a sort of thing, or a list of several; it is echoed as it was written."""
+
+    def __init__(self, inner: Strict, *, at_most: int) -> None:
+        self.inner = inner
+        self.listed = ListOf(inner, at_least=1, at_most=at_most)
+        self.type_name = f"{inner.type_name} | {self.listed.type_name}"
+        self.expects = f"{inner.expects}, or {self.listed.expects}"
+        super().__init__()
+
+    def read(self, value: Any) -> Any:
+        """Read the one, or the list."""
+        if isinstance(value, list):
+            return self.listed.read(value)
+        if not isinstance(value, self.inner.of):
+            raise self.wrong(value)
+        return self.inner.read(value)
+
+
 class ObjectOf(Strict):
     """An object whose keys are names, each with a value of one sort.
 

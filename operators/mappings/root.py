@@ -79,6 +79,10 @@ class Mapping(Tagged):
         """What is written when a field is missing, before the map's policy is asked."""
         return getattr(self, "default", None)
 
+    def for_batch(self, ctx: Context) -> Self:
+        """Return what is asked for each message of one batch: what is the same for all is settled."""
+        return self
+
     def is_seen_by(self, read: set[str]) -> bool:
         """Return whether a change of the message can be told by who reads below these keys of it.
 

@@ -142,7 +142,7 @@ def test_what_does_not_convert(to, value):
             "timestamp",
             "soon",
             "cannot read a string as a timestamp: expected RFC 3339 with an offset, YYYY-MM-DD, "
-            "or seconds since 1970 up to 9e9",
+            "or seconds since 1970 up to 9e9 (the mapping 'time' reads others)",
         ),
         ("date", True, "cannot read a boolean as a date: expected a string or a number of seconds"),
         (

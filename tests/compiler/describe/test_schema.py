@@ -104,6 +104,9 @@ LOADED = [
                     {"type": "copy", "from": "a", "default": {"type": "null"}},
                     {"type": "constant", "value": {"type": "number", "value": 1}, "as": "b"},
                     {"type": "drop", "from": ["c"]},
+                    {"type": "time", "from": "t", "format": "%s", "to_zone": "UTC", "zone": None},
+                    {"type": "time", "from": "u", "format": ["%s", "%Y%j%z"], "truncate": "day"},
+                    {"type": "time", "from": "v", "format": None, "plus": None},
                 ],
             },
             {

@@ -20,7 +20,15 @@ PATHS = ["a", "b", "c", "d", "a.b", "a.c", "b.a", "d.a", "d.b", "d.a.c", "a."]
 
 paths = st.sampled_from(["a", "b", "c", "d", "d.a"]) | st.sampled_from(PATHS)
 strings = st.sampled_from(
-    ["", "x", "a", " 12 ", "1.5", "TRUE", "2026-03-01", "null", "[1]", '{"b": 1}', "1e999"]
+    [
+        *("", "x", "a", " 12 ", "1.5", "TRUE", "null", "[1]", '{"b": 1}', "1e999"),
+        *(
+            "2026-03-01",
+            "2026-03-29 02:30:00",
+            "2026-10-25T00:30:00.5Z",
+            "0001-01-01T00:00:00+01:00",
+        ),
+    ]
 )
 integers = st.sampled_from([0, 1, -3, 80, 2**53 + 1, 10**310])
 doubles = st.sampled_from([0.285, 2.5, -0.25, 0.0, -0.0, 1.0, 0.5, 1.8, -80.25, 1.7e308, 5e-324])
@@ -107,6 +115,7 @@ replacing = {
     "as_": sometimes(paths),
     "default": defaults,
 }
+zones = st.sampled_from(["Europe/Berlin", "Australia/Lord_Howe", "UTC"])
 mappings = st.one_of(
     one_of_type("copy", from_=paths, as_=sometimes(paths), default=defaults),
     one_of_type("constant", value=literals, as_=paths),
@@ -170,6 +179,28 @@ mappings = st.one_of(
         if find_spec("rhai")
         else []
     ),
+    one_of_type(
+        "time",
+        from_=paths,
+        format=sometimes(st.sampled_from(["millis", "%Y-%m-%d %H:%M:%S", ["%s", "%Y-%m-%d"]])),
+        zone=sometimes(zones),
+        at_shift=st.sampled_from(["before", "after", "refuse"]),
+        plus=sometimes(operands),
+        to_zone=sometimes(zones),
+        truncate=sometimes(st.sampled_from(["second", "hour", "week"])),
+        to=st.sampled_from(["timestamp", "date", "seconds", "nanos"]),
+        to_format=sometimes(st.just("%d.%m.%Y")),
+        as_=sometimes(paths),
+        default=defaults,
+    ),
+    one_of_type(
+        "elapsed",
+        from_=paths,
+        until=paths,
+        unit=st.sampled_from(["seconds", "millis"]),
+        as_=paths,
+    ),
+    one_of_type("now", as_=paths),
 )
 mappings = st.builds(
     lambda mapping, when: mapping | ({"when": when} if when else {}), mappings, whens

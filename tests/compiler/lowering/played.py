@@ -16,11 +16,18 @@ from tests.compiler.lowering.chains import Hurrying
 from tests.doubles import StubContext
 
 
+class Stopped:
+    """A clock at which it is always the same time: a chain in slices takes longer than another."""
+
+    def timestamp(self):
+        return "2026-11-22T12:00:00.000000+00:00"
+
+
 class Stage(StubContext):
     """The place of one transform: writes what it says into a log it shares with the others."""
 
     def __init__(self, index, log, pacing=None, **state):
-        super().__init__(place=f"transforms[{index}]", **state)
+        super().__init__(place=f"transforms[{index}]", **{"clock": Stopped(), **state})
         self.index = index
         self.log = log
         if pacing is not None:

@@ -43,6 +43,7 @@ UNSEEN = {
     "not-a-node",
     "not-a-subject",
     "not-a-template",
+    "not-a-time-format",
     "not-a-user-name",
     "not-an-address",
     "not-an-identifier",
