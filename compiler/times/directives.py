@@ -11,6 +11,9 @@ from typing import NamedTuple
 
 LONGEST_FORMAT = 200
 """Characters of a format."""
+KEPT = 100
+"""Compiled formats that are kept, for each of reading and writing: a config has some twice, and what a
+message says may choose those of a script."""
 MOST_DIGITS = 30
 """Digits of a fraction that are read; nine of them are kept."""
 

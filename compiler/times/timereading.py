@@ -15,6 +15,7 @@ from typing import Any
 from headrace.compiler.code import compile_source
 from headrace.compiler.times.directives import (
     DIRECTIVES,
+    KEPT,
     MONTHS,
     FormatPieces,
     FormatRefused,
@@ -44,6 +45,7 @@ _MONTHS = {
 }
 
 
+@lru_cache(maxsize=KEPT)
 def reader(pattern: str) -> ReadTime:
     """Return the function that reads texts of a format.
 

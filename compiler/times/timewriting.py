@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from headrace.compiler.code import compile_source
-from headrace.compiler.times.directives import DAYS, MONTHS, FormatPieces, pieces
+from headrace.compiler.times.directives import DAYS, KEPT, MONTHS, FormatPieces, pieces
 from headrace.compiler.times.numbers import EPOCH, SECOND, UNITS
 from headrace.compiler.times.rfc3339 import Write, offset_text
 
@@ -32,6 +33,7 @@ _EXPRESSIONS = {
 }
 
 
+@lru_cache(maxsize=KEPT)
 def writer(pattern: str) -> Write:
     """Return the function that writes times by a format; a fraction has nine digits.
 

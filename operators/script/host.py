@@ -14,12 +14,12 @@ from typing import Any
 from headrace.compiler.buckets import Bucket, Values
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.states import no_state
-from headrace.compiler.decimals import Written
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.dottedpaths import MISSING, DottedPath
-from headrace.compiler.errors import HeadraceError
 from headrace.compiler.jsontext import encode
 from headrace.compiler.runtime.monitoring.failures import cut
+from headrace.operators.script.refusing import CallRefused, kind
+from headrace.operators.script.scripttimes import format_time, parse_time
 from headrace.operators.script.sources import EXTENSION
 
 MOST_WARNINGS = 16
@@ -48,10 +48,6 @@ STATEFUL = ("recall", "remember")
 log = logging.getLogger("headrace.script")
 
 HostFunction = Callable[..., Any]
-
-
-class CallRefused(HeadraceError):
-    """A function cannot do what a script asks of it; the run fails where it was called."""
 
 
 class ScriptLog:
@@ -126,6 +122,8 @@ class ScriptHost:
             "warn": (1, self.warn),
             "now": (0, self.now),
             "now_millis": (0, self.now_millis),
+            "parse_time": (3, parse_time),
+            "format_time": (3, format_time),
         }
 
     def recall(self, key: JsonValue) -> JsonValue:
@@ -228,19 +226,3 @@ def field(value: JsonValue, path: JsonValue) -> JsonValue:
 
 
 _path = lru_cache(maxsize=1000)(DottedPath)
-
-_KINDS = {
-    type(None): "()",
-    bool: "a bool",
-    int: "an int",
-    float: "a float",
-    Written: "a float",
-    str: "a string",
-    list: "an array",
-    dict: "a map",
-}
-
-
-def kind(value: JsonValue) -> str:
-    """Return what a script calls such a value, with its article."""
-    return _KINDS.get(type(value), "a value")

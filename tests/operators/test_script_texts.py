@@ -151,10 +151,12 @@ VALUES: dict[str, Any] = {
     "ceiling": "1.5.ceiling()",
     "contains": '"a".contains("a")',
     "for_each": "[1].for_each(|x| x)",
+    "format_time": "format_time(0, (), ())",
     "len": '"a".len()',
     "now_millis": "now_millis()",
     "parse_float": 'parse_float("1")',
     "parse_int": 'parse_int("1")',
+    "parse_time": "parse_time(0, (), ())",
     "sub_string": '"abc".sub_string(1, 1)',
     "to_lower": '"a".to_lower()',
     "to_string": "1.to_string()",
@@ -184,6 +186,8 @@ def test_what_is_lent_is_known_with_its_arguments() -> None:
         "warn": 1,
         "now": 0,
         "now_millis": 0,
+        "parse_time": 3,
+        "format_time": 3,
     }
 
 
