@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bench import (
     brokers,
+    clocktimes,
     commands,
     console,
     field,
@@ -58,6 +59,7 @@ SCENARIOS: dict[str, list[Scenario]] = {
     "skipmap": [skipping.skipmap],
     "skipscript": [skipping.skipscript],
     "combined": [parsing.combined],
+    "times": [clocktimes.times],
     "remember10": [passes.remember10],
     "remember100": [passes.remember100],
     "recall10": [passes.recall10],

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from headrace.compiler.times.directives import MOST_DIGITS
+from headrace.compiler.times.numbers import UTC as _UTC
 from headrace.compiler.times.timereading import LEAP, ClockReading, ReadTime, nanos_of, offset_of
 
 _FORM = re.compile(
@@ -25,7 +26,6 @@ _FORM = re.compile(
     """,
     re.ASCII | re.VERBOSE,
 )
-_UTC = timedelta(0)
 
 
 def text_reader(*, has_zone: bool) -> ReadTime:
@@ -63,7 +63,7 @@ Write = Callable[[datetime, int, timedelta], Any]
 def timestamp(clock: datetime, nanos: int, offset: timedelta) -> str:
     """Return RFC 3339, with a fraction of 0, 3, 6 or 9 digits."""
     if not nanos:
-        return clock.isoformat() + offset_text(offset)
+        return clock.isoformat() + ("+00:00" if offset is _UTC else offset_text(offset))
     digits = f"{nanos:09}"
     if nanos % 1_000_000 == 0:
         digits = digits[:3]

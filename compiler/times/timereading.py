@@ -35,6 +35,8 @@ ReadTime = Callable[[Any], ClockReading]
 
 LEAP = 1_000_000_000
 
+_ISO_FORMATS = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S")
+"""Those that databases and programs write most, whose texts `fromisoformat` takes as they are."""
 _ISO = "{year}-{month}-{day}T{hour}:{minute}:{second}"
 _PADDED = "{year}-{month:0>2}-{day:0>2}T{hour:0>2}:{minute:0>2}:{second:0>2}"
 _MONTHS = {
@@ -67,7 +69,8 @@ def reader(pattern: str) -> ReadTime:
         "nanos_of": nanos_of,
         "offset_of": offset_of,
     }
-    return compile_source("read", _source(parts), namespace, f"format {pattern}")
+    source = _source(parts, is_iso=pattern in _ISO_FORMATS)
+    return compile_source("read", source, namespace, f"format {pattern}")
 
 
 def has_offset(pattern: str) -> bool:
@@ -141,10 +144,18 @@ _NAMES = {
 """What the source calls what a directive has read."""
 
 
-def _source(parts: Mapping[str, str]) -> str:
+def _source(parts: Mapping[str, str], *, is_iso: bool) -> str:
     """Return the source of the function that reads texts of these parts, in their order."""
     given = set(parts.values())
+    at_once = [
+        "if len(text) == 19 and match(text) is not None:",
+        "    try:",
+        "        return fromisoformat(text), 0, None",
+        "    except ValueError:  # a leap second, or a day that is in no calendar",
+        "        pass",
+    ]
     lines = [
+        *(at_once if is_iso else []),
         "found = match(text)",
         "if found is None:",
         "    raise ValueError",

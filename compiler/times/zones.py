@@ -70,7 +70,10 @@ class Zone:
         Raises:
             NotATime: it comes twice or never, and that is refused.
         """
-        offset = self._throughout(clock)
+        try:  # of most messages the hour is known, and this is all
+            offset = self._by_clock[clock.date(), clock.hour]
+        except KeyError:
+            offset = self._throughout(clock)
         if offset is not None:
             return clock, offset
         before, after = self._around(clock)
@@ -81,7 +84,12 @@ class Zone:
 
     def shown(self, utc: datetime) -> Shown:
         """Return what the clock shows at a moment."""
-        offset = self._at(utc)
+        try:
+            offset = self._by_utc[utc.date(), utc.hour]
+        except KeyError:
+            offset = None
+        if offset is None:
+            offset = self._at(utc)
         return utc + offset, offset
 
     def started(self, clock: datetime, offset: timedelta | None) -> Shown:
