@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import zoneinfo
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import cache, lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -24,6 +24,10 @@ MOST_ZONES = 64
 """Zones that are kept for whoever asks for them again."""
 SHIFTS = ("before", "after", "refuse")
 """Which offset counts for a clock that comes twice or never."""
+
+_Hour = tuple[date, int]
+_Hours = dict[_Hour, timedelta | None]
+"""Offsets of hours; None where one has no single offset."""
 
 Shown = tuple[datetime, timedelta]
 """A clock, and its offset from UTC."""
@@ -61,8 +65,10 @@ class Zone:
         except (ZoneInfoNotFoundError, OSError, ValueError) as cause:
             raise UnknownZone(name) from cause
         self.name = name
-        self._by_clock: dict[tuple[date, int], timedelta | None] = {}
-        self._by_utc: dict[tuple[date, int], timedelta | None] = {}
+        self._by_clock: _Hours = {}
+        self._by_utc: _Hours = {}
+        self._clocks_asked: set[_Hour] = set()
+        self._utc_asked: set[_Hour] = set()
 
     def placed(self, clock: datetime, shift: str) -> Shown:
         """Return where a clock of this zone stands; `before` and `after` may move it out of a gap.
@@ -73,10 +79,12 @@ class Zone:
         try:  # of most messages the hour is known, and this is all
             offset = self._by_clock[clock.date(), clock.hour]
         except KeyError:
-            offset = self._throughout(clock)
+            offset = self._of_new_hour(clock)
         if offset is not None:
             return clock, offset
         before, after = self._around(clock)
+        if before == after and not before % _MINUTE:
+            return clock, before
         if shift == "refuse" and before != after:
             comes = "comes twice" if before > after else "never comes"
             raise NotATime(f"{comes} in {self.name}, where the clock is changed then")
@@ -87,9 +95,9 @@ class Zone:
         try:
             offset = self._by_utc[utc.date(), utc.hour]
         except KeyError:
-            offset = None
-        if offset is None:
-            offset = self._at(utc)
+            offset = self._at_new_hour(utc)
+        if offset is None:  # in whole minutes; half a one is rounded up
+            offset = (self._exactly(utc) + _MINUTE / 2) // _MINUTE * _MINUTE
         return utc + offset, offset
 
     def started(self, clock: datetime, offset: timedelta | None) -> Shown:
@@ -98,7 +106,10 @@ class Zone:
         Where it does so twice: with this offset, None for the first time. Where it never does: the first
         moment after.
         """
-        known = self._throughout(clock)
+        try:
+            known = self._by_clock[clock.date(), clock.hour]
+        except KeyError:
+            known = self._of_new_hour(clock)
         if known is not None:
             return clock, known
         before, after = self._around(clock)
@@ -106,29 +117,22 @@ class Zone:
             return self.shown(self._change(clock - after, clock - before))
         return self.shown(clock - (before if offset is None or offset != after else after))
 
-    def _throughout(self, clock: datetime) -> timedelta | None:
-        """Return the offset of all of a clock's hour; None where there is none, or no whole minutes."""
-        key = (clock.date(), clock.hour)
-        try:
-            return self._by_clock[key]
-        except KeyError:
-            start = clock.replace(minute=0, second=0)
-            offsets = {*self._around(start), *self._around(start + _HOUR_ENDS)}
-            return _kept(self._by_clock, key, offsets)
+    def _of_new_hour(self, clock: datetime) -> timedelta | None:
+        """Return the offset of all of an hour that is asked for again, and keep it; else None."""
+        hour = (clock.date(), clock.hour)
+        if not _is_asked_again(self._clocks_asked, hour):
+            return None
+        start = clock.replace(minute=0, second=0)
+        offsets = (*self._around(start), *self._around(start + _HOUR_ENDS))
+        return _kept(self._by_clock, hour, offsets)
 
-    def _at(self, utc: datetime) -> timedelta:
-        """Return the offset at a moment, in whole minutes."""
-        key = (utc.date(), utc.hour)
-        try:
-            known = self._by_utc[key]
-        except KeyError:
-            start = utc.replace(minute=0, second=0)
-            offsets = {self._exactly(start), self._exactly(start + _HOUR_ENDS)}
-            known = _kept(self._by_utc, key, offsets)
-        if known is not None:
-            return known
-        # Half a minute is rounded up.
-        return (self._exactly(utc) + _MINUTE / 2) // _MINUTE * _MINUTE
+    def _at_new_hour(self, utc: datetime) -> timedelta | None:
+        """Return the same of an hour of UTC."""
+        hour = (utc.date(), utc.hour)
+        if not _is_asked_again(self._utc_asked, hour):
+            return None
+        start = utc.replace(minute=0, second=0)
+        return _kept(self._by_utc, hour, (self._exactly(start), self._exactly(start + _HOUR_ENDS)))
 
     def _exactly(self, utc: datetime) -> timedelta:
         return utc.replace(tzinfo=UTC).astimezone(self._zone).utcoffset() or _ZERO
@@ -141,6 +145,10 @@ class Zone:
     def _change(self, early: datetime, late: datetime) -> datetime:
         """Return the first moment, in UTC, that has the offset of a later one."""
         offset = self._exactly(late)
+        if (
+            self._exactly(late - _SECOND) != offset
+        ):  # what is left out begins with what was asked for
+            return late
         while late - early > _SECOND:
             middle = early + (late - early) // _SECOND // 2 * _SECOND
             if self._exactly(middle) == offset:
@@ -150,17 +158,28 @@ class Zone:
         return late
 
 
-def _kept(
-    known: dict[tuple[date, int], timedelta | None],
-    key: tuple[date, int],
-    offsets: Collection[timedelta],
-) -> timedelta | None:
-    """Keep the one offset of an hour, if it has one, and return it."""
+def _is_asked_again(asked: set[_Hour], hour: _Hour) -> bool:
+    """Return whether an hour was asked for before.
+
+    To look at a whole hour takes several times what one message asks, and messages of all times would have
+    it done for each.
+    """
+    if hour in asked:
+        return True
+    if len(asked) >= MOST_HOURS:
+        asked.clear()
+    asked.add(hour)
+    return False
+
+
+def _kept(known: _Hours, hour: _Hour, offsets: Sequence[timedelta]) -> timedelta | None:
+    """Keep the offset of an hour, if it has one throughout, in whole minutes; return it."""
     if len(known) >= MOST_HOURS:
         known.clear()
-    [first, *others] = offsets
-    known[key] = None if others or first % _MINUTE else first
-    return known[key]
+    first = offsets[0]
+    is_one = all(each == first for each in offsets) and not first % _MINUTE
+    known[hour] = first if is_one else None
+    return known[hour]
 
 
 @lru_cache(maxsize=MOST_ZONES)
