@@ -343,7 +343,7 @@ class Fusible(Transform):
 
 
 def in_parts(step: Step, batch: Batch, *, is_slow: bool) -> Iterator[Batch | None]:
-    """Yield None behind each part of a batch that a step has done, a message where that is slow; then all."""
+    """Yield None behind each part of a batch, a message where the step is slow; then what became of it."""
     made: Batch = LargeList()
     for part in parts(batch, 1 if is_slow else None):
         for some in step(part):

@@ -54,7 +54,9 @@ class Elapsed(
     """
 
     converts = True
+    conversion = "reading"
     is_never_object = True
+    takes_long = True
 
     from_: str = option(
         MessageField(), "Field with the time it began.", elsewhere="begin left since start"

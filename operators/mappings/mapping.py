@@ -59,6 +59,9 @@ class Writing(Mapping):
     converts: ClassVar[bool] = False
     """Whether it takes values that may not convert, and fails their batch then."""
 
+    conversion: ClassVar[str] = "cast"
+    """What that is called."""
+
     @property
     def target(self) -> str:
         """The path it writes."""
@@ -145,7 +148,7 @@ class Writing(Mapping):
             said = f"{sources} {verb} never missing ('on_missing' is {on_missing})"
             yield Branch("on_missing", said, path)
         if self.converts:
-            yield Branch(FAILED, f"the cast of {sources} never failed", path)
+            yield Branch(FAILED, f"the {self.conversion} of {sources} never failed", path)
 
     def counted(self, took: Took, *path: str | int) -> Self:
         """Return one that tells whether there was a value."""

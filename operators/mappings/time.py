@@ -55,7 +55,9 @@ class Time(
     """
 
     converts = True
+    conversion = "reading"
     is_never_object = True
+    takes_long = True
 
     from_: str = option(
         MessageField(), "Field that holds the time.", elsewhere="field key path source"

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from random import Random
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from headrace.compiler.clock import stopwatch
 from headrace.compiler.component.fieldflow import FieldUse
 from headrace.compiler.decimals import Written
+from headrace.compiler.delivery import SLOW_BATCH
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.lowering.chain import fuse
 from headrace.operators.map import Map
@@ -435,6 +437,25 @@ def test_no_value_takes_long_however_long_it_is(ctx, options, value):
     assert min(took[1::2]) < 0.002
 
 
+def test_messages_of_all_times_in_zones_of_many_changes_hold_nobody_up(ctx):
+    """The most that are worked on at once (`SLOW_BATCH`), with an hour that is new for each."""
+    options = {"zone": "Europe/Berlin", "to_zone": "Australia/Lord_Howe", "truncate": "day"}
+    chance, first = Random(1), datetime(1700, 1, 1)  # noqa: DTZ001
+    moments = [first + timedelta(seconds=chance.randrange(10**10)) for _ in range(SLOW_BATCH)]
+    batch = [{"at": each.isoformat()} for each in moments]
+    transform = Map.load(a_map(time(**options)))
+    loop = fuse([partial(transform.generate, ctx=ctx)], "p1 transforms[0]").loop
+    took = []
+
+    for _ in range(5):
+        began = stopwatch()
+        loop(batch)
+        took.append(stopwatch() - began)
+
+    assert transform.takes_long
+    assert min(took) < 0.02
+
+
 # --- its branches, for the coverage of tests
 
 COVERED = [
@@ -445,7 +466,7 @@ COVERED = [
         (
             "'x' and 'y' were never there",
             "'x' and 'y' were never missing ('on_missing' is omit)",
-            "the cast of 'x' and 'y' never failed",
+            "the reading of 'x' and 'y' never failed",
         ),
     ),
 ]

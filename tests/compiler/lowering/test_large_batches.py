@@ -5,12 +5,13 @@ from itertools import pairwise
 
 import pytest
 
-from headrace.compiler.delivery import LARGE_BATCH, PART, Delivery
+from headrace.compiler.delivery import LARGE_BATCH, PART, SLOW_BATCH, Delivery
 from headrace.compiler.largejson import DecodedBatch, LargeList
 from headrace.compiler.lowering.chain import lower
 from headrace.compiler.lowering.lifting import divided, fused, optimistic, per_batch
 from headrace.operators.buffer import Buffer
 from headrace.operators.filter import Filter
+from headrace.operators.map import Map
 from headrace.operators.splitter import Splitter
 from tests.compiler.lowering.sliced import LARGE, SlicedChain, Stage, at_once, doubling
 from tests.doubles import StubContext
@@ -218,6 +219,26 @@ async def test_a_filter_warns_of_one_message_among_many_and_drops_it():
 
     assert chain.batches == [messages[:1500] + messages[1501:]]
     assert ctx.warnings == ["dropped a message whose 't' is not a number"]
+
+
+@virtual
+@pytest.mark.parametrize(
+    ("mapping", "at_once"),
+    [({"type": "copy", "from": "a"}, True), ({"type": "time", "from": "a"}, False)],
+)
+async def test_what_takes_long_takes_smaller_batches_in_slices(mapping, at_once):
+    chain = SlicedChain()
+    ctx = Stage(StubContext(place="transforms[0]", clock=chain.clock))
+    ctx.pacing = chain.pacing
+    chain.runs(*lower([(Map.load({"mappings": [mapping | {"as": "b"}]}), ctx)], []))
+
+    chain.send([{"a": 0}] * SLOW_BATCH)
+    assert len(chain.batches) == 1
+    chain.send([{"a": 0}] * (SLOW_BATCH + 1))
+    assert (len(chain.batches) == 2) is at_once
+    await chain.settles()
+
+    assert [len(batch) for batch in chain.batches] == [SLOW_BATCH, SLOW_BATCH + 1]
 
 
 @virtual
