@@ -433,4 +433,19 @@ COVERED = [
             "none of 'a' and 'c' was ever missing ('on_missing' is omit)",
         ),
     ),
+    Covered(
+        """{type: map, on_missing: omit, mappings: [
+            {type: time, from: x, plus: {type: field, field: y}, as: t},
+            {type: elapsed, from: x, until: y, as: e},
+            {type: now, as: n}]}""",
+        "a: {1s: {x: 1, y: 1}, 2s: {}, 3s: {x: never, y: 1}, 4s: {x: 1, y: 90000000000}}",
+        (
+            "'x' and 'y' were never there",
+            "'x' and 'y' were never missing ('on_missing' is omit)",
+            "the reading of 'x' and 'y' never failed",
+            "'x' and 'y' were never there",
+            "'x' and 'y' were never missing ('on_missing' is omit)",
+            "the reading of 'x' and 'y' never failed",
+        ),
+    ),
 ]

@@ -16,7 +16,6 @@ from headrace.compiler.delivery import SLOW_BATCH
 from headrace.compiler.errors import BatchFailed
 from headrace.compiler.lowering.chain import fuse
 from headrace.operators.map import Map
-from tests.covered import Covered
 from tests.doubles import StubContext, refusals
 from tests.examples import examples
 from tests.operators.mappings import a_map, literal
@@ -454,19 +453,3 @@ def test_messages_of_all_times_in_zones_of_many_changes_hold_nobody_up(ctx):
 
     assert transform.takes_long
     assert min(took) < 0.02
-
-
-# --- its branches, for the coverage of tests
-
-COVERED = [
-    Covered(
-        """{type: map, on_missing: omit, mappings: [
-            {type: time, from: x, plus: {type: field, field: y}, as: t}]}""",
-        "a: {1s: {x: 1, y: 1}, 2s: {}, 3s: {x: never, y: 1}}",
-        (
-            "'x' and 'y' were never there",
-            "'x' and 'y' were never missing ('on_missing' is omit)",
-            "the reading of 'x' and 'y' never failed",
-        ),
-    ),
-]
