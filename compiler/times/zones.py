@@ -9,11 +9,9 @@ Source: https://docs.python.org/3/library/zoneinfo.html
 from __future__ import annotations
 
 import re
-import zoneinfo
 from collections.abc import Collection, Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import cache, lru_cache
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from headrace.compiler.times.notatime import NotATime
 
@@ -60,6 +58,9 @@ class Zone:
             or name.split("/")[0] in _OTHER_TABLES
         ):
             raise UnknownZone(name)
+        # Not at the top: most configs name no zone, and `headrace check` is quick.
+        from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
         try:
             self._zone = ZoneInfo(name)
         except (ZoneInfoNotFoundError, OSError, ValueError) as cause:
@@ -194,4 +195,6 @@ def zone_named(name: str) -> Zone:
 @cache
 def zone_names() -> Collection[str]:
     """Return the names of all zones: from the files, so for errors and pages alone."""
-    return frozenset(zoneinfo.available_timezones()) - {*_NOT_IN_THE_LIST}
+    from zoneinfo import available_timezones
+
+    return frozenset(available_timezones()) - {*_NOT_IN_THE_LIST}

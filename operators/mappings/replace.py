@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
-from headrace.compiler.code import Code
+from headrace.compiler.code import Code, TakesLong
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import SLOW_BATCH, JsonValue
 from headrace.compiler.dottedpaths import MISSING, Missing
@@ -113,7 +113,7 @@ class Replace(OfField, tag="replace", listed=45, elsewhere="gsub regex_replace r
         is_text = f"{found}.__class__ is str and"
         code.before(f"{most} = {code.constant(self._most, 'most')}(len(batch))")
         with code.only(in_slices=False), code.block(f"if {is_text} len({found}) > {most}:"):
-            code.line("raise GiveUp")
+            code.line(f"raise {code.constant(TakesLong, 'TakesLong')}")
         with code.only(in_slices=True), code.block(f"if {is_text} len({found}) > {turn}:"):
             code.line("yield")
         replaced = code.constant(self._by_pattern.replaced, "replaced")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headrace.compiler.code import GiveUp
+from headrace.compiler.code import TakesLong
 from headrace.compiler.lowering.chain import fuse
 from headrace.operators.map import Map
 from tests.doubles import refusals
@@ -144,7 +144,7 @@ def test_the_first_match_is_replaced_in_longer_texts(mapped, options):
 def test_a_batch_of_long_texts_is_left_to_slices(ctx, characters, batch):
     loop = made(ctx).loop
 
-    with pytest.raises(GiveUp):
+    with pytest.raises(TakesLong):
         loop([{"a": "x"}] * (batch - 1) + [{"a": "x" * (2 * characters)}])
     assert loop([{"a": "x" * characters}] * batch) == [{"a": "y" * characters}] * batch
 
