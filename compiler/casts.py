@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from headrace.compiler import jsontext
-from headrace.compiler.decimals import FLOATS, NUMBERS
+from headrace.compiler.decimals import FLOATS, NUMBERS, exact
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.jsontext import Decoding
 from headrace.compiler.schema.records import json_type
@@ -18,6 +18,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 # The point comes before its digits: `[0-9]+\.?[0-9]*` tries every way to share a run of digits out.
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _BOOLEANS = {"true": True, "false": False}
 _USUAL = Decoding()
 
@@ -75,6 +76,33 @@ def float_(value: JsonValue) -> JsonValue:
         if math.isfinite(number):
             return number
     raise CastError(value, "a float", "a number within the range of doubles, or one in a string")
+
+
+COMMA = ","
+DECIMAL_MARKS = (".", COMMA)
+"""What may stand before the decimals of a number in a text."""
+
+
+def float_with_comma(value: JsonValue) -> JsonValue:
+    """Return what `float_` does, of a string whose decimals stand behind a comma: ``12,5``.
+
+    A point in it is refused: where a comma is the mark of decimals, it would be that of thousands.
+    """
+    if type(value) is str:
+        if "." not in value:
+            try:
+                return float_(value.replace(COMMA, "."))
+            except CastError:
+                pass
+        raise CastError(value, "a float", "a number with a comma before its decimals")
+    return float_(value)
+
+
+def written_float(value: str, *, cast: Callable[[JsonValue], JsonValue], decimal: str) -> JsonValue:
+    """Return what ``cast`` does of a text, with its digits remembered where JSON could have them."""
+    number = cast(value)
+    digits = value.strip().replace(decimal, ".")
+    return exact(digits) if len(digits) > 1 and _JSON_NUMBER.fullmatch(digits) else number
 
 
 def boolean(value: JsonValue) -> bool:

@@ -153,6 +153,23 @@ def decode_shallow(body: Body) -> JsonValue:
         raise NotJson(str(cause)) from None
 
 
+def decode_lines(body: bytes, *, is_looked_at: bool = False) -> list[JsonValue]:
+    """Return the values of lines, and of whatever else is between values: who calls it counts them.
+
+    ``is_looked_at``: it is a part of a text of more than `UNSEEN` bytes.
+
+    Raises:
+        ValueError: a line is not JSON, or unusual: `decode` of each tells.
+    """
+    if is_looked_at and has_slow_numbers(body):
+        raise ValueError
+    return _SHALLOW.decode_lines(body)
+
+
+def _decode_exact_lines(body: bytes, *, is_looked_at: bool = False) -> list[JsonValue]:
+    return [_decode_exact_usual(line) for line in body.split(b"\n") if line.strip()]
+
+
 def _check_depth(value: JsonValue) -> None:
     """Raise `NotJson` for a value that nests deeper than `MAX_DEPTH`."""
     holders: list[JsonValue] = [[value]]
@@ -231,11 +248,12 @@ class Decoding:
     So whoever decodes much takes `decode` or `decode_usual` from here for each batch anew.
     """
 
-    __slots__ = ("decode", "decode_shallow", "decode_usual", "keeps_digits")
+    __slots__ = ("decode", "decode_lines", "decode_shallow", "decode_usual", "keeps_digits")
 
     decode: Callable[[Body], JsonValue]
     decode_usual: Callable[[Body], JsonValue]
     decode_shallow: Callable[[Body], JsonValue]
+    decode_lines: Callable[..., list[JsonValue]]
     keeps_digits: bool
 
     def __init__(self) -> None:
@@ -247,6 +265,7 @@ class Decoding:
         self.decode = decode_exact if keeps else decode
         self.decode_usual = _decode_exact_usual if keeps else decode_usual
         self.decode_shallow = _decode_exact_shallow if keeps else decode_shallow
+        self.decode_lines = _decode_exact_lines if keeps else decode_lines
 
 
 encode = _ENCODER.encode

@@ -62,8 +62,8 @@ class CaptureReader(Protocol):
         """Leave."""
 
 
-class WayIn(Protocol):
-    """What takes the posts of one pipeline. It is asked with every post, so of this process."""
+class PostTaker(Protocol):
+    """What takes posts of one pipeline."""
 
     wants_origin: bool
     """Whether it looks at where a post came from."""
@@ -79,8 +79,17 @@ class WayIn(Protocol):
 
         Raises:
             NotJson: the body is none.
+            Misfit: it does not fit the format that the input has.
+            NotUnpacked, UnpacksToMore: it is not in its content coding, or too large.
             NoRoom: nothing was taken; it may be sent again.
         """
+
+
+class WayIn(PostTaker, Protocol):
+    """What takes the posts of one pipeline. It is asked with every post, so of this process."""
+
+    def unpacking(self, coding: str, most: int) -> PostTaker:
+        """Return what takes one body in a content coding, which unpacks to at most so many bytes."""
 
 
 class Engine(Protocol):

@@ -54,13 +54,18 @@ def taken(arriving: Arriving, component: Input) -> Arriving | None:
 
     What another kind of input told of it, this one does not.
     """
-    if isinstance(arriving.payload, bytes) and not component.is_raw:
+    if isinstance(arriving.payload, bytes) and not _takes_bytes(component):
         return None
     known = component.attaches
     meta = {key: value for key, value in arriving.meta.items() if key in known}
     if component.fed_by == "posts" and [*_wrong_post(meta)]:
         meta = {}
     return Arriving(arriving.payload, meta)
+
+
+def _takes_bytes(component: Input) -> bool:
+    """Return whether an input can be given a payload: one that decodes it, also if another does first."""
+    return component.is_raw or component.payload_format() is not None
 
 
 def _captured(
@@ -101,7 +106,7 @@ def _wrong(what: dict[str, JsonValue], component: Input) -> Iterator[Fault]:
 def _wrong_raw(raw: JsonValue, component: Input) -> Iterator[Fault]:
     if not isinstance(raw, str):
         yield type_fault(raw, "a text, of which the bytes are UTF-8", ("$raw",))
-    elif not component.is_raw:
+    elif not _takes_bytes(component):
         said = f"what arrives at an input of type '{component.kind}' has been decoded"
         yield Fault("conflict", said, "$raw", "$message or $batch", path=("$raw",), on_key=True)
 

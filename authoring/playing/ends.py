@@ -15,6 +15,7 @@ from headrace.compiler.component.families import Fits, Input, Output
 from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import Arrival, AwaitingSink, InlineSink, Rest, Sink, Source
 from headrace.compiler.errors import BatchFailed, Unreachable
+from headrace.compiler.formats import Misfit, decoded
 from headrace.compiler.jsontext import encode
 
 AWAY = "does not answer, as the test says"
@@ -42,6 +43,7 @@ class ScriptedSource(Source):
         self._first_owed = 0
         self.max_batch = getattr(component, "max_batch", 1)
         self._is_kept = component.is_kept()
+        self._format = component.payload_format()
         usual = component.usual
         self._known = {key: getattr(component, key, usual.get(key)) for key in component.attaches}
         self._outages, self._ctx = outages, ctx
@@ -61,7 +63,9 @@ class ScriptedSource(Source):
     def payloads(self, arriving: Arriving) -> Iterable[Any]:
         """Yield what arrives, one by one."""
         payload = arriving.payload
-        return [payload] if isinstance(payload, bytes) else map(encode, payload)
+        if isinstance(payload, bytes) or self._format is not None:
+            return [payload]  # messages are what the format has made of one
+        return map(encode, payload)
 
     def lose(self, cause: str) -> None:
         """Have the connection be lost, if there is one. It is tried again as any other."""
@@ -119,8 +123,17 @@ class ScriptedBatches(ScriptedSource):
     is_raw: ClassVar[bool] = False
 
     def payloads(self, arriving: Arriving) -> Iterable[Any]:
-        """Return the batch, decoded as the pipeline decodes."""
-        return [self._ctx.decoding.decode(encode(arriving.payload))]
+        """Return the batch, decoded as the pipeline decodes; nothing of a payload that is refused."""
+        decoding, payload = self._ctx.decoding, arriving.payload
+        if not isinstance(payload, bytes):
+            return [decoding.decode(encode(payload))]
+        assert self._format is not None  # else no payload is given
+        try:
+            batch = decoded(self._format, payload, decoding)
+        except Misfit as cause:
+            self._ctx.warn(f"refused a post: {cause}")
+            return []
+        return [batch] if batch else []
 
 
 def scripted_source(

@@ -6,7 +6,7 @@ Metadata is ordinary in-band fields from then on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from headrace.compiler.component.fieldflow import Shape, either
 from headrace.compiler.delivery import Batch, JsonValue
@@ -29,6 +29,9 @@ PutOn = Callable[[Batch, dict[str, Any]], Batch]
 
 class Envelope(Tagged):
     """Attaches metadata to each message."""
+
+    wraps: ClassVar[bool] = False
+    """Whether the payload, whatever it is, lies under a field of its own."""
 
     def putting(self, warn_once: Callable[[str], None], *, is_added: bool) -> PutOn:
         """Return what puts it on; ``is_added``: metadata that is there already stays."""
@@ -88,6 +91,8 @@ class Merge(Envelope, tag="merge"):
 
 class Wrap(Envelope, tag="wrap"):
     """Puts the whole payload under one field beside the metadata. Works for any payload."""
+
+    wraps: ClassVar = True
 
     meta: str = option(Text(), "Field that holds the metadata.", default="_meta")
     payload: str = option(Text(), "Field that holds the payload.", default="value")

@@ -28,6 +28,7 @@ from headrace.compiler.component.promises import (
 )
 from headrace.compiler.delivery import Batch, JsonValue, parts
 from headrace.compiler.edges import Sink, Source
+from headrace.compiler.formats import Format
 from headrace.compiler.largejson import LargeList
 from headrace.compiler.schema.fields import Choice
 from headrace.compiler.schema.records import Record, option
@@ -190,6 +191,10 @@ class Input(Component, family="input"):
     def hears_all(self) -> bool:
         """Return whether it reads failures of all pipelines that get nothing from its own."""
         return False
+
+    def payload_format(self) -> Format | None:
+        """Return what makes messages of what arrives; None: it is JSON, or messages already."""
+        return None
 
     def is_kept(self) -> bool:
         """Return whether what is sent while the connection is lost comes afterwards."""

@@ -159,6 +159,7 @@ def pump_over(
         place.warn_once,
         with_origins=acknowledges,
         unread=place.unread,
+        format=component.payload_format() if source.is_raw else None,
     )
     return Pump(
         source,
@@ -184,6 +185,7 @@ def _recorder(
         place.place,
         source,
         tells=component.envelope is not None,
+        is_json=component.payload_format() is None,
     )
 
 

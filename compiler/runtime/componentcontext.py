@@ -55,7 +55,7 @@ from headrace.compiler.runtime.monitoring.losses import LostMessages, lost_with
 from headrace.compiler.runtime.registrations import Hold, Registrations
 from headrace.compiler.runtime.selecting import Select, Selecting
 from headrace.compiler.runtime.turns import Turns
-from headrace.compiler.runtime.wayin import LargePosts, WayIn
+from headrace.compiler.runtime.wayin import FormattedWayIn, LargePosts, WayIn
 from headrace.compiler.schema.records import Record
 from headrace.compiler.schema.redaction import Redaction
 from headrace.compiler.schema.secrets import Secret, Secrets
@@ -375,7 +375,12 @@ class ComponentContext:
         return pausing(step, self.report, self.pacing)
 
     def admit(self, ingress: Ingress) -> None:
-        self._parts.way_in = WayIn(self.pipeline, ingress, self._world.large_posts)
+        large, format = self._world.large_posts, ingress.format
+        self._parts.way_in = (
+            WayIn(self.pipeline, ingress, large)
+            if format is None
+            else FormattedWayIn(self.pipeline, ingress, large, format, self.clock)
+        )
 
     def attach(self, upstream: str, wanted: Sequence[Condition] = ()) -> Source:
         return self._world.attach(upstream, self.selecting(wanted) if wanted else None)

@@ -73,7 +73,9 @@ class Pump:
         ``acknowledges``: the source is told of what arrived, with ``on_delivery`` when it has left the
         outputs. ``recorder`` is handed all that arrives, while anybody captures.
         """
-        self.window = Window(most_under_way(is_raw=source.is_raw, max_batch=source.max_batch))
+        format = unpacking.format
+        is_coalesced = source.is_raw and (format is None or format.is_one)
+        self.window = Window(most_under_way(is_raw=is_coalesced, max_batch=source.max_batch))
         self.report = place.report
         self._source = source
         self._unpacking = unpacking

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.component.envelopes import PutOn
 from headrace.compiler.delivery import Batch, is_large, parts
 from headrace.compiler.edges import Arrival, Source
+from headrace.compiler.formats import Format, Intake, Misfit, joined
 from headrace.compiler.jsontext import UNSEEN, Decoding, NotJson
 from headrace.compiler.largejson import LargeList
 from headrace.compiler.lowering.chainends import Counters
@@ -27,6 +28,9 @@ class Enclose(NamedTuple):
 AT_ONCE = 4 * 1024
 """Bytes of payloads that are decoded before somebody looks whether the turn is over, of more than one: the
 worst of them, of numbers near the ends of the range of doubles, take 6 to 14 ms."""
+
+ENCLOSED_AT_ONCE = 256
+"""Messages that an envelope is put on before others may have their turn."""
 
 Unpacked = tuple[Batch, Any]
 """A batch, and the origins of what it was made of; None where nobody asks for them."""
@@ -50,12 +54,14 @@ class Unpacking:
     """Whether somebody asks where a batch came from."""
     unread: Callable[[str, bytes], None]
     """Is told why a payload is skipped, and of the payload."""
+    format: Format | None = None
+    """What makes messages of payloads; None: they are JSON."""
 
     def batches(self, arrivals: Sequence[Arrival]) -> Iterable[Unpacked | None]:
         """Return batches, and None in between wherever others may have a turn."""
         if not self.source.is_raw:
             return self._enclosed(arrivals) if self.with_origins or self.enclose else arrivals
-        return self._coalesced(arrivals)
+        return self._coalesced(arrivals) if self.format is None else self._formatted(arrivals)
 
     def _coalesced(self, arrivals: Sequence[Arrival]) -> Iterator[Unpacked | None]:
         """Yield up to `max_batch` payloads as a batch, decoded in parts: each may be a large text."""
@@ -71,6 +77,46 @@ class Unpacking:
                     messages += self._messages(part)
                     yield None
             yield messages, [origin for _, origin in some]
+
+    def _formatted(self, arrivals: Sequence[Arrival]) -> Iterator[Unpacked | None]:
+        """Yield the messages of up to `max_batch` payloads as a batch, each payload decoded in slices."""
+        assert self.format is not None
+        most = max(self.source.max_batch, 1)
+        for start in range(0, len(arrivals), most):
+            some = arrivals[start : start + most]
+            messages: Batch | None = None
+            for payload, origin in some:
+                if isinstance(payload, list):  # a test gives what has come of one
+                    batch = self._put_on(payload, origin)
+                else:
+                    into = Intake(len(payload), self._left_out)
+                    try:
+                        for _ in self.format.slices(payload, into, self.decoding):
+                            yield None
+                    except Misfit as cause:
+                        self._left_out(cause)
+                        continue
+                    batch = into.batch
+                    if self.enclose is not None:
+                        batch = yield from self._put_on_parts(batch, origin)
+                messages = batch if messages is None else joined(messages, batch)
+                yield None
+            yield [] if messages is None else messages, [origin for _, origin in some]
+
+    def _put_on_parts(self, batch: Batch, origin: Any) -> Generator[None, None, Batch]:
+        """Put the envelope on a batch, of a large one part after part."""
+        if not is_large(batch):
+            return self._put_on(batch, origin)
+        enclosed: Batch = LargeList()
+        for part in parts(batch, ENCLOSED_AT_ONCE):
+            enclosed += self._put_on(part, origin)
+            yield None
+        return enclosed
+
+    def _left_out(self, cause: Misfit) -> None:
+        """Tell of what does not fit: one warning for each kind, however many there are."""
+        self.warn_once(f"skipped what does not fit the format: {cause.kind}")
+        self.counters.skipped += 1
 
     async def enclosed_in_slices(self, batch: Batch, origin: Any, turn: Turn) -> Batch:
         """Put the envelope on a large batch; others have their turns meanwhile."""

@@ -1,26 +1,26 @@
 """The way in of a pipeline for what is posted to it: bytes are decoded here, and queued.
 
 A large body is decoded in slices, one body at a time, while everybody else has their turn. Those that wait
-for it are bounded by their bytes.
+for it are bounded by their bytes. So is one that was compressed unpacked.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from typing import Any
 
+from headrace.compiler.clock import Clock
 from headrace.compiler.component.buildcontext import Ingress, Origin
-from headrace.compiler.delivery import JsonValue
+from headrace.compiler.contentcodings import PIECE, unpacked
+from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import HeadraceError
-from headrace.compiler.jsontext import UNSEEN, has_slow_numbers
-from headrace.compiler.largejson import LARGE, SLICE, decode_large
+from headrace.compiler.formats import Format, Intake
+from headrace.compiler.jsontext import UNSEEN, NotJson
+from headrace.compiler.largejson import SLICE, TURN_SECONDS, WritingTurn, decode_large, takes_long
 
 MOST_WAITING = 64 * 1024 * 1024
 """Bytes of large bodies that are decoded or wait for it; beyond it a post is not taken."""
-
-MANY_BRACKETS = 8192
-"""Each takes up to 0.4 µs where digits are kept: 256 KiB that nest, 130,000, held the loop for 48 ms."""
 
 PostBody = bytes | bytearray
 
@@ -74,7 +74,7 @@ class WayIn:
             NoRoom: nothing was taken; it may be sent again.
         """
         size, decoding = len(body), self._decoding
-        if size <= UNSEEN or (size < LARGE and not self._takes_long(body)):
+        if size <= UNSEEN or not takes_long(body, decoding):
             try:
                 decoded = decoding.decode_usual(body)
             except ValueError:
@@ -86,9 +86,9 @@ class WayIn:
         # Also what nests deeper than messages do: at once, 100 KB of it would take some ten milliseconds.
         return self._in_slices(body, origin)
 
-    def _takes_long(self, body: PostBody) -> bool:
-        """Return whether a body that is not large takes long to decode all the same."""
-        return has_slow_numbers(body) or (self._decoding.keeps_digits and _has_many_brackets(body))
+    def unpacking(self, coding: str, most: int) -> PackedWayIn:
+        """Return the way in for a body in a content coding, of at most so many bytes."""
+        return PackedWayIn(self, self._large, coding, most)
 
     def _queued(self, decoded: JsonValue, origin: Origin | None, size: int) -> int:
         batch = decoded if isinstance(decoded, list) else [decoded]
@@ -103,14 +103,17 @@ class WayIn:
         if self.ingress.is_stopped or not self.ingress.has_room_for(size):
             raise self._full(size)
         if size > large.room:
-            raise NoRoom("too many large bodies wait to be decoded, nothing was taken")
+            raise crowded()
         large.room -= size
         try:
             async with large.turn:
-                batch = await decode_large(body, self._decoding)
+                batch = await self._decoded(body)
         finally:
             large.room += size
         return self._queued(batch, origin, size)
+
+    async def _decoded(self, body: PostBody) -> Batch:
+        return await decode_large(body, self._decoding)
 
     def _full(self, size: int) -> NoRoom:
         why = "the queue is full"
@@ -121,6 +124,125 @@ class WayIn:
         return NoRoom(f"pipeline '{self._pipeline}': {why}, nothing was taken")
 
 
-def _has_many_brackets(body: PostBody) -> bool:
-    """Return whether the depth of a body may take long to count, which is done where digits are kept."""
-    return body.count(b"[") + body.count(b"{") > MANY_BRACKETS
+def crowded() -> NoRoom:
+    """Return the refusal of a large body beside others."""
+    return NoRoom("too many large bodies wait to be decoded, nothing was taken")
+
+
+class FormattedWayIn(WayIn):
+    """The same where bodies have a format of their own. Raises a `Misfit` for a body that does not fit."""
+
+    __slots__ = ("_clock", "_format")
+
+    def __init__(
+        self, pipeline: str, ingress: Ingress, large: LargePosts, format: Format, clock: Clock
+    ) -> None:
+        super().__init__(pipeline, ingress, large)
+        self._format, self._clock = format, clock
+
+    def take(self, body: PostBody, origin: Origin | None) -> int | Coroutine[Any, Any, int]:
+        """Queue the messages of a post, at once where that takes no longer than a slice."""
+        if len(body) > SLICE:
+            return self._in_slices(body, origin)
+        monotonic = self._clock.monotonic
+        into = Intake(len(body))
+        slices = self._format.slices(body, into, self._decoding)
+        ends = monotonic() + TURN_SECONDS
+        for _ in slices:
+            if monotonic() > ends:
+                return self._go_on(slices, into, origin, len(body))
+        return self._queued(into.batch, origin, len(body))
+
+    async def _go_on(
+        self, slices: Iterator[None], into: Intake, origin: Origin | None, size: int
+    ) -> int:
+        await self._in_turns(slices)
+        return self._queued(into.batch, origin, size)
+
+    async def _decoded(self, body: PostBody) -> Batch:
+        into = Intake(len(body))
+        await self._in_turns(self._format.slices(body, into, self._decoding))
+        return into.batch
+
+    async def _in_turns(self, slices: Iterator[None]) -> None:
+        turn = WritingTurn(self._clock)
+        for _ in slices:
+            await turn.end()
+
+
+STEPS = 64
+"""Pieces that are unpacked before others have their turn, if they have not `PIECE` bytes before."""
+
+
+class PackedJson(NotJson):
+    """What was unpacked is not JSON; ``beginning`` is that of it."""
+
+    def __init__(self, text: str, beginning: bytes) -> None:
+        super().__init__(text)
+        self.beginning = beginning
+
+
+class PackedWayIn:
+    """The way in for one body that was compressed: it is unpacked, and then taken like any other."""
+
+    def __init__(self, way_in: WayIn, large: LargePosts, coding: str, most: int) -> None:
+        self._way_in, self._large = way_in, large
+        self._coding, self._most = coding, most
+        self.admits = way_in.admits
+        self.wants_origin = way_in.wants_origin
+        self.is_behind = False
+
+    def take(self, body: PostBody, origin: Origin | None) -> int | Coroutine[Any, Any, int]:
+        """Queue the messages of a post; one that unpacks to much is awaited.
+
+        Raises:
+            NotUnpacked: it is not in its coding.
+            UnpacksToMore: it is too large.
+        """
+        pieces = unpacked(self._coding, body, self._most)
+        whole = bytearray()
+        for steps, piece in enumerate(pieces, 1):
+            whole += piece
+            if steps >= STEPS or len(whole) >= PIECE:
+                return self._in_slices(pieces, whole, len(body), origin)
+        return self._take(whole, origin)
+
+    def _take(self, whole: bytearray, origin: Origin | None) -> int | Coroutine[Any, Any, int]:
+        try:
+            taken = self._way_in.take(whole, origin)
+        except NotJson as cause:
+            raise PackedJson(str(cause), bytes(whole[:BEGINNING])) from None
+        self.is_behind = self._way_in.is_behind
+        return taken
+
+    async def _in_slices(
+        self, pieces: Iterator[bytes], whole: bytearray, size: int, origin: Origin | None
+    ) -> int:
+        """Unpack the rest, when it is its turn."""
+        large = self._large
+        if size > large.room:
+            raise crowded()
+        large.room -= size
+        try:
+            async with large.turn:
+                steps = unpacked_now = 0
+                for piece in pieces:
+                    whole += piece
+                    steps += 1
+                    unpacked_now += len(piece)
+                    if steps >= STEPS or unpacked_now >= PIECE:
+                        steps = unpacked_now = 0
+                        await asyncio.sleep(0)
+        finally:
+            large.room += size
+        taken = self._take(whole, origin)
+        if isinstance(taken, int):
+            return taken
+        try:
+            return await taken
+        except NotJson as cause:
+            raise PackedJson(str(cause), bytes(whole[:BEGINNING])) from None
+
+
+BEGINNING = 64
+"""Bytes of a body that tell what it may be instead of JSON."""

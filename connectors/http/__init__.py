@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.component.families import FedBy, Input
+from headrace.compiler.component.families import FedBy, Output
+from headrace.compiler.component.payloadinput import PayloadInput
 from headrace.compiler.component.promises import (
     BYTES,
     InputPromises,
@@ -73,7 +74,7 @@ class MostBytes(Integer):
 
 
 class HttpInput(
-    Input, kind="http", listed=2, elsewhere="http_listener http_server post rest webhook"
+    PayloadInput, kind="http", listed=2, elsewhere="http_listener http_server post rest webhook"
 ):
     """Accept messages posted to ``/api/pipelines/{id}/messages``.
 
@@ -120,6 +121,7 @@ class HttpInput(
 
     def rules(self) -> Iterator[Fault]:
         """Refuse a credential that an envelope would show."""
+        yield from super().rules()
         if isinstance(self.auth, Header) and self.auth.name.lower() in PASSED_ON:
             yield Fault(
                 "conflict",
@@ -137,6 +139,7 @@ class HttpInput(
             admits(self.auth, ctx),
             ctx.decoding,
             wants_origin=self.envelope is not None,
+            format=self.payload_format(),
         )
         ctx.admit(posts)
         return posts

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from headrace.compiler.component.buildcontext import Admits, Context, Origin
 from headrace.compiler.delivery import Acknowledgement, Batch
 from headrace.compiler.edges import Arrival, QueueFill, Source
+from headrace.compiler.formats import Format
 from headrace.compiler.jsontext import Decoding
 from headrace.compiler.largejson import DecodedBatch
 from headrace.connectors.http.credential import Auth
@@ -63,9 +64,11 @@ class Posts(Source):
         decoding: Decoding,
         *,
         wants_origin: bool,
+        format: Format | None = None,
     ) -> None:
         self.admits = admits
         self.decoding = decoding
+        self.format = format
         self.wants_origin = wants_origin
         self.is_behind = False
         self._many = max(capacity // BEHIND, 1)

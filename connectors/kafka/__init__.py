@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.component.families import Input
+from headrace.compiler.component.families import Output
 from headrace.compiler.component.fieldflow import FieldUse
+from headrace.compiler.component.payloadinput import PayloadInput
 from headrace.compiler.component.promises import (
     BYTES,
     IN_PIPELINE,
@@ -218,7 +219,9 @@ class KafkaConnection(TlsConnection, kind="kafka", listed=1, elsewhere="kafka_fr
         await self.cluster(ctx).sign_in()
 
 
-class KafkaInput(Input, kind="kafka", listed=3, elsewhere="kafka_consumer kafka_franz redpanda"):
+class KafkaInput(
+    PayloadInput, kind="kafka", listed=3, elsewhere="kafka_consumer kafka_franz redpanda"
+):
     """Read JSON records from a topic, as a member of a consumer group.
 
     The group's position is kept by the brokers and survives a restart. It is fixed before the

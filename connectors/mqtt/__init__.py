@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.checkcontext import CheckContext
-from headrace.compiler.component.families import Input
+from headrace.compiler.component.families import Output
 from headrace.compiler.component.inputbuffers import Holder
+from headrace.compiler.component.payloadinput import PayloadInput
 from headrace.compiler.component.promises import (
     BYTES,
     NOTHING_LOST,
@@ -240,7 +241,7 @@ OUTPUT_QOS_0 = OutputPromises(
 )
 
 
-class MqttInput(Input, kind="mqtt", listed=6):
+class MqttInput(PayloadInput, kind="mqtt", listed=6):
     """Subscribe to an MQTT topic, or to all topics that a filter matches.
 
     With ``ack: on_receipt`` the session is clean: what is published while the connection is down
@@ -292,6 +293,7 @@ class MqttInput(Input, kind="mqtt", listed=6):
 
     def rules(self) -> Iterator[Fault]:
         """Refuse to acknowledge what the broker has forgotten."""
+        yield from super().rules()
         if self.ack == "on_delivery" and self.qos == "at_most_once":
             yield Fault(
                 "conflict",

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.component.families import Input
+from headrace.compiler.component.families import Output
+from headrace.compiler.component.payloadinput import PayloadInput
 from headrace.compiler.component.promises import (
     BYTES,
     TAKEN_IN,
@@ -235,7 +236,7 @@ OUTPUT = OutputPromises(
 )
 
 
-class NatsInput(Input, kind="nats", listed=4):
+class NatsInput(PayloadInput, kind="nats", listed=4):
     """Subscribe to a NATS subject, with or without wildcards.
 
     This is core NATS: a server sends each message once to whoever is subscribed at that moment and

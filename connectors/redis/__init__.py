@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from urllib.parse import unquote
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.component.families import Input
+from headrace.compiler.component.families import Output
+from headrace.compiler.component.payloadinput import PayloadInput
 from headrace.compiler.component.promises import (
     BYTES,
     TAKEN_IN,
@@ -178,7 +179,7 @@ OUTPUT = OutputPromises(
 )
 
 
-class RedisInput(Input, kind="redis", listed=7, elsewhere="redis_pubsub"):
+class RedisInput(PayloadInput, kind="redis", listed=7, elsewhere="redis_pubsub"):
     """Subscribe to one exact Redis channel.
 
     Pub/Sub keeps nothing for an absent subscriber: what is published while the connection is down

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from headrace.compiler.casts import CASTS, OTHER_NAMES
+from headrace.compiler.casts import CASTS, COMMA, DECIMAL_MARKS, OTHER_NAMES, float_with_comma
 from headrace.compiler.code import Code
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.delivery import JsonValue
@@ -14,6 +14,7 @@ from headrace.compiler.jsontext import Decoding
 from headrace.compiler.schema.fields import Choice, MessageField
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.variants import VariantOf
+from headrace.compiler.text.diagnostics import Fault, shown
 from headrace.operators.formula import Formula
 from headrace.operators.literals import Literal
 from headrace.operators.mappings.mapping import OfField, converted, present
@@ -36,9 +37,32 @@ class Cast(OfField, tag="cast", listed=40, elsewhere="convert parse to_type"):
         default=None,
         elsewhere="alias into name output target",
     )
+    decimal: str = option(
+        Choice(*DECIMAL_MARKS),
+        "What stands before the decimals of a `float` in a text: `12,5` needs a comma.",
+        default=".",
+        additive=True,
+        elsewhere="decimal_mark decimal_separator",
+    )
     default: Literal | None = option(
         VariantOf(Literal), "Written, as it is, when the field is missing.", default=None
     )
+
+    def rules(self) -> Iterator[Fault]:
+        """Refuse a mark of decimals for a type that has none."""
+        yield from super().rules()
+        if self.decimal == COMMA and self.to != "float":
+            yield Fault(
+                "conflict",
+                f"'decimal' is about a float, and this casts to {self.to}",
+                found=shown(self.decimal),
+                expected="to: float, or no 'decimal'",
+                path=("decimal",),
+            )
+
+    @property
+    def _cast(self) -> Callable[..., JsonValue]:
+        return float_with_comma if self.decimal == COMMA else CASTS[self.to]
 
     @property
     def is_never_object(self) -> bool:  # type: ignore[override]  # depends on the type
@@ -49,12 +73,12 @@ class Cast(OfField, tag="cast", listed=40, elsewhere="convert parse to_type"):
         """Return the field, converted."""
         found = present(self.from_, message)
         by = self._by(ctx)
-        return MISSING if found is MISSING else converted(found, self.to, self.from_, *by)
+        return MISSING if found is MISSING else converted(found, self._cast, self.from_, *by)
 
     def source(self, code: Code, ctx: Context, *, optional: bool) -> Formula:
         """Read it and call the conversion."""
         found = code.read(Path(self.from_), optional=optional)
-        cast = code.constant(CASTS[self.to], self.to)
+        cast = code.constant(self._cast, self.to)
         arguments = [found, *(code.constant(each, "decoding") for each in self._by(ctx))]
         return Formula(f"{cast}({', '.join(arguments)})", [found], raises_on_none=True)
 

@@ -21,6 +21,7 @@ from headrace.compiler.describe.reference import (
     promised_rows,
     prose,
 )
+from headrace.compiler.formats import CsvOptions
 from headrace.compiler.schema import fields, structures, variants
 from headrace.compiler.schema.records import Option, Record, dumped
 from headrace.web.docs.markdown import RegionTexts, anchor, code, link, table
@@ -32,7 +33,7 @@ _DELIVERY = "What it promises, and [tests hold](../../delivery.md#tests)."
 _NOTHING_TO_ACKNOWLEDGE = "It has nobody to acknowledge to, so `ack: on_delivery` is refused."
 
 
-PAGES: Mapping[type[Record], str] = {Condition: "conditions.md"}
+PAGES: Mapping[type[Record], str] = {Condition: "conditions.md", CsvOptions: "formats.md"}
 """What so many components take that it has a page of its own."""
 
 

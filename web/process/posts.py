@@ -16,18 +16,19 @@ from typing import TYPE_CHECKING, Any
 import httptools
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.jsontext import NotJson, encode
-from headrace.compiler.runtime.wayin import NoRoom, PostBody
+from headrace.compiler.jsontext import encode
+from headrace.compiler.runtime.wayin import PostBody
 from headrace.web import statuses
 from headrace.web.apierror import api_error
 from headrace.web.asgi import CLOSE, AsgiMessage, unless_gone
 from headrace.web.endpoint import pattern
-from headrace.web.engineprotocol import WayIn
+from headrace.web.engineprotocol import PostTaker
 from headrace.web.process.postturns import PostTurns
 from headrace.web.resources.ingest import (
     LARGEST,
     OPERATION,
     PATH,
+    REFUSALS,
     Ingest,
     IngestResponse,
     PostRefused,
@@ -95,7 +96,7 @@ class Post:
     more_body = True
     disconnected = response_started = response_complete = _expects_100 = False
     _body: PostBody = b""
-    _way_in: WayIn | None = None
+    _way_in: PostTaker | None = None
     """Known from when its turn has come, which is another one where its end comes later."""
     _turn = -1
 
@@ -212,7 +213,7 @@ class Post:
             self._answer(answered(202, body, default_headers, CLOSE))
 
     def _refuse(self, cause: Exception) -> None:
-        if isinstance(cause, NotJson | NoRoom):
+        if isinstance(cause, REFUSALS):
             cause = refusal_of(self._body, cause)
         headers: tuple[tuple[bytes, bytes], ...] = ()
         if isinstance(cause, PostRefused):

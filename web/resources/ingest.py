@@ -22,15 +22,17 @@ from msgspec import Meta
 
 from headrace.compiler.annotated import Count
 from headrace.compiler.component.buildcontext import Headers, Origin
+from headrace.compiler.contentcodings import CODINGS, OTHER_NAMES, NotUnpacked, UnpacksToMore
 from headrace.compiler.errors import UnknownPipeline
+from headrace.compiler.formats import Misfit, TooManyMessages
 from headrace.compiler.jsontext import NotJson, encode
-from headrace.compiler.runtime.wayin import NoRoom, PostBody
+from headrace.compiler.runtime.wayin import BEGINNING, NoRoom, PackedJson, PostBody
 from headrace.compiler.text.diagnostics import shown
 from headrace.web.apierror import api_error
 from headrace.web.asgi import CLOSE, AsgiMessage, Receive, Send, respond, unless_gone
 from headrace.web.auth.access import Access
 from headrace.web.endpoint import FAILURE, Answer, Endpoint, refusals
-from headrace.web.engineprotocol import WayIn
+from headrace.web.engineprotocol import PostTaker, WayIn
 from headrace.web.service import Service
 
 PATH = "/api/pipelines/{pipeline_id}/messages"
@@ -54,6 +56,8 @@ IngestRequest = Annotated[
 ]
 
 _PLAIN = (b"", b"identity")
+_CODINGS = {name.encode(): OTHER_NAMES.get(name, name) for name in (*CODINGS, *OTHER_NAMES)}
+_ACCEPTED = (b"accept-encoding", ", ".join(CODINGS).encode())
 _SOON = (b"retry-after", b"1")
 
 
@@ -71,7 +75,7 @@ class Ingest:
     def __init__(self, service: Service) -> None:
         self._way_in = service.engine.way_in
 
-    def admitted(self, id: str, headers: Headers, *, is_plain: bool = False) -> WayIn:
+    def admitted(self, id: str, headers: Headers, *, is_plain: bool = False) -> PostTaker:
         """Return the way in for a post, of which there is the head.
 
         ``id`` is as it stands in the path, percent-encoded; ``is_plain``: whoever read the head knows that
@@ -90,18 +94,7 @@ class Ingest:
             raise PostRefused(404, f"pipeline '{id}' has no http input")
         if way_in.admits is not None and not way_in.admits(partial(header, headers)):
             raise PostRefused(401, f"pipeline '{id}': the input's credential is wrong or missing")
-        for key, value in () if is_plain else headers:
-            if key == b"content-length":
-                if int(value) > LARGEST:
-                    raise too_large()
-            elif key == b"content-encoding" and value.strip().lower() not in _PLAIN:
-                named = shown(value.strip().decode("latin-1"))
-                text = (
-                    f"a body in the content encoding {named} is not taken: send the JSON as it is"
-                )
-                # Source: RFC 9110, section 15.5.16.
-                raise PostRefused(415, text, (b"accept-encoding", b"identity"))
-        return way_in
+        return way_in if is_plain else _as_told(way_in, headers)
 
     async def __call__(
         self, scope: AsgiMessage, receive: Receive, send: Send, captured: bytes
@@ -117,7 +110,7 @@ class Ingest:
             try:
                 taken = way_in.take(body, origin if way_in.wants_origin else None)
                 count = taken if isinstance(taken, int) else await unless_gone(receive, taken)
-            except (NotJson, NoRoom) as cause:
+            except REFUSALS as cause:
                 raise refusal_of(body, cause) from cause
         except PostRefused as cause:
             return await respond(send, cause.status, api_error(str(cause)), *cause.headers)
@@ -148,19 +141,70 @@ async def _body(receive: Receive) -> PostBody | None:
     return None if message["type"] == "http.disconnect" else body
 
 
-def refusal_of(body: PostBody, cause: NotJson | NoRoom) -> PostRefused:
-    """Return the refusal of a body that is no JSON, or for which there is no room."""
-    if isinstance(cause, NotJson):
-        return PostRefused(400, f"the body is not JSON: {cause}{_instead(body, cause)}")
-    return PostRefused(503, str(cause), _SOON)
+def _as_told(way_in: WayIn, headers: Headers) -> PostTaker:
+    """Return the way in for a body of which a head tells more: how long it is, or how it is coded.
+
+    Raises:
+        PostRefused: it is too large, or in a coding that is not taken, or in several.
+    """
+    codings = []
+    for key, value in headers:
+        if key == b"content-length":
+            if int(value) > LARGEST:
+                raise too_large()
+        elif key == b"content-encoding":
+            codings += [each.strip().lower() for each in value.split(b",")]
+    coded = [each for each in codings if each not in _PLAIN]
+    if not coded:
+        return way_in
+    coding = _CODINGS.get(coded[0])
+    if coding is None or len(coded) > 1:
+        named = shown(b", ".join(coded).decode("latin-1"))
+        text = (
+            f"a body in the content encoding {named} is not taken: send it in one of "
+            + ", ".join(CODINGS)
+        )
+        # Source: RFC 9110, section 15.5.16.
+        raise PostRefused(415, f"{text}, or as it is", _ACCEPTED)
+    return way_in.unpacking(coding, LARGEST)
 
 
-def _instead(body: PostBody, cause: NotJson) -> str:
-    """Return what is taken, for who sends lines, a table or no JSON at all."""
-    begins = bytes(body[:64]).lstrip()[:1]
-    if begins in (b"{", b"[", b'"') and "trailing characters" not in str(cause):
+REFUSALS = (NotJson, NoRoom, Misfit, NotUnpacked, UnpacksToMore)
+"""What is raised of a post that is not taken, for its body or for want of room."""
+
+
+def refusal_of(body: PostBody, cause: Exception) -> PostRefused:
+    """Return the refusal of a body that does not fit, or for which there is no room."""
+    match cause:
+        case PackedJson():
+            return PostRefused(
+                400, f"the body is not JSON: {cause}{instead(cause.beginning, cause)}"
+            )
+        case NotJson():
+            return PostRefused(400, f"the body is not JSON: {cause}{instead(body, cause)}")
+        case NoRoom():
+            return PostRefused(503, str(cause), _SOON)
+        case TooManyMessages() | UnpacksToMore():
+            return PostRefused(413, str(cause))
+    return PostRefused(400, str(cause))
+
+
+def instead(body: PostBody, cause: NotJson) -> str:
+    """Return which `format` of an input takes such a body: lines, a table, or what is no JSON at all."""
+    beginning = bytes(body[:BEGINNING]).lstrip()
+    is_json = beginning[:1] in (b"{", b"[", b'"')
+    if is_json and "trailing characters" not in str(cause):
         return ""
-    return "; what is taken is one JSON message, or an array of them, not lines (NDJSON) or CSV"
+    first = beginning.partition(b"\n")[0]
+    if beginning[:1] in (b"{", b"["):
+        fits = "'format: ndjson' takes lines of JSON"
+    elif any(each in first for each in (b",", b";", b"\t")):
+        fits = "'format: csv' takes a table"
+    elif is_json or beginning[:1].isdigit():
+        fits = "'format: ndjson' takes lines of JSON"
+    else:
+        fits = "'format: text' or 'lines' takes text"
+    return f"; what is taken is one JSON message, or an array of them; on the input, {fits}"
 
 
 def too_large() -> PostRefused:
@@ -191,11 +235,12 @@ ROWS: tuple[Endpoint, ...] = (
         responses={
             202: Answer("Queued, not yet processed.", IngestResponse),
             **refusals(
-                _400="The body is not JSON.",
+                _400="The body is not JSON, or not what the `format` of the input asks for.",
                 _401="The input's own credential was not presented.",
                 _404="No pipeline under that id, or it has no http input.",
-                _413="The body is larger than 16 MiB.",
-                _415="The body has a content encoding, such as gzip.",
+                _413="The body is larger than 16 MiB, packed or unpacked, or has more than 100,000 messages"
+                " in a `format` other than JSON.",
+                _415="The body has a content encoding other than one of gzip, zstd and deflate.",
                 _500=FAILURE,
                 _503="There is no room for it in the queue; nothing was taken, so send it again.",
             ),

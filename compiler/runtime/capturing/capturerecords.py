@@ -43,7 +43,10 @@ class CapturedArrivals(msgspec.Struct, kw_only=True):
     to: Annotated[str, Meta(description="The input, such as `press-7.inputs[0]`.")]
     batch: Annotated[list[JsonValue] | UnsetType, Meta(description="Messages.")] = UNSET
     raw: Annotated[
-        str | UnsetType, Meta(description="A payload that is not JSON, in the place of `batch`.")
+        str | UnsetType,
+        Meta(
+            description="A payload that is not JSON, or is read in another format, in the place of `batch`."
+        ),
     ] = UNSET
     base64: Annotated[
         str | UnsetType, Meta(description="The same for a payload that is no UTF-8 either.")
@@ -109,6 +112,8 @@ class PayloadsArrived(msgspec.Struct, frozen=True):
     payloads: Sequence[bytes]
     meta: Mapping[str, Any] | None
     size: int
+    is_json: bool = True
+    """Whether they are read as JSON: else they stay texts, also one that happens to be JSON."""
 
 
 class LargeLine(msgspec.Struct, frozen=True):

@@ -127,10 +127,17 @@ class Capture:
         """Return whether it takes what happens in a pipeline."""
         return self._end is None and (not self._pipelines or pipeline in self._pipelines)
 
-    def payloads(self, to: str, payloads: Sequence[bytes], meta: Mapping[str, Any] | None) -> None:
+    def payloads(
+        self,
+        to: str,
+        payloads: Sequence[bytes],
+        meta: Mapping[str, Any] | None,
+        *,
+        is_json: bool = True,
+    ) -> None:
         """Take payloads that arrived at an input at once."""
         size = sum(map(len, payloads)) + OVERHEAD * len(payloads)
-        self._take(PayloadsArrived(self.now, to, payloads, meta, size), len(payloads))
+        self._take(PayloadsArrived(self.now, to, payloads, meta, size, is_json), len(payloads))
 
     def small_batch(self, to: str, batch: Batch, meta: Mapping[str, Any] | None) -> None:
         """Take a batch that is written at once, in a capture that is not redacted."""

@@ -92,7 +92,7 @@ class CaptureWriter:
         together: Pieces = []
         turn = WritingTurn(self._clock)
         for payload in arrived.payloads:
-            message = await self._json(payload)
+            message = await self._json(payload) if arrived.is_json else None
             if message is not None:
                 together += (b"," if together else b"", *message)
             else:

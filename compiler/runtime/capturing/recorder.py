@@ -27,17 +27,27 @@ MOST_BYTES_TOGETHER = 256 * 1024
 class InputRecorder:
     """Hands what arrives at one input to those who capture it."""
 
-    __slots__ = ("_pipeline", "_source", "_tells", "_to", "captures")
+    __slots__ = ("_is_json", "_pipeline", "_source", "_tells", "_to", "captures")
 
     def __init__(
-        self, captures: Captures, pipeline: str, place: str, source: Source, *, tells: bool
+        self,
+        captures: Captures,
+        pipeline: str,
+        place: str,
+        source: Source,
+        *,
+        tells: bool,
+        is_json: bool = True,
     ) -> None:
-        """Take where it is; ``tells``: it has an envelope, so what is told of a message may be seen."""
+        """Take where it is; ``tells``: it has an envelope, so what is told of a message may be seen.
+
+        ``is_json``: payloads are; else they have another format.
+        """
         self.captures = captures
         """Those it hands to; while none is under way, nobody calls it."""
         self._pipeline, self._source = pipeline, source
         self._to = f"{pipeline}.{place}"
-        self._tells = tells
+        self._tells, self._is_json = tells, is_json
 
     async def take(self, arrivals: Sequence[Arrival], turn: Turn) -> None:
         """Hand on what has arrived; others have their turns meanwhile, but nobody waits for a reader."""
@@ -77,7 +87,7 @@ class InputRecorder:
 
     def _hand_on(self, payloads: Sequence[bytes], meta: Mapping[str, Any] | None) -> None:
         for capture in self.captures.of(self._pipeline):
-            capture.payloads(self._to, payloads, meta)
+            capture.payloads(self._to, payloads, meta, is_json=self._is_json)
 
     def _meta(self, origin: Any) -> Mapping[str, Any] | None:
         return self._source.describe(origin) if self._tells else None

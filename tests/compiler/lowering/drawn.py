@@ -129,6 +129,9 @@ mappings = st.one_of(
         as_=sometimes(paths),
         default=defaults,
     ),
+    one_of_type(
+        "cast", from_=paths, to=st.just("float"), decimal=st.just(","), as_=sometimes(paths)
+    ),
     one_of_type("concat", parts=st.lists(parts, min_size=1, max_size=3), as_=paths),
     one_of_type(
         "template",

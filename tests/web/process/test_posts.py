@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
+import zlib
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pytest
+import zstandard
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import UnknownPipeline
-from headrace.compiler.runtime.wayin import WayIn
+from headrace.compiler.formats import Format, FormatOptions
+from headrace.compiler.runtime.wayin import FormattedWayIn, WayIn
 from headrace.web.app import Application
 from headrace.web.process.connectionlimit import ConnectionLimit
 from headrace.web.process.posts import PostAnswers
@@ -42,6 +46,10 @@ class Picky(Asked):
     def way_in(self, pipeline: str) -> WayIn:
         if pipeline in ("p", "a/b"):
             return super().way_in(pipeline)
+        if pipeline == "table":
+            format = Format.known["csv"](FormatOptions())
+            clock = Clock(asyncio.get_running_loop())
+            return FormattedWayIn(pipeline, self, self.large, format, clock)
         if pipeline == "mute":
             return None  # type: ignore[return-value]
         raise UnknownPipeline(pipeline)
@@ -127,6 +135,12 @@ BODIES = st.sampled_from(
         b'"unforeseen"',
         b"[1.5, 1e400]",
         b" " * SMALL_LARGEST + b"1",
+        gzip.compress(b"[1, 2]"),
+        gzip.compress(b"a,b\n1,2\n"),
+        gzip.compress(b" " * SMALL_LARGEST + b"1"),
+        gzip.compress(b"n,temp\n1,2\n")[:-1],
+        zlib.compress(b"1"),
+        zstandard.compress(b'{"n": 1}'),
     ]
 )
 LINES = st.sampled_from(
@@ -135,6 +149,7 @@ LINES = st.sampled_from(
         LINE,
         LINE,
         LINE.replace(b"/p/", b"/a%2Fb/"),
+        LINE.replace(b"/p/", b"/table/"),
         LINE.replace(b"/p/", b"/nobody/"),
         LINE.replace(b"/p/", b"/mute/"),
         LINE.replace(b"/messages", b"/messages?pretty=1"),
@@ -157,6 +172,9 @@ FIELDS = st.lists(
             b"connection: upgrade\r\nupgrade: h2c",
             b"expect: 100-continue",
             b"content-encoding: gzip",
+            b"content-encoding: zstd",
+            b"content-encoding: deflate",
+            b"content-encoding: br",
             b"content-encoding: identity",
             b"content-type: text/csv",
             b"x-key: s3cret",
@@ -222,6 +240,10 @@ def test_both_ways_answer_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     @example([request(b"1", b"expect: 100-continue")])
     @example([request(b"1", b"expect: 100-Continue")])
     @example([request(b"1", b"content-encoding: gzip")])
+    @example([request(b"1", b"content-encoding: br")])
+    @example([request(gzip.compress(b"[1, 2]"), b"content-encoding: gzip")])
+    @example([request(gzip.compress(b" " * SMALL_LARGEST), b"content-encoding: gzip")])
+    @example([request(b"a,b\n1\n", line=LINE.replace(b"/p/", b"/table/"))])
     @example([request(b"1", b"connection: keep-alive", line=LINE.replace(b"/1.1", b"/1.0"))])
     @example([request(b"1", line=LINE.replace(b"/1.1", b"/2.0"))])
     @example([request(b"1", key=b"wrong")])

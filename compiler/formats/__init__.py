@@ -1,0 +1,45 @@
+"""Formats: how the payload of an input becomes messages, where it is not JSON.
+
+`format.py` says what one is, and what a payload may have. `plaintext.py`, `textlines.py`, `jsonlines.py`
+and `csvtable.py` are the formats; `csvoptions.py`, `csvrows.py` and `csvcells.py` are parts of the last.
+`characters.py` has the encodings.
+"""
+
+# Whoever names formats needs all of them; in this order they are listed.
+# ruff: isort: off
+from headrace.compiler.formats.format import (
+    MOST_MESSAGES,
+    Format,
+    FormatOptions,
+    Intake,
+    LeaveOut,
+    Misfit,
+    TooManyMessages,
+    decoded,
+    joined,
+)
+from headrace.compiler.formats.characters import ENCODINGS
+from headrace.compiler.formats.plaintext import PlainText
+from headrace.compiler.formats.textlines import TextLines
+from headrace.compiler.formats.jsonlines import JsonLines
+from headrace.compiler.formats.csvtable import CsvTable
+from headrace.compiler.formats.csvoptions import MOST_COLUMNS, CsvOptions
+
+__all__ = [
+    "ENCODINGS",
+    "MOST_COLUMNS",
+    "MOST_MESSAGES",
+    "CsvOptions",
+    "CsvTable",
+    "Format",
+    "FormatOptions",
+    "Intake",
+    "JsonLines",
+    "LeaveOut",
+    "Misfit",
+    "PlainText",
+    "TextLines",
+    "TooManyMessages",
+    "decoded",
+    "joined",
+]

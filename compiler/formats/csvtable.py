@@ -1,0 +1,201 @@
+"""The format `csv`: a payload is a table, each row of it a message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import ClassVar
+
+from headrace.compiler.casts import CastError
+from headrace.compiler.delivery import Batch, JsonValue
+from headrace.compiler.formats.characters import pieces
+from headrace.compiler.formats.csvcells import Cast, Convert, as_strings, cast_of, converting
+from headrace.compiler.formats.csvoptions import MOST_COLUMNS, CsvOptions
+from headrace.compiler.formats.csvrows import Row, rows
+from headrace.compiler.formats.format import Format, FormatOptions, Intake, Misfit
+from headrace.compiler.jsontext import Decoding
+
+CELLS_AT_ONCE = 4_096
+"""Cells that are converted before others may have their turn: of the costliest types, some milliseconds."""
+CELLS_ONE_BY_ONE = 1_024
+"""The same of those that are cast cell by cell."""
+
+
+class CsvTable(Format, word="csv", elsewhere="table tsv"):
+    """An empty cell is null; cells are strings where no type is given."""
+
+    is_table: ClassVar = True
+
+    def __init__(self, options: FormatOptions) -> None:
+        self._options, self._encoding = options.csv or CsvOptions(), options.encoding
+
+    def slices(
+        self, payload: bytes | bytearray, into: Intake, decoding: Decoding
+    ) -> Iterator[None]:
+        """Make a message of each row behind the header."""
+        options = self._options
+        columns = None
+        if not options.header:
+            columns = Columns(options.columns or (), options, decoding)
+        row = options.skip_rows
+        for some in rows(self._texts(payload), options.separator):
+            if columns is None and some:
+                some, passed = _from_header(some)
+                row += passed
+                if some:
+                    columns = self._columns(some[0], decoding)
+                    some = some[1:]
+                    row += 1
+            if columns is not None and some:
+                yield from columns.slices(some, row, into)
+                row += len(some)
+            yield
+        if columns is None and payload:
+            raise Misfit("there is no header")
+
+    def fields(self) -> Iterable[str] | None:
+        """Those of `columns`; a header is known when it has come."""
+        columns = self._options.columns
+        return None if columns is None else [name for name in columns if name is not None]
+
+    def _texts(self, payload: bytes | bytearray) -> Iterator[str]:
+        """Yield the text behind the lines that are passed over."""
+        skip = self._options.skip_rows
+        for text in pieces(payload, self._encoding):
+            while skip and (end := text.find("\n") + 1):
+                text, skip = text[end:], skip - 1
+            yield "" if skip else text
+
+    def _columns(self, header: Row | Misfit, decoding: Decoding) -> Columns:
+        """Return the columns that a header has.
+
+        Raises:
+            Misfit: a name stands there twice, or is none, or there are too many.
+        """
+        if isinstance(header, Misfit):
+            raise Misfit(f"the header: {header}")
+        if (named := self._options.columns) is not None:
+            if len(header) != len(named):
+                raise Misfit(
+                    f"the header has {len(header):,} cells, and 'columns' names {len(named):,}",
+                    "the header has another number of cells than 'columns' names",
+                )
+            return Columns(named, self._options, decoding)
+        if len(header) > MOST_COLUMNS:
+            raise Misfit(
+                f"the header has {len(header):,} cells, at most {MOST_COLUMNS:,} are taken",
+                f"the header has more than {MOST_COLUMNS:,} cells",
+            )
+        if not all(header):
+            raise Misfit(
+                f"cell {header.index('') + 1:,} of the header is empty",
+                "a cell of the header is empty",
+            )
+        if len(set(header)) < len(header):
+            twice = next(place for place, name in enumerate(header) if name in header[:place])
+            raise Misfit(
+                f"cell {twice + 1:,} of the header is a name that stood before",
+                "a name stands twice in the header",
+            )
+        return Columns(header, self._options, decoding)
+
+
+class Columns:
+    """The columns of one table: what makes messages of its rows."""
+
+    def __init__(
+        self, names: Sequence[str | None], options: CsvOptions, decoding: Decoding
+    ) -> None:
+        types, decimal = options.types or {}, options.decimal
+        self._width = len(names)
+        self._named_by = "the header has" if options.header else "'columns' names"
+        self._names: list[str] = []
+        self._converts: list[tuple[int, Convert]] = []
+        self._casts: list[tuple[int, str, Cast]] = []
+        for place, name in enumerate(names):
+            if name is None:
+                continue
+            word = types.get(name, "text")
+            self._names.append(name)
+            is_plain = word == "text"
+            convert = as_strings if is_plain else converting(word, decimal, decoding)
+            self._converts.append((place, convert))
+            self._casts.append((place, name, str if is_plain else cast_of(word, decimal, decoding)))
+        self._at_once = max(CELLS_AT_ONCE // self._width, 1)
+        self._one_by_one = max(CELLS_ONE_BY_ONE // self._width, 1)
+
+    def slices(self, some: Sequence[Row | Misfit], before: int, into: Intake) -> Iterator[None]:
+        """Make messages of some rows, of which ``before`` are ahead of the first."""
+        for begin in range(0, len(some), self._at_once):
+            part = some[begin : begin + self._at_once]
+            try:
+                messages = self._together(part)
+            except (ValueError, TypeError):
+                yield from self._each(part, before + begin, into)
+            else:
+                into.take(messages)
+            yield
+
+    def _together(self, some: Sequence[Row | Misfit]) -> Batch:
+        """Return the messages of rows, a column at a time.
+
+        Raises:
+            ValueError, TypeError: something about them is unusual.
+        """
+        if not all(some):
+            some = [row for row in some if row]
+        if set(map(len, some)) != {self._width}:  # type: ignore[arg-type]  # of a misfit: TypeError
+            if not some:
+                return []
+            raise ValueError
+        columns = [*zip(*some, strict=True)]
+        converted = [convert(columns[place]) for place, convert in self._converts]
+        return [*map(dict, map(zip, repeat(self._names), zip(*converted, strict=True)))]
+
+    def _each(self, some: Sequence[Row | Misfit], before: int, into: Intake) -> Iterator[None]:
+        """Make the messages row by row, and find those that do not fit."""
+        made: Batch = []
+        for index, row in enumerate(some, 1):
+            try:
+                if row:
+                    made.append(self._message(row, before + index, into.numbers_rows))
+            except Misfit as cause:
+                into.misfit(cause)
+            if not index % self._one_by_one:
+                into.take(made)
+                made = []
+                yield
+        into.take(made)
+
+    def _message(self, row: Row | Misfit, number: int, numbers_rows: bool) -> JsonValue:
+        """Return the message of one row: the plain truth.
+
+        Raises:
+            Misfit: it has another number of cells, or one of them will not convert.
+        """
+        place_of_row = number if numbers_rows else None
+        if isinstance(row, Misfit):
+            raise Misfit(str(row), row.kind, place_of_row)
+        if len(row) != self._width:
+            cells = f"{len(row):,} cell" + ("s" if len(row) != 1 else "")
+            raise Misfit(
+                f"{cells}, {self._named_by} {self._width:,}",
+                f"a row with another number of cells than {self._named_by}",
+                place_of_row,
+            )
+        message = {}
+        for place, name, cast in self._casts:
+            cell = row[place]
+            try:
+                message[name] = cast(cell) if cell else None
+            except CastError as cause:
+                raise Misfit(
+                    f"column '{name}': {cause}", f"column '{name}': {cause}", place_of_row
+                ) from None
+        return message
+
+
+def _from_header(some: list[Row | Misfit]) -> tuple[list[Row | Misfit], int]:
+    """Return rows from the first on that is not blank, and how many are before."""
+    blank = next((place for place, row in enumerate(some) if row), len(some))
+    return some[blank:], blank

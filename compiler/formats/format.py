@@ -1,0 +1,173 @@
+"""What a format is: it makes messages of a payload, a slice at a time, and says what does not fit."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from typing import ClassVar, NamedTuple
+
+from headrace.compiler.delivery import Batch
+from headrace.compiler.errors import HeadraceError
+from headrace.compiler.formats.csvoptions import CsvOptions
+from headrace.compiler.jsontext import Decoding
+from headrace.compiler.largejson import LARGE, DecodedBatch, LargeList
+
+MOST_MESSAGES = 100_000
+"""Messages of one payload. 4 MiB of lines of one character would be two million, of 400 MiB."""
+
+
+class Misfit(HeadraceError, ValueError):
+    """Something does not fit a format: a line, a row, or a payload as a whole.
+
+    It names no content. ``kind`` is the same without its place and its numbers: one of many is told.
+    """
+
+    def __init__(self, text: str, kind: str | None = None, row: int | None = None) -> None:
+        super().__init__(text if row is None else f"row {row:,}: {text}")
+        self.kind = kind or text
+
+
+class TooManyMessages(Misfit):
+    """A payload has more messages than `MOST_MESSAGES`."""
+
+    def __init__(self) -> None:
+        super().__init__(f"more than {MOST_MESSAGES:,} messages in one payload")
+
+
+LeaveOut = Callable[[Misfit], None]
+
+
+class Intake:
+    """The messages that one payload becomes.
+
+    A line that does not fit is refused with the whole payload, unless ``leave_out`` takes it.
+    """
+
+    def __init__(self, size: int, leave_out: LeaveOut | None = None) -> None:
+        """Take the bytes of the payload: the messages of a large one are let go of in slices."""
+        self.batch: Batch = []
+        """What has come of it so far."""
+        if size >= LARGE:
+            self.batch = DecodedBatch(asyncio.get_running_loop())
+        self.numbers_rows = leave_out is None
+        """Whether somebody wants to know in which row a misfit is."""
+        self._leave_out = leave_out
+        self._left_out = 0
+
+    def take(self, messages: Batch) -> None:
+        """Add some messages.
+
+        Raises:
+            TooManyMessages: the payload has too many.
+        """
+        self.batch += messages
+        if isinstance(self.batch, DecodedBatch):
+            self.batch.slices.append(len(messages))
+            self.batch.add_containers(len(messages))
+        self._bound()
+
+    def take_decoded(self, decoded: DecodedBatch) -> None:
+        """Add what was decoded in slices of its own, which it leaves to this one."""
+        if isinstance(self.batch, DecodedBatch):
+            self.batch.built += decoded.built
+            decoded.built.clear()
+        self.take([*decoded])
+
+    def misfit(self, cause: Misfit) -> None:
+        """Leave something out, or raise it."""
+        if self._leave_out is None:
+            raise cause
+        self._left_out += 1
+        self._bound()
+        self._leave_out(cause)
+
+    def _bound(self) -> None:
+        if len(self.batch) + self._left_out > MOST_MESSAGES:
+            raise TooManyMessages
+
+
+class FormatOptions(NamedTuple):
+    """What an input says of its format."""
+
+    encoding: str = "utf-8"
+    csv: CsvOptions | None = None
+    """How a table is read; None: as its defaults say."""
+    is_bare: bool = False
+    """Whether a text is the message itself, which lies under a field later, as `wrap` has it."""
+
+
+class Format(ABC):
+    """How one input makes messages of payloads."""
+
+    known: ClassVar[dict[str, type[Format]]] = {}
+    """All of them, by their names in a config."""
+    word: ClassVar[str]
+    """Its name in a config."""
+    elsewhere: ClassVar[str] = ""
+    """What others call it, words in one text."""
+    is_one: ClassVar[bool] = False
+    """Whether a payload is one message, whatever it holds."""
+    has_encoding: ClassVar[bool] = True
+    """Whether its encoding is a choice; else it is UTF-8."""
+    is_table: ClassVar[bool] = False
+    """Whether `csv` says how it is read."""
+
+    def __init_subclass__(cls, word: str, elsewhere: str = "") -> None:
+        cls.word, cls.elsewhere = word, elsewhere
+        Format.known[word] = cls
+
+    @abstractmethod
+    def __init__(self, options: FormatOptions) -> None:
+        """Take what the input says of it."""
+
+    @abstractmethod
+    def slices(
+        self, payload: bytes | bytearray, into: Intake, decoding: Decoding
+    ) -> Iterator[None]:
+        """Put the messages of a payload into ``into``; yield wherever others may have their turn.
+
+        Raises:
+            Misfit: the payload as a whole does not fit, or a line does not and is not left out.
+        """
+
+    def fields(self) -> Iterable[str] | None:
+        """Return every field its messages can have; None when it cannot know."""
+        return None
+
+
+def joined(first: Batch, second: Batch) -> Batch:
+    """Return the messages of two payloads as one batch; of the first or the second nothing else is made.
+
+    Where one of them is let go of in slices, so is the whole.
+    """
+    if first.__class__ is list and second.__class__ is not list:
+        is_decoded = isinstance(second, DecodedBatch)
+        whole: Batch = DecodedBatch(asyncio.get_running_loop()) if is_decoded else LargeList()
+        _add(whole, first)
+        first = whole
+    _add(first, second)
+    return first
+
+
+def _add(batch: Batch, more: Batch) -> None:
+    batch += more
+    if isinstance(batch, DecodedBatch):
+        batch.slices += more.slices if isinstance(more, DecodedBatch) else [len(more)]
+    if isinstance(more, DecodedBatch) and isinstance(batch, DecodedBatch):
+        batch.built += more.built
+        more.slices.clear()
+        more.built.clear()
+
+
+def decoded(
+    format: Format,
+    payload: bytes | bytearray,
+    decoding: Decoding,
+    leave_out: LeaveOut | None = None,
+) -> Batch:
+    """Return the messages of a payload, all at once. Raises what `Format.slices` does."""
+    into = Intake(len(payload), leave_out)
+    for _ in format.slices(payload, into, decoding):
+        pass
+    return into.batch

@@ -1,0 +1,97 @@
+"""The format `ndjson`: a payload is a batch, each line of it a message in JSON."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import ClassVar
+
+from headrace.compiler.delivery import Batch
+from headrace.compiler.formats.format import Format, FormatOptions, Intake, Misfit
+from headrace.compiler.jsontext import UNSEEN, Decoding, NotJson
+from headrace.compiler.largejson import SLICE, DecodedBatch, one_in_slices, takes_long
+
+LINES_AT_ONCE = 256
+"""Lines that are looked at one by one before others may have their turn."""
+
+
+class JsonLines(Format, word="ndjson", elsewhere="json_lines jsonl jsonlines"):
+    """Any JSON in a line of its own: an array is one message. Blank lines are left out."""
+
+    has_encoding: ClassVar = False
+
+    def __init__(self, options: FormatOptions) -> None:
+        pass
+
+    def slices(
+        self, payload: bytes | bytearray, into: Intake, decoding: Decoding
+    ) -> Iterator[None]:
+        """Make a message of each line."""
+        size, begin = len(payload), 0
+        if size <= UNSEEN:
+            yield from self._piece(payload, 0, size, into, decoding)
+            return
+        while begin < size:
+            end = size
+            if size - begin > SLICE:
+                end = payload.rfind(b"\n", begin, begin + SLICE) + 1
+            if not end:  # the line is longer than a slice
+                end = payload.find(b"\n", begin + SLICE) + 1 or size
+                yield from self._long(payload, begin, end, into, decoding)
+            else:
+                yield from self._piece(payload, begin, end, into, decoding)
+            yield
+            begin = end
+
+    def _piece(
+        self, payload: bytes | bytearray, begin: int, end: int, into: Intake, decoding: Decoding
+    ) -> Iterator[None]:
+        """Make the messages of whole lines: together where each line is one, else line by line."""
+        piece = bytes(payload) if end - begin == len(payload) else bytes(payload[begin:end])
+        try:
+            messages = decoding.decode_lines(piece, is_looked_at=len(payload) > UNSEEN)
+        except ValueError:
+            pass
+        else:
+            # Several values in one line, or one in several, are decoded as well.
+            if len(messages) == piece.count(b"\n") + (piece[-1:] != b"\n" and bool(piece)):
+                into.take(messages)
+                return
+        decode = decoding.decode
+        some: Batch = []
+        for row, line in enumerate(piece.split(b"\n")):
+            if row and not row % LINES_AT_ONCE:
+                into.take(some)
+                some = []
+                yield
+            if line.strip():
+                try:
+                    some.append(decode(line))
+                except NotJson as cause:
+                    into.misfit(_misfit(cause, payload, begin, row, into))
+        into.take(some)
+
+    def _long(
+        self, payload: bytes | bytearray, begin: int, end: int, into: Intake, decoding: Decoding
+    ) -> Iterator[None]:
+        """Make the message of a line that may take long."""
+        line = bytes(payload[begin:end])
+        try:
+            if takes_long(line, decoding):
+                batch = DecodedBatch(asyncio.get_running_loop())
+                yield from one_in_slices(line, decoding, batch)
+                into.take_decoded(batch)
+            elif line.strip():
+                into.take([decoding.decode(line)])
+        except NotJson as cause:
+            kind, _, _ = str(cause).partition(" (byte ")  # it was decoded between brackets
+            into.misfit(_misfit(NotJson(kind), payload, begin, 0, into))
+
+
+def _misfit(
+    cause: NotJson, payload: bytes | bytearray, begin: int, row: int, into: Intake
+) -> Misfit:
+    """Return what is told of a line: without the place of the fault in it, where that is not asked for."""
+    kind, _, _ = str(cause).partition(" (byte ")
+    number = payload.count(b"\n", 0, begin) + row + 1 if into.numbers_rows else None
+    return Misfit(f"not JSON: {cause if into.numbers_rows else kind}", f"not JSON: {kind}", number)
