@@ -39,6 +39,7 @@ from headrace.authoring.playing.scenario import (
 from headrace.compiler.clock import Clock, ScriptedStep, TooManyMoments, VirtualLoop
 from headrace.compiler.component.buildcontext import Origin
 from headrace.compiler.config.program import Program
+from headrace.compiler.formats import Misfit
 from headrace.compiler.jsontext import encode
 from headrace.compiler.lowering.chain import lower
 from headrace.compiler.runtime.engine import Engine
@@ -187,24 +188,38 @@ class _Play:
         if (source := self._environment.sources.get(to)) is not None:
             source.put(arriving)
             return
-        pipeline, _ = to
+        pipeline, index = to
         way_in = self._engine.way_in(pipeline)
-        body = encode(arriving.payload)
+        if way_in is None:
+            return
+        payload, origin = arriving.payload, _origin(arriving)
         try:
-            taken = None if way_in is None else way_in.take(body, _origin(arriving))
+            if isinstance(payload, bytes):
+                taken = way_in.take(payload, origin)
+            else:
+                taken = way_in.take_json(encode(payload), origin)
         except NoRoom:
             self._played.refused[pipeline] += 1
             return
+        except Misfit as cause:
+            self._misfit(pipeline, index, cause)
+            return
         if isinstance(taken, Coroutine):  # a large one, decoded in slices
-            posting = asyncio.ensure_future(self._posted(pipeline, taken))
+            posting = asyncio.ensure_future(self._posted(pipeline, index, taken))
             self._posting.add(posting)
             posting.add_done_callback(self._posting.discard)
 
-    async def _posted(self, pipeline: str, taken: Coroutine[Any, Any, int]) -> None:
+    async def _posted(self, pipeline: str, index: int, taken: Coroutine[Any, Any, int]) -> None:
         try:
             await taken
         except NoRoom:
             self._played.refused[pipeline] += 1
+        except Misfit as cause:
+            self._misfit(pipeline, index, cause)
+
+    def _misfit(self, pipeline: str, index: int, cause: Misfit) -> None:
+        """Tell that a post was refused: its client would see why."""
+        self._environment.warned(pipeline, f"inputs[{index}]", f"refused a post: {cause}")
 
     def _look(self, look: BucketLook) -> None:
         bucket = self._engine.state.get(look.bucket)

@@ -18,19 +18,19 @@ UTF_8 = "utf-8"
 class PayloadInput(Input):
     """An input that decodes what arrives. See `docs/formats.md`."""
 
-    format: str = option(
+    format: str | None = option(
         Choice(
             JSON,
             *Format.known,
             elsewhere={word: each.elsewhere for word, each in Format.known.items()},
         ),
-        "What a payload is: one message in `json`, one in `text`, or a batch in `lines`, `ndjson` or `csv`"
-        " ([formats](../../formats.md)).",
-        default=JSON,
+        "What a payload is: one message in `json`, which it is if this is absent, one in `text`, or a batch"
+        " in `lines`, `ndjson` or `csv`. See [formats](../../formats.md).",
+        default=None,
         additive=True,
         elsewhere="codec data_format decoding format_type",
     )
-    encoding: str = option(
+    encoding: str | None = option(
         Choice(
             *ENCODINGS,
             elsewhere={
@@ -40,8 +40,8 @@ class PayloadInput(Input):
                 "utf-16": "utf16 unicode",
             },
         ),
-        "Encoding of `text`, `lines` and `csv`.",
-        default=UTF_8,
+        "Encoding of `text`, `lines` and `csv`; UTF-8 if absent.",
+        default=None,
         additive=True,
         elsewhere="charset character_encoding",
     )
@@ -55,21 +55,21 @@ class PayloadInput(Input):
     def rules(self) -> Iterator[Fault]:
         """Refuse options of a format that it has not."""
         yield from super().rules()
-        format = Format.known.get(self.format)
+        format = Format.known.get(self.format or JSON)
         if self.csv is not None and not (format and format.is_table):
             tables = [word for word, each in Format.known.items() if each.is_table]
             yield Fault(
                 "conflict",
-                f"'csv' says how rows are read, and the format is {self.format}",
-                found=shown(self.format),
+                f"'csv' says how rows are read, and the format is {self.format or JSON}",
+                found=shown(self.format or JSON),
                 expected=f"format: {' or '.join(tables)}, or no 'csv'",
                 path=("csv",),
             )
-        if self.encoding != UTF_8 and not (format and format.has_encoding):
+        if self.encoding not in (None, UTF_8) and not (format and format.has_encoding):
             others = [word for word, each in Format.known.items() if each.has_encoding]
             yield Fault(
                 "conflict",
-                f"{self.format} is UTF-8",
+                f"{self.format or JSON} is UTF-8",
                 found=shown(self.encoding),
                 expected=f"{UTF_8}, or one of the formats {', '.join(others)}",
                 path=("encoding",),
@@ -77,11 +77,11 @@ class PayloadInput(Input):
 
     def payload_format(self) -> Format | None:
         """Return what makes messages of payloads; None: they are JSON."""
-        format = Format.known.get(self.format)
+        format = Format.known.get(self.format or JSON)
         if format is None:
             return None
         is_bare = self.envelope is not None and self.envelope.wraps
-        return format(FormatOptions(self.encoding, self.csv, is_bare))
+        return format(FormatOptions(self.encoding or UTF_8, self.csv, is_bare))
 
     def hands_on(self) -> Iterable[str] | None:
         """Return the fields that its format has, if that knows."""
@@ -90,5 +90,5 @@ class PayloadInput(Input):
 
     def is_batching(self) -> bool:
         """Return whether a batch can hold more than one message: a payload may be several."""
-        format = Format.known.get(self.format)
+        format = Format.known.get(self.format or JSON)
         return super().is_batching() or (format is not None and not format.is_one)

@@ -86,6 +86,10 @@ class WayIn:
         # Also what nests deeper than messages do: at once, 100 KB of it would take some ten milliseconds.
         return self._in_slices(body, origin)
 
+    def take_json(self, body: bytes, origin: Origin | None) -> int | Coroutine[Any, Any, int]:
+        """Queue messages that are given as JSON, whatever is posted: a test gives them."""
+        return self.take(body, origin)
+
     def unpacking(self, coding: str, most: int) -> PackedWayIn:
         """Return the way in for a body in a content coding, of at most so many bytes."""
         return PackedWayIn(self, self._large, coding, most)
@@ -152,6 +156,10 @@ class FormattedWayIn(WayIn):
             if monotonic() > ends:
                 return self._go_on(slices, into, origin, len(body))
         return self._queued(into.batch, origin, len(body))
+
+    def take_json(self, body: bytes, origin: Origin | None) -> int:
+        """Queue messages as if they had come of a body."""
+        return self._queued(self._decoding.decode(body), origin, len(body))
 
     async def _go_on(
         self, slices: Iterator[None], into: Intake, origin: Origin | None, size: int

@@ -237,3 +237,36 @@ def test_every_input_can_be_fed_whatever_feeds_it_in_production():
     came = played(config, at(1, "p", 1, 2), at(2, "p", 3), until=3, feeds_all=True)
 
     assert came.handed_on["p"] == [(1, [1, 2]), (2, [3])]
+
+
+def test_a_payload_in_another_format_is_read_in_it_and_messages_are_what_has_come_of_one():
+    given = at(2, "p", {"value": "b"}, {"value": "c"})
+
+    came = played(
+        reading(MQTT, "format: lines, max_batch: 9"),
+        GivenArrival(1, ("p", 0), Arriving(b"a\n21\n")),
+        given,
+    )
+
+    assert came.handed_on["p"] == [
+        (1, [{"value": "a"}, {"value": "21"}]),
+        (2, [{"value": "b"}, {"value": "c"}]),
+    ]
+
+
+def test_a_post_in_another_format_may_be_given_as_it_is_sent():
+    config = "- id: p\n  inputs: [{type: http, format: csv, csv: {types: {t: float}}}]\n"
+
+    came = played(
+        config,
+        GivenArrival(1, ("p", 0), Arriving(b"m,t\npress,21.5\n")),
+        GivenArrival(2, ("p", 0), Arriving(b"m,t\npress\n")),
+        at(3, "p", {"m": "oven", "t": 20}),
+    )
+
+    assert came.handed_on["p"] == [
+        (1, [{"m": "press", "t": 21.5}]),
+        (3, [{"m": "oven", "t": 20}]),
+    ]
+    [warning] = came.warnings
+    assert (warning.at, warning.text) == (2, "refused a post: row 2: 1 cell, the header has 2")
