@@ -1,7 +1,7 @@
 """Formats: how the payload of an input becomes messages, where it is not JSON.
 
 `format.py` says what one is, and what a payload may have. `plaintext.py`, `textlines.py`, `jsonlines.py`
-and `csvtable.py` are the formats; `csvoptions.py`, `csvrows.py` and `csvcells.py` are parts of the last.
+and `csvtable.py` are the formats; other files that begin with `csv` are parts of the last.
 `characters.py` has the encodings.
 """
 

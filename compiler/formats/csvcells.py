@@ -52,8 +52,13 @@ def converting(word: str, decimal: str, decoding: Decoding) -> Convert:
 
 def _floats(cells: Sequence[str]) -> Sequence[JsonValue]:
     _check(cells, "_nN")
-    numbers = [float(cell) if cell else None for cell in cells]
-    if not math.isfinite(sum(filter(None, numbers))):
+    if "" not in cells:
+        numbers = [*map(float, cells)]
+        total = sum(numbers)
+    else:
+        numbers = [float(cell) if cell else None for cell in cells]  # type: ignore[misc]
+        total = sum(filter(None, numbers))
+    if not math.isfinite(total):
         raise ValueError
     return numbers
 
@@ -65,6 +70,8 @@ def _floats_with_comma(cells: Sequence[str]) -> Sequence[JsonValue]:
 
 def _integers(cells: Sequence[str]) -> Sequence[JsonValue]:
     _check(cells, "_")
+    if "" not in cells:
+        return [*map(int, cells)]
     return [int(cell) if cell else None for cell in cells]
 
 

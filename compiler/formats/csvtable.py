@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import repeat
 from typing import ClassVar
 
 from headrace.compiler.casts import CastError
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.formats.characters import pieces
 from headrace.compiler.formats.csvcells import Cast, Convert, as_strings, cast_of, converting
+from headrace.compiler.formats.csvobjects import made_of
 from headrace.compiler.formats.csvoptions import MOST_COLUMNS, CsvOptions
 from headrace.compiler.formats.csvrows import Row, rows
 from headrace.compiler.formats.format import Format, FormatOptions, Intake, Misfit
@@ -121,6 +121,7 @@ class Columns:
             convert = as_strings if is_plain else converting(word, decimal, decoding)
             self._converts.append((place, convert))
             self._casts.append((place, name, str if is_plain else cast_of(word, decimal, decoding)))
+        self._made_of = made_of(self._names)
         self._at_once = max(CELLS_AT_ONCE // self._width, 1)
         self._one_by_one = max(CELLS_ONE_BY_ONE // self._width, 1)
 
@@ -150,7 +151,7 @@ class Columns:
             raise ValueError
         columns = [*zip(*some, strict=True)]
         converted = [convert(columns[place]) for place, convert in self._converts]
-        return [*map(dict, map(zip, repeat(self._names), zip(*converted, strict=True)))]
+        return self._made_of(zip(*converted, strict=True))
 
     def _each(self, some: Sequence[Row | Misfit], before: int, into: Intake) -> Iterator[None]:
         """Make the messages row by row, and find those that do not fit."""

@@ -61,7 +61,10 @@ class Intake:
         Raises:
             TooManyMessages: the payload has too many.
         """
-        self.batch += messages
+        if not self.batch and self.batch.__class__ is list:
+            self.batch = messages
+        else:
+            self.batch += messages
         if isinstance(self.batch, DecodedBatch):
             self.batch.slices.append(len(messages))
             self.batch.add_containers(len(messages))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headrace.compiler.casts import CASTS, CastError
+from headrace.compiler.casts import CASTS, CastError, float_with_comma
 
 SECONDS = 1772352000
 """2026-03-01T08:00:00 in UTC."""
@@ -165,3 +165,16 @@ def test_every_cast_type_of_the_specification_is_there():
     assert list(CASTS) == [
         "text", "integer", "float", "boolean", "timestamp", "date", "uuid", "json",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "number"), [("12,5", 12.5), (" -3 ", -3.0), (",5", 0.5), ("1,5e3", 1500.0), (7, 7)]
+)
+def test_a_float_may_have_a_comma_before_its_decimals(value: object, number: float) -> None:
+    assert float_with_comma(value) == number
+
+
+@pytest.mark.parametrize("value", ["1.5", "1.234,5", "1,2,3", "", True, None, ["1,5"]])
+def test_a_point_is_none_where_a_comma_is(value: object) -> None:
+    with pytest.raises(CastError):
+        float_with_comma(value)
