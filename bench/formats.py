@@ -12,7 +12,7 @@ import msgspec
 
 from bench.measuring import Effort, Work, compare, on_one_core
 from bench.table import Row, ratio_row
-from headrace.compiler.formats import CsvOptions, Format, FormatOptions, decoded
+from headrace.compiler.formats import CsvOptions, FormatOptions, PayloadFormat, decoded
 from headrace.compiler.jsontext import Decoding
 
 NAMES = ("machine", "at", "temp", "n", "state", "note")
@@ -91,7 +91,7 @@ def _beside(
     least: float,
     effort: Effort,
 ) -> list[Row]:
-    format, decoding = Format.known[word](_options()), Decoding()
+    format, decoding = PayloadFormat.known[word](_options()), Decoding()
 
     def ours() -> list[Any]:
         return decoded(format, body, decoding)

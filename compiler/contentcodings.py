@@ -25,7 +25,7 @@ ZSTD_WINDOW = 8 * 1024 * 1024
 """Bytes that it may look back, which is what it needs as memory. Source: RFC 8878, section 3.1.1.1.2."""
 _ENDS_EARLY = "it ends too early"
 
-Body = bytes | bytearray
+PackedBody = bytes | bytearray
 
 
 class NotUnpacked(HeadraceError, ValueError):
@@ -42,7 +42,7 @@ class UnpacksToMore(HeadraceError):
         super().__init__(f"the body is larger than {most} bytes when it is unpacked")
 
 
-def unpacked(coding: str, body: Body, most: int) -> Iterator[bytes]:
+def unpacked(coding: str, body: PackedBody, most: int) -> Iterator[bytes]:
     """Yield what a body unpacks to in pieces, some of which may be empty.
 
     Raises:
@@ -57,7 +57,7 @@ def unpacked(coding: str, body: Body, most: int) -> Iterator[bytes]:
         yield piece
 
 
-def _zlib(body: Body, coding: str) -> Iterator[bytes]:
+def _zlib(body: PackedBody, coding: str) -> Iterator[bytes]:
     """Unpack gzip, member after member, or one stream of zlib, with or without its head."""
     is_gzip = coding == "gzip"
     window_bits = 16 + zlib.MAX_WBITS if is_gzip else _bits_of_deflate(body)
@@ -81,7 +81,7 @@ def _zlib(body: Body, coding: str) -> Iterator[bytes]:
         raise NotUnpacked(coding, _ENDS_EARLY)
 
 
-def _bits_of_deflate(body: Body) -> int:
+def _bits_of_deflate(body: PackedBody) -> int:
     """Return how zlib is told which of the two formats this is.
 
     Source: RFC 1950, section 2.2: the method is 8, and the first two bytes are a multiple of 31.
@@ -90,7 +90,7 @@ def _bits_of_deflate(body: Body) -> int:
     return zlib.MAX_WBITS if has_head else -zlib.MAX_WBITS
 
 
-def _zstd(body: Body, coding: str) -> Iterator[bytes]:
+def _zstd(body: PackedBody, coding: str) -> Iterator[bytes]:
     import zstandard
 
     def frame() -> Any:
@@ -114,7 +114,7 @@ def _zstd(body: Body, coding: str) -> Iterator[bytes]:
         raise NotUnpacked(coding, _ENDS_EARLY)
 
 
-CODINGS: Mapping[str, Callable[[Body, str], Iterator[bytes]]] = {
+CODINGS: Mapping[str, Callable[[PackedBody, str], Iterator[bytes]]] = {
     "gzip": _zlib,
     "zstd": _zstd,
     "deflate": _zlib,

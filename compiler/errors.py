@@ -10,6 +10,9 @@
     ├── PipelineDeleted     it was deleted before it ran
     ├── Ended               a source is gone for good: its input ends
     ├── NotJson             a payload is not JSON and is skipped (jsontext.py)
+    ├── FormatMisfit        a payload, or a line of it, does not fit a format (formats/format.py)
+    ├── NotUnpacked         a body is not in its content coding (contentcodings.py)
+    ├── UnpacksToMore       a body unpacks to more than is taken (contentcodings.py)
     ├── Stalled             a virtual clock has nothing left to wait for (clock.py)
     ├── TooManyMoments      a virtual clock has been moved on as often as it may (clock.py)
     └── BatchFailed         a batch is dropped and reported; later batches go on

@@ -79,7 +79,7 @@ class PostTaker(Protocol):
 
         Raises:
             NotJson: the body is none.
-            Misfit: it does not fit the format that the input has.
+            FormatMisfit: it does not fit the format that the input has.
             NotUnpacked, UnpacksToMore: it is not in its content coding, or too large.
             NoRoom: nothing was taken; it may be sent again.
         """

@@ -15,7 +15,7 @@ from headrace.compiler.component.families import Fits, Input, Output
 from headrace.compiler.delivery import Batch
 from headrace.compiler.edges import Arrival, AwaitingSink, InlineSink, Rest, Sink, Source
 from headrace.compiler.errors import BatchFailed, Unreachable
-from headrace.compiler.formats import Misfit, decoded
+from headrace.compiler.formats import FormatMisfit, decoded
 from headrace.compiler.jsontext import encode
 
 AWAY = "does not answer, as the test says"
@@ -130,7 +130,7 @@ class ScriptedBatches(ScriptedSource):
         assert self._format is not None  # else no payload is given
         try:
             batch = decoded(self._format, payload, decoding)
-        except Misfit as cause:
+        except FormatMisfit as cause:
             self._ctx.warn(f"refused a post: {cause}")
             return []
         return [batch] if batch else []

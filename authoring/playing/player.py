@@ -39,7 +39,7 @@ from headrace.authoring.playing.scenario import (
 from headrace.compiler.clock import Clock, ScriptedStep, TooManyMoments, VirtualLoop
 from headrace.compiler.component.buildcontext import Origin
 from headrace.compiler.config.program import Program
-from headrace.compiler.formats import Misfit
+from headrace.compiler.formats import FormatMisfit
 from headrace.compiler.jsontext import encode
 from headrace.compiler.lowering.chain import lower
 from headrace.compiler.runtime.engine import Engine
@@ -201,7 +201,7 @@ class _Play:
         except NoRoom:
             self._played.refused[pipeline] += 1
             return
-        except Misfit as cause:
+        except FormatMisfit as cause:
             self._misfit(pipeline, index, cause)
             return
         if isinstance(taken, Coroutine):  # a large one, decoded in slices
@@ -214,10 +214,10 @@ class _Play:
             await taken
         except NoRoom:
             self._played.refused[pipeline] += 1
-        except Misfit as cause:
+        except FormatMisfit as cause:
             self._misfit(pipeline, index, cause)
 
-    def _misfit(self, pipeline: str, index: int, cause: Misfit) -> None:
+    def _misfit(self, pipeline: str, index: int, cause: FormatMisfit) -> None:
         """Tell that a post was refused: its client would see why."""
         self._environment.warned(pipeline, f"inputs[{index}]", f"refused a post: {cause}")
 

@@ -16,7 +16,7 @@ from headrace.compiler.buckets import Bucket
 from headrace.compiler.datadir import DataDir
 from headrace.compiler.delivery import Batch, Delivery
 from headrace.compiler.edges import Source
-from headrace.compiler.formats import Format
+from headrace.compiler.formats import PayloadFormat
 from headrace.compiler.httpexchange import ExchangeWith
 from headrace.compiler.jsontext import Decoding
 from headrace.compiler.schema.secrets import Secret
@@ -77,7 +77,7 @@ class Ingress(Protocol):
     """Whether it looks at where a post came from."""
     decoding: Decoding
     """How what is posted is decoded."""
-    format: Format | None
+    format: PayloadFormat | None
     """What makes messages of it; None: it is JSON."""
     admits: Admits | None
     """Whether the input's own credential is satisfied; None: it has none, and anybody may post."""

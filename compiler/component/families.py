@@ -28,7 +28,7 @@ from headrace.compiler.component.promises import (
 )
 from headrace.compiler.delivery import Batch, JsonValue, parts
 from headrace.compiler.edges import Sink, Source
-from headrace.compiler.formats import Format
+from headrace.compiler.formats import PayloadFormat
 from headrace.compiler.largejson import LargeList
 from headrace.compiler.schema.fields import Choice
 from headrace.compiler.schema.records import Record, option
@@ -192,7 +192,7 @@ class Input(Component, family="input"):
         """Return whether it reads failures of all pipelines that get nothing from its own."""
         return False
 
-    def payload_format(self) -> Format | None:
+    def payload_format(self) -> PayloadFormat | None:
         """Return what makes messages of what arrives; None: it is JSON, or messages already."""
         return None
 

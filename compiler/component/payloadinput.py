@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from headrace.compiler.component.families import Input
-from headrace.compiler.formats import ENCODINGS, CsvOptions, Format, FormatOptions
+from headrace.compiler.formats import ENCODINGS, CsvOptions, FormatOptions, PayloadFormat
 from headrace.compiler.schema.fields import Choice
 from headrace.compiler.schema.records import option
 from headrace.compiler.schema.structures import RecordOf
@@ -21,8 +21,8 @@ class PayloadInput(Input):
     format: str | None = option(
         Choice(
             JSON,
-            *Format.known,
-            elsewhere={word: each.elsewhere for word, each in Format.known.items()},
+            *PayloadFormat.known,
+            elsewhere={word: each.elsewhere for word, each in PayloadFormat.known.items()},
         ),
         "What a payload is: one message in `json`, which it is if this is absent, one in `text`, or a batch"
         " in `lines`, `ndjson` or `csv`. See [formats](../../formats.md).",
@@ -55,9 +55,9 @@ class PayloadInput(Input):
     def rules(self) -> Iterator[Fault]:
         """Refuse options of a format that it has not."""
         yield from super().rules()
-        format = Format.known.get(self.format or JSON)
+        format = PayloadFormat.known.get(self.format or JSON)
         if self.csv is not None and not (format and format.is_table):
-            tables = [word for word, each in Format.known.items() if each.is_table]
+            tables = [word for word, each in PayloadFormat.known.items() if each.is_table]
             yield Fault(
                 "conflict",
                 f"'csv' says how rows are read, and the format is {self.format or JSON}",
@@ -66,7 +66,7 @@ class PayloadInput(Input):
                 path=("csv",),
             )
         if self.encoding not in (None, UTF_8) and not (format and format.has_encoding):
-            others = [word for word, each in Format.known.items() if each.has_encoding]
+            others = [word for word, each in PayloadFormat.known.items() if each.has_encoding]
             yield Fault(
                 "conflict",
                 f"{self.format or JSON} is UTF-8",
@@ -75,9 +75,9 @@ class PayloadInput(Input):
                 path=("encoding",),
             )
 
-    def payload_format(self) -> Format | None:
+    def payload_format(self) -> PayloadFormat | None:
         """Return what makes messages of payloads; None: they are JSON."""
-        format = Format.known.get(self.format or JSON)
+        format = PayloadFormat.known.get(self.format or JSON)
         if format is None:
             return None
         is_bare = self.envelope is not None and self.envelope.wraps
@@ -90,5 +90,5 @@ class PayloadInput(Input):
 
     def is_batching(self) -> bool:
         """Return whether a batch can hold more than one message: a payload may be several."""
-        format = Format.known.get(self.format or JSON)
+        format = PayloadFormat.known.get(self.format or JSON)
         return super().is_batching() or (format is not None and not format.is_one)

@@ -9,17 +9,17 @@ and `csvtable.py` are the formats; other files that begin with `csv` are parts o
 # ruff: isort: off
 from headrace.compiler.formats.format import (
     MOST_MESSAGES,
-    Format,
+    PayloadFormat,
     FormatOptions,
     Intake,
     LeaveOut,
-    Misfit,
+    FormatMisfit,
     TooManyMessages,
     decoded,
     joined,
 )
 from headrace.compiler.formats.characters import ENCODINGS
-from headrace.compiler.formats.plaintext import PlainText
+from headrace.compiler.formats.plaintext import WholeText
 from headrace.compiler.formats.textlines import TextLines
 from headrace.compiler.formats.jsonlines import JsonLines
 from headrace.compiler.formats.csvtable import CsvTable
@@ -31,15 +31,15 @@ __all__ = [
     "MOST_MESSAGES",
     "CsvOptions",
     "CsvTable",
-    "Format",
+    "FormatMisfit",
     "FormatOptions",
     "Intake",
     "JsonLines",
     "LeaveOut",
-    "Misfit",
-    "PlainText",
+    "PayloadFormat",
     "TextLines",
     "TooManyMessages",
+    "WholeText",
     "decoded",
     "joined",
 ]

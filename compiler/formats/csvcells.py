@@ -15,9 +15,9 @@ from headrace.compiler.casts import CASTS, COMMA, float_with_comma, written_floa
 from headrace.compiler.delivery import JsonValue
 from headrace.compiler.jsontext import Decoding
 
-Cast = Callable[[str], JsonValue]
+CellCast = Callable[[str], JsonValue]
 """Returns what a cell that is not empty stands for, or raises a `CastError`."""
-Convert = Callable[[Sequence[str]], Sequence[JsonValue]]
+ColumnCast = Callable[[Sequence[str]], Sequence[JsonValue]]
 """Returns what the cells of a column stand for, empty ones for null; else raises `ValueError`."""
 
 
@@ -26,19 +26,19 @@ def as_strings(cells: Sequence[str]) -> Sequence[JsonValue]:
     return [cell or None for cell in cells] if "" in cells else cells
 
 
-def cast_of(word: str, decimal: str, decoding: Decoding) -> Cast:
+def cast_of(word: str, decimal: str, decoding: Decoding) -> CellCast:
     """Return the cast of a cell to a type."""
     if word == "json":
         return partial(CASTS["json"], decoding=decoding)
     if word == "float":
-        usual: Cast = float_with_comma if decimal == COMMA else CASTS["float"]
+        usual: CellCast = float_with_comma if decimal == COMMA else CASTS["float"]
         return (
             partial(written_float, cast=usual, decimal=decimal) if decoding.keeps_digits else usual
         )
     return CASTS[word]
 
 
-def converting(word: str, decimal: str, decoding: Decoding) -> Convert:
+def converting(word: str, decimal: str, decoding: Decoding) -> ColumnCast:
     """Return what converts a column to a type."""
     if word == "float" and not decoding.keeps_digits:
         return _floats_with_comma if decimal == COMMA else _floats

@@ -17,7 +17,7 @@ MOST_SKIPPED = 1_000
 """Rows that may be left out before the header."""
 
 
-class ColumnName(Text):
+class CsvColumn(Text):
     """The name of a column, which is the name of a field; null leaves the column out."""
 
     takes_null: ClassVar = True
@@ -63,7 +63,7 @@ class CsvOptions(Record):
         elsewhere="has_header header_row headers",
     )
     columns: Sequence[str | None] | None = option(
-        ListOf(ColumnName(), at_least=1, at_most=MOST_COLUMNS),
+        ListOf(CsvColumn(), at_least=1, at_most=MOST_COLUMNS),
         "Names in order, in place of those of the header; null leaves a column out.",
         default=None,
         elsewhere="column_names fieldnames fields names",

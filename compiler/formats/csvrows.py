@@ -11,7 +11,7 @@ import io
 from collections.abc import Generator, Iterator
 from itertools import islice
 
-from headrace.compiler.formats.format import Misfit
+from headrace.compiler.formats.format import FormatMisfit
 
 MOST_ROW = 256 * 1024
 """Characters of a row. The reader takes 14 ns for each of the costliest, empty cells: 4 ms."""
@@ -20,10 +20,10 @@ MOST_CELL = 128 * 1024
 ROWS_AT_ONCE = 256
 """Rows that are read before others may have their turn."""
 
-Row = list[str]
+TableRow = list[str]
 """Cells; none in a blank line."""
 
-Reading = Generator[list[Row | Misfit], None, str]
+RowReading = Generator[list[TableRow | FormatMisfit], None, str]
 """Yields rows, and returns the text of one that is not over."""
 
 _OPEN = "unexpected end of data"
@@ -36,7 +36,7 @@ _WORDS = (
 _LONG = f"longer than {MOST_ROW:,} characters"
 
 
-def rows(texts: Iterator[str], separator: str) -> Iterator[list[Row | Misfit]]:
+def rows(texts: Iterator[str], separator: str) -> Iterator[list[TableRow | FormatMisfit]]:
     """Yield the rows of a text, or why one is none, in order; nothing wherever others may have a turn."""
     rest = ""
     is_cut = False
@@ -57,13 +57,13 @@ def rows(texts: Iterator[str], separator: str) -> Iterator[list[Row | Misfit]]:
         if len(rest) > MOST_ROW:
             is_cut = not rest.endswith("\n")
             rest = ""
-            yield [Misfit(_LONG)]
+            yield [FormatMisfit(_LONG)]
         yield []
     if rest:
         yield from _whole(rest, separator, is_last=True)
 
 
-def _whole(text: str, separator: str, *, is_last: bool) -> Reading:
+def _whole(text: str, separator: str, *, is_last: bool) -> RowReading:
     """Yield the rows of whole lines: many at a time, as long as nothing is wrong with them."""
     reader = csv.reader(io.StringIO(text, newline="\n"), delimiter=separator, strict=True)
     read = 0
@@ -78,11 +78,11 @@ def _whole(text: str, separator: str, *, is_last: bool) -> Reading:
     return ""
 
 
-def _one_by_one(lines: list[str], separator: str, *, is_last: bool) -> Reading:
+def _one_by_one(lines: list[str], separator: str, *, is_last: bool) -> RowReading:
     following = iter(lines)
     read = 0
     """Lines whose rows are known."""
-    some: list[Row | Misfit] = []
+    some: list[TableRow | FormatMisfit] = []
     while read < len(lines):
         reader = csv.reader(following, delimiter=separator, strict=True)
         begun = read
@@ -100,7 +100,7 @@ def _one_by_one(lines: list[str], separator: str, *, is_last: bool) -> Reading:
                 return "".join(lines[read:])
             read = begun + reader.line_num
             why = next((ours for theirs, ours in _WORDS if theirs in said), "no row of a table")
-            some.append(Misfit(why))
+            some.append(FormatMisfit(why))
         if len(some) >= ROWS_AT_ONCE:
             yield some
             some = []

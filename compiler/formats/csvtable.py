@@ -8,11 +8,11 @@ from typing import ClassVar
 from headrace.compiler.casts import CastError
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.formats.characters import pieces
-from headrace.compiler.formats.csvcells import Cast, Convert, as_strings, cast_of, converting
+from headrace.compiler.formats.csvcells import CellCast, ColumnCast, as_strings, cast_of, converting
 from headrace.compiler.formats.csvobjects import made_of
 from headrace.compiler.formats.csvoptions import MOST_COLUMNS, CsvOptions
-from headrace.compiler.formats.csvrows import Row, rows
-from headrace.compiler.formats.format import Format, FormatOptions, Intake, Misfit
+from headrace.compiler.formats.csvrows import TableRow, rows
+from headrace.compiler.formats.format import FormatMisfit, FormatOptions, Intake, PayloadFormat
 from headrace.compiler.jsontext import Decoding
 
 CELLS_AT_ONCE = 4_096
@@ -21,7 +21,7 @@ CELLS_ONE_BY_ONE = 1_024
 """The same of those that are cast cell by cell."""
 
 
-class CsvTable(Format, word="csv", elsewhere="table tsv"):
+class CsvTable(PayloadFormat, word="csv", elsewhere="table tsv"):
     """An empty cell is null; cells are strings where no type is given."""
 
     is_table: ClassVar = True
@@ -51,7 +51,7 @@ class CsvTable(Format, word="csv", elsewhere="table tsv"):
                 row += len(some)
             yield
         if columns is None and payload:
-            raise Misfit("there is no header")
+            raise FormatMisfit("there is no header")
 
     def fields(self) -> Iterable[str] | None:
         """Those of `columns`; a header is known when it has come."""
@@ -66,34 +66,34 @@ class CsvTable(Format, word="csv", elsewhere="table tsv"):
                 text, skip = text[end:], skip - 1
             yield "" if skip else text
 
-    def _columns(self, header: Row | Misfit, decoding: Decoding) -> Columns:
+    def _columns(self, header: TableRow | FormatMisfit, decoding: Decoding) -> Columns:
         """Return the columns that a header has.
 
         Raises:
-            Misfit: a name stands there twice, or is none, or there are too many.
+            FormatMisfit: a name stands there twice, or is none, or there are too many.
         """
-        if isinstance(header, Misfit):
-            raise Misfit(f"the header: {header}")
+        if isinstance(header, FormatMisfit):
+            raise FormatMisfit(f"the header: {header}")
         if (named := self._options.columns) is not None:
             if len(header) != len(named):
-                raise Misfit(
+                raise FormatMisfit(
                     f"the header has {len(header):,} cells, and 'columns' names {len(named):,}",
                     "the header has another number of cells than 'columns' names",
                 )
             return Columns(named, self._options, decoding)
         if len(header) > MOST_COLUMNS:
-            raise Misfit(
+            raise FormatMisfit(
                 f"the header has {len(header):,} cells, at most {MOST_COLUMNS:,} are taken",
                 f"the header has more than {MOST_COLUMNS:,} cells",
             )
         if not all(header):
-            raise Misfit(
+            raise FormatMisfit(
                 f"cell {header.index('') + 1:,} of the header is empty",
                 "a cell of the header is empty",
             )
         if len(set(header)) < len(header):
             twice = next(place for place, name in enumerate(header) if name in header[:place])
-            raise Misfit(
+            raise FormatMisfit(
                 f"cell {twice + 1:,} of the header is a name that stood before",
                 "a name stands twice in the header",
             )
@@ -110,8 +110,8 @@ class Columns:
         self._width = len(names)
         self._named_by = "the header has" if options.header else "'columns' names"
         self._names: list[str] = []
-        self._converts: list[tuple[int, Convert]] = []
-        self._casts: list[tuple[int, str, Cast]] = []
+        self._converts: list[tuple[int, ColumnCast]] = []
+        self._casts: list[tuple[int, str, CellCast]] = []
         for place, name in enumerate(names):
             if name is None:
                 continue
@@ -125,7 +125,9 @@ class Columns:
         self._at_once = max(CELLS_AT_ONCE // self._width, 1)
         self._one_by_one = max(CELLS_ONE_BY_ONE // self._width, 1)
 
-    def slices(self, some: Sequence[Row | Misfit], before: int, into: Intake) -> Iterator[None]:
+    def slices(
+        self, some: Sequence[TableRow | FormatMisfit], before: int, into: Intake
+    ) -> Iterator[None]:
         """Make messages of some rows, of which ``before`` are ahead of the first."""
         for begin in range(0, len(some), self._at_once):
             part = some[begin : begin + self._at_once]
@@ -137,7 +139,7 @@ class Columns:
                 into.take(messages)
             yield
 
-    def _together(self, some: Sequence[Row | Misfit]) -> Batch:
+    def _together(self, some: Sequence[TableRow | FormatMisfit]) -> Batch:
         """Return the messages of rows, a column at a time.
 
         Raises:
@@ -153,14 +155,16 @@ class Columns:
         converted = [convert(columns[place]) for place, convert in self._converts]
         return self._made_of(zip(*converted, strict=True))
 
-    def _each(self, some: Sequence[Row | Misfit], before: int, into: Intake) -> Iterator[None]:
+    def _each(
+        self, some: Sequence[TableRow | FormatMisfit], before: int, into: Intake
+    ) -> Iterator[None]:
         """Make the messages row by row, and find those that do not fit."""
         made: Batch = []
         for index, row in enumerate(some, 1):
             try:
                 if row:
                     made.append(self._message(row, before + index, into.numbers_rows))
-            except Misfit as cause:
+            except FormatMisfit as cause:
                 into.misfit(cause)
             if not index % self._one_by_one:
                 into.take(made)
@@ -168,18 +172,18 @@ class Columns:
                 yield
         into.take(made)
 
-    def _message(self, row: Row | Misfit, number: int, numbers_rows: bool) -> JsonValue:
+    def _message(self, row: TableRow | FormatMisfit, number: int, numbers_rows: bool) -> JsonValue:
         """Return the message of one row: the plain truth.
 
         Raises:
-            Misfit: it has another number of cells, or one of them will not convert.
+            FormatMisfit: it has another number of cells, or one of them will not convert.
         """
         place_of_row = number if numbers_rows else None
-        if isinstance(row, Misfit):
-            raise Misfit(str(row), row.kind, place_of_row)
+        if isinstance(row, FormatMisfit):
+            raise FormatMisfit(str(row), row.kind, place_of_row)
         if len(row) != self._width:
             cells = f"{len(row):,} cell" + ("s" if len(row) != 1 else "")
-            raise Misfit(
+            raise FormatMisfit(
                 f"{cells}, {self._named_by} {self._width:,}",
                 f"a row with another number of cells than {self._named_by}",
                 place_of_row,
@@ -190,13 +194,13 @@ class Columns:
             try:
                 message[name] = cast(cell) if cell else None
             except CastError as cause:
-                raise Misfit(
+                raise FormatMisfit(
                     f"column '{name}': {cause}", f"column '{name}': {cause}", place_of_row
                 ) from None
         return message
 
 
-def _from_header(some: list[Row | Misfit]) -> tuple[list[Row | Misfit], int]:
+def _from_header(some: list[TableRow | FormatMisfit]) -> tuple[list[TableRow | FormatMisfit], int]:
     """Return rows from the first on that is not blank, and how many are before."""
     blank = next((place for place, row in enumerate(some) if row), len(some))
     return some[blank:], blank

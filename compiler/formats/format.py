@@ -17,7 +17,7 @@ MOST_MESSAGES = 100_000
 """Messages of one payload. 4 MiB of lines of one character would be two million, of 400 MiB."""
 
 
-class Misfit(HeadraceError, ValueError):
+class FormatMisfit(HeadraceError, ValueError):
     """Something does not fit a format: a line, a row, or a payload as a whole.
 
     It names no content. ``kind`` is the same without its place and its numbers: one of many is told.
@@ -28,14 +28,14 @@ class Misfit(HeadraceError, ValueError):
         self.kind = kind or text
 
 
-class TooManyMessages(Misfit):
+class TooManyMessages(FormatMisfit):
     """A payload has more messages than `MOST_MESSAGES`."""
 
     def __init__(self) -> None:
         super().__init__(f"more than {MOST_MESSAGES:,} messages in one payload")
 
 
-LeaveOut = Callable[[Misfit], None]
+LeaveOut = Callable[[FormatMisfit], None]
 
 
 class Intake:
@@ -77,7 +77,7 @@ class Intake:
             decoded.built.clear()
         self.take([*decoded])
 
-    def misfit(self, cause: Misfit) -> None:
+    def misfit(self, cause: FormatMisfit) -> None:
         """Leave something out, or raise it."""
         if self._leave_out is None:
             raise cause
@@ -100,10 +100,10 @@ class FormatOptions(NamedTuple):
     """Whether a text is the message itself, which lies under a field later, as `wrap` has it."""
 
 
-class Format(ABC):
+class PayloadFormat(ABC):
     """How one input makes messages of payloads."""
 
-    known: ClassVar[dict[str, type[Format]]] = {}
+    known: ClassVar[dict[str, type[PayloadFormat]]] = {}
     """All of them, by their names in a config."""
     word: ClassVar[str]
     """Its name in a config."""
@@ -118,7 +118,7 @@ class Format(ABC):
 
     def __init_subclass__(cls, word: str, elsewhere: str = "") -> None:
         cls.word, cls.elsewhere = word, elsewhere
-        Format.known[word] = cls
+        PayloadFormat.known[word] = cls
 
     @abstractmethod
     def __init__(self, options: FormatOptions) -> None:
@@ -131,7 +131,7 @@ class Format(ABC):
         """Put the messages of a payload into ``into``; yield wherever others may have their turn.
 
         Raises:
-            Misfit: the payload as a whole does not fit, or a line does not and is not left out.
+            FormatMisfit: the payload as a whole does not fit, or a line does not and is not left out.
         """
 
     def fields(self) -> Iterable[str] | None:
@@ -164,12 +164,12 @@ def _add(batch: Batch, more: Batch) -> None:
 
 
 def decoded(
-    format: Format,
+    format: PayloadFormat,
     payload: bytes | bytearray,
     decoding: Decoding,
     leave_out: LeaveOut | None = None,
 ) -> Batch:
-    """Return the messages of a payload, all at once. Raises what `Format.slices` does."""
+    """Return the messages of a payload, all at once. Raises what `PayloadFormat.slices` does."""
     into = Intake(len(payload), leave_out)
     for _ in format.slices(payload, into, decoding):
         pass

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from headrace.compiler.delivery import Batch
-from headrace.compiler.formats.format import Format, FormatOptions, Intake, Misfit
+from headrace.compiler.formats.format import FormatMisfit, FormatOptions, Intake, PayloadFormat
 from headrace.compiler.jsontext import UNSEEN, Decoding, NotJson
 from headrace.compiler.largejson import SLICE, DecodedBatch, one_in_slices, takes_long
 
@@ -15,7 +15,7 @@ LINES_AT_ONCE = 256
 """Lines that are looked at one by one before others may have their turn."""
 
 
-class JsonLines(Format, word="ndjson", elsewhere="json_lines jsonl jsonlines"):
+class JsonLines(PayloadFormat, word="ndjson", elsewhere="json_lines jsonl jsonlines"):
     """Any JSON in a line of its own: an array is one message. Blank lines are left out."""
 
     has_encoding: ClassVar = False
@@ -105,8 +105,10 @@ def _together(piece: bytes, decoding: Decoding, *, is_looked_at: bool) -> Batch 
 
 def _misfit(
     cause: NotJson, payload: bytes | bytearray, begin: int, row: int, into: Intake
-) -> Misfit:
+) -> FormatMisfit:
     """Return what is told of a line: without the place of the fault in it, where that is not asked for."""
     kind, _, _ = str(cause).partition(" (byte ")
     number = payload.count(b"\n", 0, begin) + row + 1 if into.numbers_rows else None
-    return Misfit(f"not JSON: {cause if into.numbers_rows else kind}", f"not JSON: {kind}", number)
+    return FormatMisfit(
+        f"not JSON: {cause if into.numbers_rows else kind}", f"not JSON: {kind}", number
+    )

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from headrace.compiler.formats.characters import pieces
-from headrace.compiler.formats.format import Format, FormatOptions, Intake
+from headrace.compiler.formats.format import FormatOptions, Intake, PayloadFormat
 from headrace.compiler.jsontext import Decoding
 
 VALUE = "value"
 """The field that has a text."""
 
 
-class PlainText(Format, word="text", elsewhere="bytes plain raw string"):
+class WholeText(PayloadFormat, word="text", elsewhere="bytes plain raw string"):
     """``21.5`` is ``{"value": "21.5"}``."""
 
     is_one: ClassVar = True

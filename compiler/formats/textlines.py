@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headrace.compiler.formats.characters import ending_in_lines, pieces
-from headrace.compiler.formats.format import Format, FormatOptions, Intake
+from headrace.compiler.formats.format import FormatOptions, Intake, PayloadFormat
 from headrace.compiler.formats.plaintext import VALUE
 from headrace.compiler.jsontext import Decoding
 
 
-class TextLines(Format, word="lines", elsewhere="line newline newline_delimited"):
+class TextLines(PayloadFormat, word="lines", elsewhere="line newline newline_delimited"):
     """Lines end with LF or CR LF; empty ones are left out."""
 
     def __init__(self, options: FormatOptions) -> None:

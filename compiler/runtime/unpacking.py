@@ -10,7 +10,7 @@ from headrace.compiler.clock import Clock
 from headrace.compiler.component.envelopes import PutOn
 from headrace.compiler.delivery import Batch, is_large, parts
 from headrace.compiler.edges import Arrival, Source
-from headrace.compiler.formats import Format, Intake, Misfit, joined
+from headrace.compiler.formats import FormatMisfit, Intake, PayloadFormat, joined
 from headrace.compiler.jsontext import UNSEEN, Decoding, NotJson
 from headrace.compiler.largejson import LargeList
 from headrace.compiler.lowering.chainends import Counters
@@ -54,7 +54,7 @@ class Unpacking:
     """Whether somebody asks where a batch came from."""
     unread: Callable[[str, bytes], None]
     """Is told why a payload is skipped, and of the payload."""
-    format: Format | None = None
+    format: PayloadFormat | None = None
     """What makes messages of payloads; None: they are JSON."""
 
     def batches(self, arrivals: Sequence[Arrival]) -> Iterable[Unpacked | None]:
@@ -93,7 +93,7 @@ class Unpacking:
                     try:
                         for _ in self.format.slices(payload, into, self.decoding):
                             yield None
-                    except Misfit as cause:
+                    except FormatMisfit as cause:
                         self._left_out(cause)
                         continue
                     batch = into.batch
@@ -113,7 +113,7 @@ class Unpacking:
             yield None
         return enclosed
 
-    def _left_out(self, cause: Misfit) -> None:
+    def _left_out(self, cause: FormatMisfit) -> None:
         """Tell of what does not fit: one warning for each kind, however many there are."""
         self.warn_once(f"skipped what does not fit the format: {cause.kind}")
         self.counters.skipped += 1

@@ -15,7 +15,7 @@ from headrace.compiler.component.buildcontext import Ingress, Origin
 from headrace.compiler.contentcodings import PIECE, unpacked
 from headrace.compiler.delivery import Batch, JsonValue
 from headrace.compiler.errors import HeadraceError
-from headrace.compiler.formats import Format, Intake
+from headrace.compiler.formats import Intake, PayloadFormat
 from headrace.compiler.jsontext import UNSEEN, NotJson
 from headrace.compiler.largejson import SLICE, TURN_SECONDS, WritingTurn, decode_large, takes_long
 
@@ -134,12 +134,17 @@ def crowded() -> NoRoom:
 
 
 class FormattedWayIn(WayIn):
-    """The same where bodies have a format of their own. Raises a `Misfit` for a body that does not fit."""
+    """The same where bodies have a format. Raises a `FormatMisfit` for a body that does not fit."""
 
     __slots__ = ("_clock", "_format")
 
     def __init__(
-        self, pipeline: str, ingress: Ingress, large: LargePosts, format: Format, clock: Clock
+        self,
+        pipeline: str,
+        ingress: Ingress,
+        large: LargePosts,
+        format: PayloadFormat,
+        clock: Clock,
     ) -> None:
         super().__init__(pipeline, ingress, large)
         self._format, self._clock = format, clock

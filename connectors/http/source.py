@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from headrace.compiler.component.buildcontext import Admits, Context, Origin
 from headrace.compiler.delivery import Acknowledgement, Batch
 from headrace.compiler.edges import Arrival, QueueFill, Source
-from headrace.compiler.formats import Format
+from headrace.compiler.formats import PayloadFormat
 from headrace.compiler.jsontext import Decoding
 from headrace.compiler.largejson import DecodedBatch
 from headrace.connectors.http.credential import Auth
@@ -64,7 +64,7 @@ class Posts(Source):
         decoding: Decoding,
         *,
         wants_origin: bool,
-        format: Format | None = None,
+        format: PayloadFormat | None = None,
     ) -> None:
         self.admits = admits
         self.decoding = decoding

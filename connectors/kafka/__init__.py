@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.component.families import Output
 from headrace.compiler.component.fieldflow import FieldUse
 from headrace.compiler.component.payloadinput import PayloadInput
 from headrace.compiler.component.promises import (

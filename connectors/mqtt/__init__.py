@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 from headrace.compiler.component.buildcontext import Context
 from headrace.compiler.component.checkcontext import CheckContext
-from headrace.compiler.component.families import Output
 from headrace.compiler.component.inputbuffers import Holder
 from headrace.compiler.component.payloadinput import PayloadInput
 from headrace.compiler.component.promises import (

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
 from headrace.compiler.component.buildcontext import Context
-from headrace.compiler.component.families import Output
 from headrace.compiler.component.payloadinput import PayloadInput
 from headrace.compiler.component.promises import (
     BYTES,

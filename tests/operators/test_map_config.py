@@ -62,6 +62,11 @@ from tests.operators.mappings import (
             ["mappings[0].from: expected a list of at least two dotted paths, found a list of 1"],
         ),
         (a_map(coalesce("a", "")), ["mappings[0].from[1]: this must not be blank"]),
+        (a_map(cast("a", "float", decimal=",")), []),
+        (
+            a_map(cast("a", "integer", decimal=",")),
+            ["mappings[0].decimal: 'decimal' is about a float, and this casts to integer"],
+        ),
         (
             a_map(cast("a", "int")),
             [

@@ -24,7 +24,7 @@ from headrace.compiler.annotated import Count
 from headrace.compiler.component.buildcontext import Headers, Origin
 from headrace.compiler.contentcodings import CODINGS, OTHER_NAMES, NotUnpacked, UnpacksToMore
 from headrace.compiler.errors import UnknownPipeline
-from headrace.compiler.formats import Misfit, TooManyMessages
+from headrace.compiler.formats import FormatMisfit, TooManyMessages
 from headrace.compiler.jsontext import NotJson, encode
 from headrace.compiler.runtime.wayin import BEGINNING, NoRoom, PackedJson, PostBody
 from headrace.compiler.text.diagnostics import shown
@@ -169,7 +169,7 @@ def _as_told(way_in: WayIn, headers: Headers) -> PostTaker:
     return way_in.unpacking(coding, LARGEST)
 
 
-REFUSALS = (NotJson, NoRoom, Misfit, NotUnpacked, UnpacksToMore)
+REFUSALS = (NotJson, NoRoom, FormatMisfit, NotUnpacked, UnpacksToMore)
 """What is raised of a post that is not taken, for its body or for want of room."""
 
 

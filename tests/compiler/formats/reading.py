@@ -6,7 +6,13 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from headrace.compiler.formats import CsvOptions, Format, FormatOptions, Misfit, decoded
+from headrace.compiler.formats import (
+    CsvOptions,
+    FormatMisfit,
+    FormatOptions,
+    PayloadFormat,
+    decoded,
+)
 from headrace.compiler.jsontext import UNSEEN, Decoding
 
 
@@ -25,7 +31,7 @@ def made(
     def read() -> Any:
         try:
             return decoded(format, payload, decoding)
-        except Misfit as cause:
+        except FormatMisfit as cause:
             return str(cause)
 
     return _on_a_loop(read, payload)
@@ -33,7 +39,7 @@ def made(
 
 def kept(word: str, payload: bytes, **csv: Any) -> tuple[Any, list[str]]:
     """Return the messages of what fits, and the kinds of what is left out."""
-    left_out: list[Misfit] = []
+    left_out: list[FormatMisfit] = []
     format = _format(word, "utf-8", False, csv)
     batch = _on_a_loop(lambda: decoded(format, payload, Decoding(), left_out.append), payload)
     return [*batch], [each.kind for each in left_out]
@@ -48,8 +54,8 @@ def _on_a_loop(read: Callable[[], Any], payload: bytes) -> Any:
     return read() if len(payload) <= UNSEEN else asyncio.run(reading())
 
 
-def _format(word: str, encoding: str, is_bare: bool, csv: dict[str, Any]) -> Format:
-    return Format.known[word](FormatOptions(encoding, CsvOptions.load(csv), is_bare))
+def _format(word: str, encoding: str, is_bare: bool, csv: dict[str, Any]) -> PayloadFormat:
+    return PayloadFormat.known[word](FormatOptions(encoding, CsvOptions.load(csv), is_bare))
 
 
 def _decoding(keeps_digits: bool) -> Decoding:

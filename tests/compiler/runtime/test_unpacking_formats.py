@@ -13,7 +13,7 @@ from headrace.compiler.clock import run_virtual
 from headrace.compiler.component.envelopes import Envelope, Merge, Wrap
 from headrace.compiler.component.families import Input
 from headrace.compiler.edges import Source
-from headrace.compiler.formats import MOST_MESSAGES, CsvOptions, Format, FormatOptions
+from headrace.compiler.formats import MOST_MESSAGES, CsvOptions, FormatOptions, PayloadFormat
 from headrace.compiler.runtime import turns
 from headrace.compiler.runtime.pump import BATCHES_UNDER_WAY, most_under_way
 from tests.stand_ins import Kept, RawTold, engine, pipeline, takes, with_attribute
@@ -31,10 +31,10 @@ class Formatted(Input, kind="formatted"):
         made: Source = self.made  # type: ignore[attr-defined]
         return made
 
-    def payload_format(self) -> Format:
+    def payload_format(self) -> PayloadFormat:
         is_bare = self.envelope is not None and self.envelope.wraps
         csv = CsvOptions.load(self.csv)  # type: ignore[attr-defined]
-        return Format.known[self.word](FormatOptions("utf-8", csv, is_bare))  # type: ignore[attr-defined]
+        return PayloadFormat.known[self.word](FormatOptions("utf-8", csv, is_bare))  # type: ignore[attr-defined]
 
 
 class Reading:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from headrace.compiler.clock import Clock
 from headrace.compiler.errors import UnknownPipeline
-from headrace.compiler.formats import Format, FormatOptions
+from headrace.compiler.formats import FormatOptions, PayloadFormat
 from headrace.compiler.runtime.wayin import FormattedWayIn, WayIn
 from headrace.web.app import Application
 from headrace.web.process.connectionlimit import ConnectionLimit
@@ -47,7 +47,7 @@ class Picky(Asked):
         if pipeline in ("p", "a/b"):
             return super().way_in(pipeline)
         if pipeline == "table":
-            format = Format.known["csv"](FormatOptions())
+            format = PayloadFormat.known["csv"](FormatOptions())
             clock = Clock(asyncio.get_running_loop())
             return FormattedWayIn(pipeline, self, self.large, format, clock)
         if pipeline == "mute":

@@ -11,6 +11,7 @@ import pytest
 from headrace.compiler.component.envelopes import Merge
 from headrace.compiler.delivery import LARGE_BATCH
 from headrace.compiler.errors import UnknownPipeline
+from headrace.compiler.formats import FormatOptions, PayloadFormat
 from headrace.compiler.largejson import LARGE
 from headrace.compiler.runtime import turns
 from headrace.compiler.runtime.capturing.captures import (
@@ -24,6 +25,7 @@ from headrace.compiler.runtime.engine import Engine
 from tests.authoring.playing.playing import program
 from tests.compiler.runtime.capturing.capturing import lines_of, said_by, text_of
 from tests.stand_ins import (
+    Given,
     Kept,
     RawTold,
     Told,
@@ -34,11 +36,19 @@ from tests.stand_ins import (
     run,
     running,
     takes,
+    with_attribute,
 )
 from tests.virtual import virtual
 
 LATER = 1.0
 """When what a script says comes: a capture has begun by then."""
+
+
+class Lines(Given, kind="lines"):
+    """An input that reads lines."""
+
+    def payload_format(self) -> PayloadFormat:
+        return PayloadFormat.known["lines"](FormatOptions())
 
 
 def payloads(*bodies: bytes) -> list[tuple[bytes, int]]:
@@ -85,6 +95,18 @@ async def test_what_is_no_json_is_told_as_text_and_what_is_no_text_in_base64() -
         {"raw": "\ufeff1"},
         {"batch": [2]},
     ]
+
+
+@virtual
+async def test_what_is_read_in_another_format_stays_as_it_came_also_where_it_is_json() -> None:
+    component = Lines()
+    it = engine()
+    with_attribute(component, "made", raw(b"21.5", b"a\nb")(it))
+    await run(it, pipeline("p", [component]))
+    lines = await lines_of(it.capture(CaptureRequest(seconds=10)))
+    await it.close()
+
+    assert [each["raw"] for each in lines] == ["21.5", "a\nb"]
 
 
 @virtual

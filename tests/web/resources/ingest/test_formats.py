@@ -14,7 +14,7 @@ import pytest
 import zstandard
 
 from headrace.compiler.clock import Clock
-from headrace.compiler.formats import MOST_MESSAGES, CsvOptions, Format, FormatOptions
+from headrace.compiler.formats import MOST_MESSAGES, CsvOptions, FormatOptions, PayloadFormat
 from headrace.compiler.runtime.wayin import FormattedWayIn, LargePosts, WayIn
 from headrace.web.resources import ingest
 from tests.web.resources.ingest.posting_to import LARGE_BODY, Asked, post
@@ -30,7 +30,7 @@ class Reading(Asked):
 
     def __init__(self, word: str = "lines", **csv: Any) -> None:
         super().__init__()
-        self.format = Format.known[word](FormatOptions(csv=CsvOptions.load(csv)))
+        self.format = PayloadFormat.known[word](FormatOptions(csv=CsvOptions.load(csv)))
 
     def way_in(self, pipeline: str) -> WayIn:
         clock = Clock(asyncio.get_running_loop())
