@@ -17,7 +17,7 @@ from headrace.compiler.schema.variants import VariantOf
 from headrace.compiler.text.diagnostics import Fault, shown
 from headrace.operators.formula import Formula
 from headrace.operators.literals import Literal
-from headrace.operators.mappings.mapping import OfField, converted, present
+from headrace.operators.mappings.mapping import OfField, cast_by, present
 
 
 class Cast(OfField, tag="cast", listed=40, elsewhere="convert parse to_type"):
@@ -73,7 +73,7 @@ class Cast(OfField, tag="cast", listed=40, elsewhere="convert parse to_type"):
         """Return the field, converted."""
         found = present(self.from_, message)
         by = self._by(ctx)
-        return MISSING if found is MISSING else converted(found, self._cast, self.from_, *by)
+        return MISSING if found is MISSING else cast_by(self._cast, found, self.from_, *by)
 
     def source(self, code: Code, ctx: Context, *, optional: bool) -> Formula:
         """Read it and call the conversion."""

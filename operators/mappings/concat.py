@@ -53,7 +53,7 @@ class Concat(Writing, tag="concat", listed=50):
         """Return the parts, joined."""
         fields = {path: present(path, message) for path in self.sources}
         texts = {
-            path: converted(found, CASTS["text"], path)
+            path: converted(found, "text", path)
             for path, found in fields.items()
             if found is not MISSING
         }

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
-from headrace.compiler.casts import CastError
+from headrace.compiler.casts import CASTS, CastError
 from headrace.compiler.code import Code
 from headrace.compiler.component.branches import FAILED, Branch, Took, altered
 from headrace.compiler.component.buildcontext import Context
@@ -37,10 +37,15 @@ def present(path: str, message: JsonValue) -> JsonValue | Missing:
     return MISSING if found is None else found
 
 
-def converted(
-    value: JsonValue, cast: Callable[..., JsonValue], field: str, *by: Decoding
+def converted(value: JsonValue, to: str, field: str) -> JsonValue:
+    """Return the value of a field as another type."""
+    return cast_by(CASTS[to], value, field)
+
+
+def cast_by(
+    cast: Callable[..., JsonValue], value: JsonValue, field: str, *by: Decoding
 ) -> JsonValue:
-    """Return the value of a field as another type; ``by`` is how JSON in it is decoded."""
+    """Return what a cast makes of the value of a field; ``by`` is how JSON in it is decoded."""
     try:
         return cast(value, *by)
     except CastError as cause:
